@@ -1,0 +1,81 @@
+"""The one error tree: every failure says what happened, where, and what to do.
+
+A program that reads files nobody vouches for must not leak a traceback. Whatever a reader, planner or
+writer cannot do leaves as a `CheckpointError`; callers show `what`, `where` and `remedy` as they stand.
+"""
+
+from __future__ import annotations
+
+
+class CheckpointError(Exception):
+    """Something about a checkpoint could not be done.
+
+    Attributes:
+        what: What happened, in one line and in plain words.
+        where: The place: a record, an opcode, a byte offset or a path; None when it is the whole file.
+        remedy: What the reader of the message can do; None when nothing is known to help.
+    """
+
+    kind = "checkpoint"
+
+    def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """One line: `WHAT: WHERE (REMEDY)`, without the parts that are not known."""
+        text = self.what if self.where is None else f"{self.what}: {self.where}"
+        return text if self.remedy is None else f"{text} ({self.remedy})"
+
+
+class ContainerError(CheckpointError):
+    """The bytes of the file are not a container that can be read: short, damaged or of another kind."""
+
+    kind = "container"
+
+
+class NotACheckpointError(ContainerError):
+    """The file is healthy as far as one can see, but it is something other than a checkpoint."""
+
+    kind = "not-a-checkpoint"
+
+
+class UnsupportedFormatError(ContainerError):
+    """The file is a known checkpoint format that this version does not read."""
+
+    kind = "unsupported-format"
+
+
+class PickleError(CheckpointError):
+    """A pickle stream breaks off, breaks its own rules, or asks for more than the limits allow."""
+
+    kind = "pickle"
+
+
+class ModelError(CheckpointError):
+    """The values of a pickle do not add up to a checkpoint."""
+
+    kind = "model"
+
+
+class PlanError(CheckpointError):
+    """A remap cannot be done as asked: a bad rule, a refused target, or rules that contradict each other."""
+
+    kind = "plan"
+
+
+class ExportError(CheckpointError):
+    """The output could not be written. Nothing half-written is left behind."""
+
+    kind = "export"
+
+
+class CancelledError(CheckpointError):
+    """The user asked to stop. Raised inside `Progress.advance` and by nothing else."""
+
+    kind = "cancelled"
+
+    def __init__(self) -> None:
+        super().__init__("cancelled")

@@ -1,0 +1,202 @@
+"""What an opened checkpoint is: frozen rows that need no file to be shown.
+
+Every class here is plain data. `inspector.model.build` fills it from the values of a pickle; everything to
+the right of the model (findings, plans, snippets, reports, the window) only reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Key = str | int
+"""One step of a path: a mapping key, a sequence index, or an attribute with a leading dot."""
+
+Role = Literal["parameter", "buffer", "optimizer", "scheduler", "rng", "ema", "other"]
+"""What a tensor is for. The order of `ROLES` is the order in which roles are listed."""
+
+ROLES: tuple[Role, ...] = ("parameter", "buffer", "optimizer", "scheduler", "rng", "ema", "other")
+
+Naming = Literal["names", "order", "shape", "partial", "unknown"]
+"""How optimizer slots came by their parameter's name.
+
+`names`: the file says so. `order`: equal count, order and shapes. `shape`: the only assignment the shapes
+allow. `partial`: some could be named so, the others could not. `unknown`: none.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """One tensor (or bare storage) at one place of the checkpoint.
+
+    Attributes:
+        keys: The way to it from the root; attributes carry a leading dot.
+        path: The keys joined by `/`, escaped as in JSON Pointer.
+        device: The device's text in the file, such as `cuda:1`.
+        dtype: torch's name without `torch.`.
+        shape: Sizes by dimension, in elements.
+        stride: Steps by dimension, in elements; None when the layout has none.
+        storage_offset: First element within the storage; None when the layout has none.
+        layout: `strided`, `sparse_coo`, ..., or `storage` for a bare storage.
+        requires_grad: Whether gradients were asked for.
+        nbytes: Elements times item size, whatever the file stores.
+        storage: The key of the storage it views; None for composites and meta tensors.
+        role: What it is for.
+        parameter: For optimizer slots, the name of the parameter they belong to, where that is certain.
+        slot: For optimizer slots, the slot's name (`exp_avg`).
+        part_of: Index of the composite tensor that this row is a part of, else None.
+        on_cpu_by_design: Whether torch keeps this state on the CPU whatever the model's device
+            (Adam's `step`, RNG state).
+        problem: Why the description cannot be true (it runs past its storage, ...), or None.
+    """
+
+    keys: tuple[Key, ...]
+    path: str
+    device: str
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...] | None
+    storage_offset: int | None
+    layout: str
+    requires_grad: bool
+    nbytes: int
+    storage: str | None
+    role: Role
+    parameter: str | None
+    slot: str | None
+    part_of: int | None
+    on_cpu_by_design: bool
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """One run of bytes that tensors view.
+
+    Attributes:
+        key: The storage's key in the file (`0`, `94003973405088`).
+        device: The location tag, as written.
+        dtype: torch's name of the element type; `uint8` for untyped storages.
+        nbytes: What the file stores, in bytes; what the pickle declares when the bytes are missing.
+        file_offset: Where the bytes start in the file; None when they are absent or compressed.
+        viewed_nbytes: Bytes that at least one tensor views, counted once.
+        tensors: How many tensor rows view it.
+    """
+
+    key: str
+    device: str
+    dtype: str
+    nbytes: int
+    file_offset: int | None
+    viewed_nbytes: int
+    tensors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One leaf that is no tensor: a number, a text, an object that stays closed."""
+
+    keys: tuple[Key, ...]
+    path: str
+    type: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalUse:
+    """A name that loading the file would import, and how often the pickles ask for it."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenDevice:
+    """A device written in a place that `map_location` does not reach.
+
+    Attributes:
+        path: Where it stands in the checkpoint.
+        device: The device's text.
+        what: The kind of place: `torch.device`, `torch.Generator`, ...
+    """
+
+    path: str
+    device: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimizer:
+    """One optimizer state dict found in the checkpoint.
+
+    Attributes:
+        path: Where it stands.
+        keys: The same as keys.
+        parameters: How many parameters its groups list.
+        with_state: How many of them have state.
+        naming: How the slots were named.
+        detail: The naming's reason, in one sentence.
+        capturable: Whether any group is `capturable` or `fused`, so that `step` belongs on the device.
+    """
+
+    path: str
+    keys: tuple[Key, ...]
+    parameters: int
+    with_state: int
+    naming: Naming
+    detail: str
+    capturable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Safety:
+    """What a pickle needs in order to load, as far as reading alone can tell.
+
+    Attributes:
+        calls: Global names that are called or instantiated, in file order, each once.
+        opcodes: Names of the opcodes used.
+        protocol: The pickle protocol that the stream declares; 0 without a declaration.
+        oddities: Notes of the interpreter, such as `unhashable key`, each with its byte offset.
+    """
+
+    calls: tuple[str, ...]
+    opcodes: tuple[str, ...]
+    protocol: int
+    oddities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Everything known of one file, complete and without a handle on it.
+
+    Attributes:
+        path: The file as it was named.
+        format: The container, in the words of `show --json`.
+        file_nbytes: Size of the file, in bytes.
+        tensors: All tensor rows in file order.
+        storages: All storages in the order of their first use.
+        values: All other leaves in file order.
+        globals: Names that the pickles ask for, in the order of their first use.
+        hidden_devices: Devices that `map_location` does not reach.
+        optimizers: Optimizer state dicts.
+        versions: Versions written in the file, as (what, text).
+        root: The kind of the outermost value: `mapping`, `sequence`, `tensor`, `module`, `object` or `value`.
+        module_class: The dotted class of a whole pickled module, else None.
+        safety: What loading would need.
+        notes: Facts about the container that a reader should know, one sentence each.
+    """
+
+    path: str
+    format: str
+    file_nbytes: int
+    tensors: tuple[Tensor, ...]
+    storages: tuple[Storage, ...]
+    values: tuple[Value, ...]
+    globals: tuple[GlobalUse, ...]
+    hidden_devices: tuple[HiddenDevice, ...]
+    optimizers: tuple[Optimizer, ...]
+    versions: tuple[tuple[str, str], ...]
+    root: str
+    module_class: str | None
+    safety: Safety
+    notes: tuple[str, ...]

@@ -1,0 +1,60 @@
+"""How long work reports back and is stopped: `work(progress) -> result`.
+
+Work calls `advance` now and then. A display polls the fields from another thread, and `cancel` makes the
+next `advance` raise, so that every stop leaves by the same door as every other failure.
+"""
+
+from __future__ import annotations
+
+from inspector.errors import CancelledError
+
+
+class Progress:
+    """The shared state of one piece of work: written by one thread, read by any other.
+
+    Attributes:
+        label: What is being done at the moment, in a few words.
+        done: Units finished (bytes when copying).
+        total: Units altogether; 0 while unknown.
+    """
+
+    __slots__ = ("_cancelled", "done", "label", "total")
+
+    def __init__(self, label: str = "") -> None:
+        self.label = label
+        self.done = 0
+        self.total = 0
+        self._cancelled = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked for the work to stop."""
+        return self._cancelled
+
+    @property
+    def fraction(self) -> float | None:
+        """The finished part from 0 to 1, or None while the total is unknown."""
+        return min(self.done / self.total, 1.0) if self.total > 0 else None
+
+    def start(self, label: str, total: int = 0) -> None:
+        """Begin a stage of the work that has `total` units.
+
+        Raises:
+            CancelledError: The work was cancelled.
+        """
+        self.label, self.done, self.total = label, 0, total
+        self.advance(0)
+
+    def advance(self, units: int = 0) -> None:
+        """Add finished units; the place where a cancelled piece of work ends.
+
+        Raises:
+            CancelledError: The work was cancelled.
+        """
+        if self._cancelled:
+            raise CancelledError
+        self.done += units
+
+    def cancel(self) -> None:
+        """Ask the work to stop at its next `advance`. Safe from any thread, and more than once."""
+        self._cancelled = True

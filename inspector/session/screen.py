@@ -1,0 +1,224 @@
+"""What the window shows, as one frozen value: widgets never decide, they copy a `Screen`.
+
+`Session` computes a new screen after each intention; the window compares it with the last one and changes
+only what differs. A screen can be built and compared in a test without any widget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from inspector.progress import Progress
+from inspector.report.tree import Tree
+
+Phase = Literal["empty", "opening", "ready", "failed"]
+Tone = Literal["good", "bad", "warning", "neutral"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One entry of a drop-down list: a stable id and the text to show."""
+
+    id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """A short coloured remark, with the longer text to show on request."""
+
+    text: str
+    tone: Tone
+    tooltip: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Banner:
+    """The verdict, first thing to be read.
+
+    Attributes:
+        tone: `good` when the file simply loads on the target.
+        headline: One sentence: where the tensors were saved, and what `torch.load` does there.
+        advice: What to do about it, or what is already settled; may be empty.
+        error_text: The exact error that `torch.load(path)` raises on the target, or None.
+    """
+
+    tone: Tone
+    headline: str
+    advice: str
+    error_text: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRow:
+    """One row of the device map: an original device and where it shall go.
+
+    Attributes:
+        device: The original device's text.
+        colour: Index of its colour, see `Segment.colour`.
+        summary: `312 tensors, 1.2 GB`.
+        to: The device it goes to now.
+        choices: What the drop-down offers; `to` is among them.
+        note: What stays behind and why (`3 step tensors stay on cpu`), or empty.
+    """
+
+    device: str
+    colour: int
+    summary: str
+    to: str
+    choices: tuple[str, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A piece of a bar.
+
+    Attributes:
+        label: The device (or role, or dtype) that it stands for.
+        colour: -1 for the CPU and other neutral things, else 0, 1, 2, ... in a fixed order of devices,
+            so that a device keeps its colour on every page.
+        nbytes: Its length.
+    """
+
+    label: str
+    colour: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One stacked bar: its caption, its pieces, and the text at its end."""
+
+    label: str
+    segments: tuple[Segment, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A set of bars on one scale of bytes, starting at 0."""
+
+    title: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactGroup:
+    """A titled list of (label, value) facts, all plain text."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRow:
+    """One finding as the page shows it; `nodes` are the tree nodes it speaks of (a few at most)."""
+
+    id: str
+    tone: Tone
+    title: str
+    detail: str
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodePage:
+    """The loading snippet and the styles that this file offers."""
+
+    styles: tuple[Choice, ...]
+    style: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailurePage:
+    """Why a file could not be opened, and what to do: shown in place of the tree and pages."""
+
+    title: str
+    what: str
+    where: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportDraft:
+    """What the export dialog starts with.
+
+    Attributes:
+        destination: The proposed path, absolute.
+        summary: What will be changed, one sentence a line.
+        size: How large the copy will be, as text.
+    """
+
+    destination: str
+    summary: tuple[str, ...]
+    size: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """All that the main window shows.
+
+    `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms.
+    `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
+    ids of the matching tree nodes in order of display.
+    """
+
+    phase: Phase
+    title: str
+    path: str
+    progress: Progress | None
+    failure: FailurePage | None
+    banner: Banner | None
+    safety: Chip | None
+    targets: tuple[Choice, ...]
+    target: str
+    tree: Tree | None
+    query: str
+    matches: tuple[int, ...] | None
+    selected: int | None
+    device_map: tuple[DeviceRow, ...]
+    charts: tuple[Chart, ...]
+    tensor: tuple[FactGroup, ...]
+    findings: tuple[FindingRow, ...]
+    code: CodePage | None
+    file: tuple[FactGroup, ...]
+    status: tuple[str, ...]
+    recent: tuple[str, ...]
+    can_export: bool
+
+
+class View(Protocol):
+    """What the session needs of a window."""
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show a screen; called on the main thread only."""
+
+    def show_export(self, draft: ExportDraft) -> None:
+        """Ask for the destination of a fixed copy, starting from this draft."""
+
+    def show_export_running(self, progress: Progress) -> None:
+        """Show that the export runs; poll `progress` for label and fraction, offer Cancel."""
+
+    def show_export_done(self, destination: str, lines: tuple[str, ...]) -> None:
+        """Tell that the copy stands, with the verification's result, one sentence a line."""
+
+    def show_export_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
+        """Tell that there is no copy, and that nothing was left behind."""
+
+
+class TaskRunner(Protocol):
+    """Runs work away from the main thread and brings its result back to it."""
+
+    def run(
+        self,
+        work: Callable[[Progress], T],
+        progress: Progress,
+        on_done: Callable[[T], None],
+        on_failed: Callable[[Exception], None],
+    ) -> None:
+        """Start `work(progress)`; call exactly one of the two callbacks on the main thread."""

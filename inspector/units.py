@@ -1,0 +1,54 @@
+"""Numbers and foreign text as people read them: byte sizes, counts, shapes, escaped names."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_SUFFIXES = ("KB", "MB", "GB", "TB", "PB", "EB")
+
+
+def format_nbytes(nbytes: int) -> str:
+    """Give a size in decimal units, as file managers and disks do: `37.6 KB`, `1.2 GB`."""
+    if abs(nbytes) < 1000:
+        return f"{nbytes} B"
+    value = float(nbytes)
+    for suffix in _SUFFIXES:
+        value /= 1000
+        if abs(value) < 999.95:
+            return f"{value:.1f} {suffix}" if abs(value) < 99.95 else f"{value:.0f} {suffix}"
+    return f"{value:.0f} {_SUFFIXES[-1]}"
+
+
+def format_count(count: int, noun: str) -> str:
+    """Give a count with its noun, in the plural where it must be: `1 tensor`, `1,204 tensors`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def format_shape(shape: tuple[int, ...]) -> str:
+    """Give a shape as `64 x 3 x 7 x 7`; a tensor without dimensions is a `scalar`."""
+    return " \u00d7 ".join(str(size) for size in shape) if shape else "scalar"
+
+
+def escape_text(text: str) -> str:
+    r"""Make control, bidi, surrogate and other invisible characters visible as `\uXXXX`.
+
+    Names come from files nobody vouches for: an escape sequence could repaint a terminal, a bidi override
+    could disguise a name, and a lone surrogate cannot be encoded at all.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _is_plain(char) else _escape_char(char) for char in text)
+
+
+def cut_text(text: str, most: int) -> str:
+    """Cut a text to at most `most` characters, ending in an ellipsis when something was cut."""
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+def _is_plain(char: str) -> bool:
+    return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def _escape_char(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
