@@ -1,0 +1,60 @@
+# make run    sets everything up, then opens the window on the demo checkpoint
+# make test   sets everything up, then runs every check; ends with pytest's closing line
+# make lint fmt setup pins clean
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.PHONY: run test lint fmt setup pins clean
+.DELETE_ON_ERROR:
+
+# What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
+KEY := $(shell cat pyproject.toml packaging/constraints.txt packaging/linux/setup.sh | cksum | tr ' ' -)
+READY := .venv/.ready
+BIN := .venv/bin
+DEMO = $(firstword $(wildcard resources/demo/*.pt resources/demo/*.pth))
+SCREEN := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
+
+run: $(READY)/run-$(KEY)
+ifneq ($(SCREEN),)
+	$(BIN)/checkpoint-inspector --demo
+else
+	@echo "No screen here: the report of the demo checkpoint, and a picture of its window."
+	$(BIN)/checkpoint-inspector show $(DEMO)
+	@mkdir -p screenshots
+	QT_QPA_PLATFORM=offscreen $(BIN)/checkpoint-inspector screenshot $(DEMO) screenshots/demo.png
+endif
+
+test: lint
+	@mkdir -p build
+	$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report= | tee build/pytest.txt
+	@$(BIN)/coverage report --omit='inspector/gui/*,inspector/worker/*' --fail-under=100
+	@$(BIN)/coverage report --fail-under=90
+	@tail -n 1 build/pytest.txt
+
+lint: $(READY)/test-$(KEY)
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+fmt: $(READY)/test-$(KEY)
+	$(BIN)/ruff check --fix --select I
+	$(BIN)/ruff format
+
+setup: $(READY)/test-$(KEY)
+
+$(READY)/run-$(KEY):
+	packaging/linux/setup.sh run
+	@mkdir -p $(READY) && rm -f $(READY)/* && touch $@
+
+$(READY)/test-$(KEY):
+	packaging/linux/setup.sh test
+	@mkdir -p $(READY) && rm -f $(READY)/* && touch $(READY)/run-$(KEY) $@
+
+# The exact versions of the present environment; run it after trying newer ones.
+pins: $(READY)/test-$(KEY)
+	@{ head -n 1 packaging/constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable | \
+	  sed -e '/^pip==/d' -e 's/+cpu$$//' | sort -f; } > build/pins.txt
+	mv build/pins.txt packaging/constraints.txt
+
+clean:
+	rm -rf build dist htmlcov screenshots .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find inspector tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
