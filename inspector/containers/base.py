@@ -1,0 +1,66 @@
+"""What every container reader gives: the object's pickle, the storages' places, and facts about the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.errors import ContainerError
+from inspector.limits import Limits
+from inspector.pickles.machine import Stream
+from inspector.pickles.values import PersistentId
+
+
+class StoredBytes(NamedTuple):
+    """The bytes of one storage: where they start in the file (None when compressed) and how many."""
+
+    file_offset: int | None
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """One file, taken apart.
+
+    Attributes:
+        path: The file as it was named.
+        format: `zip` or `legacy`, in the words of `show --json`.
+        file_nbytes: Size of the file.
+        stream: The pickle of the saved object.
+        pickle_offset: Where that pickle starts in the file; -1 when it is compressed.
+        pickle_nbytes: How long it is, in bytes, up to and with its STOP.
+        storage_ids: The first persistent id of each storage by key, in the order of first use. torch counts
+            only the first.
+        stored: The bytes of each storage by key; a storage that is missing has no entry.
+        versions: Versions written in the file.
+        notes: Facts a reader should know, one sentence each.
+    """
+
+    path: str
+    format: str
+    file_nbytes: int
+    stream: Stream
+    pickle_offset: int
+    pickle_nbytes: int
+    storage_ids: dict[str, StorageId]
+    stored: dict[str, StoredBytes]
+    versions: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:
+    """Give the first persistent id of each storage, by key and in order.
+
+    Raises:
+        ContainerError: There are more storages than the limits allow.
+    """
+    found: dict[str, StorageId] = {}
+    for node in nodes:
+        storage_id = parse_storage_id(node)
+        if storage_id is not None:
+            found.setdefault(storage_id.key, storage_id)
+    if len(found) > limits.records:
+        raise ContainerError(f"the file has more than {limits.records:,} storages")
+    return found

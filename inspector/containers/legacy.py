@@ -1,0 +1,156 @@
+"""The legacy container: five pickles, then the storages one after another.
+
+Written by `_legacy_save` in torch's `torch/serialization.py`: magic number, protocol version, system
+information, the object, the sorted storage keys; then for each key its number of elements (int64, little
+endian) and its elements. Nothing says where a pickle ends but the pickle itself.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from inspector.containers.base import Container, StoredBytes, first_storage_ids
+from inspector.containers.persistent_ids import StorageId
+from inspector.containers.source import Source
+from inspector.errors import ContainerError
+from inspector.limits import Limits
+from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.values import Dict, Value
+from inspector.progress import Progress
+
+MAGIC = 0x1950A86A20F9469CFC6C
+PROTOCOL_VERSION = 1001
+NUMEL = struct.Struct("<q")
+_FIRST_READ_NBYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where the parts of a legacy stream are, in bytes from the start of the file.
+
+    Attributes:
+        object_stream: The object's pickle.
+        object_start: Where it starts.
+        object_end: Where it ends.
+        keys: The storage keys in file order.
+        data_start: Where the first storage's count of elements stands.
+        versions: Versions written in the first pickles.
+    """
+
+    object_stream: Stream
+    object_start: int
+    object_end: int
+    keys: tuple[str, ...]
+    data_start: int
+    versions: tuple[tuple[str, str], ...]
+
+
+def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container:
+    """Take a legacy checkpoint apart.
+
+    Raises:
+        ContainerError: It is damaged or not of this format.
+        PickleError: One of its pickles cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    layout = read_layout(source, limits, progress)
+    storage_ids = first_storage_ids(layout.object_stream.persistent_ids, limits)
+    stored, end = _find_storages(source, layout, storage_ids, progress)
+    return Container(
+        path=source.path,
+        format="legacy",
+        file_nbytes=source.file_nbytes,
+        stream=layout.object_stream,
+        pickle_offset=layout.object_start,
+        pickle_nbytes=layout.object_end - layout.object_start,
+        storage_ids=storage_ids,
+        stored=stored,
+        versions=layout.versions,
+        notes=_notes(source, storage_ids, stored, end),
+    )
+
+
+def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
+    """Read the five pickles.
+
+    Raises:
+        ContainerError: They are not the pickles of a legacy checkpoint.
+        PickleError: One of them cannot be read.
+    """
+    magic = _read_stream(source, 0, "magic number", limits, progress)
+    if type(magic.root) is not int or magic.root != MAGIC:
+        raise ContainerError("the magic number of a legacy checkpoint is wrong", where="byte 0")
+    version = _read_stream(source, magic.end, "protocol version", limits, progress)
+    if type(version.root) is not int or version.root != PROTOCOL_VERSION:
+        raise ContainerError("the protocol version of a legacy checkpoint is wrong", where=f"byte {magic.end:,}")
+    info_start = magic.end + version.end
+    info = _read_stream(source, info_start, "system information", limits, progress)
+    object_start = info_start + info.end
+    stream = _read_stream(source, object_start, "object", limits, progress)
+    keys_start = object_start + stream.end
+    keys = _read_stream(source, keys_start, "storage keys", limits, progress)
+    return Layout(
+        object_stream=stream,
+        object_start=object_start,
+        object_end=keys_start,
+        keys=_key_texts(keys.root, keys_start),
+        data_start=keys_start + keys.end,
+        versions=(("protocol_version", str(PROTOCOL_VERSION)), *_facts(info.root)),
+    )
+
+
+def _read_stream(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Stream:
+    def extend(nbytes: int) -> bytes:
+        return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
+
+    return read_pickle(
+        source.read_upto(start, _FIRST_READ_NBYTES),
+        name=f"{name} at byte {start:,}",
+        limits=limits,
+        progress=progress,
+        extend=extend,
+    )
+
+
+def _key_texts(root: Value, start: int) -> tuple[str, ...]:
+    if not isinstance(root, list) or not all(isinstance(key, str) for key in root):
+        raise ContainerError("the list of storage keys is malformed", where=f"byte {start:,}")
+    return tuple(str(key) for key in root)
+
+
+def _facts(info: Value) -> tuple[tuple[str, str], ...]:
+    pairs = info.pairs if isinstance(info, Dict) else []
+    return tuple((key, str(value)) for key, value in pairs if isinstance(key, str) and isinstance(value, bool | int))
+
+
+def _find_storages(
+    source: Source, layout: Layout, storage_ids: dict[str, StorageId], progress: Progress
+) -> tuple[dict[str, StoredBytes], int]:
+    """Walk over the storages; a damaged tail leaves the storages behind it without an entry."""
+    progress.start("finding storages", len(layout.keys))
+    stored: dict[str, StoredBytes] = {}
+    pos = layout.data_start
+    for key in layout.keys:
+        progress.advance(1)
+        storage_id = storage_ids.get(key)
+        head = source.read_upto(pos, NUMEL.size)
+        if storage_id is None or len(head) < NUMEL.size:
+            break
+        nbytes = NUMEL.unpack(head)[0] * storage_id.itemsize
+        if nbytes < 0 or pos + NUMEL.size + nbytes > source.nbytes:
+            break
+        stored[key] = StoredBytes(None if source.gzipped else pos + NUMEL.size, nbytes)
+        pos += NUMEL.size + nbytes
+    return stored, pos
+
+
+def _notes(
+    source: Source, storage_ids: dict[str, StorageId], stored: dict[str, StoredBytes], end: int
+) -> tuple[str, ...]:
+    notes = []
+    if source.gzipped:
+        notes.append("Compressed with gzip: torch.load cannot open it by its path; a fixed copy is written plain.")
+    elif len(stored) == len(storage_ids) and end < source.nbytes:
+        notes.append(f"{source.nbytes - end:,} more bytes follow the checkpoint; torch.load reads the first one only.")
+    return tuple(notes)

@@ -1,0 +1,104 @@
+"""Which format a file is of, told from its first bytes, in the order in which the formats exclude each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inspector.containers.base import Container
+from inspector.containers.legacy import read_legacy
+from inspector.containers.source import GzipSource, Source
+from inspector.containers.torchzip import read_torchzip
+from inspector.errors import NotACheckpointError, UnsupportedFormatError
+from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.progress import Progress
+
+Reader = Callable[[Source, Limits, Progress], Container]
+HEAD_NBYTES = 512
+
+_LEGACY = re.compile(
+    rb"\x80[\x02\x03]\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\."  # protocols 2 and 3
+    rb"|\x80[\x04\x05]\x95\x0d\x00{7}\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\."  # 4 and 5, in a frame
+    rb"|L119547037146038801333356L\n\."  # 0 and 1
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One row of the table: how to tell a format, and what reads it or why nothing does.
+
+    Attributes:
+        matches: Says whether the first bytes of a file are of this format.
+        read: The reader, or None for a format that is only named.
+        what: The format's name with its article, for the message.
+        remedy: What to do with a file that is only named.
+    """
+
+    matches: Callable[[bytes], bool]
+    read: Reader | None
+    what: str
+    remedy: str = ""
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(lambda head: head.startswith(b"PK\x03\x04"), read_torchzip, "a torch.save zip"),
+    Format(lambda head: _LEGACY.match(head) is not None, read_legacy, "a legacy checkpoint"),
+    Format(lambda head: head[257:262] == b"ustar", None, "a tar checkpoint of torch 0.1", "load and save it with torch"),
+    Format(
+        lambda head: head[8:9] == b"{" and 0 < int.from_bytes(head[:8], "little") <= 100_000_000,
+        None,
+        "a safetensors file",
+        "load it with safetensors.torch.load_file; it holds no device",
+    ),
+    Format(
+        lambda head: head[:1] == b"\x80" and b"\x02" <= head[1:2] <= b"\x05",
+        None,
+        "a plain pickle, not written by torch.save",
+        "load it with the program that wrote it",
+    ),
+)
+
+
+def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Container:
+    """Open a file and take it apart. The file is closed again before this returns.
+
+    Raises:
+        CheckpointError: The file is missing, no checkpoint, of a format that is not read, or damaged.
+        CancelledError: The work was cancelled.
+    """
+    progress = progress or Progress()
+    progress.start("reading")
+    with open_source(path, limits) as source:
+        head = source.read_upto(0, HEAD_NBYTES)
+        for form in FORMATS:
+            if form.matches(head):
+                return _read(form, source, limits, progress)
+    if not head:
+        raise NotACheckpointError("the file is empty", where=path, remedy="fetch or copy it again")
+    raise NotACheckpointError("this is no checkpoint that torch.save wrote", where=path)
+
+
+def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """Open a file for reading, looking through gzip.
+
+    Raises:
+        ContainerError: It is missing, unreadable or no regular file.
+    """
+    source = Source(path)
+    if source.read_upto(0, 2) != b"\x1f\x8b":
+        return source
+    source.close()
+    return GzipSource(path, limits)
+
+
+def _read(form: Format, source: Source, limits: Limits, progress: Progress) -> Container:
+    if form.read is None:
+        raise UnsupportedFormatError(
+            f"this is {form.what}, which this version does not read", where=source.path, remedy=form.remedy
+        )
+    if source.gzipped and form.read is not read_legacy:
+        raise UnsupportedFormatError("this is a gzip file", where=source.path, remedy="unpack it with gunzip first")
+    return form.read(source, limits, progress)
+
+

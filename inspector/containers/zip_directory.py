@@ -1,0 +1,188 @@
+"""The directory of a zip file: which records there are and where, without reading any of them.
+
+Written out rather than left to `zipfile`, which needs 6 s and 580 MB for a million entries, cannot be
+cancelled, and understands damaged archives differently from torch. Layout: PKWARE's APPNOTE.TXT, sections
+4.3.7 (local header), 4.3.12 (central directory), 4.3.14-16 (ends), 4.5.3 (Zip64).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from inspector.containers.source import Source
+from inspector.errors import ContainerError
+from inspector.limits import Limits
+from inspector.progress import Progress
+
+LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, date, crc, sizes, name, extra
+CENTRAL = struct.Struct("<4s6H3L5H2L")
+END = struct.Struct("<4s4H2LH")
+END64 = struct.Struct("<4sQ2H2L4Q")
+LOCATOR64 = struct.Struct("<4sLQL")
+LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
+END64_SIGNATURE, LOCATOR64_SIGNATURE = b"PK\x06\x06", b"PK\x06\x07"
+STORED, DEFLATED = 0, 8
+_MOST_COMMENT_NBYTES = 0xFFFF
+_ASK_EACH = 8192
+
+
+class Entry(NamedTuple):
+    """One record, as the central directory tells it.
+
+    Attributes:
+        name: Its full name.
+        header_offset: Where its local header starts in the file.
+        nbytes: Its size once inflated.
+        stored_nbytes: Its size in the file.
+        method: 0 stored, 8 deflated.
+        crc: CRC-32 of its contents; torch may leave it 0.
+        flags: General purpose bits.
+        central_offset: Where its central header starts in the file.
+    """
+
+    name: str
+    header_offset: int
+    nbytes: int
+    stored_nbytes: int
+    method: int
+    crc: int
+    flags: int
+    central_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZipDirectory:
+    """The central directory.
+
+    Attributes:
+        entries: All records in the order of the directory.
+        start: Where the directory starts in the file.
+        end: Where the archive ends in the file (behind the comment).
+    """
+
+    entries: tuple[Entry, ...]
+    start: int
+    end: int
+
+
+def read_directory(source: Source, limits: Limits, progress: Progress | None = None) -> ZipDirectory:
+    """Read a zip's central directory.
+
+    Raises:
+        ContainerError: There is none, it is damaged, or it is larger than the limits allow.
+        CancelledError: The work was cancelled.
+    """
+    count, nbytes, start, end = _find_end(source)
+    if count > limits.records or nbytes > limits.directory_nbytes:
+        raise ContainerError(f"the zip directory is too large: {count:,} records, {nbytes:,} bytes")
+    data = source.read(start, nbytes)
+    entries: list[Entry] = []
+    pos = 0
+    for number in range(count):
+        if progress is not None and number % _ASK_EACH == 0:
+            progress.advance(0)
+        entry, pos = _parse_entry(data, pos, start)
+        entries.append(entry)
+    return ZipDirectory(entries=tuple(entries), start=start, end=end)
+
+
+def payload_offset(source: Source, entry: Entry) -> int:
+    """Give the offset of a record's first payload byte, behind its local header.
+
+    Raises:
+        ContainerError: There is no local header where the directory says.
+    """
+    header = source.read(entry.header_offset, LOCAL.size)
+    fields = LOCAL.unpack(header)
+    if fields[0] != LOCAL_SIGNATURE:
+        raise ContainerError("a zip record is not where the directory says", where=f"record {entry.name}")
+    return int(entry.header_offset + LOCAL.size + fields[-2] + fields[-1])
+
+
+def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
+    """Read one record, inflated; at most `most_nbytes` bytes whatever the directory claims.
+
+    Raises:
+        ContainerError: It is too large, compressed in an unknown way, or damaged.
+    """
+    where = f"record {entry.name}"
+    if max(entry.nbytes, entry.stored_nbytes) > most_nbytes:
+        raise ContainerError(f"a zip record is larger than {most_nbytes:,} bytes", where=where)
+    raw = source.read(payload_offset(source, entry), entry.stored_nbytes)
+    if entry.method == STORED:
+        return raw
+    if entry.method != DEFLATED:
+        raise ContainerError(f"compression method {entry.method} is not supported", where=where)
+    try:
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, most_nbytes)
+    except zlib.error as error:
+        raise ContainerError("a compressed zip record is damaged", where=f"{where}: {error}") from error
+
+
+def _find_end(source: Source) -> tuple[int, int, int, int]:
+    """Find the directory: (records, bytes, offset, end of the archive)."""
+    tail_start = max(source.nbytes - END.size - _MOST_COMMENT_NBYTES, 0)
+    tail = source.read(tail_start, source.nbytes - tail_start)
+    at = tail.rfind(END_SIGNATURE)
+    if at < 0 or at + END.size > len(tail):
+        raise ContainerError(
+            "the zip has no directory: its end is missing",
+            where=f"{source.nbytes:,} bytes",
+            remedy="the file is incomplete: fetch or copy it again",
+        )
+    _, _, _, _, count, nbytes, start, comment = END.unpack_from(tail, at)
+    offset = tail_start + at
+    end = min(offset + END.size + comment, source.nbytes)
+    if offset >= LOCATOR64.size:
+        signature, _, end64, _ = LOCATOR64.unpack(source.read(offset - LOCATOR64.size, LOCATOR64.size))
+        if signature == LOCATOR64_SIGNATURE:
+            count, nbytes, start = _read_end64(source, end64)
+    return count, nbytes, start, end
+
+
+def _read_end64(source: Source, offset: int) -> tuple[int, int, int]:
+    fields = END64.unpack(source.read(offset, END64.size))
+    if fields[0] != END64_SIGNATURE:
+        raise ContainerError("the Zip64 end record is not where its locator says", where=f"byte {offset:,}")
+    return fields[7], fields[8], fields[9]
+
+
+def _parse_entry(data: bytes, pos: int, start: int) -> tuple[Entry, int]:
+    try:
+        fields = CENTRAL.unpack_from(data, pos)
+    except struct.error:
+        raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}") from None
+    signature, _, _, flags, method, _, _, crc, packed, nbytes, name_size, extra_size, comment_size = fields[:13]
+    offset = fields[16]
+    if signature != CENTRAL_SIGNATURE:
+        raise ContainerError("the zip directory is damaged", where=f"byte {start + pos:,}")
+    name_at = pos + CENTRAL.size
+    extra_at = name_at + name_size
+    if 0xFFFFFFFF in (packed, nbytes, offset):
+        extra = data[extra_at : extra_at + extra_size]
+        nbytes, packed, offset = _apply_zip64(extra, nbytes, packed, offset)
+    name = data[name_at:extra_at].decode("utf-8", "backslashreplace")
+    entry = Entry(name, offset, nbytes, packed, method, crc, flags, start + pos)
+    return entry, extra_at + extra_size + comment_size
+
+
+def _apply_zip64(extra: bytes, nbytes: int, packed: int, offset: int) -> tuple[int, int, int]:
+    """Replace the sizes that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order."""
+    values = _zip64_values(extra)
+    fixed = [next(values, value) if value == 0xFFFFFFFF else value for value in (nbytes, packed, offset)]
+    return fixed[0], fixed[1], fixed[2]
+
+
+def _zip64_values(extra: bytes) -> Iterator[int]:
+    pos = 0
+    while pos + 4 <= len(extra):
+        tag, size = struct.unpack_from("<2H", extra, pos)
+        if tag == 1:
+            whole = extra[pos + 4 : pos + 4 + size]
+            return iter(struct.unpack_from(f"<{len(whole) // 8}Q", whole))
+        pos += 4 + size
+    return iter(())

@@ -1,0 +1,186 @@
+"""A second launch hands its files to the running program and ends, before anything heavy is imported.
+
+The running program listens at a socket that only its user can reach (`inspector.gui.single_instance`). The
+message is one line of JSON, the answer is `ok`. Nothing but the standard library is imported here: a second
+double-click costs a few hundredths of a second, where Qt alone takes several tenths.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import stat
+import struct
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ANSWER = b"ok\n"
+MAX_MESSAGE_NBYTES = 1 << 20
+MAX_PATHS = 4096
+ANSWER_TIMEOUT_S = 3.0
+RETRY_INTERVAL_S = 0.05
+
+_NAME = "checkpoint-inspector"
+_LONGEST_SOCKET_PATH = 100
+"""Bytes; `sun_path` holds 104 on macOS and the BSDs and 108 on Linux, with the zero at its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What a second launch says to the running program.
+
+    Attributes:
+        paths: Absolute paths to open; none at all asks for an empty window.
+        activation_token: What lets the running program come to the front on Wayland, or empty.
+    """
+
+    paths: tuple[str, ...]
+    activation_token: str = ""
+
+    def to_bytes(self) -> bytes:
+        """Write one line of ASCII; file names that are no UTF-8 travel as lone surrogates."""
+        return json.dumps({"paths": self.paths, "activation_token": self.activation_token}).encode() + b"\n"
+
+    @classmethod
+    def from_bytes(cls, line: bytes) -> Message | None:
+        """Read a line; None when it is not such a message."""
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(said, dict):
+            return None
+        paths = said.get("paths")
+        token = said.get("activation_token", "")
+        if not isinstance(token, str) or not _are_paths(paths):
+            return None
+        return cls(paths=tuple(paths), activation_token=token)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where the running program of this user and this display listens, and the lock that says who it is."""
+
+    socket: str
+    lock: str
+
+
+def find_endpoint() -> Endpoint | None:
+    """Find the place in `$XDG_RUNTIME_DIR`, else in a folder of our own among the temporary files.
+
+    The display is part of the name: a file opened over `ssh -X` must not open a window on the machine's own
+    screen. None when no folder is to be had that belongs to this user alone: then every launch stands alone.
+    """
+    if sys.platform == "win32":
+        user = hashlib.sha256(str(Path.home()).encode(errors="replace")).hexdigest()[:16]
+        lock = Path(tempfile.gettempdir()) / f"{_NAME}.lock"
+        return Endpoint(socket=rf"\\.\pipe\{_NAME}-{user}", lock=str(lock))
+    folder = _private_folder()
+    if folder is None:
+        return None
+    display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY", "")
+    stem = f"{_NAME}-{hashlib.sha256(os.fsencode(display)).hexdigest()[:8]}"
+    return Endpoint(socket=str(folder / f"{stem}.socket"), lock=str(folder / f"{stem}.lock"))
+
+
+def hand_over(paths: Sequence[str | os.PathLike[str]], *, wait_s: float = 0.0) -> bool:
+    """Give files to the running program; False when there is none, or it does not answer.
+
+    Args:
+        paths: Made absolute here, since the running program works in another folder.
+        wait_s: How long to try again, for a program that is just starting.
+    """
+    endpoint = find_endpoint()
+    if endpoint is None or len(paths) > MAX_PATHS:
+        return False
+    message = Message(
+        paths=tuple(os.path.abspath(path) for path in paths),  # noqa: PTH100 - a link stays a link
+        activation_token=os.environ.get("XDG_ACTIVATION_TOKEN", ""),
+    ).to_bytes()
+    if len(message) > MAX_MESSAGE_NBYTES:
+        return False
+    ask = _ask_pipe if sys.platform == "win32" else _ask_socket
+    deadline = time.monotonic() + wait_s
+    while not ask(endpoint.socket, message):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(RETRY_INTERVAL_S)
+    return True
+
+
+def is_same_user(connection: socket.socket) -> bool:
+    """Ask the kernel who is at the other end; where it cannot be asked, the folder's mode has to do."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    size = struct.calcsize("3i")
+    try:
+        _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    except OSError:
+        return False
+    return bool(user == os.getuid())
+
+
+def _ask_socket(address: str, message: bytes) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(ANSWER_TIMEOUT_S)
+        try:
+            connection.connect(address)
+            if not is_same_user(connection):
+                return False
+            connection.sendall(message)
+            with connection.makefile("rb") as answer:
+                return answer.readline(len(ANSWER)) == ANSWER
+        except OSError:
+            return False
+
+
+def _ask_pipe(address: str, message: bytes) -> bool:
+    """Do the same on Windows, where Qt's local server is a named pipe and a pipe opens like a file."""
+    try:
+        with open(address, "r+b", buffering=0) as pipe:  # noqa: PTH123 - a pipe's name is no path
+            pipe.write(message)
+            return pipe.read(len(ANSWER)) == ANSWER
+    except OSError:
+        return False
+
+
+def _are_paths(paths: object) -> bool:
+    return (
+        isinstance(paths, list)
+        and len(paths) <= MAX_PATHS
+        and all(isinstance(path, str) and Path(path).is_absolute() and "\0" not in path for path in paths)
+    )
+
+
+def _private_folder() -> Path | None:
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if Path(runtime).is_absolute() and _is_private(runtime):
+        if len(os.fsencode(runtime)) <= _LONGEST_SOCKET_PATH - len(f"/{_NAME}-01234567.socket"):
+            return Path(runtime)
+        suffix = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:8]
+    else:
+        suffix = "0"
+    folder = Path(tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}-{suffix}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return folder if _is_private(folder) else None
+
+
+def _is_private(folder: str | os.PathLike[str]) -> bool:
+    """Tell whether a folder is a real one, ours, and closed to everyone else: `/tmp` is shared."""
+    try:
+        state = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077

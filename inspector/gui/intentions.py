@@ -1,0 +1,51 @@
+"""What the window asks of the session: one method for each thing that a person can want."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from inspector.session.screen import Screen
+
+
+class Intentions(Protocol):
+    """The controller as the window sees it; each call ends in `View.show_screen` or `View.show_export...`."""
+
+    @property
+    def screen(self) -> Screen:
+        """The screen that was shown last."""
+
+    def open(self, path: str) -> None:
+        """Open a file in place of the present one."""
+
+    def open_demo(self) -> None:
+        """Open the demo checkpoint that ships with the program."""
+
+    def reload(self) -> None:
+        """Read the file again."""
+
+    def close(self) -> None:
+        """Let go of the file and go back to the empty window."""
+
+    def set_target(self, target: str) -> None:
+        """Choose the machine that the file shall load on."""
+
+    def set_mapping(self, device: str, to: str) -> None:
+        """Choose where the tensors of one original device go."""
+
+    def select(self, node: int | None) -> None:
+        """Show the facts of a tree node."""
+
+    def search(self, query: str) -> None:
+        """Look for tree nodes; an empty query ends the search."""
+
+    def set_code_style(self, style: str) -> None:
+        """Choose the style of the loading snippet."""
+
+    def begin_export(self) -> None:
+        """Ask for the export dialog."""
+
+    def export(self, destination: str, overwrite: bool = False) -> None:
+        """Write the fixed copy."""
+
+    def cancel(self) -> None:
+        """Stop the running work."""

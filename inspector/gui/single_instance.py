@@ -1,0 +1,146 @@
+"""One program for all files of a user: the running program's side of `inspector.desktop.handover`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QLockFile, QObject, QTimer, Signal
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+from inspector.desktop.handover import (
+    ANSWER,
+    MAX_MESSAGE_NBYTES,
+    Endpoint,
+    Message,
+    find_endpoint,
+    hand_over,
+    is_same_user,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MESSAGE_TIMEOUT_MS = 2_000
+MAX_CONNECTIONS = 16
+START_WAIT_S = 5.0
+"""How long to wait for a program that has the lock but does not answer yet: it is importing Qt."""
+
+
+class InstanceServer(QObject):
+    """Receives the files of later launches.
+
+    The lock decides which of several launches at the same moment is the one; only its holder may remove the
+    socket that a crashed program left behind. The kernel's part of the lock ends with the process, so a crash
+    never locks anyone out.
+
+    Signals:
+        paths_received: A list of absolute paths to open; an empty list asks for an empty window in front.
+    """
+
+    paths_received = Signal(list)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._lock: QLockFile | None = None
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.setMaxPendingConnections(MAX_CONNECTIONS)
+        self._server.newConnection.connect(self._on_connected)
+
+    def listen(self) -> bool:
+        """Become the one program that later launches talk to; False when another one is it already."""
+        endpoint = find_endpoint()
+        if endpoint is None:
+            return False
+        lock = QLockFile(endpoint.lock)
+        lock.setStaleLockTime(0)  # a lock is stale when its process is gone, and never by its age alone
+        if not lock.tryLock(0):
+            return False
+        self._lock = lock
+        if self._listen_at(endpoint):
+            return True
+        self.close()
+        return False
+
+    def close(self) -> None:
+        """Stop listening, so that the next launch stands on its own."""
+        self._server.close()
+        if self._lock is not None:
+            self._lock.unlock()
+            self._lock = None
+
+    def _listen_at(self, endpoint: Endpoint) -> bool:
+        QLocalServer.removeServer(endpoint.socket)
+        return self._server.listen(endpoint.socket)
+
+    def _on_connected(self) -> None:
+        while (connection := self._server.nextPendingConnection()) is not None:
+            if len(self.findChildren(_Reception)) < MAX_CONNECTIONS and _is_trusted(connection):
+                _Reception(connection, self)
+            else:
+                connection.abort()
+                connection.deleteLater()
+
+
+class _Reception(QObject):
+    """Reads one message, bounded in size and time: whoever connects may be broken."""
+
+    def __init__(self, connection: QLocalSocket, server: InstanceServer) -> None:
+        super().__init__(server)
+        self._connection = connection
+        self._paths_received = server.paths_received
+        connection.setParent(self)
+        connection.setReadBufferSize(MAX_MESSAGE_NBYTES)
+        connection.readyRead.connect(self._on_ready_read)
+        connection.disconnected.connect(self.deleteLater)
+        self._deadline = QTimer(self)
+        self._deadline.setSingleShot(True)
+        self._deadline.timeout.connect(self._end)
+        self._deadline.start(MESSAGE_TIMEOUT_MS)
+        self._on_ready_read()  # the message may have come before anyone listened
+
+    def _on_ready_read(self) -> None:
+        if not self._connection.canReadLine():
+            if self._connection.bytesAvailable() >= MAX_MESSAGE_NBYTES:
+                self._end()
+            return
+        message = Message.from_bytes(self._connection.readLine().data())
+        if message is None:
+            self._end()
+            return
+        self._connection.write(ANSWER)
+        self._connection.flush()
+        self._end()
+        if message.activation_token:
+            # Qt's Wayland plugin takes the next token to raise a window from here
+            os.environ["XDG_ACTIVATION_TOKEN"] = message.activation_token
+        self._paths_received.emit(list(message.paths))
+
+    def _end(self) -> None:
+        self._deadline.stop()
+        self._connection.readyRead.disconnect(self._on_ready_read)
+        self._connection.disconnectFromServer()
+
+
+def lead_or_hand_over(paths: Sequence[str | os.PathLike[str]]) -> InstanceServer | None:
+    """Become the running program, or give it the files; None means that they are given and all is done.
+
+    The hand-over without Qt (`inspector.desktop.handover`) has been tried before; this settles launches at
+    the same moment. A program that holds the lock and does not answer must not keep anyone from opening a
+    file: then the server is returned without listening.
+    """
+    server = InstanceServer()
+    if server.listen() or not hand_over(paths, wait_s=START_WAIT_S):
+        return server
+    server.deleteLater()
+    return None
+
+
+def _is_trusted(connection: QLocalSocket) -> bool:
+    if sys.platform == "win32":
+        return True  # UserAccessOption is part of the pipe's own access list
+    with socket.socket(fileno=os.dup(connection.socketDescriptor())) as peer:
+        return is_same_user(peer)

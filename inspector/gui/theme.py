@@ -1,0 +1,189 @@
+"""The look as data: named colours from a theme file become a palette, a style sheet and a font.
+
+`setColorScheme` does nothing on many Linux desktops, so the window always carries a palette of its own; the
+system's preference is only asked for. Device colours are told apart with any kind of colour vision (after
+Okabe and Ito, https://jfly.uni-koeln.de/color/), and no place in the window relies on colour alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+from inspector.resources import resource_path
+
+MODES = ("system", "light", "dark")
+_PLAIN_FAMILIES = {"Sans", "Sans Serif", "DejaVu Sans", "sans-serif", ""}
+_BETTER_FAMILIES = ("Inter", "Noto Sans", "Open Sans", "Cantarell", "Ubuntu", "Roboto", "DejaVu Sans")
+_MONO_FAMILIES = (
+    "JetBrains Mono",
+    "Cascadia Mono",
+    "SF Mono",
+    "Menlo",
+    "Consolas",
+    "Noto Sans Mono",
+    "DejaVu Sans Mono",
+)
+_ROLES = {
+    QPalette.ColorRole.Window: "window",
+    QPalette.ColorRole.WindowText: "text",
+    QPalette.ColorRole.Base: "surface",
+    QPalette.ColorRole.AlternateBase: "sunken",
+    QPalette.ColorRole.Text: "text",
+    QPalette.ColorRole.Button: "surface",
+    QPalette.ColorRole.ButtonText: "text",
+    QPalette.ColorRole.BrightText: "bad",
+    QPalette.ColorRole.Light: "surface",
+    QPalette.ColorRole.Midlight: "hover",
+    QPalette.ColorRole.Mid: "border",
+    QPalette.ColorRole.Dark: "border_strong",
+    QPalette.ColorRole.Shadow: "border_strong",
+    QPalette.ColorRole.Highlight: "selection",
+    QPalette.ColorRole.HighlightedText: "text",
+    QPalette.ColorRole.Link: "accent",
+    QPalette.ColorRole.LinkVisited: "accent",
+    QPalette.ColorRole.ToolTipBase: "tooltip",
+    QPalette.ColorRole.ToolTipText: "tooltip_text",
+    QPalette.ColorRole.PlaceholderText: "faint",
+    QPalette.ColorRole.Accent: "accent",
+}
+_TEXT_ROLES = (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """The colours of one theme, by name.
+
+    Attributes:
+        name: The theme file's name.
+        dark: Whether text is lighter than its ground.
+        colours: Colour texts (`#rrggbb`) by token.
+        cpu: The neutral colour that stands for the CPU.
+        devices: Colours of the other devices, in their fixed order.
+    """
+
+    name: str
+    dark: bool
+    colours: dict[str, str]
+    cpu: str
+    devices: tuple[str, ...]
+
+    def colour(self, token: str) -> QColor:
+        """Give the colour of a token."""
+        return QColor(self.colours[token])
+
+    def device(self, index: int) -> QColor:
+        """Give the colour of a device; after the last one they begin again, a shade further off."""
+        if index < 0:
+            return QColor(self.cpu)
+        turn, place = divmod(index, len(self.devices))
+        colour = QColor(self.devices[place])
+        shade = 100 + 28 * min(turn, 3)
+        return colour.lighter(shade) if self.dark else colour.darker(shade)
+
+
+def read_tokens(name: str) -> Tokens:
+    """Read a theme that ships with the program: `light` or `dark`."""
+    data = json.loads(resource_path(f"themes/{name}.json").read_text(encoding="utf-8"))
+    return Tokens(
+        name=name,
+        dark=data["dark"],
+        colours=data["colours"],
+        cpu=data["cpu"],
+        devices=tuple(data["devices"]),
+    )
+
+
+def build_palette(tokens: Tokens) -> QPalette:
+    """Make the palette of a theme, for everything that no style sheet rule reaches."""
+    palette = QPalette()
+    for role, token in _ROLES.items():
+        palette.setColor(role, tokens.colour(token))
+    for role in _TEXT_ROLES:
+        palette.setColor(QPalette.ColorGroup.Disabled, role, tokens.colour("disabled"))
+    return palette
+
+
+def build_sheet(tokens: Tokens, base_points: float) -> str:
+    """Fill the style sheet's `@token` places; sizes of text follow the system's font.
+
+    Raises:
+        KeyError: The sheet names a token that the theme lacks.
+    """
+    values = dict(tokens.colours)
+    values["icons"] = resource_path("icons").as_posix()
+    values["mono"] = ", ".join(f'"{family}"' for family in _MONO_FAMILIES)
+    for name, factor in (("small", 0.9), ("base", 1.0), ("lead", 1.22), ("title", 1.9)):
+        values[f"size_{name}"] = f"{base_points * factor:.1f}pt"
+    template = resource_path("themes/window.qss").read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)", lambda match: values[match[1]], template)
+
+
+def mono_font(points: float) -> QFont:
+    """Give the font of code and of exact messages."""
+    font = QFont(list(_MONO_FAMILIES))
+    font.setStyleHint(QFont.StyleHint.Monospace)
+    font.setPointSizeF(points)
+    return font
+
+
+def interface_font(system: QFont) -> QFont:
+    """Keep the desktop's own font; where there is no desktop to ask, choose the best that is installed."""
+    font = QFont(system)
+    if font.family() not in _PLAIN_FAMILIES:
+        return font
+    families = set(QFontDatabase.families())
+    font.setFamily(next((name for name in _BETTER_FAMILIES if name in families), font.family()))
+    font.setPointSizeF(max(font.pointSizeF(), 9.5))
+    return font
+
+
+class Theme(QObject):
+    """The theme of the running program; all windows share one."""
+
+    changed = Signal()
+
+    def __init__(self, app: QApplication, mode: str = "system") -> None:
+        super().__init__(app)
+        self._app = app
+        self._system_palette_dark = app.palette().window().color().lightness() < 128
+        self.mode = mode
+        app.setStyle("Fusion")
+        app.setFont(interface_font(app.font()))
+        self.tokens = self._wanted()
+        self._apply()
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_changed)
+
+    @property
+    def base_points(self) -> float:
+        """Size of ordinary text, in points."""
+        return float(self._app.font().pointSizeF())
+
+    def set_mode(self, mode: str) -> None:
+        """Choose `system`, `light` or `dark`."""
+        self.mode = mode
+        self._on_system_changed()
+
+    def _on_system_changed(self) -> None:
+        wanted = self._wanted()
+        if wanted.name != self.tokens.name:
+            self.tokens = wanted
+            self._apply()
+            self.changed.emit()
+
+    def _wanted(self) -> Tokens:
+        if self.mode in ("light", "dark"):
+            return read_tokens(self.mode)
+        scheme = QGuiApplication.styleHints().colorScheme()
+        if scheme == Qt.ColorScheme.Unknown:
+            return read_tokens("dark" if self._system_palette_dark else "light")
+        return read_tokens("dark" if scheme == Qt.ColorScheme.Dark else "light")
+
+    def _apply(self) -> None:
+        self._app.setPalette(build_palette(self.tokens))
+        self._app.setStyleSheet(build_sheet(self.tokens, self.base_points))

@@ -1,0 +1,26 @@
+"""One function for each opcode: `handler(state, data, pos) -> offset of the next instruction`.
+
+`pos` is the offset of the operand. A handler reads its whole operand before it changes anything, so that an
+instruction that was cut off can be repeated once more of the stream is there. What each opcode does is
+stated in CPython's `Lib/pickletools.py`; how unpicklers really behave, in `Modules/_pickle.c`.
+"""
+
+from __future__ import annotations
+
+from inspector.pickles.handlers_calls import CALLS
+from inspector.pickles.handlers_containers import CONTAINERS
+from inspector.pickles.handlers_literals import LITERALS
+from inspector.pickles.handlers_memo import MEMO
+from inspector.pickles.instructions import CODES
+from inspector.pickles.state import BrokenStreamError, Handler, State
+
+
+def _unknown(state: State, data: bytes, pos: int) -> int:
+    raise BrokenStreamError("the byte is no pickle opcode")
+
+
+HANDLERS: list[Handler] = [_unknown] * 256
+"""The handler of each opcode byte."""
+
+for _name, _handler in {**LITERALS, **CONTAINERS, **MEMO, **CALLS}.items():
+    HANDLERS[CODES[_name]] = _handler

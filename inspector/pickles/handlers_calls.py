@@ -1,0 +1,136 @@
+"""Handlers of the opcodes that import, call and build, here as inert nodes; see `handlers`."""
+
+from __future__ import annotations
+
+from inspector.pickles.state import CutOffError, Handler, State
+from inspector.pickles.values import Call, PersistentId, Value, kind_of
+
+
+def _global(state: State, data: bytes, pos: int) -> int:
+    module, name, end = _read_name(state, data, pos)
+    state.stack.append(state.use_global(module, name))
+    return end
+
+
+def _stack_global(state: State, data: bytes, pos: int) -> int:
+    name = state.stack.pop()
+    module = state.stack.pop()
+    if not isinstance(name, str) or not isinstance(module, str):
+        state.note("stack-global-operands", pos, "a name to import is made up while loading")
+    state.stack.append(state.use_global(_name_of(module), _name_of(name)))
+    return pos
+
+
+def _name_of(value: Value) -> str:
+    return value if isinstance(value, str) else f"<{kind_of(value)}>"
+
+
+def _read_name(state: State, data: bytes, pos: int) -> tuple[str, str, int]:
+    limit = pos + state.limits.long_nbytes
+    middle = data.find(b"\n", pos, limit)
+    end = data.find(b"\n", middle + 1, limit) if middle >= 0 else -1
+    if end < 0:
+        raise CutOffError("a name to import is not two short lines")
+    module = data[pos:middle].decode("utf-8", "backslashreplace")
+    return module, data[middle + 1 : end].decode("utf-8", "backslashreplace"), end + 1
+
+
+def _ext(width: int) -> Handler:
+    def handler(state: State, data: bytes, pos: int) -> int:
+        operand = data[pos : pos + width]
+        if len(operand) < width:
+            raise CutOffError("an extension code is cut off")
+        code = int.from_bytes(operand, "little", signed=width == 4)
+        state.note("extension-code", pos, f"extension code {code} names whatever the loading program registered")
+        state.stack.append(state.use_global("copyreg", f"extension_{code}"))
+        return pos + width
+
+    return handler
+
+
+def _reduce(state: State, data: bytes, pos: int) -> int:
+    stack = state.stack
+    state.created += 1
+    args = stack.pop()
+    stack[-1] = Call(stack[-1], args, "reduce")
+    return pos
+
+
+def _newobj(state: State, data: bytes, pos: int) -> int:
+    stack = state.stack
+    state.created += 1
+    args = stack.pop()
+    stack[-1] = Call(stack[-1], args, "newobj")
+    return pos
+
+
+def _newobj_ex(state: State, data: bytes, pos: int) -> int:
+    stack = state.stack
+    state.created += 1
+    kwargs = stack.pop()
+    args = stack.pop()
+    stack[-1] = Call(stack[-1], args, "newobj", kwargs)
+    return pos
+
+
+def _inst(state: State, data: bytes, pos: int) -> int:
+    module, name, end = _read_name(state, data, pos)
+    args = tuple(state.pop_mark())
+    state.stack.append(Call(state.use_global(module, name), args, "inst"))
+    return end
+
+
+def _obj(state: State, data: bytes, pos: int) -> int:
+    func, *args = state.pop_mark()
+    state.stack.append(Call(func, tuple(args), "inst"))
+    return pos
+
+
+def _build(state: State, data: bytes, pos: int) -> int:
+    value = state.stack.pop()
+    target = state.stack[-1]
+    if not isinstance(target, Call):
+        state.note("build-on-other", pos, f"the state of {kind_of(target)} is set")
+    elif target.state is not None:
+        state.note("build-twice", pos, "the state of one object is set twice")
+        target.state = [target.state, value]
+    else:
+        target.state = value
+    return pos
+
+
+def _persid(state: State, data: bytes, pos: int) -> int:
+    end = data.find(b"\n", pos, pos + state.limits.long_nbytes)
+    if end < 0:
+        raise CutOffError("a persistent id is not a short line")
+    _push_persistent(state, data[pos:end].decode("utf-8", "backslashreplace"))
+    return end + 1
+
+
+def _binpersid(state: State, data: bytes, pos: int) -> int:
+    _push_persistent(state, state.stack.pop())
+    return pos
+
+
+def _push_persistent(state: State, pid: Value) -> None:
+    state.created += 1
+    node = PersistentId(pid)
+    state.persistent_ids.append(node)
+    state.stack.append(node)
+
+
+CALLS: dict[str, Handler] = {
+    "GLOBAL": _global,
+    "STACK_GLOBAL": _stack_global,
+    "EXT1": _ext(1),
+    "EXT2": _ext(2),
+    "EXT4": _ext(4),
+    "REDUCE": _reduce,
+    "BUILD": _build,
+    "INST": _inst,
+    "OBJ": _obj,
+    "NEWOBJ": _newobj,
+    "NEWOBJ_EX": _newobj_ex,
+    "PERSID": _persid,
+    "BINPERSID": _binpersid,
+}

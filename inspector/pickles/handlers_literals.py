@@ -1,0 +1,198 @@
+"""Handlers of the opcodes that push numbers, text and bytes; see `handlers`."""
+
+from __future__ import annotations
+
+import codecs
+import struct
+from typing import Literal
+
+from inspector.pickles.instructions import F8, I4, U2, U4, U8
+from inspector.pickles.state import BrokenStreamError, CutOffError, Handler, State
+from inspector.pickles.values import Blob, Value
+
+_U1 = struct.Struct("<B")
+_DIGITS_READ_AT_ONCE = 4000  # Python refuses to convert more than 4300 digits
+
+
+def _none(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(None)
+    return pos
+
+
+def _newtrue(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(True)
+    return pos
+
+
+def _newfalse(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(False)
+    return pos
+
+
+def _binint(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(I4.unpack_from(data, pos)[0])
+    return pos + 4
+
+
+def _binint1(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(data[pos])
+    return pos + 1
+
+
+def _binint2(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(U2.unpack_from(data, pos)[0])
+    return pos + 2
+
+
+def _binfloat(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(F8.unpack_from(data, pos)[0])
+    return pos + 8
+
+
+def _line(data: bytes, pos: int) -> int:
+    end = data.find(b"\n", pos)
+    if end < 0:
+        raise CutOffError("a line has no end")
+    return end
+
+
+def _int(state: State, data: bytes, pos: int) -> int:
+    end = _line(data, pos)
+    text = data[pos:end]
+    if text in {b"00", b"01"}:  # how protocols 0 and 1 spell False and True
+        state.stack.append(text == b"01")
+    else:
+        state.stack.append(_parse_int(state, pos, text))
+    return end + 1
+
+
+def _long(state: State, data: bytes, pos: int) -> int:
+    end = _line(data, pos)
+    state.stack.append(_parse_int(state, pos, data[pos:end].removesuffix(b"L")))
+    return end + 1
+
+
+def _parse_int(state: State, pos: int, text: bytes) -> Value:
+    if len(text) > _DIGITS_READ_AT_ONCE:
+        return Blob("int", pos, len(text))
+    digits = text.removeprefix(b"-")
+    if digits.isdigit() and (digits == b"0" or not digits.startswith(b"0")):
+        return int(text)
+    state.note("text-int", pos, "an integer is written in a way that readers understand differently")
+    return Blob("int", pos, len(text))
+
+
+def _float(state: State, data: bytes, pos: int) -> int:
+    end = _line(data, pos)
+    state.stack.append(float(data[pos:end]))
+    return end + 1
+
+
+def _counted_int(length: struct.Struct) -> Handler:
+    def handler(state: State, data: bytes, pos: int) -> int:
+        start, end = _span(data, pos, length)
+        if end - start > state.limits.long_nbytes:
+            state.stack.append(Blob("int", start, end - start))
+        else:
+            state.stack.append(int.from_bytes(data[start:end], "little", signed=True))
+        return end
+
+    return handler
+
+
+def _span(data: bytes, pos: int, length: struct.Struct) -> tuple[int, int]:
+    count = length.unpack_from(data, pos)[0]
+    start = pos + length.size
+    if count < 0:
+        raise BrokenStreamError("a length is negative")
+    if start + count > len(data):
+        raise CutOffError("an operand runs past the end of the pickle")
+    return start, start + count
+
+
+def _counted_text(length: struct.Struct, errors: Literal["surrogatepass", "surrogateescape"]) -> Handler:
+    size, unpack_from = length.size, length.unpack_from
+
+    def handler(state: State, data: bytes, pos: int) -> int:
+        count = unpack_from(data, pos)[0]
+        start = pos + size
+        end = start + count
+        # A negative count of BINSTRING must not pass as a slice from the end.
+        if end > len(data) or count < 0 or count > state.limits.text_nbytes:
+            start, end = _span(data, pos, length)
+            state.stack.append(Blob("text", start, end - start))
+        else:
+            state.stack.append(str(data[start:end], "utf-8", errors))
+        return end
+
+    return handler
+
+
+def _counted_bytes(length: struct.Struct) -> Handler:
+    def handler(state: State, data: bytes, pos: int) -> int:
+        start, end = _span(data, pos, length)
+        large = end - start > state.limits.text_nbytes
+        state.stack.append(Blob("bytes", start, end - start) if large else data[start:end])
+        return end
+
+    return handler
+
+
+def _string(state: State, data: bytes, pos: int) -> int:
+    end = _line(data, pos)
+    quoted = data[pos:end].strip()
+    if len(quoted) < 2 or quoted[:1] != quoted[-1:] or quoted[:1] not in {b"'", b'"'}:
+        raise BrokenStreamError("a text of protocol 0 is not in quotes")
+    text = codecs.escape_decode(quoted[1:-1])[0]
+    state.stack.append(_bounded_text(state, pos, str(text, "utf-8", "surrogateescape"), len(quoted)))
+    return end + 1
+
+
+def _unicode(state: State, data: bytes, pos: int) -> int:
+    end = _line(data, pos)
+    state.stack.append(_bounded_text(state, pos, str(data[pos:end], "raw-unicode-escape"), end - pos))
+    return end + 1
+
+
+def _bounded_text(state: State, pos: int, text: str, nbytes: int) -> Value:
+    return text if nbytes <= state.limits.text_nbytes else Blob("text", pos, nbytes)
+
+
+def _next_buffer(state: State, data: bytes, pos: int) -> int:
+    state.note("out-of-band-buffer", pos, "the pickle needs a buffer that is not in it")
+    state.stack.append(Blob("buffer", pos, 0))
+    return pos
+
+
+def _readonly_buffer(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(state.stack.pop())
+    return pos
+
+
+LITERALS: dict[str, Handler] = {
+    "NONE": _none,
+    "NEWTRUE": _newtrue,
+    "NEWFALSE": _newfalse,
+    "INT": _int,
+    "BININT": _binint,
+    "BININT1": _binint1,
+    "BININT2": _binint2,
+    "LONG": _long,
+    "LONG1": _counted_int(_U1),
+    "LONG4": _counted_int(I4),
+    "FLOAT": _float,
+    "BINFLOAT": _binfloat,
+    "STRING": _string,
+    "SHORT_BINSTRING": _counted_text(_U1, "surrogateescape"),
+    "BINSTRING": _counted_text(I4, "surrogateescape"),
+    "UNICODE": _unicode,
+    "SHORT_BINUNICODE": _counted_text(_U1, "surrogatepass"),
+    "BINUNICODE": _counted_text(U4, "surrogatepass"),
+    "BINUNICODE8": _counted_text(U8, "surrogatepass"),
+    "BINBYTES": _counted_bytes(U4),
+    "SHORT_BINBYTES": _counted_bytes(_U1),
+    "BINBYTES8": _counted_bytes(U8),
+    "BYTEARRAY8": _counted_bytes(U8),
+    "NEXT_BUFFER": _next_buffer,
+    "READONLY_BUFFER": _readonly_buffer,
+}

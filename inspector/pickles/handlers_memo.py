@@ -1,0 +1,124 @@
+"""Handlers of the opcodes that move values between stack, marks and memo, and frame the stream; see `handlers`."""
+
+from __future__ import annotations
+
+from inspector.pickles.instructions import U4, U8
+from inspector.pickles.state import BrokenStreamError, CutOffError, Handler, State, StoppedError
+
+HIGHEST_PROTOCOL = 5
+
+
+def _mark(state: State, data: bytes, pos: int) -> int:
+    state.marked.append(state.stack)
+    state.stack = []
+    return pos
+
+
+def _pop(state: State, data: bytes, pos: int) -> int:
+    if state.stack:
+        state.stack.pop()
+    else:
+        state.pop_mark()
+    return pos
+
+
+def _pop_mark(state: State, data: bytes, pos: int) -> int:
+    state.pop_mark()
+    return pos
+
+
+def _dup(state: State, data: bytes, pos: int) -> int:
+    state.stack.append(state.stack[-1])
+    return pos
+
+
+def _fetch(state: State, slot: int) -> None:
+    try:
+        state.stack.append(state.memo[slot])
+    except KeyError:
+        raise BrokenStreamError(f"memo slot {slot} is read before it is filled") from None
+
+
+def _get(state: State, data: bytes, pos: int) -> int:
+    slot, end = _read_slot(data, pos)
+    _fetch(state, slot)
+    return end
+
+
+def _binget(state: State, data: bytes, pos: int) -> int:
+    _fetch(state, data[pos])
+    return pos + 1
+
+
+def _long_binget(state: State, data: bytes, pos: int) -> int:
+    _fetch(state, U4.unpack_from(data, pos)[0])
+    return pos + 4
+
+
+def _put(state: State, data: bytes, pos: int) -> int:
+    slot, end = _read_slot(data, pos)
+    if slot > 0xFFFFFFFF:
+        state.note("huge-memo-slot", pos, "a memo slot is too large for a real unpickler")
+    state.memo[slot] = state.stack[-1]
+    return end
+
+
+def _binput(state: State, data: bytes, pos: int) -> int:
+    state.memo[data[pos]] = state.stack[-1]
+    return pos + 1
+
+
+def _long_binput(state: State, data: bytes, pos: int) -> int:
+    state.memo[U4.unpack_from(data, pos)[0]] = state.stack[-1]
+    return pos + 4
+
+
+def _memoize(state: State, data: bytes, pos: int) -> int:
+    state.memo[len(state.memo)] = state.stack[-1]
+    return pos
+
+
+def _read_slot(data: bytes, pos: int) -> tuple[int, int]:
+    end = data.find(b"\n", pos, pos + 64)
+    if end < 0:
+        raise CutOffError("a memo slot is not a short line")
+    slot = int(data[pos:end])
+    if slot < 0:
+        raise BrokenStreamError("a memo slot is negative")
+    return slot, end + 1
+
+
+def _proto(state: State, data: bytes, pos: int) -> int:
+    protocol = data[pos]
+    if protocol > HIGHEST_PROTOCOL:
+        raise BrokenStreamError(f"pickle protocol {protocol} is not known")
+    state.protocol = max(state.protocol, protocol)
+    return pos + 1
+
+
+def _frame(state: State, data: bytes, pos: int) -> int:
+    U8.unpack_from(data, pos)
+    return pos + 8
+
+
+def _stop(state: State, data: bytes, pos: int) -> int:
+    state.root = state.stack.pop()
+    raise StoppedError(pos)
+
+
+MEMO: dict[str, Handler] = {
+    "POP": _pop,
+    "DUP": _dup,
+    "MARK": _mark,
+    "POP_MARK": _pop_mark,
+    "GET": _get,
+    "BINGET": _binget,
+    "LONG_BINGET": _long_binget,
+    "PUT": _put,
+    "BINPUT": _binput,
+    "LONG_BINPUT": _long_binput,
+    "MEMOIZE": _memoize,
+    "PROTO": _proto,
+    "FRAME": _frame,
+    "STOP": _stop,
+}

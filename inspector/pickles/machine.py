@@ -1,0 +1,182 @@
+"""The pickle machine: a bounded, symbolic interpreter of protocols 0 to 5.
+
+It keeps the stack, the marks and the memo of a real unpickler and does with inert values what that would do
+with live ones. Every budget of `Limits` is checked, and cancellation asked for, each 8192 instructions.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+
+from inspector.errors import PickleError
+from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.pickles.handlers import HANDLERS
+from inspector.pickles.instructions import OPCODES, instruction_end
+from inspector.pickles.notes import Note
+from inspector.pickles.state import BrokenStreamError, State, StoppedError
+from inspector.pickles.values import Global, PersistentId, Value
+from inspector.progress import Progress
+
+BATCH = 8192
+Extend = Callable[[int], bytes]
+"""Given the bytes there are, returns more of the same stream, or as many when there are no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A pickle stream that was read to its STOP.
+
+    Attributes:
+        root: The value it stands for.
+        data: Its bytes from the first instruction on; what follows STOP may be there too.
+        end: The offset behind STOP, within `data`.
+        globals: Every name asked for, in the order of first use.
+        persistent_ids: Every persistent id, in the order of the stream.
+        opcodes: Bytes of the opcodes used.
+        protocol: The protocol declared; 0 without a declaration.
+        notes: Oddities.
+    """
+
+    root: Value
+    data: bytes
+    end: int
+    globals: tuple[Global, ...]
+    persistent_ids: tuple[PersistentId, ...]
+    opcodes: frozenset[int]
+    protocol: int
+    notes: tuple[Note, ...]
+
+
+class Machine:
+    """Executes one stream. `run` may be called once."""
+
+    def __init__(
+        self,
+        data: bytes,
+        *,
+        name: str,
+        limits: Limits = DEFAULT_LIMITS,
+        progress: Progress | None = None,
+        extend: Extend | None = None,
+    ) -> None:
+        """Prepare to read `data`, which starts at the stream's first byte.
+
+        Args:
+            data: The stream, or the beginning of it when `extend` is given.
+            name: What error messages call it.
+            limits: The budgets.
+            progress: Asked for cancellation.
+            extend: Gives a longer beginning of the stream when the data ends before STOP.
+        """
+        self.state = State(limits)
+        self._data = data
+        self._name = name
+        self._limits = limits
+        self._progress = progress
+        self._extend = extend
+        self._deadline_s = time.monotonic() + limits.seconds
+        self._executed = 0
+
+    def run(self) -> Stream:
+        """Execute the stream up to its STOP.
+
+        Raises:
+            PickleError: The stream breaks off, breaks its rules or exceeds a limit.
+            CancelledError: The work was cancelled.
+        """
+        pos = 0
+        while True:
+            pos, finished = self._run_batch(pos)
+            if finished:
+                return self._stream(pos)
+            self._check_budget(pos)
+
+    def step(self, start: int) -> int:
+        """Execute the one instruction at `start` and return the offset behind it."""
+        return HANDLERS[self._data[start]](self.state, self._data, start + 1)
+
+    def _run_batch(self, pos: int) -> tuple[int, bool]:
+        data, handlers, state = self._data, HANDLERS, self.state
+        seen = state.opcodes
+        start = pos
+        try:
+            for _ in repeat(None, BATCH):
+                start = pos
+                code = data[start]
+                seen[code] = 1
+                pos = handlers[code](state, data, start + 1)
+        except StoppedError as stopped:
+            return stopped.end, True
+        except (IndexError, struct.error, ValueError, BrokenStreamError) as error:
+            self._recover(start, error)
+            return start, False
+        self._executed += BATCH
+        return pos, False
+
+    def _recover(self, start: int, error: Exception) -> None:
+        """Fetch more of the stream if the instruction was merely cut off; else say what is wrong with it."""
+        data = self._data
+        known = start >= len(data) or data[start] in OPCODES
+        if known and instruction_end(data, start) is None:
+            if self._extend is not None and len(data) < self._limits.pickle_nbytes:
+                self._data = self._extend(len(data))
+                if len(self._data) > len(data):
+                    return
+            raise self._error("the pickle breaks off before its end", start)
+        raise self._error(_reason(error), start)
+
+    def _check_budget(self, pos: int) -> None:
+        limits, state = self._limits, self.state
+        if self._progress is not None:
+            self._progress.advance(0)
+        if self._executed > limits.opcodes:
+            raise self._error(f"the pickle has more than {limits.opcodes:,} instructions", pos)
+        if state.created > limits.values or len(state.memo) > limits.values:
+            raise self._error(f"the pickle makes more than {limits.values:,} values", pos)
+        if len(state.marked) > limits.marks:
+            raise self._error(f"the pickle nests more than {limits.marks:,} marks", pos)
+        if time.monotonic() > self._deadline_s:
+            raise self._error(f"the pickle takes longer than {limits.seconds:g} s to read", pos)
+
+    def _stream(self, end: int) -> Stream:
+        state = self.state
+        return Stream(
+            root=state.root,
+            data=self._data,
+            end=end,
+            globals=tuple(state.globals.values()),
+            persistent_ids=tuple(state.persistent_ids),
+            opcodes=frozenset(code for code in OPCODES if state.opcodes[code]),
+            protocol=state.protocol,
+            notes=tuple(state.notes),
+        )
+
+    def _error(self, what: str, offset: int) -> PickleError:
+        data = self._data
+        opcode = OPCODES.get(data[offset]) if offset < len(data) else None
+        at = f"{self._name}, byte {offset:,}"
+        return PickleError(what, where=at if opcode is None else f"{at}, {opcode.name}")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, BrokenStreamError):
+        return str(error)
+    if isinstance(error, ValueError):
+        return "the pickle has an operand that cannot be read"
+    return "the pickle takes what is not on its stack"
+
+
+def read_pickle(
+    data: bytes,
+    *,
+    name: str = "pickle",
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Progress | None = None,
+    extend: Extend | None = None,
+) -> Stream:
+    """Read one pickle stream into inert values; see `Machine` for the arguments and errors."""
+    return Machine(data, name=name, limits=limits, progress=progress, extend=extend).run()

@@ -1,0 +1,131 @@
+"""The inert values that a pickle stream is read into.
+
+Numbers, text, lists and tuples are Python's own, since none of those can run anything; whatever pickle
+would import, call or hash becomes a slotted node that is compared by identity. Dictionaries are lists of
+pairs: a key is never hashed, because a hostile key can hang or crash whoever hashes it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+CallKind = Literal["reduce", "newobj", "inst"]
+BlobKind = Literal["text", "bytes", "int", "buffer"]
+
+
+class Global:
+    """A name that pickle would import.
+
+    Attributes:
+        module: The module's dotted name, as written.
+        name: The attribute's (possibly dotted) name within it.
+        count: How many instructions asked for it.
+    """
+
+    __slots__ = ("count", "module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self.name = name
+        self.count = 0
+
+    @property
+    def dotted(self) -> str:
+        """Module and name as one dotted path."""
+        return f"{self.module}.{self.name}"
+
+
+class Call:
+    """An object that pickle would make by calling something, with what would be done to it afterwards.
+
+    Attributes:
+        func: What would be called: a `Global`, or any other value in a stream made to deceive.
+        args: Its arguments: a tuple unless the stream is malformed.
+        kind: `reduce` calls `func(*args)`, `newobj` calls `func.__new__(func, *args)`, `inst` instantiates.
+        kwargs: Keyword arguments of `NEWOBJ_EX`, else None.
+        state: What `BUILD` would set, else None.
+        items: What `APPEND(S)` and `ADDITEMS` would add, else None.
+        pairs: What `SETITEM(S)` would set, else None.
+    """
+
+    __slots__ = ("args", "func", "items", "kind", "kwargs", "pairs", "state")
+
+    def __init__(self, func: Value, args: Value, kind: CallKind, kwargs: Value = None) -> None:
+        self.func = func
+        self.args = args
+        self.kind = kind
+        self.kwargs = kwargs
+        self.state: Value = None
+        self.items: list[Value] | None = None
+        self.pairs: list[tuple[Value, Value]] | None = None
+
+
+class Dict:
+    """A dictionary as the pairs it is filled with, in order, repetitions included."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[Value, Value]]) -> None:
+        self.pairs = pairs
+
+
+class Set:
+    """A set or frozenset as the items it is filled with."""
+
+    __slots__ = ("frozen", "items")
+
+    def __init__(self, items: list[Value], *, frozen: bool) -> None:
+        self.items = items
+        self.frozen = frozen
+
+
+class PersistentId:
+    """A reference to something outside the pickle: for torch, a storage."""
+
+    __slots__ = ("pid",)
+
+    def __init__(self, pid: Value) -> None:
+        self.pid = pid
+
+
+class Blob:
+    """A text, byte string or integer too large to be worth copying; it stays in the stream.
+
+    Attributes:
+        kind: What it is.
+        offset: Where its payload starts in the stream.
+        nbytes: How long its payload is.
+    """
+
+    __slots__ = ("kind", "nbytes", "offset")
+
+    def __init__(self, kind: BlobKind, offset: int, nbytes: int) -> None:
+        self.kind = kind
+        self.offset = offset
+        self.nbytes = nbytes
+
+
+# The element types are spelled loosely on purpose: a stream may nest anything in anything.
+Value = (
+    None
+    | bool
+    | int
+    | float
+    | str
+    | bytes
+    | list["Value"]
+    | tuple["Value", ...]
+    | Global
+    | Call
+    | Dict
+    | Set
+    | PersistentId
+    | Blob
+)
+
+
+def kind_of(value: Value) -> str:
+    """Name the kind of a value in a few words, for notes; its contents never show."""
+    if isinstance(value, Global):
+        return f"the name {value.dotted}"
+    return {Call: "an object", PersistentId: "a persistent id"}.get(type(value), f"a {type(value).__name__.lower()}")

@@ -1,0 +1,30 @@
+"""Where the files that ship with the program are: icons, themes, the demo checkpoint.
+
+A wheel carries them as `inspector/_resources`; a checkout keeps them in `resources/` beside the package, so
+that people who draw icons need not know how a wheel is laid out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_PLACES = (_PACKAGE / "_resources", _PACKAGE.parent / "resources")
+
+
+def resource_path(name: str) -> Path:
+    """Give the path of a file that ships with the program, such as `icons/app.svg`.
+
+    Raises:
+        FileNotFoundError: The installation is incomplete.
+    """
+    for place in _PLACES:
+        path = place / name
+        if path.exists():
+            return path
+    raise FileNotFoundError(f"the program's file is missing: {name}")
+
+
+def demo_path() -> Path:
+    """Give the path of the demo checkpoint: a small training state saved from two GPUs."""
+    return resource_path("demo/demo.pth")
