@@ -1,0 +1,127 @@
+"""`show --json` against what torch itself says of 139 genuine files."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.corpus import CORPUS, Case, agrees, cases, disagreement
+
+# Known formats that a later version reads. Until then they are refused with a document, never with a crash;
+# whoever adds the format takes it out here, and the comparison below begins.
+UNSUPPORTED = {"dcp", "hf_index", "package", "plain_pickle", "pt2", "safetensors", "tar", "torchscript"}
+
+EVERY = cases()
+SUPPORTED = [case for case in EVERY if case.container not in UNSUPPORTED]
+REFUSED = [case for case in EVERY if case.container in UNSUPPORTED]
+
+
+def names(case: Case) -> str:
+    return case.name.encode("ascii", "replace").decode()
+
+
+@pytest.mark.parametrize("case", SUPPORTED, ids=names)
+def test_document_agrees_with_the_oracle(case: Case, cli: Callable[..., Any]) -> None:
+    before = case.path.read_bytes()
+    answer = cli("show", "--json", case.path)
+    document = json.loads(answer.out)
+    assert disagreement(case, case.oracle(), document) is None
+    assert answer.code == (3 if "error" in document else 0)
+    assert document["path"] == str(case.path)
+    assert case.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=names)
+def test_unsupported_format_is_refused_in_words(case: Case, cli: Callable[..., Any]) -> None:
+    answer = cli("show", "--json", case.path)
+    document = json.loads(answer.out)
+    assert answer.code == 3
+    assert document["schema"] == 1
+    assert document["error"]["message"]
+    assert document["error"]["kind"] in {"unsupported-format", "not-a-checkpoint"}
+
+
+def test_all_files_at_once_are_one_document_a_line(cli: Callable[..., Any]) -> None:
+    answer = cli("show", "--json", *(case.path for case in EVERY))
+    documents = [json.loads(line) for line in answer.out.splitlines()]
+    assert [document["path"] for document in documents] == [str(case.path) for case in EVERY]
+    assert answer.code == 3
+
+
+def test_index_lists_every_file() -> None:
+    listed = {CORPUS / "index.json"}
+    for case in EVERY:
+        listed |= {CORPUS / case.oracle_name, *(case.path.rglob("*") if case.path.is_dir() else [case.path])}
+    assert {file for file in CORPUS.rglob("*") if file.is_file()} == listed
+    assert len(EVERY) == 139
+
+
+# ------------------------------------------------------------------------------- the comparison itself
+
+CASE = Case(name="zip/a.pt", container="zip", torch_loads=True, weights_only=True, oracle_name="")
+ORACLE = {
+    "tensors": [
+        {"path": ["a", 0], "dtype": "float32", "shape": [2], "stride": [1], "offset": 0, "device": "cpu"},
+        {"path": ["b"], "kind": "sparse_coo", "dtype": "float32", "shape": [9], "device": "cuda:0"},
+        {"path": None},
+    ],
+    "storages": {"0": {"nbytes": 8}, "1": {}},
+}
+DOCUMENT = {
+    "tensors": [
+        {
+            "keys": ["a", "0"],
+            "dtype": "float32",
+            "shape": [2],
+            "stride": [1],
+            "storage_offset": 0,
+            "device": "cpu",
+        },
+        {"keys": ["b"], "dtype": "float32", "shape": [3], "device": "cuda:0"},
+        {"keys": ["b"], "dtype": "again", "shape": [3], "device": "cuda:0"},
+    ],
+    "storages": [{"key": 0, "nbytes": 8}],
+}
+
+
+def changed(**paths: object) -> dict[str, Any]:
+    document = copy.deepcopy(DOCUMENT)
+    for path, value in paths.items():
+        index, field = path.split("_", 1)
+        document["tensors"][int(index[1:])][field] = value
+    return document
+
+
+def test_comparison_accepts_the_truth() -> None:
+    assert agrees(CASE, ORACLE, DOCUMENT)
+    assert agrees(CASE, {"tensors": []}, {"tensors": []})
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        (changed(t0_dtype="float16"), "dtype is 'float16'"),
+        (changed(t0_shape=[3]), "shape is"),
+        (changed(t0_stride=[2]), "stride is"),
+        (changed(t0_storage_offset=1), "storage_offset is"),
+        (changed(t0_device="cuda:0"), "device is"),
+        (changed(t1_device="cpu"), "device is"),
+        (changed(t0_keys=["c"]), "is not listed"),
+        ({**DOCUMENT, "tensors": DOCUMENT["tensors"][::-1]}, "the order"),
+        ({**DOCUMENT, "storages": [{"key": "0", "nbytes": 9}]}, "storage sizes"),
+        ({"error": {"message": "no"}}, "refused: no"),
+    ],
+)
+def test_comparison_finds_what_is_wrong(document: dict[str, Any], problem: str) -> None:
+    assert problem in (disagreement(CASE, ORACLE, document) or "")
+
+
+def test_invalid_file_must_be_refused_or_reported() -> None:
+    invalid = Case(name="x", container="invalid", torch_loads=None, weights_only=None, oracle_name="")
+    assert not agrees(invalid, {}, {"tensors": [], "findings": []})
+    assert agrees(invalid, {}, {"tensors": [], "findings": [{}]})
+    assert agrees(invalid, {}, {"error": {}})

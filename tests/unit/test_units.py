@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (-999, "-999 B"),
+        (1000, "1.0 KB"),
+        (-1500, "-1.5 KB"),
+        (37_632, "37.6 KB"),
+        (99_949, "99.9 KB"),
+        (99_950, "100 KB"),
+        (999_949, "1000 KB"),
+        (999_950, "1.0 MB"),
+        (1_200_000_000, "1.2 GB"),
+        (412 * 10**12, "412 TB"),
+        (10**18, "1.0 EB"),
+        (2**62, "4.6 EB"),
+        (2**80, "1208926 EB"),
+    ],
+)
+def test_size_is_given_as_disks_give_it(nbytes: int, text: str) -> None:
+    assert format_nbytes(nbytes) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 tensors"), (1, "1 tensor"), (2, "2 tensors"), (1204, "1,204 tensors")]
+)
+def test_count_agrees_with_its_noun(count: int, text: str) -> None:
+    assert format_count(count, "tensor") == text
+
+
+@pytest.mark.parametrize(("shape", "text"), [((), "scalar"), ((0,), "0"), ((64, 3, 7), "64 × 3 × 7")])
+def test_shape_is_a_product(shape: tuple[int, ...], text: str) -> None:
+    assert format_shape(shape) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("", ""),
+        ("layer1.0.weight", "layer1.0.weight"),
+        ("ключ 名前 é", "ключ 名前 é"),
+        ("a\nb\x1b[31m", r"a\u000ab\u001b[31m"),
+        ("user\u202etxt", r"user\u202etxt"),
+        ("a\ud800b", r"a\ud800b"),
+        ("\u2028\u2029\u200b\ufeff", r"\u2028\u2029\u200b\ufeff"),
+        ("\U000e0041", r"\U000e0041"),
+        ("\x7f", r"\u007f"),
+    ],
+)
+def test_what_cannot_be_seen_is_made_visible(text: str, escaped: str) -> None:
+    assert escape_text(text) == escaped
+
+
+@given(st.text(alphabet=st.characters()))
+def test_escaped_text_is_printable_and_stays_so(text: str) -> None:
+    escaped = escape_text(text)
+    escaped.encode("utf-8")
+    assert escape_text(escaped) == escaped
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "cut"), [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("", 0, ""), ("abc", 1, "…")]
+)
+def test_long_text_ends_in_an_ellipsis(text: str, most: int, cut: str) -> None:
+    assert cut_text(text, most) == cut
