@@ -55,6 +55,8 @@ def remove_unneeded(data_home: Path) -> None:
     if not any((mime / "packages").glob("*.xml")):
         for name in _MIME_CACHES:
             (mime / name).unlink(missing_ok=True)
+        for media in mime.glob("*/"):  # one description a type was in there
+            remove_empty_folders(media, below=mime)
     applications = data_home / "applications"
     if not any(applications.rglob("*.desktop")):
         (applications / "mimeinfo.cache").unlink(missing_ok=True)

@@ -46,8 +46,8 @@ def format_entry(template: str, command: Sequence[str]) -> str:
     virtual environment that it was installed in.
     """
     program = next((word for word in command if word.startswith("/")), command[0])
-    # WORKAROUND: GLib looks for the first word of Exec before it undoubles the per cent signs in it, and drops
-    # an entry whose program it does not find (g_desktop_app_info_load_from_keyfile)
+    # WORKAROUND: GLib looks for the first word of Exec before it undoubles the per cent signs in it, and
+    # drops an entry whose program it does not find (g_desktop_app_info_load_from_keyfile)
     command = ["env", *command] if "%" in command[0] else command
     replaced = {
         "Exec": escape_value(" ".join([*map(quote_argument, command), "%F"])),
@@ -79,7 +79,7 @@ def quote_argument(word: str) -> str:
 
 
 def escape_value(text: str) -> str:
-    """Escape a whole value: the rule for strings comes after the rule for quoting, backslashes double again."""
+    """Escape a whole value: the rule for strings comes after the rule for quoting, backslashes double."""
     return text.replace("\\", "\\\\")
 
 
