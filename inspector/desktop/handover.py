@@ -61,7 +61,9 @@ class Message:
             return None
         paths = said.get("paths")
         token = said.get("activation_token", "")
-        if not isinstance(token, str) or not _are_paths(paths):
+        if not isinstance(paths, list) or not isinstance(token, str):
+            return None
+        if len(paths) > MAX_PATHS or not all(map(_is_path, paths)):
             return None
         return cls(paths=tuple(paths), activation_token=token)
 
@@ -153,12 +155,8 @@ def _ask_pipe(address: str, message: bytes) -> bool:
         return False
 
 
-def _are_paths(paths: object) -> bool:
-    return (
-        isinstance(paths, list)
-        and len(paths) <= MAX_PATHS
-        and all(isinstance(path, str) and Path(path).is_absolute() and "\0" not in path for path in paths)
-    )
+def _is_path(said: object) -> bool:
+    return isinstance(said, str) and Path(said).is_absolute() and "\0" not in said
 
 
 def _private_folder() -> Path | None:

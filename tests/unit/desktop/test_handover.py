@@ -1,0 +1,258 @@
+"""A second launch hands its files over, and never waits long for anything odd at the other end."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from inspector.desktop import handover
+from inspector.desktop.handover import Message, find_endpoint, hand_over, is_same_user
+
+
+@pytest.fixture
+def runtime(monkeypatch):
+    """A folder of this test alone, with a short name: a socket's path has about a hundred bytes."""
+    with tempfile.TemporaryDirectory(prefix="ci-") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        monkeypatch.setenv("DISPLAY", ":7")
+        monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+        monkeypatch.delenv("XDG_ACTIVATION_TOKEN", raising=False)
+        yield Path(folder)
+
+
+@contextmanager
+def answering(answer: bytes | None):
+    """Listen as the running program does; None keeps silent."""
+    said: list[bytes] = []
+    done = threading.Event()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(find_endpoint().socket)
+        server.listen()
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection, connection.makefile("rb") as lines:
+                said.append(lines.readline())
+                if answer is None:
+                    done.wait(5)
+                elif said[-1]:
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield said
+        done.set()
+        thread.join(5)
+
+
+def test_files_are_handed_over_as_absolute_paths(runtime, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_ACTIVATION_TOKEN", "token-1")
+    with answering(b"ok\n") as said:
+        assert hand_over(["a b.pth", Path("/x/../y.pth"), "caf\udce9.pt"])
+    assert json.loads(said[0]) == {
+        "paths": [f"{tmp_path}/a b.pth", "/y.pth", f"{tmp_path}/caf\udce9.pt"],
+        "activation_token": "token-1",
+    }
+
+
+def test_no_files_ask_for_the_program_itself(runtime):
+    with answering(b"ok\n") as said:
+        assert hand_over([])
+    assert Message.from_bytes(said[0]) == Message(paths=())
+
+
+def test_nobody_listens(runtime):
+    assert not hand_over(["x.pth"])
+
+
+def test_a_socket_that_a_crash_left_behind_is_nobody(runtime):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(find_endpoint().socket)
+    assert not hand_over(["x.pth"])
+
+
+def test_a_program_that_starts_is_waited_for(runtime, monkeypatch):
+    monkeypatch.setattr(handover, "RETRY_INTERVAL_S", 0.01)
+    assert not hand_over(["x.pth"], wait_s=0.03)
+    answers = iter([False, False, True])
+    monkeypatch.setattr(handover, "_ask_socket", lambda address, message: next(answers))
+    assert hand_over(["x.pth"], wait_s=5)
+
+
+@pytest.mark.parametrize("answer", [b"", b"no\n", None])
+def test_no_good_answer_is_no_hand_over(runtime, monkeypatch, answer):
+    monkeypatch.setattr(handover, "ANSWER_TIMEOUT_S", 0.1)
+    with answering(answer):
+        assert not hand_over(["x.pth"])
+
+
+def test_a_program_of_another_user_gets_nothing(runtime, monkeypatch):
+    monkeypatch.setattr(handover, "is_same_user", lambda connection: False)
+    with answering(b"ok\n") as said:
+        assert not hand_over(["x.pth"])
+    assert said == [b""]
+
+
+def test_more_than_fits_opens_by_itself(runtime):
+    assert not hand_over(["x"] * (handover.MAX_PATHS + 1))
+    assert not hand_over(["x" * handover.MAX_MESSAGE_NBYTES])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\xff\n",
+        b"[]\n",
+        b"{}\n",
+        b"[" * 100_000,
+        b'{"paths": "/a"}\n',
+        b'{"paths": [1]}\n',
+        b'{"paths": ["relative"]}\n',
+        b'{"paths": ["/a\\u0000b"]}\n',
+        b'{"paths": [], "activation_token": 1}\n',
+        json.dumps({"paths": ["/a"] * (handover.MAX_PATHS + 1)}).encode(),
+    ],
+)
+def test_what_is_no_message_is_none(line):
+    assert Message.from_bytes(line) is None
+
+
+def test_a_message_comes_back():
+    message = Message(paths=("/a b", "/caf\udce9"), activation_token="t")
+    line = message.to_bytes()
+    assert line.count(b"\n") == 1
+    assert Message.from_bytes(line) == message
+
+
+# ------------------------------------------------------------------ the place
+
+
+def test_the_place_is_the_users_runtime_folder(runtime):
+    endpoint = find_endpoint()
+    assert Path(endpoint.socket).parent == Path(endpoint.lock).parent == runtime
+    assert endpoint == find_endpoint()
+
+
+def test_each_display_has_a_place_of_its_own(runtime, monkeypatch):
+    first = find_endpoint()
+    monkeypatch.setenv("DISPLAY", "localhost:10.0")
+    second = find_endpoint()
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    third = find_endpoint()
+    assert len({first.socket, second.socket, third.socket}) == 3
+
+
+@pytest.fixture
+def temporary(runtime, monkeypatch):
+    folder = runtime / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("value", ["", "relative", "/does/not/exist"])
+def test_without_a_runtime_folder_a_private_one_is_made(temporary, monkeypatch, value):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", value)
+    folder = Path(find_endpoint().socket).parent
+    assert folder.parent == temporary
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_runtime_folder_open_to_others_is_not_used(temporary, runtime):
+    runtime.chmod(0o755)
+    assert Path(find_endpoint().socket).parent.parent == temporary
+
+
+def test_a_long_runtime_folder_is_too_much_for_a_socket(temporary, runtime, monkeypatch):
+    places = set()
+    for letter in "ab":
+        long = runtime / (letter * 120)
+        long.mkdir(mode=0o700)
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+        places.add(find_endpoint().socket)
+    assert len(places) == 2
+    assert {Path(place).parent.parent for place in places} == {temporary}
+
+
+def test_a_folder_that_someone_else_prepared_is_not_used(temporary, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "")
+    trap = temporary / f"checkpoint-inspector-{os.getuid()}-0"
+    trap.mkdir(mode=0o777)
+    trap.chmod(0o777)
+    assert find_endpoint() is None
+    assert not hand_over(["x.pth"])
+    trap.rmdir()
+    trap.symlink_to("/")
+    assert find_endpoint() is None
+    trap.unlink()
+    trap.touch()
+    assert find_endpoint() is None
+
+
+# ------------------------------------------------------------------ who is there
+
+
+def test_the_kernel_knows_who_is_at_the_other_end(monkeypatch):
+    left, right = socket.socketpair()
+    with left, right:
+        assert is_same_user(left)
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        assert not is_same_user(left)
+
+
+def test_where_the_kernel_cannot_be_asked(monkeypatch):
+    class Connection:
+        def getsockopt(self, level: int, name: int, size: int) -> bytes:
+            raise OSError
+
+    assert not is_same_user(Connection())
+    monkeypatch.delattr(socket, "SO_PEERCRED", raising=False)
+    assert is_same_user(Connection())
+
+
+def test_the_kernels_answer_is_three_integers():
+    left, right = socket.socketpair()
+    with left, right:
+        answer = left.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    assert struct.unpack("3i", answer) == (os.getpid(), os.getuid(), os.getgid())
+
+
+# ------------------------------------------------------------------ Windows
+
+
+def test_a_pipe_is_asked_on_windows(runtime, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "platform", "win32")
+    endpoint = find_endpoint()
+    assert endpoint.socket.startswith(r"\\.\pipe\checkpoint-inspector-")
+    assert not hand_over(["x.pth"])
+
+
+@pytest.mark.parametrize(("answer", "expected"), [(b"ok\n", True), (b"no\n", False)])
+def test_a_pipe_opens_like_a_file(tmp_path, answer, expected):
+    message = b"message\n"
+    path = tmp_path / "pipe"
+    path.write_bytes(b"." * len(message) + answer)
+    assert handover._ask_pipe(str(path), message) is expected
+    assert path.read_bytes() == message + answer
+
+
+# ------------------------------------------------------------------ the price
+
+
+def test_nothing_heavy_is_imported():
+    """Qt alone would cost several tenths of a second for each further double-click."""
+    code = "import sys, inspector.desktop.handover; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert not {"PySide6", "numpy", "torch", "pyqtgraph", "asyncio"} & set(modules.split())
