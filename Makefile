@@ -10,7 +10,7 @@ SHELL := bash
 KEY := $(shell cat pyproject.toml packaging/constraints.txt packaging/linux/setup.sh | cksum | tr ' ' -)
 READY := .venv/.ready
 BIN := .venv/bin
-DEMO = $(firstword $(wildcard resources/demo/*.pt resources/demo/*.pth))
+DEMO := resources/demo/demo.pth
 SCREEN := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
 
 run: $(READY)/run-$(KEY)
