@@ -40,7 +40,7 @@ class InstanceServer(QObject):
         paths_received: A list of absolute paths to open; an empty list asks for an empty window in front.
     """
 
-    paths_received = Signal(list)
+    paths_received = Signal(object)  # Signal(list) would lose the bytes of names that are no UTF-8
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -107,7 +107,7 @@ class _Reception(QObject):
             if self._connection.bytesAvailable() >= MAX_MESSAGE_NBYTES:
                 self._end()
             return
-        message = Message.from_bytes(self._connection.readLine().data())
+        message = Message.from_bytes(bytes(self._connection.readLine().data()))
         if message is None:
             self._end()
             return
