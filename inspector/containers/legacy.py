@@ -96,7 +96,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
         object_end=keys_start,
         keys=_key_texts(keys.root, keys_start),
         data_start=keys_start + keys.end,
-        versions=(("protocol_version", str(PROTOCOL_VERSION)), *_facts(info.root)),
+        versions=_facts(info.root) or (("protocol_version", str(PROTOCOL_VERSION)),),
     )
 
 

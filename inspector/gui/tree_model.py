@@ -8,7 +8,7 @@ what leads to them, and what stands below them). Both are lists of children made
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
@@ -32,6 +32,27 @@ class Column(IntEnum):
     SIZE = 4
 
 
+_EMPTY = Tree(
+    nodes=(
+        Node(
+            parent=-1,
+            row=0,
+            kind="group",
+            name="",
+            children=[],
+            index=-1,
+            devices=(),
+            device_text="",
+            shape_text="",
+            type_text="",
+            nbytes=0,
+            tensors=0,
+            text="",
+        ),
+    ),
+    tensor_nodes=(),
+    colours={},
+)
 _TITLES = ("Name", "Device", "Shape", "Type", "Size")
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -61,7 +82,7 @@ class TreeModel(QAbstractItemModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._tree: Tree | None = None
+        self._tree = _EMPTY
         self._shown: set[int] | None = None
         self._whole: set[int] = set()
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
@@ -69,31 +90,33 @@ class TreeModel(QAbstractItemModel):
         self._rows: dict[int, int] = {}
 
     @property
-    def tree(self) -> Tree | None:
+    def tree(self) -> Tree:
         """The tree that is shown."""
         return self._tree
 
     def set_tree(self, tree: Tree | None) -> None:
         """Show another tree, without a filter."""
         self.beginResetModel()
-        self._tree = tree
+        self._tree = tree or _EMPTY
         self._shown = None
         self._forget()
         self.endResetModel()
 
     def set_filter(self, matches: Iterable[int] | None) -> None:
-        """Show only these nodes, their ancestors, and all that is below them; None shows everything."""
+        """Show only these nodes and what leads to them, and below a match without further ones, all there is.
+
+        None shows everything again.
+        """
         self.beginResetModel()
-        self._shown = None if matches is None else set()
-        self._whole = set(matches or ())
-        for match in self._whole:
-            self._show_with_ancestors(match)
+        found = set(matches or ())
+        above = self._ancestors(found)
+        self._shown = None if matches is None else found | above
+        self._whole = found - above
         self._forget()
         self.endResetModel()
 
     def node(self, node_id: int) -> Node:
         """Give a node by its id."""
-        assert self._tree is not None
         return self._tree.nodes[node_id]
 
     def node_id(self, index: AnyIndex) -> int:
@@ -102,14 +125,12 @@ class TreeModel(QAbstractItemModel):
 
     def index_of(self, node_id: int, column: int = 0) -> QModelIndex:
         """Give the index of a node; the invalid one for the root and for nodes that the filter hides."""
-        if self._tree is None or not 0 < node_id < len(self._tree.nodes) or not self._is_shown(node_id):
+        if not 0 < node_id < len(self._tree.nodes) or not self._is_shown(node_id):
             return QModelIndex()
         return self.createIndex(self._row(node_id), column, node_id)
 
     def children(self, node_id: int) -> Sequence[int]:  # type: ignore[override]  # QObject's is never wanted here
         """Give the ids below a node, in the present order and through the filter."""
-        if self._tree is None:
-            return ()
         if self._shown is None and self._order[0] < 0:
             return self._tree.nodes[node_id].children
         known = self._children.get(node_id)
@@ -138,7 +159,7 @@ class TreeModel(QAbstractItemModel):
 
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
         """Give the index of the row above."""
-        if not index.isValid() or self._tree is None:
+        if not index.isValid():
             return QModelIndex()
         above = self._tree.nodes[index.internalId()].parent
         return self.createIndex(self._row(above), 0, above) if above > 0 else QModelIndex()
@@ -167,7 +188,7 @@ class TreeModel(QAbstractItemModel):
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """Give what Qt wants to know of a cell."""
-        if not index.isValid() or self._tree is None:
+        if not index.isValid():
             return None
         if role == NODE_ROLE:
             return int(index.internalId())
@@ -193,11 +214,14 @@ class TreeModel(QAbstractItemModel):
         text = cell_text(self.node(node_id), column)
         return f"{_TITLES[column]}: {text}" if text else f"{_TITLES[column]}: none"
 
-    def _show_with_ancestors(self, node_id: int) -> None:
-        assert self._tree is not None and self._shown is not None
-        while node_id > 0 and node_id not in self._shown:
-            self._shown.add(node_id)
-            node_id = self._tree.nodes[node_id].parent
+    def _ancestors(self, node_ids: Iterable[int]) -> set[int]:
+        above: set[int] = set()
+        for node_id in node_ids:
+            parent = self.node(node_id).parent
+            while parent > 0 and parent not in above:
+                above.add(parent)
+                parent = self.node(parent).parent
+        return above
 
     def _is_shown(self, node_id: int) -> bool:
         if self._shown is None or node_id in self._shown:
@@ -225,9 +249,9 @@ class TreeModel(QAbstractItemModel):
         self._rows.update((child, row) for row, child in enumerate(ids))
         return ids
 
-    def _sort_key(self, column: int):  # noqa: ANN202
+    def _sort_key(self, column: int) -> Callable[[int], list[tuple[int, int, str]]]:
         if column == Column.SIZE:
-            return lambda child: self.node(child).nbytes
+            return lambda child: [(0, self.node(child).nbytes, "")]
         return lambda child: natural_key(cell_text(self.node(child), column))
 
     def _forget(self) -> None:

@@ -153,13 +153,11 @@ class Safety:
     """What a pickle needs in order to load, as far as reading alone can tell.
 
     Attributes:
-        calls: Global names that are called or instantiated, in file order, each once.
         opcodes: Names of the opcodes used.
         protocol: The pickle protocol that the stream declares; 0 without a declaration.
         oddities: Notes of the interpreter, such as `unhashable key`, each with its byte offset.
     """
 
-    calls: tuple[str, ...]
     opcodes: tuple[str, ...]
     protocol: int
     oddities: tuple[str, ...]

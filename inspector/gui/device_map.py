@@ -1,0 +1,188 @@
+"""The device map, always in sight: each original device, what was saved there, and where it shall go."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QIcon, QPainter, QPaintEvent, QPixmap, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from inspector.gui.icons import Glyph
+from inspector.gui.labels import ElidedLabel, blocked, clear_layout, plain_label, plain_tooltip
+from inspector.gui.overriding import override
+from inspector.gui.theme import Theme
+from inspector.session.screen import DeviceRow
+
+_CARD_WIDTH = 330
+_ROWS_IN_SIGHT = 2
+
+
+class Swatch(QWidget):
+    """A square of a device's colour."""
+
+    def __init__(self, theme: Theme, colour: int, size: int = 12) -> None:
+        super().__init__()
+        self._theme = theme
+        self._colour = colour
+        self.setFixedSize(size, size)
+
+    def show_colour(self, colour: int) -> None:
+        """Show another device's colour."""
+        self._colour = colour
+        self.update()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.tokens.device(self._colour))
+        painter.drawRoundedRect(QRectF(self.rect()), 3.5, 3.5)
+        painter.end()
+
+
+def swatch_icon(theme: Theme, colour: int) -> QIcon:
+    """Make the icon that stands before a device in a list."""
+    pixmap = QPixmap(QSize(24, 24))
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.tokens.device(colour))
+    painter.drawRoundedRect(QRectF(2, 2, 20, 20), 6, 6)
+    painter.end()
+    return QIcon(pixmap)
+
+
+class CalmComboBox(QComboBox):
+    """A list that the mouse wheel does not change by accident while the page scrolls under it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    @override
+    def wheelEvent(self, e: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(e)
+        else:
+            e.ignore()
+
+
+class DeviceCard(QFrame):
+    """One row of the map."""
+
+    mapping_chosen = Signal(str, str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._device = ""
+        self.setProperty("card", True)
+        self._swatch = Swatch(theme, -1)
+        self._name = ElidedLabel("", "strong")
+        self._summary = ElidedLabel("", "small")
+        self._note = ElidedLabel("", "small")
+        self._arrow = Glyph(theme, "arrow-right", 18, ink="faint")
+        self._to = CalmComboBox()
+        self._to.setMinimumWidth(112)
+        self._to.setIconSize(QSize(12, 12))
+        self._to.currentTextChanged.connect(self._on_chosen)
+        words = QVBoxLayout()
+        words.setSpacing(1)
+        for label in (self._name, self._summary, self._note):
+            words.addWidget(label)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 8, 10, 8)
+        row.setSpacing(10)
+        row.addWidget(self._swatch)
+        row.addLayout(words, 1)
+        row.addWidget(self._arrow)
+        row.addWidget(self._to)
+
+    def show_row(self, row: DeviceRow, colours: dict[str, int]) -> None:
+        """Show one original device and where it goes."""
+        self._device = row.device
+        self._swatch.show_colour(row.colour)
+        self._name.setText(row.device)
+        self._summary.setText(row.summary)
+        self._note.setText(row.note)
+        self._note.setVisible(bool(row.note))
+        self._to.setAccessibleName(f"Where the tensors of {row.device} go")
+        self.setToolTip(plain_tooltip(row.note))
+        self._arrow.show_glyph("arrow-right", ink="faint" if row.to == row.device else "accent")
+        with blocked(self._to):
+            self._to.clear()
+            for choice in row.choices:
+                self._to.addItem(swatch_icon(self._theme, colours.get(choice, -1)), choice)
+            self._to.setCurrentText(row.to)
+
+    def _on_chosen(self, text: str) -> None:
+        if text:
+            self.mapping_chosen.emit(self._device, text)
+
+
+class DeviceMapBar(QWidget):
+    """All rows of the map side by side, wrapped where the window is narrow."""
+
+    mapping_chosen = Signal(str, str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._cards: list[DeviceCard] = []
+        self._columns = 0
+        self.setAccessibleName("Device map")
+        self._grid_holder = QWidget(objectName="scrolled")
+        self._grid = QGridLayout(self._grid_holder)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(8)
+        self._scroll = QScrollArea()
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setWidget(self._grid_holder)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        title = QVBoxLayout()
+        title.setSpacing(1)
+        title.addWidget(plain_label("Device map", "strong"))
+        title.addWidget(plain_label("saved on \u2192 goes to", "small"))
+        title.addStretch(1)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(16)
+        row.addLayout(title)
+        row.addWidget(self._scroll, 1)
+
+    def show_rows(self, rows: tuple[DeviceRow, ...]) -> None:
+        """Show the map."""
+        self.setVisible(bool(rows))
+        colours = {row.device: row.colour for row in rows}
+        if len(rows) != len(self._cards):
+            clear_layout(self._grid)
+            self._cards = [self._make_card() for _ in rows]
+            self._columns = 0
+        for card, row in zip(self._cards, rows, strict=True):
+            card.show_row(row, colours)
+        self._arrange()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _make_card(self) -> DeviceCard:
+        card = DeviceCard(self._theme)
+        card.mapping_chosen.connect(self.mapping_chosen)
+        return card
+
+    def _arrange(self) -> None:
+        if not self._cards:
+            return
+        columns = max(1, min(len(self._cards), self._scroll.viewport().width() // _CARD_WIDTH))
+        if columns != self._columns:
+            self._columns = columns
+            for place, card in enumerate(self._cards):
+                self._grid.addWidget(card, place // columns, place % columns)
+        lines = -(-len(self._cards) // columns)
+        height = max(card.sizeHint().height() for card in self._cards)
+        self._scroll.setFixedHeight(min(lines, _ROWS_IN_SIGHT) * (height + 8) - 8)

@@ -1,0 +1,13 @@
+"""`override` for Python 3.11 too; `typing` has it from 3.12 on, and the window needs no other package for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import override as override  # noqa: PLC0414  # re-exported
+else:
+
+    def override(method):
+        """Mark a method that takes the place of one in a base class."""
+        return method

@@ -1,0 +1,115 @@
+"""The pages on the right; each is built when it is first looked at, and fed only what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+
+from inspector.gui.code_panel import CodePanel
+from inspector.gui.findings_panel import FindingsPanel
+from inspector.gui.memory_panel import MemoryPanel
+from inspector.gui.panels import FilePanel, TensorPanel
+from inspector.gui.theme import Theme
+from inspector.session.screen import Screen
+
+
+class Page(Protocol):
+    """What every page can do."""
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show the page's part of a screen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageKind:
+    """A page: its id, its title, the fields of the screen that it reads, and how to make it."""
+
+    id: str
+    title: str
+    reads: tuple[str, ...]
+    build: Callable[[Theme], QWidget]
+
+
+PAGES = (
+    PageKind(id="memory", title="Memory", reads=("charts",), build=MemoryPanel),
+    PageKind(id="tensor", title="Tensor", reads=("tensor",), build=TensorPanel),
+    PageKind(id="findings", title="Findings", reads=("findings",), build=FindingsPanel),
+    PageKind(id="code", title="Code", reads=("code",), build=CodePanel),
+    PageKind(id="file", title="File", reads=("file",), build=FilePanel),
+)
+
+
+class Pages(QTabWidget):
+    """The tabs with the pages in them."""
+
+    node_wanted = Signal(int)
+    style_chosen = Signal(str)
+    copy_code_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(accessibleName="Pages")
+        self._theme = theme
+        self._screen: Screen | None = None
+        self._built: dict[str, QWidget] = {}
+        self._fed: dict[str, tuple[object, ...]] = {}
+        self.setDocumentMode(False)
+        self.tabBar().setDrawBase(False)
+        self.tabBar().setUsesScrollButtons(False)
+        for place, kind in enumerate(PAGES, start=1):
+            holder = QWidget(accessibleName=kind.title)
+            QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
+            self.addTab(holder, kind.title)
+            self.setTabToolTip(place - 1, f"{kind.title} (Ctrl+{place})")
+        self.currentChanged.connect(self._on_current_changed)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show a screen on the present page; the others wait until they are looked at."""
+        self._screen = screen
+        count = len(screen.findings)
+        self.setTabText(2, f"Findings  {count}" if count else "Findings")
+        self._feed(self.currentIndex())
+
+    def open_page(self, page_id: str) -> None:
+        """Turn to a page."""
+        self.setCurrentIndex([kind.id for kind in PAGES].index(page_id))
+
+    def page(self, page_id: str) -> QWidget | None:
+        """Give a page's widget, if it was ever looked at."""
+        return self._built.get(page_id)
+
+    def confirm_code_copied(self) -> None:
+        """Say on the code page that the code is on the clipboard."""
+        page = self._built.get("code")
+        if isinstance(page, CodePanel):
+            page.confirm_copied()
+
+    def _feed(self, place: int) -> None:
+        if self._screen is None:
+            return
+        kind = PAGES[place]
+        values = tuple(getattr(self._screen, field) for field in kind.reads)
+        if kind.id in self._built and self._fed.get(kind.id) == values:
+            return
+        widget = self._built.get(kind.id) or self._build(place)
+        cast("Page", widget).show_screen(self._screen)
+        self._fed[kind.id] = values
+
+    def _build(self, place: int) -> QWidget:
+        kind = PAGES[place]
+        widget = self._built[kind.id] = kind.build(self._theme)
+        holder = self.widget(place).layout()
+        if holder is not None:
+            holder.addWidget(widget)
+        if isinstance(widget, FindingsPanel):
+            widget.node_wanted.connect(self.node_wanted)
+        if isinstance(widget, CodePanel):
+            widget.style_chosen.connect(self.style_chosen)
+            widget.copy_wanted.connect(self.copy_code_wanted)
+        return widget
+
+    def _on_current_changed(self, place: int) -> None:
+        self._feed(place)

@@ -1,0 +1,121 @@
+"""What the pages are made of: cards that scroll, an empty state, and lists of facts."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from inspector.gui.icons import Glyph
+from inspector.gui.labels import clear_layout, plain_label
+from inspector.gui.theme import Theme
+from inspector.session.screen import FactGroup, Screen
+
+_LABEL_WIDTH = 152
+
+
+class ScrollPanel(QScrollArea):
+    """A page whose cards stand one above the other and scroll when there are too many."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self.theme = theme
+        self.setAccessibleName(name)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        holder = QWidget(objectName="scrolled")
+        self.cards = QVBoxLayout(holder)
+        self.cards.setContentsMargins(16, 16, 16, 16)
+        self.cards.setSpacing(12)
+        self.setWidget(holder)
+
+    def clear(self) -> None:
+        """Remove all cards."""
+        clear_layout(self.cards)
+
+    def show_empty(self, icon: str, title: str, text: str) -> None:
+        """Say that there is nothing to show, and why."""
+        self.clear()
+        self.cards.addStretch(2)
+        self.cards.addWidget(Glyph(self.theme, icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
+        for words, role in ((title, "strong"), (text, "muted")):
+            label = plain_label(words, role, wrap=True)
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            self.cards.addWidget(label)
+        self.cards.addStretch(3)
+
+
+class FactsPanel(ScrollPanel):
+    """Groups of facts in two aligned columns; every value can be selected and copied."""
+
+    def __init__(self, theme: Theme, name: str, empty: tuple[str, str, str]) -> None:
+        super().__init__(theme, name)
+        self._empty = empty
+
+    def show_facts(self, groups: tuple[FactGroup, ...]) -> None:
+        """Show the facts of a tensor or of the file."""
+        if not groups:
+            self.show_empty(*self._empty)
+            return
+        self.clear()
+        for group in groups:
+            self.cards.addWidget(self._build_group(group))
+        self.cards.addStretch(1)
+        self.verticalScrollBar().setValue(0)
+
+    def _build_group(self, group: FactGroup) -> QWidget:
+        holder = QWidget()
+        grid = QGridLayout(holder)
+        grid.setContentsMargins(0, 0, 0, 8)
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(7)
+        grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+        grid.setColumnStretch(1, 1)
+        grid.addWidget(plain_label(group.title, "strong"), 0, 0, 1, 2)
+        line = QFrame(objectName="line")
+        grid.addWidget(line, 1, 0, 1, 2)
+        for row, (label, value) in enumerate(group.facts, start=2):
+            name = plain_label(label, "muted", wrap=True)
+            name.setMaximumWidth(_LABEL_WIDTH)
+            grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(_value_label(label, value), row, 1)
+        return holder
+
+
+def _value_label(label: str, value: str) -> QLabel:
+    text = plain_label(breakable(value), wrap=True, selectable=True)
+    text.setAccessibleName(f"{label}: {value}")
+    text.setMinimumWidth(40)
+    return text
+
+
+def breakable(text: str) -> str:
+    """Allow a long path or name to be broken after its separators (by zero-width spaces)."""
+    if len(text) <= 40 or " " in text[:40]:
+        return text
+    for separator in ("/", ".", "_", "-"):
+        text = text.replace(separator, separator + "\u200b")
+    return text
+
+
+class TensorPanel(FactsPanel):
+    """What is known of the selected row."""
+
+    def __init__(self, theme: Theme) -> None:
+        empty = ("tensor", "Nothing selected", "Choose a row of the tree to see all that is known about it.")
+        super().__init__(theme, "Tensor", empty)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show the selected node's facts."""
+        self.show_facts(screen.tensor)
+
+
+class FilePanel(FactsPanel):
+    """What is known of the file as a whole."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, "File", ("file", "No facts", "Nothing is known about this file."))
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show the file's facts."""
+        self.show_facts(screen.file)

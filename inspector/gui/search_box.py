@@ -1,0 +1,128 @@
+"""The search field: says how many rows match, walks them, and can hide everything else."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton
+
+from inspector.gui.icons import Glyph, set_icon
+from inspector.gui.labels import blocked, plain_label, set_state
+from inspector.gui.overriding import override
+from inspector.gui.theme import Theme
+
+_PAUSE_MS = 120
+_HINT = "Search:  conv1  dtype:bf16  device:cuda:1  size>10MB"
+
+
+class SearchBox(QFrame):
+    """A line with a count of the matches and buttons to walk them."""
+
+    query_changed = Signal(str)
+    step_wanted = Signal(int)
+    only_toggled = Signal(bool)
+    left = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(objectName="searchBox")
+        self._line = QLineEdit(accessibleName="Search the tree", placeholderText=_HINT)
+        self._line.setAcceptDrops(False)
+        self._line.installEventFilter(self)
+        self._line.textChanged.connect(self._on_text_changed)
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause.timeout.connect(self.flush)
+        self._count = plain_label("", "small")
+        self._count.setAccessibleName("Number of matches")
+        self._back = self._make_button(theme, "chevron-up", "Previous match (Shift+F3)")
+        self._back.clicked.connect(self._on_back)
+        self._on = self._make_button(theme, "chevron-down", "Next match (F3)")
+        self._on.clicked.connect(self._on_next)
+        self._only = self._make_button(theme, "filter", "Show only the matches")
+        self._only.setCheckable(True)
+        self._only.setChecked(True)
+        self._only.toggled.connect(self.only_toggled)
+        self._clear = self._make_button(theme, "close", "End the search (Esc)")
+        self._clear.clicked.connect(self.leave)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 0, 4, 0)
+        row.setSpacing(2)
+        row.addWidget(Glyph(theme, "search", 16))
+        row.addWidget(self._line, 1)
+        for part in (self._count, self._back, self._on, self._only, self._clear):
+            row.addWidget(part)
+        self.setFocusProxy(self._line)
+        self.show_matches(None, None)
+
+    @property
+    def only(self) -> bool:
+        """Whether everything but the matches is to be hidden."""
+        return self._only.isChecked()
+
+    def show_query(self, query: str) -> None:
+        """Show the session's query, unless it is being typed at this moment."""
+        if not self._pause.isActive() and query != self._line.text():
+            with blocked(self._line):
+                self._line.setText(query)
+
+    def show_matches(self, matches: int | None, place: int | None) -> None:
+        """Show how many rows match, and which of them is current."""
+        for part in (self._count, self._back, self._on, self._only, self._clear):
+            part.setVisible(matches is not None)
+        set_state(self, "missed", "true" if matches == 0 else "false")
+        if matches is None:
+            return
+        text = f"{matches:,}" if place is None else f"{place + 1:,} of {matches:,}"
+        self._count.setText("no match" if matches == 0 else text)
+        for button in (self._back, self._on):
+            button.setEnabled(matches > 0)
+
+    def begin(self) -> None:
+        """Take the keyboard, with the present text selected."""
+        self._line.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._line.selectAll()
+
+    def flush(self) -> None:
+        """Search at once for what was typed."""
+        self._pause.stop()
+        self.query_changed.emit(self._line.text())
+
+    def leave(self) -> None:
+        """End the search and give the keyboard back."""
+        self._line.clear()
+        self.flush()
+        self.left.emit()
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QFocusEvent):
+            set_state(self, "active", "true" if event.gotFocus() else "false")
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self._take_key(event)
+        return super().eventFilter(watched, event)
+
+    def _take_key(self, event: QKeyEvent) -> bool:
+        if event.key() == Qt.Key.Key_Escape:
+            self.leave()
+            return True
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if self._pause.isActive():
+                self.flush()
+            backwards = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self.step_wanted.emit(-1 if backwards else 1)
+            return True
+        return False
+
+    def _make_button(self, theme: Theme, icon: str, words: str) -> QToolButton:
+        button = QToolButton(accessibleName=words, toolTip=words)
+        button.setProperty("kind", "icon")
+        set_icon(button, icon, theme.tokens)
+        return button
+
+    def _on_text_changed(self) -> None:
+        self._pause.start()
+
+    def _on_back(self) -> None:
+        self.step_wanted.emit(-1)
+
+    def _on_next(self) -> None:
+        self.step_wanted.emit(1)

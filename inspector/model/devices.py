@@ -1,0 +1,30 @@
+"""Device texts: what is written in a file, split into type and index, and put in a fixed order."""
+
+from __future__ import annotations
+
+import re
+
+KNOWN_TYPES = ("cpu", "cuda", "mps", "meta", "xpu", "hpu", "mtia", "xla", "npu", "ipu", "maia", "mlu", "musa", "privateuseone")
+_DEVICE = re.compile(r"([a-z_][a-z0-9_]*)(?::(\d{1,3}))?")
+
+
+def split_device(text: str) -> tuple[str, int | None] | None:
+    """Split `cuda:1` into `("cuda", 1)` and `cpu` into `("cpu", None)`; None if it is no device text."""
+    match = _DEVICE.fullmatch(text)
+    if match is None:
+        return None
+    return match[1], None if match[2] is None else int(match[2])
+
+
+def device_order(text: str) -> tuple[int, str, int]:
+    """Give a sort key: accelerators by type and number, then the CPU, then meta, then what is no device."""
+    parts = split_device(text)
+    if parts is None:
+        return 3, text, 0
+    kind, index = parts
+    return {"cpu": 1, "meta": 2}.get(kind, 0), kind, -1 if index is None else index
+
+
+def is_accelerator(text: str) -> bool:
+    """Say whether a device text names something other than the CPU and meta."""
+    return device_order(text)[0] in {0, 3}

@@ -1,0 +1,60 @@
+"""Sums over a checkpoint: how much lies on which device, and what storages hold that nobody views."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from inspector.model.checkpoint import ROLES, Checkpoint, Storage, Tensor
+from inspector.model.devices import device_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceTotal:
+    """One device of the file: tensors and storages on it, and the bytes that the file stores for it."""
+
+    device: str
+    tensors: int
+    storages: int
+    nbytes: int
+
+
+def device_totals(checkpoint: Checkpoint) -> tuple[DeviceTotal, ...]:
+    """Add up by device: accelerators first, in their order, then the CPU, then meta."""
+    tensors = Counter(tensor.device for tensor in checkpoint.tensors)
+    storages = Counter(storage.device for storage in checkpoint.storages)
+    nbytes: Counter[str] = Counter()
+    for storage in checkpoint.storages:
+        nbytes[storage.device] += storage.nbytes
+    return tuple(
+        DeviceTotal(device=device, tensors=tensors[device], storages=storages[device], nbytes=nbytes[device])
+        for device in sorted({*tensors, *storages}, key=device_order)
+    )
+
+
+def storage_nbytes_by(checkpoint: Checkpoint, label: Callable[[Tensor], str]) -> dict[str, int]:
+    """Add up stored bytes by a property of tensors; a storage counts once, with the first tensor viewing it."""
+    sizes = {storage.key: storage.nbytes for storage in checkpoint.storages}
+    totals: Counter[str] = Counter()
+    for tensor in checkpoint.tensors:
+        if tensor.storage is not None and tensor.storage in sizes:
+            totals[label(tensor)] += sizes.pop(tensor.storage)
+    return dict(totals)
+
+
+def role_totals(checkpoint: Checkpoint) -> tuple[tuple[str, int], ...]:
+    """Add up stored bytes by role, in the fixed order of roles."""
+    totals = storage_nbytes_by(checkpoint, lambda tensor: tensor.role)
+    return tuple((role, totals[role]) for role in ROLES if role in totals)
+
+
+def dtype_totals(checkpoint: Checkpoint) -> tuple[tuple[str, int], ...]:
+    """Add up stored bytes by dtype, largest first."""
+    totals = storage_nbytes_by(checkpoint, lambda tensor: tensor.dtype)
+    return tuple(sorted(totals.items(), key=lambda item: -item[1]))
+
+
+def wasted_nbytes(storages: Iterable[Storage]) -> int:
+    """Add up the bytes that are stored and viewed by no tensor."""
+    return sum(max(storage.nbytes - storage.viewed_nbytes, 0) for storage in storages)
