@@ -51,7 +51,7 @@ class Container:
 
 
 def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:
-    """Give the first persistent id of each storage, by key and in order.
+    """Give the first persistent id of each storage, by key and in order; views of storages have keys of their own.
 
     Raises:
         ContainerError: There are more storages than the limits allow.
@@ -61,6 +61,8 @@ def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str
         storage_id = parse_storage_id(node)
         if storage_id is not None:
             found.setdefault(storage_id.key, storage_id)
+            if storage_id.view is not None:
+                found.setdefault(storage_id.view[0], storage_id.viewed())
     if len(found) > limits.records:
         raise ContainerError(f"the file has more than {limits.records:,} storages")
     return found

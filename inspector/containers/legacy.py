@@ -142,7 +142,21 @@ def _find_storages(
             break
         stored[key] = StoredBytes(None if source.gzipped else pos + NUMEL.size, nbytes)
         pos += NUMEL.size + nbytes
-    return stored, pos
+    return stored | _views(storage_ids, stored), pos
+
+
+def _views(storage_ids: dict[str, StorageId], stored: dict[str, StoredBytes]) -> dict[str, StoredBytes]:
+    """Place the views of storages, which torch 0.x wrote into persistent ids, within the storages they view."""
+    views: dict[str, StoredBytes] = {}
+    for storage_id in storage_ids.values():
+        if storage_id.view is None or storage_id.key not in stored:
+            continue
+        key, offset, size = storage_id.view
+        root = stored[storage_id.key]
+        start, nbytes = offset * storage_id.itemsize, size * storage_id.itemsize
+        if start + nbytes <= root.nbytes:
+            views[key] = StoredBytes(None if root.file_offset is None else root.file_offset + start, nbytes)
+    return views
 
 
 def _notes(

@@ -60,6 +60,12 @@ class StorageId(NamedTuple):
         """Bytes that the id declares."""
         return self.numel * self.itemsize
 
+    def viewed(self) -> StorageId:
+        """Give the storage that tensors see: the view's own where there is one, else this."""
+        if self.view is None:
+            return self
+        return self._replace(key=self.view[0], numel=self.view[2])
+
 
 def parse_storage_id(node: PersistentId) -> StorageId | None:
     """Read a persistent id as a storage's, or give None if it is something else (a module, a stranger's)."""
@@ -97,6 +103,6 @@ def _view(pid: tuple[Value, ...]) -> tuple[str, int, int] | None:
     if not isinstance(view, tuple) or len(view) != 3:
         return None
     key, offset, size = view
-    if isinstance(key, str) and isinstance(offset, int) and isinstance(size, int):
+    if isinstance(key, str) and type(offset) is int and type(size) is int and min(offset, size) >= 0:
         return key, offset, size
     return None

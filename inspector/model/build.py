@@ -178,6 +178,7 @@ def _storage_rows(container: Container, tensors: tuple[Tensor, ...]) -> tuple[St
                 dtype=storage_id.dtype,
                 nbytes=storage_id.nbytes if stored is None else stored.nbytes,
                 file_offset=None if stored is None else stored.file_offset,
+                missing=stored is None,
                 viewed_nbytes=_length_of_union(spans[key]),
                 tensors=counts[key],
             )

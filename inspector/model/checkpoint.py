@@ -79,6 +79,7 @@ class Storage:
         dtype: torch's name of the element type; `uint8` for untyped storages.
         nbytes: What the file stores, in bytes; what the pickle declares when the bytes are missing.
         file_offset: Where the bytes start in the file; None when they are absent or compressed.
+        missing: Whether the file does not hold the bytes.
         viewed_nbytes: Bytes that at least one tensor views, counted once.
         tensors: How many tensor rows view it.
     """
@@ -88,6 +89,7 @@ class Storage:
     dtype: str
     nbytes: int
     file_offset: int | None
+    missing: bool
     viewed_nbytes: int
     tensors: int
 

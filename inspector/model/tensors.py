@@ -125,7 +125,7 @@ def _storage_of(value: Value) -> StorageId:
     storage = parse_storage_id(value) if type(value) is PersistentId else None
     if storage is None:
         raise TypeError("no storage")
-    return storage
+    return storage.viewed()
 
 
 def _tensor(args: tuple[Value, ...]) -> TensorFacts:

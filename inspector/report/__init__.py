@@ -1,0 +1,1 @@
+"""The model as plain rows: JSON, text, tree rows, bars and facts, ready for whoever shows them."""

@@ -1,0 +1,1 @@
+"""What loading a file would import, and whether torch's `weights_only=True` would take it."""

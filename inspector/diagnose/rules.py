@@ -1,0 +1,20 @@
+"""All rules together, and how they are asked. A new rule goes into the table of its kind."""
+
+from __future__ import annotations
+
+from inspector.diagnose.base import Case, Rule
+from inspector.diagnose.rules_devices import DEVICE_RULES
+from inspector.diagnose.rules_files import FILE_RULES
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.findings import SEVERITIES, Finding
+from inspector.safety.verdict import SafetyVerdict
+from inspector.target.profile import Profile
+
+RULES: tuple[Rule, ...] = (*DEVICE_RULES, *FILE_RULES)
+
+
+def diagnose(checkpoint: Checkpoint, safety: SafetyVerdict, target: Profile | None = None) -> tuple[Finding, ...]:
+    """Give all findings, worst first; within one severity in the order of the rules."""
+    case = Case(checkpoint=checkpoint, safety=safety, target=target)
+    found = [finding for rule in RULES for finding in rule(case)]
+    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))

@@ -1,0 +1,146 @@
+"""Rules about devices: what will not load, what will not work together, and what no `map_location` reaches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from inspector.diagnose.base import Case, Rule
+from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.devices import device_order, is_accelerator
+from inspector.model.findings import Finding, Fix, finding
+from inspector.target.simulate import restore_failure
+from inspector.units import format_count
+
+_TITLES = {
+    "cuda-unavailable": "Saved on a CUDA GPU, and the target has none",
+    "cuda-index-out-of-range": "Saved on a GPU number that the target does not have",
+    "mps-unavailable": "Saved on an Apple GPU, and the target has none",
+    "xpu-unavailable": "Saved on an Intel GPU that the target does not have",
+    "unknown-device": "Saved on a device that torch does not know there",
+}
+
+
+def _unloadable(case: Case) -> Iterator[Finding]:
+    """Explain each location tag that stops `torch.load` on the target."""
+    if case.target is None:
+        return
+    paths = _paths_by_device(case.checkpoint)
+    for device in sorted({storage.device for storage in case.checkpoint.storages}, key=device_order):
+        failure = restore_failure(device, case.target)
+        if failure is None:
+            continue
+        id_, message = failure
+        detail = (
+            f"torch.load without map_location stops with: {message} "
+            f"Map {device} to a device of the target, with map_location or in a fixed copy."
+        )
+        yield finding(id_, "error", _TITLES[id_], detail, paths[device], Fix(rule=f"{device}={case.target.devices[0]}"))
+
+
+def _mixed(case: Case) -> Iterator[Finding]:
+    """Point at parameters and buffers that are not where most of them are."""
+    by_device: dict[str, list[Tensor]] = defaultdict(list)
+    for tensor in case.checkpoint.tensors:
+        if tensor.role in {"parameter", "buffer"} and tensor.part_of is None and tensor.device != "meta":
+            by_device[tensor.device].append(tensor)
+    if len(by_device) < 2:
+        return
+    home = max(by_device, key=lambda device: sum(tensor.nbytes for tensor in by_device[device]))
+    strays = [tensor.path for device, tensors in by_device.items() if device != home for tensor in tensors]
+    yield finding(
+        "mixed-devices",
+        "warning",
+        f"The model lies on {format_count(len(by_device), 'device')}",
+        f"Most of it is on {home}, {format_count(len(strays), 'tensor')} elsewhere. Loaded as saved, a forward pass can "
+        "stop with 'Expected all tensors to be on the same device'. If the model was not split on purpose, map all "
+        "to one device.",
+        strays,
+        Fix(rule=f"*={home}"),
+    )
+
+
+def _optimizer_apart(case: Case) -> Iterator[Finding]:
+    """Point at optimizer slots that lie on another device than their parameter."""
+    homes = {
+        str(tensor.keys[-1]): tensor.device
+        for tensor in case.checkpoint.tensors
+        if tensor.role == "parameter" and tensor.part_of is None and tensor.keys
+    }
+    strays = [
+        tensor.path
+        for tensor in case.checkpoint.tensors
+        if tensor.parameter is not None
+        and not tensor.on_cpu_by_design
+        and tensor.slot != "step"
+        and homes.get(tensor.parameter, tensor.device) != tensor.device
+    ]
+    if strays:
+        yield finding(
+            "optimizer-off-parameter-device",
+            "warning",
+            "Optimizer state lies on another device than its parameter",
+            "load_state_dict moves it to the parameter, so this is harmless there; used as loaded, optimizer.step() "
+            "stops with 'Expected all tensors to be on the same device'.",
+            strays,
+        )
+
+
+def _step_on_accelerator(case: Case) -> Iterator[Finding]:
+    """Point at counters that were moved to a GPU although the optimizer keeps them on the CPU."""
+    strays = [
+        tensor.path for tensor in case.checkpoint.tensors if tensor.slot and _by_design_elsewhere(tensor)
+    ]
+    if strays:
+        yield finding(
+            "step-on-accelerator",
+            "warning",
+            "The optimizer's step counters are on an accelerator",
+            "Neither capturable nor fused is set, so torch expects them on the CPU: each step then waits for the GPU, "
+            "and torch 1.12.0 stops with 'If capturable=False, state_steps should not be CUDA tensors'.",
+            strays,
+            Fix(rule="path:**/step@cpu"),
+        )
+
+
+def _rng_off_cpu(case: Case) -> Iterator[Finding]:
+    """Point at random generator states that were moved off the CPU."""
+    strays = [tensor.path for tensor in case.checkpoint.tensors if tensor.role == "rng" and _by_design_elsewhere(tensor)]
+    if strays:
+        yield finding(
+            "rng-off-cpu",
+            "warning",
+            "Random generator state is not on the CPU",
+            "torch.set_rng_state and torch.cuda.set_rng_state take CPU tensors only: 'RNG state must be a "
+            "torch.ByteTensor'. Something moved them along with the model.",
+            strays,
+        )
+
+
+def _hidden(case: Case) -> Iterator[Finding]:
+    """Point at devices that no map_location reaches."""
+    hidden = [item for item in case.checkpoint.hidden_devices if is_accelerator(item.device)]
+    if hidden:
+        places = ", ".join(sorted({f"{item.what} {item.device}" for item in hidden}))
+        yield finding(
+            "hidden-device",
+            "note",
+            "A device that map_location does not change",
+            f"The file holds {places} as a value of its own. torch.load gives it back as it was saved; code that uses "
+            "it will look for that device.",
+            [item.path for item in hidden],
+        )
+
+
+def _by_design_elsewhere(tensor: Tensor) -> bool:
+    return tensor.on_cpu_by_design and is_accelerator(tensor.device)
+
+
+def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:
+    paths: dict[str, list[str]] = defaultdict(list)
+    for tensor in checkpoint.tensors:
+        paths[tensor.device].append(tensor.path)
+    return paths
+
+
+DEVICE_RULES: tuple[Rule, ...] = (_unloadable, _mixed, _optimizer_apart, _step_on_accelerator, _rng_off_cpu, _hidden)

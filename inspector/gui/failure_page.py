@@ -1,0 +1,146 @@
+"""The pages that stand in place of the tree: while a file is being read, and when it cannot be."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from inspector.gui.icons import Glyph, set_icon
+from inspector.gui.labels import ElidedLabel, plain_label
+from inspector.gui.theme import Theme
+from inspector.progress import Progress
+from inspector.session.screen import FailurePage, Screen
+
+POLL_MS = 100
+_STEPS = 1000
+_WIDTH = 680
+
+
+def show_fraction(bar: QProgressBar, fraction: float | None) -> None:
+    """Show a part from 0 to 1, or a running bar while it is unknown."""
+    if fraction is None:
+        bar.setRange(0, 0)
+    else:
+        bar.setRange(0, _STEPS)
+        bar.setValue(round(fraction * _STEPS))
+
+
+class OpeningPage(QWidget):
+    """Shown while a file is read; stays blank for the first tenth of a second."""
+
+    cancel_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(objectName="openingPage")
+        self._progress: Progress | None = None
+        self._timer = QTimer(self, interval=POLL_MS)
+        self._timer.timeout.connect(self._on_tick)
+        self._name = ElidedLabel("", "lead", Qt.TextElideMode.ElideMiddle)
+        self._label = ElidedLabel("", "muted")
+        self._bar = QProgressBar(accessibleName="Progress of opening", textVisible=False)
+        cancel = QPushButton("Cancel")
+        cancel.clicked.connect(self.cancel_wanted)
+        self._middle = QWidget()
+        self._middle.setFixedWidth(_WIDTH)
+        column = QVBoxLayout(self._middle)
+        column.setSpacing(12)
+        for part in (self._name, self._bar, self._label):
+            column.addWidget(part)
+        column.addWidget(cancel, 0, Qt.AlignmentFlag.AlignRight)
+        whole = QVBoxLayout(self)
+        whole.addStretch(2)
+        whole.addWidget(self._middle, 0, Qt.AlignmentFlag.AlignHCenter)
+        whole.addStretch(3)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Follow the progress of a screen; None ends it."""
+        self._progress = screen.progress if screen.phase == "opening" else None
+        self._middle.hide()
+        if self._progress is None:
+            self._timer.stop()
+            return
+        self._name.setText(f"Opening {PurePath(screen.path).name}")
+        self._timer.start()
+
+    def _on_tick(self) -> None:
+        if self._progress is not None:
+            self._middle.show()
+            self._label.setText(self._progress.label)
+            show_fraction(self._bar, self._progress.fraction)
+
+
+class FailurePageWidget(QWidget):
+    """Shown in place of everything else when a file cannot be read."""
+
+    open_wanted = Signal()
+    retry_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(objectName="failurePage")
+        self._theme = theme
+        self._title = plain_label("", "title", wrap=True, selectable=True)
+        self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
+        self._what = plain_label("", wrap=True, selectable=True)
+        self._where = plain_label("", "mono", wrap=True, selectable=True)
+        self._remedy = plain_label("", wrap=True, selectable=True)
+        self._where_part = self._build_part("Where", self._where)
+        self._remedy_part = self._build_part("What to do", self._remedy)
+        whole = QVBoxLayout(self)
+        whole.addStretch(2)
+        whole.addWidget(self._build_card(), 0, Qt.AlignmentFlag.AlignHCenter)
+        whole.addStretch(3)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show why the file could not be read."""
+        failure = screen.failure or FailurePage(title="", what="", where="", remedy="")
+        self._path.setText(screen.path)
+        self._title.setText(failure.title)
+        self._what.setText(failure.what)
+        self._where.setText(failure.where)
+        self._where_part.setVisible(bool(failure.where))
+        self._remedy.setText(failure.remedy)
+        self._remedy_part.setVisible(bool(failure.remedy))
+
+    def _build_card(self) -> QFrame:
+        card = QFrame()
+        card.setProperty("card", True)
+        card.setFixedWidth(_WIDTH)
+        column = QVBoxLayout(card)
+        column.setContentsMargins(32, 32, 32, 24)
+        column.setSpacing(8)
+        column.addWidget(Glyph(self._theme, "file-broken", 56, ink="bad"))
+        column.addSpacing(8)
+        for part in (self._title, self._path):
+            column.addWidget(part)
+        column.addSpacing(8)
+        for widget in (self._what, self._where_part, self._remedy_part):
+            column.addWidget(widget)
+        column.addSpacing(16)
+        column.addLayout(self._build_buttons())
+        return card
+
+    def _build_part(self, title: str, text: QLabel) -> QFrame:
+        part = QFrame(objectName="inset")
+        column = QVBoxLayout(part)
+        column.setContentsMargins(14, 10, 14, 10)
+        column.setSpacing(4)
+        column.addWidget(plain_label(title, "section"))
+        column.addWidget(text)
+        return part
+
+    def _build_buttons(self) -> QHBoxLayout:
+        other = QPushButton("Open another file\u2026")
+        other.setProperty("kind", "primary")
+        set_icon(other, "open", self._theme.tokens, "on_accent")
+        other.clicked.connect(self.open_wanted)
+        again = QPushButton("Try again")
+        set_icon(again, "reload", self._theme.tokens)
+        again.clicked.connect(self.retry_wanted)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(other)
+        row.addWidget(again)
+        row.addStretch(1)
+        return row

@@ -1,0 +1,56 @@
+"""How fast work goes and how long it will take, from what `Progress` shows now and then."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from inspector.progress import Progress
+from inspector.units import format_nbytes
+
+_WINDOW_S = 3.0
+_FIRST_GUESS_S = 0.4
+
+
+def format_seconds(seconds: float) -> str:
+    """Give a duration as people say it: `8 s`, `2 min 5 s`, `1 h 4 min`."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+class Rate:
+    """Watches one `Progress`; a new stage of the work starts the measurement again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._label = ""
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def describe(self, progress: Progress) -> str:
+        """Say how far the work is: `1.2 GB of 2.0 GB, 850 MB/s, 1 s left`."""
+        now, done, total = self._clock(), progress.done, progress.total
+        if progress.label != self._label or (self._seen and done < self._seen[-1][1]):
+            self._label = progress.label
+            self._seen.clear()
+        self._seen.append((now, done))
+        while self._seen[0][0] < now - _WINDOW_S:
+            self._seen.popleft()
+        if total <= 0:
+            return ""
+        parts = [f"{format_nbytes(done)} of {format_nbytes(total)}"]
+        speed = self._speed()
+        if speed > 0:
+            parts.append(f"{format_nbytes(round(speed))}/s")
+            if done < total:
+                parts.append(f"{format_seconds((total - done) / speed)} left")
+        return "  \u00b7  ".join(parts)
+
+    def _speed(self) -> float:
+        (first_at, first), (last_at, last) = self._seen[0], self._seen[-1]
+        return (last - first) / (last_at - first_at) if last_at - first_at >= _FIRST_GUESS_S else 0.0

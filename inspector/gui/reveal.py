@@ -1,0 +1,40 @@
+"""Show a file in the desktop's file manager, selected where the desktop can do that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+
+
+def show_in_folder(path: Path) -> bool:
+    """Open the file's folder; tell whether that worked."""
+    if sys.platform == "win32":
+        return _start(["explorer", "/select,", str(path)])
+    if sys.platform == "darwin":
+        return _start(["open", "-R", str(path)])
+    return _ask_file_manager(path) or QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+
+
+def _start(command: list[str]) -> bool:
+    try:
+        subprocess.Popen(command)  # noqa: S603  # a fixed program, the path is its own argument
+    except OSError:
+        return False
+    return True
+
+
+def _ask_file_manager(path: Path) -> bool:
+    """Ask over D-Bus, see https://www.freedesktop.org/wiki/Specifications/file-manager-interface/."""
+    from PySide6.QtDBus import QDBusConnection, QDBusMessage
+
+    bus = QDBusConnection.sessionBus()
+    if not bus.isConnected():
+        return False
+    name = "org.freedesktop.FileManager1"
+    call = QDBusMessage.createMethodCall(name, "/org/freedesktop/FileManager1", name, "ShowItems")
+    call.setArguments([[QUrl.fromLocalFile(str(path)).toString()], ""])
+    return bus.call(call, timeout=2000).type() == QDBusMessage.MessageType.ReplyMessage

@@ -1,0 +1,60 @@
+"""What the program remembers between two runs; `--fresh` starts without it and keeps nothing."""
+
+from __future__ import annotations
+
+import os
+
+from PySide6.QtCore import QByteArray, QSettings
+
+from inspector.gui.theme import MODES
+
+MOST_RECENT = 10
+
+
+class Settings:
+    """Recent files, the window's layout and the theme."""
+
+    def __init__(self, *, fresh: bool = False) -> None:
+        self._store = None if fresh else QSettings("checkpoint-inspector", "checkpoint-inspector")
+
+    @property
+    def recent(self) -> tuple[str, ...]:
+        """Recent files that still exist, the latest first."""
+        return tuple(path for path in self._texts("recent") if os.path.exists(path))
+
+    def keep_recent(self, paths: tuple[str, ...]) -> None:
+        """Remember the recent files."""
+        self._keep("recent", list(paths[:MOST_RECENT]))
+
+    @property
+    def theme(self) -> str:
+        """The chosen theme: `system`, `light` or `dark`."""
+        mode = self._text("theme")
+        return mode if mode in MODES else "system"
+
+    def keep_theme(self, mode: str) -> None:
+        """Remember the theme."""
+        self._keep("theme", mode)
+
+    def layout(self, name: str) -> QByteArray | None:
+        """Give a part of the window's layout: `window`, `splitter`, `columns`."""
+        value = None if self._store is None else self._store.value(f"layout/{name}")
+        return value if isinstance(value, QByteArray) else None
+
+    def keep_layout(self, name: str, state: QByteArray) -> None:
+        """Remember a part of the window's layout."""
+        self._keep(f"layout/{name}", state)
+
+    def _text(self, key: str) -> str:
+        value = None if self._store is None else self._store.value(key)
+        return value if isinstance(value, str) else ""
+
+    def _texts(self, key: str) -> list[str]:
+        value = None if self._store is None else self._store.value(key)
+        if isinstance(value, str):  # a list of one comes back as its only element
+            return [value]
+        return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+    def _keep(self, key: str, value: object) -> None:
+        if self._store is not None:
+            self._store.setValue(key, value)

@@ -1,0 +1,75 @@
+"""A machine as far as loading is concerned: which accelerators torch finds on it.
+
+Presets stand for machines one may mean; `this` is filled by the probe in `inspector.worker`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inspector.errors import PlanError
+
+_MOST_GPUS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a machine offers.
+
+    Attributes:
+        id: The word for it on the command line: `cpu`, `cuda:2`, `mps`, `xpu`, `this`.
+        label: What people read.
+        cuda: Number of CUDA (or ROCm) devices.
+        mps: Whether Apple's GPU is there.
+        xpu: Number of Intel devices.
+        torch_version: The installed torch, where it is known.
+    """
+
+    id: str
+    label: str
+    cuda: int = 0
+    mps: bool = False
+    xpu: int = 0
+    torch_version: str | None = None
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that tensors can be put on, the best first, the CPU last."""
+        cuda = tuple(f"cuda:{index}" for index in range(self.cuda))
+        xpu = tuple(f"xpu:{index}" for index in range(self.xpu))
+        return (*cuda, *(("mps",) if self.mps else ()), *xpu, "cpu")
+
+    def offers(self, kind: str, index: int | None) -> bool:
+        """Say whether a device can be used here; without an index any of its kind will do."""
+        count = {"cpu": 1, "meta": 1, "cuda": self.cuda, "mps": int(self.mps), "xpu": self.xpu}.get(kind, 0)
+        return count > (index or 0)
+
+
+CPU_ONLY = Profile(id="cpu", label="CPU only")
+PRESETS: tuple[Profile, ...] = (
+    CPU_ONLY,
+    Profile(id="cuda:1", label="1 NVIDIA GPU", cuda=1),
+    Profile(id="cuda:2", label="2 NVIDIA GPUs", cuda=2),
+    Profile(id="cuda:4", label="4 NVIDIA GPUs", cuda=4),
+    Profile(id="cuda:8", label="8 NVIDIA GPUs", cuda=8),
+    Profile(id="mps", label="Apple silicon", mps=True),
+    Profile(id="xpu", label="Intel GPU (XPU)", xpu=1),
+)
+
+
+def parse_target(text: str) -> Profile:
+    """Give the machine that a word means; `cuda` is one GPU, `cuda:N` is N of them.
+
+    Raises:
+        PlanError: The word means no machine.
+    """
+    wanted = "cuda:1" if text == "cuda" else text
+    for preset in PRESETS:
+        if preset.id == wanted:
+            return preset
+    kind, _, count = wanted.partition(":")
+    if kind == "cuda" and count.isascii() and count.isdigit() and 0 < int(count) <= _MOST_GPUS:
+        return Profile(id=wanted, label=f"{int(count)} NVIDIA GPUs", cuda=int(count))
+    raise PlanError(
+        f"there is no target {text!r}", remedy="use this, cpu, cuda, cuda:N (N GPUs), mps or xpu"
+    )
