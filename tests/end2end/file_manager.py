@@ -1,0 +1,62 @@
+"""pcmanfm, a GTK file manager: it opens and drags files like those that users have, on a bare X screen."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+from tests.end2end.screen import Place, RealScreen
+
+# Where pcmanfm draws its icons: right of the side pane, below the address, above the status line.
+_LEFT, _TOP, _RIGHT, _BOTTOM = 158, 68, 7, 42
+_EMPTY_SPOT_FROM_RIGHT, _EMPTY_SPOT_FROM_BOTTOM = 60, 80
+_SMALLEST_ICON_AREA = 150
+
+
+class FileManager:
+    """One pcmanfm window on a folder."""
+
+    def __init__(self, screen: RealScreen, folder: Path) -> None:
+        self._screen = screen
+        self._process = screen.start("pcmanfm", "pcmanfm", "--no-desktop", folder)
+        self.window = screen.wait_window(folder.name)
+
+    def close(self) -> None:
+        self._screen.stop(self._process)
+
+    def first_icon(self) -> tuple[int, int]:
+        """Find the middle of the first icon: selecting all and nothing changes the items only."""
+        screen, place = self._screen, self._screen.place(self.window)
+        x, y = place.x + _LEFT, place.y + _TOP
+        area = f"{place.width - _LEFT - _RIGHT}x{place.height - _TOP - _BOTTOM}+{x}+{y}"
+        screen.activate(self.window)
+        selected, plain = screen.folder / "selected.png", screen.folder / "plain.png"
+        screen.press("ctrl+a")
+        time.sleep(0.3)
+        screen.screenshot(selected, "root", "-crop", area, "+repage")
+        self._select_nothing(place)
+        screen.screenshot(plain, "root", "-crop", area, "+repage")
+        return min((x + right, y + down) for right, down in self._changes(selected, plain))
+
+    def _select_nothing(self, place: Place) -> None:
+        spot = (
+            place.x + place.width - _EMPTY_SPOT_FROM_RIGHT,
+            place.y + place.height - _EMPTY_SPOT_FROM_BOTTOM,
+        )
+        self._screen.do("mousemove", *spot, "click", "1")
+        time.sleep(0.6)  # the next click must not count as the second of a double-click
+
+    def _changes(self, one: Path, other: Path) -> list[tuple[int, int]]:
+        """Find the middles of the parts in which two pictures differ."""
+        said = self._screen.run(
+            *("convert", one, other, "-compose", "difference", "-composite", "-colorspace", "gray"),
+            *("-threshold", "4%", "-morphology", "close", "disk:1"),
+            *("-define", "connected-components:verbose=true"),
+            *("-define", f"connected-components:area-threshold={_SMALLEST_ICON_AREA}"),
+            *("-connected-components", "8", "null:"),
+        )
+        parts = re.findall(r"(\d+)x(\d+)\+(\d+)\+(\d+) .*(?:gray\(255\)|white|srgb\(255)", said)
+        if not parts:
+            raise RuntimeError(f"no icon is to be seen, compare {one} with {other}")
+        return [(int(x) + int(w) // 2, int(y) + int(h) // 2) for w, h, x, y in parts]

@@ -1,0 +1,46 @@
+"""A fixed copy, made in the window by keys alone, loads where the original does not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.end2end.screen import wait_until
+
+BEGINNING_S = 0.5  # what a dialog takes until it listens to the keyboard
+
+
+def tensors_in(value, torch):
+    """Walk to all tensors of a checkpoint."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(item, torch)
+
+
+@pytest.mark.torch
+def test_a_copy_is_exported_and_loads_without_map_location(screen, program, checkpoint):
+    torch = pytest.importorskip("torch")
+    original = checkpoint.read_bytes()
+    window = program.open(checkpoint)
+    screen.activate(window)
+    screen.press("ctrl+e")
+    dialog = screen.wait_other_active_window(window)
+    time.sleep(BEGINNING_S)
+    screen.press("Return")  # Export, to the place that is proposed
+    copy = wait_until(
+        lambda: [path for path in checkpoint.parent.glob("*.pth") if path != checkpoint], "the copy"
+    )[0]
+    time.sleep(BEGINNING_S)
+    screen.press("Return")  # Close
+    screen.wait_gone(dialog)
+    assert sorted(checkpoint.parent.iterdir()) == sorted([checkpoint, copy])
+    assert checkpoint.read_bytes() == original
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="deserialize object on a CUDA device"):
+            torch.load(checkpoint)
+    tensors = list(tensors_in(torch.load(copy), torch))
+    assert tensors
+    assert {tensor.device.type for tensor in tensors} == {"cpu"}

@@ -1,0 +1,108 @@
+"""Every way in which a user opens a checkpoint, each done by pointer and keys on a real screen."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.end2end.screen import wait_until
+
+BESIDE_THE_FILE_MANAGER = (640, 60, 1280, 800)
+BEGINNING_S = 0.3  # what a dialog takes until it listens to the keyboard
+
+
+@pytest.mark.usefixtures("registered")
+def test_by_a_double_click_in_a_file_manager(screen, program, checkpoint, file_manager):
+    """The whole way: the registration, the file type, the launcher, and the program that it starts."""
+    screen.double_click(file_manager.first_icon())
+    window = program.wait(checkpoint)
+    assert "Traceback" not in screen.log("pcmanfm")
+    screen.close(window)
+
+
+def test_by_dragging_the_file_into_the_empty_window(screen, program, checkpoint, file_manager):
+    window = program.open()
+    screen.put(window, *BESIDE_THE_FILE_MANAGER)
+    screen.drag(file_manager.first_icon(), screen.place(window).middle)
+    assert program.wait(checkpoint) == window
+    assert checkpoint.exists()  # the file manager would have moved it, had the program agreed
+
+
+@pytest.mark.parametrize("share", [0.25, 0.75], ids=["tree", "pages"])
+def test_by_dragging_the_file_onto_another(screen, program, tmp_path, checkpoint, file_manager, share):
+    """No part of the window keeps the drop for itself."""
+    window = program.open(Path(shutil.copy(checkpoint, tmp_path / "first.pth")))
+    screen.put(window, *BESIDE_THE_FILE_MANAGER)
+    place = screen.place(window)
+    screen.drag(file_manager.first_icon(), (place.x + int(place.width * share), place.middle[1]))
+    assert program.wait(checkpoint) == window
+
+
+def test_by_the_file_dialog(screen, program, checkpoint):
+    window = program.open()
+    screen.activate(window)
+    screen.press("ctrl+o")
+    dialog = screen.wait_other_active_window(window)
+    time.sleep(BEGINNING_S)
+    screen.type(str(checkpoint))
+    screen.press("Return")
+    assert program.wait(checkpoint) == window
+    screen.wait_gone(dialog)
+
+
+def test_by_a_path_on_the_command_line(screen, program, checkpoint):
+    process = program.start(checkpoint)
+    window = program.wait(checkpoint)
+    assert screen.process_of(window) == process.pid
+    screen.close(window)
+    assert process.wait(10) == 0
+
+
+def test_the_demo_checkpoint(screen, program):
+    program.start("--demo")
+    screen.wait_window("demo.pth - Checkpoint Inspector")
+
+
+# ------------------------------------------------------------------ a second launch
+
+
+def test_a_second_launch_hands_its_file_to_the_running_program(screen, program, tmp_path, checkpoint):
+    first = program.start(checkpoint)
+    first_window = program.wait(checkpoint)
+    other = Path(shutil.copy(checkpoint, tmp_path / "other.pth"))
+    second = program.start(other)
+    assert second.wait(10) == 0
+    window = program.wait(other)
+    assert window != first_window
+    assert screen.process_of(window) == screen.process_of(first_window) == first.pid
+    screen.wait_active(window)
+
+
+def test_a_second_launch_without_a_file_brings_an_empty_window_to_the_front(screen, program, checkpoint):
+    first = program.start(checkpoint)
+    program.wait(checkpoint)
+    assert program.start().wait(10) == 0
+    window = program.wait()
+    assert screen.process_of(window) == first.pid
+    screen.wait_active(window)
+
+
+def test_launches_at_the_same_moment_become_one_program(screen, program, tmp_path, checkpoint):
+    paths = [Path(shutil.copy(checkpoint, tmp_path / f"rank{number}.pth")) for number in range(3)]
+    processes = [program.start(path) for path in paths]
+    owners = {screen.process_of(program.wait(path)) for path in paths}
+    assert len(owners) == 1
+    wait_until(lambda: [process.poll() for process in processes].count(0) == 2, "the others to end")
+
+
+def test_after_a_crash_the_next_launch_stands_on_its_own(screen, program, checkpoint):
+    first = program.start(checkpoint)
+    window = program.wait(checkpoint)
+    first.send_signal(signal.SIGKILL)
+    screen.wait_gone(window)
+    second = program.start(checkpoint)
+    assert screen.process_of(program.wait(checkpoint)) == second.pid
