@@ -42,7 +42,7 @@ def test_unsupported_format_is_refused_in_words(case: Case, cli: Callable[..., A
     assert answer.code == 3
     assert document["schema"] == 1
     assert document["error"]["message"]
-    assert document["error"]["kind"] in {"unsupported-format", "not-a-checkpoint"}
+    assert document["error"]["kind"] in {"unsupported-format", "not-a-checkpoint", "container"}
 
 
 def test_all_files_at_once_are_one_document_a_line(cli: Callable[..., Any]) -> None:
