@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.desktop.startup import end_startup_feedback
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -116,6 +118,7 @@ def hand_over(paths: Sequence[str | os.PathLike[str]], *, wait_s: float = 0.0) -
         if time.monotonic() >= deadline:
             return False
         time.sleep(RETRY_INTERVAL_S)
+    end_startup_feedback()
     return True
 
 

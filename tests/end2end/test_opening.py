@@ -82,6 +82,17 @@ def test_a_second_launch_hands_its_file_to_the_running_program(screen, program, 
     screen.wait_active(window)
 
 
+@pytest.mark.usefixtures("registered")
+def test_a_double_click_hands_its_file_to_the_running_program(screen, program, checkpoint, file_manager):
+    first = program.start()
+    program.wait()
+    screen.activate(file_manager.window)
+    screen.double_click(file_manager.first_icon())
+    window = program.wait(checkpoint)
+    assert screen.process_of(window) == first.pid
+    screen.wait_active(window)
+
+
 def test_a_second_launch_without_a_file_brings_an_empty_window_to_the_front(screen, program, checkpoint):
     first = program.start(checkpoint)
     program.wait(checkpoint)
