@@ -30,13 +30,15 @@ def name(path: Path) -> str:
 
 
 def has_code(path: Path) -> bool:
-    """Whether a module has more than a docstring, imports and `__all__`."""
-    plain = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign)
-    return any(not isinstance(node, plain) for node in ast.parse(path.read_text(encoding="utf-8")).body)
+    """Whether anything in a module runs: data classes and protocols are tested where they are used."""
+    return any(
+        isinstance(node, ast.FunctionDef) and not all(isinstance(line, ast.Expr) for line in node.body)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
 
 
 def wants_mirror(path: Path) -> bool:
-    return "gui" not in path.relative_to(PACKAGE).parts and (path.stem != "__init__" or has_code(path))
+    return "gui" not in path.relative_to(PACKAGE).parts and has_code(path)
 
 
 def mirrors(path: Path) -> list[Path]:
