@@ -1,0 +1,50 @@
+"""Whether a copy is what was planned: opened again and compared, tensor by tensor and value by value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inspector.model.checkpoint import Checkpoint, Storage, Tensor
+from inspector.remap.plan import Plan
+
+_MOST_DIFFERENCES = 20
+
+
+def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tuple[str, ...]:
+    """Give the differences between a copy and what the plan makes of the original, one sentence each.
+
+    Nothing given means: the same tensors in the same order with the planned devices, storages of the same
+    size, and every other value as it was.
+    """
+    found = [*_tensors(original, copy, plan), *_storages(original, copy, plan)]
+    if original.values != copy.values:
+        found.append("Values other than tensors differ.")
+    if original.globals != copy.globals:
+        found.append("The names to import differ.")
+    return tuple(found[:_MOST_DIFFERENCES])
+
+
+def _tensors(original: Checkpoint, copy: Checkpoint, plan: Plan) -> list[str]:
+    if len(original.tensors) != len(copy.tensors):
+        return [f"There are {len(copy.tensors):,} tensors instead of {len(original.tensors):,}."]
+    found = []
+    for index, (before, after) in enumerate(zip(original.tensors, copy.tensors, strict=True)):
+        if after != _planned(before, plan.tensors.get(index), after):
+            found.append(f"{before.path} is not as planned.")
+    return found
+
+
+def _planned(before: Tensor, to: str | None, after: Tensor) -> Tensor:
+    # A composite has no device of its own: it follows the part that holds its values.
+    composite = before.storage is None and before.layout not in {"strided", "storage"}
+    return replace(before, device=after.device if composite else to or before.device)
+
+
+def _storages(original: Checkpoint, copy: Checkpoint, plan: Plan) -> list[str]:
+    def planned(row: Storage) -> tuple[str, str, str, int, bool]:
+        return row.key, plan.storages.get(row.key, row.device), row.dtype, row.nbytes, row.missing
+
+    wanted = [planned(row) for row in original.storages]
+    if wanted == [(row.key, row.device, row.dtype, row.nbytes, row.missing) for row in copy.storages]:
+        return []
+    return ["The storages differ from the plan."]
