@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QMainWindow, QMenu
 
 from inspector.gui.icons import set_icon
 from inspector.gui.theme import Theme
@@ -18,9 +18,9 @@ MENUS = ("&File", "&Edit", "&View", "&Help")
 _STANDARD = QKeySequence.StandardKey
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Command:
-    """One row of the table.
+    """One row of the table, which reads best without the names of its columns.
 
     Attributes:
         id: What the window's handlers call it.
@@ -43,42 +43,28 @@ class Command:
 
 _F, _E, _V, _H = MENUS
 COMMANDS = (
-    Command(id="open", menu=_F, text="&Open\u2026", keys=(_STANDARD.Open,), icon="open"),
-    Command(id="demo", menu=_F, text="Open the &demo checkpoint", icon="spark"),
-    Command(id="reload", menu=_F, text="&Reload", keys=("F5", "Ctrl+R"), icon="reload", needs="file", group=1),
-    Command(
-        id="export",
-        menu=_F,
-        text="&Export fixed copy\u2026",
-        keys=("Ctrl+E",),
-        icon="export",
-        needs="export",
-        group=2,
-    ),
-    Command(id="close", menu=_F, text="&Close", keys=("Ctrl+W",), group=3),
-    Command(id="quit", menu=_F, text="&Quit", keys=("Ctrl+Q",), group=3),
-    Command(id="copy_rows", menu=_E, text="&Copy rows", keys=(_STANDARD.Copy,), icon="copy", needs="ready"),
-    Command(id="copy_path", menu=_E, text="Copy &path", needs="ready"),
-    Command(id="copy_expression", menu=_E, text="Copy as Python e&xpression", needs="ready"),
-    Command(id="copy_code", menu=_E, text="Copy &loading code", keys=("Ctrl+Shift+C",), icon="code", needs="code"),
-    Command(
-        id="find", menu=_E, text="&Find\u2026", keys=(_STANDARD.Find,), icon="search", needs="ready", group=1
-    ),
-    Command(id="find_next", menu=_E, text="Find &next", keys=("F3",), needs="matches", group=1),
-    Command(id="find_previous", menu=_E, text="Find pre&vious", keys=("Shift+F3",), needs="matches", group=1),
-    Command(
-        id="expand", menu=_V, text="&Expand all below", keys=("Ctrl++", "Ctrl+="), needs="ready"
-    ),
-    Command(id="collapse", menu=_V, text="&Collapse all", keys=("Ctrl+-",), needs="ready"),
-    Command(id="page_memory", menu=_V, text="&Memory", keys=("Ctrl+1",), icon="memory", needs="ready", group=1),
-    Command(id="page_tensor", menu=_V, text="&Tensor", keys=("Ctrl+2",), icon="tensor", needs="ready", group=1),
-    Command(
-        id="page_findings", menu=_V, text="F&indings", keys=("Ctrl+3",), icon="findings", needs="ready", group=1
-    ),
-    Command(id="page_code", menu=_V, text="C&ode", keys=("Ctrl+4",), icon="code", needs="ready", group=1),
-    Command(id="page_file", menu=_V, text="&File", keys=("Ctrl+5",), icon="file", needs="ready", group=1),
-    Command(id="shortcuts", menu=_H, text="&Keys and hints", keys=("F1",), icon="help"),
-    Command(id="about", menu=_H, text="&About Checkpoint Inspector"),
+    Command("open", _F, "&Open\u2026", (_STANDARD.Open,), "open"),
+    Command("demo", _F, "Open the &demo checkpoint", icon="spark"),
+    Command("reload", _F, "&Reload", ("F5", "Ctrl+R"), "reload", "file", 1),
+    Command("export", _F, "&Export fixed copy\u2026", ("Ctrl+E",), "export", "export", 2),
+    Command("close", _F, "&Close", ("Ctrl+W",), group=3),
+    Command("quit", _F, "&Quit", ("Ctrl+Q",), group=3),
+    Command("copy_rows", _E, "&Copy rows", (_STANDARD.Copy,), "copy", "ready"),
+    Command("copy_path", _E, "Copy &path", needs="ready"),
+    Command("copy_expression", _E, "Copy as Python e&xpression", needs="ready"),
+    Command("copy_code", _E, "Copy &loading code", ("Ctrl+Shift+C",), "code", "code"),
+    Command("find", _E, "&Find\u2026", (_STANDARD.Find,), "search", "ready", 1),
+    Command("find_next", _E, "Find &next", ("F3",), "", "matches", 1),
+    Command("find_previous", _E, "Find pre&vious", ("Shift+F3",), "", "matches", 1),
+    Command("expand", _V, "&Expand all below", ("Ctrl++", "Ctrl+="), "", "ready"),
+    Command("collapse", _V, "&Collapse all", ("Ctrl+-",), "", "ready"),
+    Command("page_memory", _V, "&Memory", ("Ctrl+1",), "memory", "ready", 1),
+    Command("page_tensor", _V, "&Tensor", ("Ctrl+2",), "tensor", "ready", 1),
+    Command("page_findings", _V, "F&indings", ("Ctrl+3",), "findings", "ready", 1),
+    Command("page_code", _V, "C&ode", ("Ctrl+4",), "code", "ready", 1),
+    Command("page_file", _V, "&File", ("Ctrl+5",), "file", "ready", 1),
+    Command("shortcuts", _H, "&Keys and hints", ("F1",), "help"),
+    Command("about", _H, "&About Checkpoint Inspector"),
 )
 
 
@@ -101,17 +87,24 @@ def key_text(command: Command) -> str:
     return sequences[0].toString(QKeySequence.SequenceFormat.NativeText) if sequences else ""
 
 
+def build_menus(window: QMainWindow) -> dict[str, QMenu]:
+    """Make the empty menus of a window."""
+    return {title: window.menuBar().addMenu(title) for title in MENUS}
+
+
 def build_actions(
-    window: QMainWindow, theme: Theme, handlers: Mapping[str, Callable[[], None]]
+    window: QMainWindow,
+    menus: Mapping[str, QMenu],
+    theme: Theme,
+    handlers: Mapping[str, Callable[[], None]],
 ) -> dict[str, QAction]:
-    """Make the actions and the menus of a window.
+    """Make the actions of a window and put them into its menus.
 
     Raises:
         KeyError: A command has no handler.
     """
     actions: dict[str, QAction] = {}
-    for title in MENUS:
-        menu = window.menuBar().addMenu(title)
+    for title, menu in menus.items():
         group = 0
         for command in (command for command in COMMANDS if command.menu == title):
             if command.group != group:
@@ -125,7 +118,8 @@ def build_actions(
 
 
 def _build_action(window: QMainWindow, theme: Theme, command: Command) -> QAction:
-    action = QAction(command.text, window, objectName=command.id)
+    action = QAction(command.text, window)
+    action.setObjectName(command.id)
     action.setShortcuts(_sequences(command))
     if command.icon:
         set_icon(action, command.icon, theme.tokens)

@@ -1,13 +1,13 @@
-"""The verdict, first thing to be read: what happens on the chosen target, the exact error, and the way out."""
+"""The verdict, read first: what happens on the chosen target, the exact error, and the way out."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout
 
 from inspector.gui.icons import Glyph, set_icon
-from inspector.gui.labels import plain_label, plain_tooltip, set_state
+from inspector.gui.labels import named, plain_label, plain_tooltip, set_state
 from inspector.gui.theme import Theme
 from inspector.session.screen import Banner, Chip
 
@@ -43,13 +43,14 @@ class BannerFrame(QFrame):
     why_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(objectName="banner")
+        super().__init__()
+        self.setObjectName("banner")
         self._theme = theme
         self.setAccessibleName("Verdict")
         self._glyph = Glyph(theme, "tone-neutral", 36, ink="on_fill", fill="neutral_fill")
         self._headline = plain_label("", "lead", wrap=True, selectable=True)
         self._advice = plain_label("", "muted", wrap=True, selectable=True)
-        self._chip = QPushButton(objectName="chip", accessibleName="Safety")
+        self._chip = named(QPushButton(), "chip", spoken="Safety")
         self._chip.clicked.connect(self.why_wanted)
         self._chip.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._export = self._make_button("Export fixed copy\u2026", "export", "primary")
@@ -103,44 +104,44 @@ class BannerFrame(QFrame):
         return button
 
     def _build_error(self) -> QFrame:
-        inset = QFrame(objectName="inset")
+        inset = named(QFrame(), "inset")
         row = QHBoxLayout(inset)
         row.setContentsMargins(12, 8, 8, 8)
         row.setSpacing(12)
         self._error = plain_label("", "mono", wrap=True, selectable=True)
         self._error.setObjectName("errorText")
         self._error.setAccessibleName("The error that torch.load raises")
-        copy = QToolButton(accessibleName="Copy the error's text", toolTip="Copy the error's text")
+        copy = named(QToolButton(), spoken="Copy the error's text")
+        copy.setToolTip("Copy the error's text")
         copy.setProperty("kind", "icon")
         set_icon(copy, "copy", self._theme.tokens)
         copy.clicked.connect(self._on_copy_error)
-        row.addWidget(plain_label("torch.load says", "section"), 0, Qt.AlignmentFlag.AlignTop)
+        caption = plain_label("torch.load says", "section")
+        caption.setContentsMargins(0, 2, 0, 0)
+        row.addWidget(caption, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self._error, 1)
         row.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
         return inset
 
     def _lay_out(self) -> None:
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self._headline)
-        words.addWidget(self._advice)
-        words.addStretch(1)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
+        first = QHBoxLayout()
+        first.setSpacing(16)
+        first.addWidget(self._headline, 1)
+        first.addWidget(self._chip, 0, Qt.AlignmentFlag.AlignTop)
+        second = QHBoxLayout()
+        second.setSpacing(8)
+        second.addWidget(self._advice, 1)
+        second.addStretch(0)
         for button in (self._export, self._copy, self._why):
-            buttons.addWidget(button)
+            second.addWidget(button)
+        words = QVBoxLayout()
+        words.setSpacing(6)
+        words.addLayout(first)
+        words.addLayout(second)
         top = QHBoxLayout()
         top.setSpacing(16)
         top.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
         top.addLayout(words, 1)
-        side = QWidget()
-        column = QVBoxLayout(side)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(self._chip, 0, Qt.AlignmentFlag.AlignRight)
-        column.addLayout(buttons)
-        column.addStretch(1)
-        top.addWidget(side, 0, Qt.AlignmentFlag.AlignTop)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(16, 14, 16, 14)
         whole.setSpacing(10)

@@ -1,20 +1,23 @@
 """Stacked bars of bytes, drawn with pyqtgraph.
 
-Importing pyqtgraph and numpy takes longer than painting the whole window, so nothing imports this module before
-the first paint, see `memory_panel`.
+Importing pyqtgraph and numpy takes longer than painting the whole window, so nothing imports this module
+before the first paint, see `memory_panel`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QWheelEvent
+from PySide6.QtWidgets import QGraphicsSceneHoverEvent
 
+from inspector.gui.labels import plain_tooltip
 from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
-from inspector.session.screen import Bar, Chart
+from inspector.session.screen import Bar, Chart, Segment
 from inspector.units import format_nbytes
 
 _BAR_PIXELS, _GAP_PIXELS, _AXIS_PIXELS = 26, 30, 30
@@ -30,33 +33,35 @@ def byte_step(total: int, ticks: int) -> float:
     return next(step * factor for factor in _STEPS if total / (step * factor) <= ticks or factor == 10)
 
 
-class ByteAxis(pg.AxisItem):
+class ByteAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
     """An axis that counts bytes in round decimal steps."""
 
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
+    @override
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         """Give the places of the ticks, one for each 90 pixels at most."""
         step = byte_step(int(maxVal), max(2, int(size // 90)))
         return [(step, [step * number for number in range(int(maxVal // step) + 1)])]
 
+    @override
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """Name the ticks: `0`, `500 MB`, `1 GB`."""
         return ["0" if value == 0 else format_nbytes(round(value)).replace(".0 ", " ") for value in values]
 
 
-class SegmentItem(pg.GraphicsObject):
-    """One piece of a bar, with its label inside when there is room."""
+class BarItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no types
+    """One stacked bar; pieces say what they are inside where there is room, and in a tooltip anyway."""
 
-    def __init__(self, label: str, nbytes: int, colour: QColor, ink: QColor, font: QFont) -> None:
+    def __init__(self, bar: Bar, palette: Callable[[Segment], QColor], font: QFont) -> None:
         super().__init__()
-        self.label, self._colour, self._ink, self._font = label, colour, ink, font
-        self._area = QRectF()
-        self.rounded = (False, False)
-        self.setToolTip(f"{label}: {format_nbytes(nbytes)} ({nbytes:,} bytes)")
+        self._parts = [part for part in bar.segments if part.nbytes > 0]
+        self._palette, self._font = palette, font
+        self._area = QRectF(0, 0, sum(part.nbytes for part in self._parts), 1)
+        self.setAcceptHoverEvents(True)
 
-    def place(self, area: QRectF) -> None:
-        """Set the area in bytes and lines."""
+    def place(self, line: float, height: float) -> None:
+        """Set where the bar stands and how high it is, in lines."""
         self.prepareGeometryChange()
-        self._area = area
+        self._area = QRectF(0, line, self._area.width(), height)
 
     @override
     def boundingRect(self) -> QRectF:
@@ -65,31 +70,46 @@ class SegmentItem(pg.GraphicsObject):
     @override
     def paint(self, painter: QPainter, *_: object) -> None:
         painter.save()
-        transform = painter.transform()
-        box = transform.mapRect(self._area)
-        painter.resetTransform()
+        box = painter.transform().mapRect(self._area)  # device pixels: text must not be stretched
         ratio = painter.device().devicePixelRatioF()
+        painter.resetTransform()
         painter.scale(ratio, ratio)
-        box = QRectF(box.x() / ratio, box.y() / ratio, max(box.width() / ratio, 2.0), box.height() / ratio)
+        box = QRectF(box.x() / ratio, box.y() / ratio, box.width() / ratio, box.height() / ratio)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillPath(_rounded(box.adjusted(0, 0, -1 if box.width() > 4 else 0, 0), self.rounded), self._colour)
-        if QFontMetricsF(self._font).horizontalAdvance(self.label) + 14 < box.width():
-            painter.setFont(self._font)
-            painter.setPen(self._ink)
-            painter.drawText(box.adjusted(8, 0, -4, 0), Qt.AlignmentFlag.AlignVCenter, self.label)
+        outline = QPainterPath()
+        outline.addRoundedRect(box, _RADIUS, _RADIUS)
+        painter.setClipPath(outline)
+        painter.setFont(self._font)
+        for part, left, width in self._places(box):
+            self._paint_part(painter, part, QRectF(left, box.top(), width, box.height()))
         painter.restore()
 
+    @override
+    def hoverMoveEvent(self, event: QGraphicsSceneHoverEvent) -> None:
+        start = 0.0
+        for part in self._parts:
+            if start <= event.pos().x() <= start + part.nbytes:
+                share = part.nbytes / max(self._area.width(), 1)
+                text = f"{part.label}: {format_nbytes(part.nbytes)}, {share:.1%} ({part.nbytes:,} bytes)"
+                self.setToolTip(plain_tooltip(text))
+            start += part.nbytes
 
-def _rounded(box: QRectF, ends: tuple[bool, bool]) -> QPainterPath:
-    path = QPainterPath()
-    radius = min(_RADIUS, box.width() / 2) if any(ends) else 0.0
-    path.addRoundedRect(box, radius, radius)
-    square = box.adjusted(0 if not ends[0] else radius, 0, 0 if not ends[1] else -radius, 0)
-    if not all(ends) and square.width() > 0:
-        straight = QPainterPath()
-        straight.addRect(square)
-        path = path.united(straight)
-    return path
+    def _places(self, box: QRectF) -> Iterator[tuple[Segment, float, float]]:
+        """Give each piece its place; even the smallest gets two pixels."""
+        total = max(self._area.width(), 1)
+        widths = [max(2.0, box.width() * part.nbytes / total) for part in self._parts]
+        left = box.left()
+        for part, width in zip(self._parts, widths, strict=True):
+            shown = width * box.width() / sum(widths)
+            yield part, left, shown
+            left += shown
+
+    def _paint_part(self, painter: QPainter, part: Segment, area: QRectF) -> None:
+        colour = self._palette(part)
+        painter.fillRect(area, colour)
+        if QFontMetricsF(self._font).horizontalAdvance(part.label) + 16 < area.width():
+            painter.setPen(ink_on(colour))
+            painter.drawText(area.adjusted(8, 0, -4, 0), Qt.AlignmentFlag.AlignVCenter, part.label)
 
 
 def ink_on(colour: QColor) -> QColor:
@@ -100,74 +120,70 @@ def ink_on(colour: QColor) -> QColor:
     return QColor("#ffffff" if luminance < 0.33 else "#10131a")
 
 
-class ChartView(pg.PlotWidget):
+class ChartView(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """One `Chart`: bars on a common scale of bytes."""
 
-    def __init__(self, theme: Theme, chart: Chart) -> None:
+    def __init__(self, theme: Theme, chart: Chart, colour_of: Callable[[Segment], QColor]) -> None:
         super().__init__(background=None, axisItems={"bottom": ByteAxis("bottom")})
-        self._theme, self._chart = theme, chart
-        self.setAccessibleName(chart.title)
-        self.setAccessibleDescription(describe(chart))
+        self._theme = theme
+        self._colour_of = colour_of
         self.setAcceptDrops(False)
         self.viewport().setAcceptDrops(False)
+        self.viewport().setAutoFillBackground(False)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        plot = self.getPlotItem()
-        plot.hideButtons()
-        plot.setMenuEnabled(False)
-        plot.hideAxis("left")
-        plot.setMouseEnabled(x=False, y=False)
-        plot.setContentsMargins(0, 0, 0, 0)
+        self._plot = self.getPlotItem()
+        self._plot.hideButtons()
+        self._plot.setMenuEnabled(False)
+        self._plot.hideAxis("left")
+        self._plot.setMouseEnabled(x=False, y=False)
+        self._plot.setContentsMargins(0, 0, 0, 0)
+        self._plot.invertY(True)
+        self._small = QFont(self.font())
+        self._small.setPointSizeF(self._small.pointSizeF() * 0.9)
+        self.show_chart(chart)
+
+    def show_chart(self, chart: Chart) -> None:
+        """Draw a chart in place of the last one, in the present theme."""
+        self.setAccessibleName(chart.title)
+        self.setAccessibleDescription(describe(chart))
         self.setFixedHeight(len(chart.bars) * (_BAR_PIXELS + _GAP_PIXELS) + _AXIS_PIXELS)
-        self._draw(plot)
-        self._set_axis(plot.getAxis("bottom"))
+        self._plot.clear()
+        longest = max((sum(part.nbytes for part in bar.segments) for bar in chart.bars), default=0) or 1
+        self._plot.setXRange(-0.008 * longest, longest, padding=0)
+        self._plot.setYRange(0, max(len(chart.bars), 1), padding=0)
+        for line, bar in enumerate(chart.bars):
+            self._draw_bar(line, bar, longest)
+        self._style_axis(self._plot.getAxis("bottom"))
 
     @override
     def wheelEvent(self, ev: QWheelEvent) -> None:
         ev.ignore()  # the page scrolls, the chart stands still
 
-    def _draw(self, plot: Any) -> None:  # noqa: ANN401  # pyqtgraph has no types
-        longest = max((sum(part.nbytes for part in bar.segments) for bar in self._chart.bars), default=0)
-        plot.setXRange(0, max(longest, 1) * 1.02, padding=0)
-        plot.setYRange(0, max(len(self._chart.bars), 1), padding=0)
-        plot.invertY(True)
-        for line, bar in enumerate(self._chart.bars):
-            self._draw_bar(plot, line, bar)
-
-    def _draw_bar(self, plot: Any, line: int, bar: Bar) -> None:  # noqa: ANN401  # pyqtgraph has no types
+    def _draw_bar(self, line: int, bar: Bar, longest: int) -> None:
         share = _GAP_PIXELS / (_BAR_PIXELS + _GAP_PIXELS)
-        self._write(plot, bar.label, 0, line + share, 0.0, "muted")
-        longest = max((sum(part.nbytes for part in each.segments) for each in self._chart.bars), default=0)
-        self._write(plot, bar.text, max(longest, 1) * 1.02, line + share, 1.0, "text")
-        font = QFont(self.font())
-        font.setPointSizeF(font.pointSizeF() * 0.9)
-        shown = [part for part in bar.segments if part.nbytes > 0]
-        start = 0
-        for place, part in enumerate(shown):
-            colour = self._theme.tokens.device(part.colour)
-            item = SegmentItem(part.label, part.nbytes, colour, ink_on(colour), font)
-            item.rounded = (place == 0, place == len(shown) - 1)
-            item.place(QRectF(start, line + share, part.nbytes, 1 - share))
-            plot.addItem(item, ignoreBounds=True)
-            start += part.nbytes
+        caption = pg.TextItem(anchor=(0, 1), color=self._theme.tokens.colour("muted"))
+        caption.setPlainText(bar.label)
+        caption.setPos(-0.008 * longest, line + share)
+        figure = pg.TextItem(anchor=(1, 1), color=self._theme.tokens.colour("text"))
+        figure.setPlainText(bar.text)
+        figure.setPos(longest, line + share)
+        for label in (caption, figure):
+            label.setFont(self.font())
+            self._plot.addItem(label, ignoreBounds=True)
+        item = BarItem(bar, self._colour_of, self._small)
+        item.place(line + share, 1 - share)
+        self._plot.addItem(item, ignoreBounds=True)
 
-    def _write(self, plot: Any, text: str, x: float, y: float, anchor: float, ink: str) -> None:  # noqa: ANN401, PLR0913, PLR0917  # pyqtgraph has no types; a place, a text and its look
-        label = pg.TextItem(anchor=(anchor, 1.0), color=self._theme.tokens.colour(ink))
-        label.setPlainText(text)
-        label.setFont(self.font())
-        label.setPos(x, y)
-        plot.addItem(label, ignoreBounds=True)
-
-    def _set_axis(self, axis: Any) -> None:  # noqa: ANN401  # pyqtgraph has no types
+    def _style_axis(self, axis: Any) -> None:  # noqa: ANN401  # pyqtgraph has no types
         tokens = self._theme.tokens
         axis.setPen(pg.mkPen(tokens.colour("border"), width=1))
         axis.setTextPen(pg.mkPen(tokens.colour("faint")))
         axis.setTickPen(pg.mkPen(tokens.colour("grid"), width=1))
-        font = QFont(self.font())
-        font.setPointSizeF(font.pointSizeF() * 0.9)
-        axis.setTickFont(font)
-        axis.setStyle(tickLength=0, tickTextOffset=8)
+        axis.setTickFont(self._small)
+        axis.setStyle(tickLength=0, tickTextOffset=8, hideOverlappingLabels=False)
         axis.setHeight(_AXIS_PIXELS)
         axis.setGrid(255)
+        axis.setZValue(-10)
 
 
 def describe(chart: Chart) -> str:

@@ -10,7 +10,7 @@ from inspector.gui.banner import confirm_copied
 from inspector.gui.device_map import CalmComboBox
 from inspector.gui.highlight import PythonHighlighter
 from inspector.gui.icons import set_icon
-from inspector.gui.labels import blocked, plain_label
+from inspector.gui.labels import blocked, named, plain_label
 from inspector.gui.theme import Theme, mono_font
 from inspector.session.screen import CodePage, Screen
 
@@ -34,14 +34,7 @@ class CodePanel(QWidget):
         self._copy.setToolTip("Copy the loading code (Ctrl+Shift+C)")
         set_icon(self._copy, "copy", theme.tokens)
         self._copy.clicked.connect(self.copy_wanted)
-        self._text = QPlainTextEdit(accessibleName="Loading code")
-        self._text.setReadOnly(True)
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._text.setFont(mono_font(theme.base_points))
-        self._text.setTabStopDistance(4 * QFontMetricsF(self._text.font()).horizontalAdvance(" "))
-        self._text.setTabChangesFocus(True)
-        self._text.setAcceptDrops(False)
-        self._text.viewport().setAcceptDrops(False)
+        self._text = _build_text(theme)
         self._highlighter = PythonHighlighter(self._text.document(), theme)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -74,3 +67,15 @@ class CodePanel(QWidget):
 
     def _on_activated(self, place: int) -> None:
         self.style_chosen.emit(str(self._styles.itemData(place)))
+
+
+def _build_text(theme: Theme) -> QPlainTextEdit:
+    text = named(QPlainTextEdit(), spoken="Loading code")
+    text.setReadOnly(True)
+    text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+    text.setFont(mono_font(theme.base_points))
+    text.setTabStopDistance(4 * QFontMetricsF(text.font()).horizontalAdvance(" "))
+    text.setTabChangesFocus(True)
+    text.setAcceptDrops(False)
+    text.viewport().setAcceptDrops(False)
+    return text

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QIcon, QPainter, QPaintEvent, QPixmap, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPixmap, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from inspector.gui.icons import Glyph
-from inspector.gui.labels import ElidedLabel, blocked, clear_layout, plain_label, plain_tooltip
+from inspector.gui.labels import ElidedLabel, blocked, clear_layout, named, plain_label, plain_tooltip
 from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
 from inspector.session.screen import DeviceRow
 
-_CARD_WIDTH = 330
+_CARD_WIDTH = 300
+_TITLE_WIDTH = 128
 _ROWS_IN_SIGHT = 2
 
 
 class Swatch(QWidget):
-    """A square of a device's colour."""
+    """A square of one colour, asked for anew each time it is painted: the theme may have changed."""
 
-    def __init__(self, theme: Theme, colour: int, size: int = 12) -> None:
+    def __init__(self, colour: Callable[[], QColor], size: int = 12) -> None:
         super().__init__()
-        self._theme = theme
         self._colour = colour
         self.setFixedSize(size, size)
-
-    def show_colour(self, colour: int) -> None:
-        """Show another device's colour."""
-        self._colour = colour
-        self.update()
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.tokens.device(self._colour))
+        painter.setBrush(self._colour())
         painter.drawRoundedRect(QRectF(self.rect()), 3.5, 3.5)
         painter.end()
 
@@ -78,7 +75,8 @@ class DeviceCard(QFrame):
         self._theme = theme
         self._device = ""
         self.setProperty("card", True)
-        self._swatch = Swatch(theme, -1)
+        self._colour = -1
+        self._swatch = Swatch(lambda: theme.tokens.device(self._colour))
         self._name = ElidedLabel("", "strong")
         self._summary = ElidedLabel("", "small")
         self._note = ElidedLabel("", "small")
@@ -102,7 +100,8 @@ class DeviceCard(QFrame):
     def show_row(self, row: DeviceRow, colours: dict[str, int]) -> None:
         """Show one original device and where it goes."""
         self._device = row.device
-        self._swatch.show_colour(row.colour)
+        self._colour = row.colour
+        self._swatch.update()
         self._name.setText(row.device)
         self._summary.setText(row.summary)
         self._note.setText(row.note)
@@ -131,8 +130,11 @@ class DeviceMapBar(QWidget):
         self._theme = theme
         self._cards: list[DeviceCard] = []
         self._columns = 0
+        self._rows: tuple[DeviceRow, ...] = ()
+        self._colours: dict[str, int] = {}
+        theme.changed.connect(self._on_theme_changed)
         self.setAccessibleName("Device map")
-        self._grid_holder = QWidget(objectName="scrolled")
+        self._grid_holder = named(QWidget(), "scrolled")
         self._grid = QGridLayout(self._grid_holder)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(8)
@@ -142,21 +144,16 @@ class DeviceMapBar(QWidget):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(self._grid_holder)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        title = QVBoxLayout()
-        title.setSpacing(1)
-        title.addWidget(plain_label("Device map", "strong"))
-        title.addWidget(plain_label("saved on \u2192 goes to", "small"))
-        title.addStretch(1)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(16)
-        row.addLayout(title)
+        row.setSpacing(0)
+        row.addWidget(_build_title())
         row.addWidget(self._scroll, 1)
 
-    def show_rows(self, rows: tuple[DeviceRow, ...]) -> None:
-        """Show the map."""
+    def show_rows(self, rows: tuple[DeviceRow, ...], colours: dict[str, int]) -> None:
+        """Show the map; `colours` are those of the file's devices."""
+        self._rows, self._colours = rows, colours
         self.setVisible(bool(rows))
-        colours = {row.device: row.colour for row in rows}
         if len(rows) != len(self._cards):
             clear_layout(self._grid)
             self._cards = [self._make_card() for _ in rows]
@@ -170,6 +167,9 @@ class DeviceMapBar(QWidget):
         super().resizeEvent(event)
         self._arrange()
 
+    def _on_theme_changed(self) -> None:
+        self.show_rows(self._rows, self._colours)
+
     def _make_card(self) -> DeviceCard:
         card = DeviceCard(self._theme)
         card.mapping_chosen.connect(self.mapping_chosen)
@@ -178,7 +178,8 @@ class DeviceMapBar(QWidget):
     def _arrange(self) -> None:
         if not self._cards:
             return
-        columns = max(1, min(len(self._cards), self._scroll.viewport().width() // _CARD_WIDTH))
+        room = self.width() - _TITLE_WIDTH
+        columns = max(1, min(len(self._cards), room // _CARD_WIDTH))
         if columns != self._columns:
             self._columns = columns
             for place, card in enumerate(self._cards):
@@ -186,3 +187,15 @@ class DeviceMapBar(QWidget):
         lines = -(-len(self._cards) // columns)
         height = max(card.sizeHint().height() for card in self._cards)
         self._scroll.setFixedHeight(min(lines, _ROWS_IN_SIGHT) * (height + 8) - 8)
+
+
+def _build_title() -> QWidget:
+    holder = QWidget()
+    holder.setFixedWidth(_TITLE_WIDTH)
+    column = QVBoxLayout(holder)
+    column.setContentsMargins(4, 8, 0, 0)
+    column.setSpacing(1)
+    column.addWidget(plain_label("Device map", "strong"))
+    column.addWidget(plain_label("saved on \u2192 goes to", "small"))
+    column.addStretch(1)
+    return holder

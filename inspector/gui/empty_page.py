@@ -11,10 +11,11 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.icons import Glyph, set_icon
-from inspector.gui.labels import ElidedLabel, clear_layout, plain_label, plain_tooltip, set_state
+from inspector.gui.labels import ElidedLabel, clear_layout, named, plain_label, plain_tooltip, set_state
 from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
 from inspector.resources import resource_path
+from inspector.session.screen import Screen
 
 _MOST_RECENT = 5
 _WIDTH = 620
@@ -65,7 +66,8 @@ class EmptyPage(QWidget):
     path_wanted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(objectName="emptyPage")
+        super().__init__()
+        self.setObjectName("emptyPage")
         self._theme = theme
         self._zone = self._build_zone()
         self._recent_title = plain_label("Recent files", "section")
@@ -89,8 +91,9 @@ class EmptyPage(QWidget):
         whole.addStretch(1)
         whole.addLayout(self._build_promise())
 
-    def show_recent(self, paths: tuple[str, ...]) -> None:
+    def show_screen(self, screen: Screen) -> None:
         """Offer the files that were open lately."""
+        paths = screen.recent
         clear_layout(self._recent)
         self._recent_title.setVisible(bool(paths))
         self._recent_holder.setVisible(bool(paths))
@@ -104,7 +107,7 @@ class EmptyPage(QWidget):
         set_state(self._zone, "hot", "true" if hot else "false")
 
     def _build_zone(self) -> QFrame:
-        zone = QFrame(objectName="dropZone")
+        zone = named(QFrame(), "dropZone")
         column = QVBoxLayout(zone)
         column.setContentsMargins(32, 40, 32, 40)
         column.setSpacing(8)
@@ -125,6 +128,7 @@ class EmptyPage(QWidget):
         open_button.setProperty("kind", "primary")
         set_icon(open_button, "open", self._theme.tokens, "on_accent")
         open_button.clicked.connect(self.open_wanted)
+        self.setFocusProxy(open_button)
         demo_button = QPushButton("Try the demo checkpoint")
         set_icon(demo_button, "spark", self._theme.tokens, "accent")
         demo_button.clicked.connect(self.demo_wanted)

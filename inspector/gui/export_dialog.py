@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.export_pages import DraftPage, ResultPage, RunningPage
 from inspector.gui.overriding import override
@@ -36,24 +36,24 @@ class ExportDialog(QDialog):
         self._draft.browse_wanted.connect(self._on_browse)
         self._draft.export_wanted.connect(self.export_wanted)
         self._draft.closed.connect(self.reject)
-        self._progress = RunningPage(theme)
+        self._progress = RunningPage()
         self._progress.cancel_wanted.connect(self.cancel_wanted)
         self._result = ResultPage(theme)
         self._result.closed.connect(self.accept)
         self._result.back_wanted.connect(self._on_back)
         self._result.folder_wanted.connect(self._on_folder)
         self._result.open_wanted.connect(self._on_open)
-        self._stack = QStackedWidget()
-        for page in (self._draft, self._progress, self._result):
-            self._stack.addWidget(page)
+        self._pages: tuple[QWidget, ...] = (self._draft, self._progress, self._result)
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 24, 24, 20)
-        column.addWidget(self._stack)
+        for page in self._pages:
+            column.addWidget(page)
 
     @property
     def state(self) -> str:
         """Which state is shown: `draft`, `running` or `result`."""
-        return ("draft", "running", "result")[self._stack.currentIndex()]
+        shown = [not page.isHidden() for page in self._pages]
+        return ("draft", "running", "result")[shown.index(True)]
 
     def show_draft(self, draft: ExportDraft) -> None:
         """Start from a draft."""
@@ -95,12 +95,13 @@ class ExportDialog(QDialog):
             super().closeEvent(event)
 
     def _turn_to(self, page: QWidget) -> None:
-        self._stack.setCurrentWidget(page)
+        for other in self._pages:  # no stack: that would be as high as the highest of them
+            other.setVisible(other is page)
         for button in page.findChildren(QPushButton):
             if button.property("kind") == "primary":
                 button.setDefault(True)
                 button.setFocus(Qt.FocusReason.OtherFocusReason)
-        QTimer.singleShot(0, self, self.adjustSize)
+        self.adjustSize()
 
     def _end(self) -> None:
         self._running = False

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from inspector.gui.failure_page import POLL_MS, show_fraction
 from inspector.gui.icons import Glyph, set_icon
-from inspector.gui.labels import ElidedLabel, clear_layout, plain_label
+from inspector.gui.labels import ElidedLabel, clear_layout, named, plain_label
 from inspector.gui.rate import Rate
 from inspector.gui.theme import Theme
 from inspector.progress import Progress
@@ -65,7 +65,7 @@ class DraftPage(QWidget):
         self._theme = theme
         self._lines = QVBoxLayout()
         self._lines.setSpacing(6)
-        self._path = QLineEdit(accessibleName="Destination")
+        self._path = named(QLineEdit(), spoken="Destination")
         self._path.textChanged.connect(self.refresh)
         self._browse = QPushButton("Browse\u2026")
         self._browse.clicked.connect(self.browse_wanted)
@@ -94,7 +94,7 @@ class DraftPage(QWidget):
     @property
     def destination(self) -> str:
         """The path that stands in the field."""
-        return self._path.text().strip()
+        return str(self._path.text()).strip()
 
     def show_draft(self, draft: ExportDraft) -> None:
         """Start from a draft."""
@@ -154,14 +154,15 @@ class RunningPage(QWidget):
 
     cancel_wanted = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self._work: Progress | None = None
         self._rate = Rate()
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._on_tick)
         self._label = plain_label("", "muted", wrap=True)
-        self._bar = QProgressBar(accessibleName="Progress of the export", textVisible=False)
+        self._bar = named(QProgressBar(), spoken="Progress of the export")
+        self._bar.setTextVisible(False)
         self._figures = plain_label("", "small")
         self._cancel = QPushButton("Cancel")
         self._cancel.clicked.connect(self.cancel)
@@ -267,7 +268,9 @@ class ResultPage(QWidget):
         self._open.setVisible(copy)
         self._back.setVisible(not copy)
 
-    def _make_button(self, text: str, clicked: object = None, *, kind: str = "", icon: str = "") -> QPushButton:
+    def _make_button(
+        self, text: str, clicked: object = None, *, kind: str = "", icon: str = ""
+    ) -> QPushButton:
         button = QPushButton(text)
         button.setProperty("kind", kind)
         if icon:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.icons import Glyph, set_icon
-from inspector.gui.labels import ElidedLabel, plain_label
+from inspector.gui.labels import ElidedLabel, WrappedText, named, plain_label
 from inspector.gui.theme import Theme
 from inspector.progress import Progress
 from inspector.session.screen import FailurePage, Screen
@@ -32,16 +32,19 @@ class OpeningPage(QWidget):
 
     cancel_wanted = Signal()
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(objectName="openingPage")
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("openingPage")
         self._progress: Progress | None = None
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._on_tick)
         self._name = ElidedLabel("", "lead", Qt.TextElideMode.ElideMiddle)
         self._label = ElidedLabel("", "muted")
-        self._bar = QProgressBar(accessibleName="Progress of opening", textVisible=False)
+        self._bar = named(QProgressBar(), spoken="Progress of opening")
+        self._bar.setTextVisible(False)
         cancel = QPushButton("Cancel")
         cancel.clicked.connect(self.cancel_wanted)
+        self.setFocusProxy(cancel)
         self._middle = QWidget()
         self._middle.setFixedWidth(_WIDTH)
         column = QVBoxLayout(self._middle)
@@ -78,18 +81,23 @@ class FailurePageWidget(QWidget):
     retry_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(objectName="failurePage")
+        super().__init__()
+        self.setObjectName("failurePage")
         self._theme = theme
         self._title = plain_label("", "title", wrap=True, selectable=True)
         self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
-        self._what = plain_label("", wrap=True, selectable=True)
-        self._where = plain_label("", "mono", wrap=True, selectable=True)
-        self._remedy = plain_label("", wrap=True, selectable=True)
+        self._what = WrappedText()
+        self._where = WrappedText("", "mono")
+        self._remedy = WrappedText()
         self._where_part = self._build_part("Where", self._where)
         self._remedy_part = self._build_part("What to do", self._remedy)
+        middle = QHBoxLayout()
+        middle.addStretch(1)
+        middle.addWidget(self._build_card())
+        middle.addStretch(1)
         whole = QVBoxLayout(self)
         whole.addStretch(2)
-        whole.addWidget(self._build_card(), 0, Qt.AlignmentFlag.AlignHCenter)
+        whole.addLayout(middle)
         whole.addStretch(3)
 
     def show_screen(self, screen: Screen) -> None:
@@ -121,8 +129,8 @@ class FailurePageWidget(QWidget):
         column.addLayout(self._build_buttons())
         return card
 
-    def _build_part(self, title: str, text: QLabel) -> QFrame:
-        part = QFrame(objectName="inset")
+    def _build_part(self, title: str, text: WrappedText) -> QFrame:
+        part = named(QFrame(), "inset")
         column = QVBoxLayout(part)
         column.setContentsMargins(14, 10, 14, 10)
         column.setSpacing(4)
@@ -135,6 +143,7 @@ class FailurePageWidget(QWidget):
         other.setProperty("kind", "primary")
         set_icon(other, "open", self._theme.tokens, "on_accent")
         other.clicked.connect(self.open_wanted)
+        self.setFocusProxy(other)
         again = QPushButton("Try again")
         set_icon(again, "reload", self._theme.tokens)
         again.clicked.connect(self.retry_wanted)

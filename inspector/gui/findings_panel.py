@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.icons import Glyph
-from inspector.gui.labels import plain_label, plain_tooltip
+from inspector.gui.labels import named, plain_label, plain_tooltip
 from inspector.gui.panels import ScrollPanel
 from inspector.gui.theme import Theme
 from inspector.report.tree import Tree
@@ -41,7 +41,8 @@ class FindingsPanel(ScrollPanel):
     def show_screen(self, screen: Screen) -> None:
         """Show the findings of a screen."""
         if not screen.findings:
-            self.show_empty("check", "Nothing to report", "No trouble was found in this file for this target.")
+            text = "No trouble was found in this file for this target."
+            self.show_empty("check", "Nothing to report", text)
             return
         self.clear()
         for finding in screen.findings[:_MOST_CARDS]:
@@ -52,7 +53,7 @@ class FindingsPanel(ScrollPanel):
         self.cards.addStretch(1)
 
     def _build_card(self, finding: FindingRow, tree: Tree | None) -> QFrame:
-        card = QFrame(accessibleName=f"{_SPOKEN[finding.tone]}: {finding.title}")
+        card = named(QFrame(), spoken=f"{_SPOKEN[finding.tone]}: {finding.title}")
         card.setProperty("card", True)
         words = QVBoxLayout()
         words.setSpacing(4)

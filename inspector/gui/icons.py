@@ -9,9 +9,12 @@ from PySide6.QtGui import QAction, QColor, QGuiApplication, QIcon, QPainter, QPa
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
+from inspector.gui.overriding import override
 from inspector.gui.theme import Theme, Tokens
 from inspector.resources import resource_path
 
+ICON_SIZE = 18
+_GAP = 5
 _NAME, _INK = "icon_name", "icon_ink"
 
 
@@ -32,12 +35,25 @@ def draw_svg(name: str, colour: QColor, size: int, ratio: float) -> QPixmap:
     return pixmap
 
 
-def make_icon(name: str, tokens: Tokens, ink: str = "muted", size: int = 18) -> QIcon:
-    """Make a button's icon, with a paler picture for the disabled state."""
+def _widen(pixmap: QPixmap, gap: int) -> QPixmap:
+    """Add room at the right, since a style sheet cannot set the distance between a button's icon and text."""
+    ratio = pixmap.devicePixelRatio()
+    wide = QPixmap(QSize(ICON_SIZE + gap, ICON_SIZE) * ratio)
+    wide.setDevicePixelRatio(ratio)
+    wide.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(wide)
+    painter.drawPixmap(0, 0, pixmap)
+    painter.end()
+    return wide
+
+
+def make_icon(name: str, tokens: Tokens, ink: str = "muted", gap: int = 0) -> QIcon:
+    """Make a button's icon, with a paler picture for the disabled state and a gap before the text."""
     icon = QIcon()
     for ratio in sorted({1.0, QGuiApplication.primaryScreen().devicePixelRatio()}):
-        icon.addPixmap(draw_svg(name, tokens.colour(ink), size, ratio), QIcon.Mode.Normal)
-        icon.addPixmap(draw_svg(name, tokens.colour("disabled"), size, ratio), QIcon.Mode.Disabled)
+        for mode, token in ((QIcon.Mode.Normal, ink), (QIcon.Mode.Disabled, "disabled")):
+            pixmap = draw_svg(name, tokens.colour(token), ICON_SIZE, ratio)
+            icon.addPixmap(_widen(pixmap, gap) if gap else pixmap, mode)
     return icon
 
 
@@ -45,12 +61,18 @@ def set_icon(thing: QAbstractButton | QAction, name: str, tokens: Tokens, ink: s
     """Give a button or an action an icon that `retint` can draw again in another theme."""
     thing.setProperty(_NAME, name)
     thing.setProperty(_INK, ink)
-    thing.setIcon(make_icon(name, tokens, ink))
+    gap = _GAP if isinstance(thing, QAbstractButton) and thing.text() else 0
+    thing.setIcon(make_icon(name, tokens, ink, gap))
+    if isinstance(thing, QAbstractButton):
+        thing.setIconSize(QSize(ICON_SIZE + gap, ICON_SIZE))
 
 
 def retint(root: QObject, tokens: Tokens) -> None:
     """Draw all icons below a widget again, after the theme has changed."""
-    for thing in [*root.findChildren(QAbstractButton), *root.findChildren(QAction)]:
+    things: list[QAbstractButton | QAction] = []
+    things += root.findChildren(QAbstractButton)
+    things += root.findChildren(QAction)
+    for thing in things:
         name = thing.property(_NAME)
         if name:
             set_icon(thing, name, tokens, thing.property(_INK))
@@ -70,8 +92,8 @@ class Glyph(QWidget):
         self._name, self._ink, self._fill = name, ink, fill
         self.update()
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the disc, if any, and the picture in its middle."""
         tokens, side = self._theme.tokens, self.width()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

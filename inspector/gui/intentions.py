@@ -44,8 +44,14 @@ class Intentions(Protocol):
     def begin_export(self) -> None:
         """Ask for the export dialog."""
 
-    def export(self, destination: str, overwrite: bool = False) -> None:
+    def export(self, destination: str, *, overwrite: bool = False) -> None:
         """Write the fixed copy."""
 
     def cancel(self) -> None:
         """Stop the running work."""
+
+    def node_path(self, node: int) -> str:
+        """Give the path of a node as the command line writes it."""
+
+    def node_expression(self, node: int) -> str:
+        """Give a Python expression that reaches a node from the loaded checkpoint."""

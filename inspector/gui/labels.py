@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from PySide6.QtCore import QObject, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QLayout, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QTextOption, QWheelEvent
+from PySide6.QtWidgets import QFrame, QLabel, QLayout, QSizePolicy, QTextEdit, QWidget
 
+from inspector.gui.overriding import override
+
+AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
 
 
@@ -22,6 +27,15 @@ def blocked(*objects: QObject) -> Iterator[None]:
     finally:
         for blocker in blockers:
             blocker.unblock()
+
+
+def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
+    """Give a widget the name that the style sheet knows, and the one that a screen reader says."""
+    if name:
+        widget.setObjectName(name)
+    if spoken:
+        widget.setAccessibleName(spoken)
+    return widget
 
 
 def plain_tooltip(text: str) -> str:
@@ -61,6 +75,49 @@ def clear_layout(layout: QLayout) -> None:
             widget.deleteLater()
 
 
+class WrappedText(QTextEdit):
+    """Plain text that is broken anywhere if it must be: paths, hashes and names without a space.
+
+    A label breaks at spaces only, and zero-width spaces put in for it would be copied along.
+    """
+
+    def __init__(self, text: str = "", role: str = "") -> None:
+        super().__init__()
+        self.setReadOnly(True)
+        self.setAcceptRichText(False)
+        self.setProperty("role", role)
+        self.setObjectName("wrappedText")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setTabChangesFocus(True)
+        self.setAcceptDrops(False)
+        self.viewport().setAcceptDrops(False)
+        self.document().setDocumentMargin(0)
+        self.document().documentLayout().documentSizeChanged.connect(self._on_size_changed)
+        self.setText(text)
+
+    @override
+    def setText(self, text: str) -> None:
+        self.setPlainText(text)
+        self._on_size_changed()
+
+    @override
+    def wheelEvent(self, e: QWheelEvent) -> None:
+        e.ignore()  # the page around it scrolls
+
+    @override
+    def changeEvent(self, e: QEvent) -> None:
+        super().changeEvent(e)
+        if e.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._on_size_changed()
+
+    def _on_size_changed(self) -> None:
+        self.setFixedHeight(math.ceil(self.document().size().height()) + 1)
+
+
 class ElidedLabel(QLabel):
     """One line of plain text that is cut to the room there is; the whole of it is in the tooltip."""
 
@@ -75,27 +132,28 @@ class ElidedLabel(QLabel):
             self.setProperty("role", role)
         self.setText(text)
 
+    @override
     def setText(self, text: str) -> None:
-        """Show another text."""
         super().setText(text)
         self.setAccessibleName(text)
         self._refresh_tooltip()
 
+    @override
     def minimumSizeHint(self) -> QSize:
-        """Allow the label to become narrow."""
         return QSize(24, super().minimumSizeHint().height())
 
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Offer the whole text as a tooltip while it does not fit."""
         super().resizeEvent(event)
         self._refresh_tooltip()
 
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the text, cut to the width."""
         painter = QPainter(self)
         text = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
+        area, ink = self.contentsRect(), self.foregroundRole()
         self.style().drawItemText(
-            painter, self.contentsRect(), self.alignment(), self.palette(), self.isEnabled(), text, self.foregroundRole()
+            painter, area, int(self.alignment()), self.palette(), self.isEnabled(), text, ink
         )
         painter.end()
 

@@ -1,26 +1,32 @@
 """The memory page: what the file's tensors take, device by device, before and after the map.
 
-The bars need pyqtgraph, which takes longer to import than the window takes to paint: it is fetched in a thread
+The bars need pyqtgraph, which takes longer to import than the window to paint: it is fetched in a thread
 after the first paint. Until then the cards show their titles and tables, which say the same in figures.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from inspector.gui.device_map import Swatch
-from inspector.gui.labels import ElidedLabel, plain_label
+from inspector.gui.labels import ElidedLabel, clear_layout, named, plain_label
 from inspector.gui.overriding import override
 from inspector.gui.panels import ScrollPanel
 from inspector.gui.theme import Theme
-from inspector.session.screen import Chart, Screen
+from inspector.session.screen import Chart, Screen, Segment
 from inspector.units import format_nbytes
+
+if TYPE_CHECKING:
+    from inspector.gui.charts import ChartView
 
 _CHARTS = "inspector.gui.charts"
 _AFTER_PAINT_MS = 30
@@ -47,24 +53,47 @@ class ChartLoader(QObject):
 class ChartCard(QFrame):
     """One chart with its title and its table."""
 
-    def __init__(self, theme: Theme, chart: Chart) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._theme, self._chart = theme, chart
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 8)
-        self._column.setSpacing(8)
-        self._column.addWidget(plain_label(chart.title, "strong"))
-        self._column.addWidget(QFrame(objectName="line"))
-        self._column.addWidget(build_table(theme, chart))
+        self._theme = theme
+        self._by_device = True
+        self._chart: Chart | None = None
+        self._view: ChartView | None = None
+        self._title = plain_label("", "strong")
+        self._bars = QVBoxLayout()
+        self._table = QVBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 8)
+        column.setSpacing(8)
+        column.addWidget(self._title)
+        column.addWidget(named(QFrame(), "line"))
+        column.addLayout(self._bars)
+        column.addLayout(self._table)
+
+    def show_chart(self, chart: Chart, devices: frozenset[str]) -> None:
+        """Show another chart; what is no device gets colours that no device has."""
+        self._chart = chart
+        self._by_device = all(part.label in devices for bar in chart.bars for part in bar.segments)
+        self._title.setText(chart.title)
+        clear_layout(self._table)
+        self._table.addWidget(build_table(chart, self._colour_of))
+        if self._view is not None:
+            self._view.show_chart(chart)
 
     def draw(self) -> None:
         """Put the bars in; the drawing module must be there."""
         from inspector.gui.charts import ChartView
 
-        self._column.insertWidget(2, ChartView(self._theme, self._chart))
+        if self._view is None and self._chart is not None:
+            self._view = ChartView(self._theme, self._chart, self._colour_of)
+            self._bars.addWidget(self._view)
+
+    def _colour_of(self, part: Segment) -> QColor:
+        tokens = self._theme.tokens
+        return tokens.device(part.colour) if self._by_device else tokens.shade(part.colour)
 
 
-def build_table(theme: Theme, chart: Chart) -> QWidget:
+def build_table(chart: Chart, colour_of: Callable[[Segment], QColor]) -> QWidget:
     """Build the legend, which is a table of the same figures: one line a colour, one column a bar."""
     holder = QWidget()
     grid = QGridLayout(holder)
@@ -72,12 +101,12 @@ def build_table(theme: Theme, chart: Chart) -> QWidget:
     grid.setHorizontalSpacing(12)
     grid.setVerticalSpacing(5)
     grid.setColumnStretch(1, 1)
-    colours = {part.label: part.colour for bar in chart.bars for part in bar.segments}
+    parts = {part.label: part for bar in chart.bars for part in bar.segments}
     if len(chart.bars) > 1:
         for column, bar in enumerate(chart.bars, start=2):
             grid.addWidget(plain_label(bar.label, "small"), 0, column, _RIGHT)
-    for line, (label, colour) in enumerate(colours.items(), start=1):
-        grid.addWidget(Swatch(theme, colour, 10), line, 0)
+    for line, (label, part) in enumerate(parts.items(), start=1):
+        grid.addWidget(Swatch(partial(colour_of, part), 10), line, 0)
         grid.addWidget(ElidedLabel(label), line, 1)
         for column, bar in enumerate(chart.bars, start=2):
             nbytes = sum(part.nbytes for part in bar.segments if part.label == label)
@@ -98,6 +127,7 @@ class MemoryPanel(ScrollPanel):
         super().__init__(theme, "Memory")
         self._cards: list[ChartCard] = []
         self._charts: tuple[Chart, ...] = ()
+        self._devices: frozenset[str] = frozenset()
         self._ready = False
         self._asked = False
         self._loader = ChartLoader(self)
@@ -112,6 +142,8 @@ class MemoryPanel(ScrollPanel):
     def show_screen(self, screen: Screen) -> None:
         """Show the charts of a screen."""
         self._charts = screen.charts
+        known = screen.tree.colours if screen.tree else {}
+        self._devices = frozenset(known).union(*(row.choices for row in screen.device_map))
         self._build()
 
     @override
@@ -122,20 +154,20 @@ class MemoryPanel(ScrollPanel):
             QTimer.singleShot(_AFTER_PAINT_MS, self._loader.start)
 
     def _build(self) -> None:
-        place = self.verticalScrollBar().value()
-        self._cards = []
         if not self._charts:
+            self._cards = []
             self.show_empty("memory", "No tensors", "This file holds nothing that takes memory.")
             return
-        self.clear()
-        for chart in self._charts:
-            card = ChartCard(self.theme, chart)
-            self._cards.append(card)
-            self.cards.addWidget(card)
-        self.cards.addStretch(1)
+        if len(self._cards) != len(self._charts):
+            self.clear()
+            self._cards = [ChartCard(self.theme) for _ in self._charts]
+            for card in self._cards:
+                self.cards.addWidget(card)
+            self.cards.addStretch(1)
+        for card, chart in zip(self._cards, self._charts, strict=True):
+            card.show_chart(chart, self._devices)
         if self._ready:
             self._draw()
-        self.verticalScrollBar().setValue(place)
 
     def _draw(self) -> None:
         for card in self._cards:

@@ -1,4 +1,4 @@
-"""`override` for Python 3.11 too; `typing` has it from 3.12 on, and the window needs no other package for it."""
+"""`override` for Python 3.11 too: `typing` has it from 3.12 on, and the window needs no package for it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from typing_extensions import override as override  # noqa: PLC0414  # re-exported
 else:
 
-    def override(method):
+    def override(method):  # noqa: ANN001, ANN201  # seen by nobody who checks types
         """Mark a method that takes the place of one in a base class."""
         return method

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from inspector.gui.code_panel import CodePanel
 from inspector.gui.findings_panel import FindingsPanel
+from inspector.gui.labels import named
 from inspector.gui.memory_panel import MemoryPanel
 from inspector.gui.panels import FilePanel, TensorPanel
 from inspector.gui.theme import Theme
@@ -51,17 +52,21 @@ class Pages(QTabWidget):
     copy_code_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(accessibleName="Pages")
+        super().__init__()
+        self.setAccessibleName("Pages")
         self._theme = theme
         self._screen: Screen | None = None
         self._built: dict[str, QWidget] = {}
+        self._holders: list[QVBoxLayout] = []
         self._fed: dict[str, tuple[object, ...]] = {}
         self.setDocumentMode(False)
         self.tabBar().setDrawBase(False)
         self.tabBar().setUsesScrollButtons(False)
         for place, kind in enumerate(PAGES, start=1):
-            holder = QWidget(accessibleName=kind.title)
-            QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
+            holder = named(QWidget(), spoken=kind.title)
+            column = QVBoxLayout(holder)
+            column.setContentsMargins(0, 0, 0, 0)
+            self._holders.append(column)
             self.addTab(holder, kind.title)
             self.setTabToolTip(place - 1, f"{kind.title} (Ctrl+{place})")
         self.currentChanged.connect(self._on_current_changed)
@@ -76,6 +81,11 @@ class Pages(QTabWidget):
     def open_page(self, page_id: str) -> None:
         """Turn to a page."""
         self.setCurrentIndex([kind.id for kind in PAGES].index(page_id))
+
+    @property
+    def current_id(self) -> str:
+        """The id of the present page."""
+        return PAGES[self.currentIndex()].id
 
     def page(self, page_id: str) -> QWidget | None:
         """Give a page's widget, if it was ever looked at."""
@@ -101,9 +111,7 @@ class Pages(QTabWidget):
     def _build(self, place: int) -> QWidget:
         kind = PAGES[place]
         widget = self._built[kind.id] = kind.build(self._theme)
-        holder = self.widget(place).layout()
-        if holder is not None:
-            holder.addWidget(widget)
+        self._holders[place].addWidget(widget)
         if isinstance(widget, FindingsPanel):
             widget.node_wanted.connect(self.node_wanted)
         if isinstance(widget, CodePanel):

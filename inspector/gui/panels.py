@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from inspector.gui.icons import Glyph
-from inspector.gui.labels import clear_layout, plain_label
+from inspector.gui.labels import WrappedText, clear_layout, named, plain_label
 from inspector.gui.theme import Theme
 from inspector.session.screen import FactGroup, Screen
 
 _LABEL_WIDTH = 152
+_LONGEST_WORD = 24
 
 
 class ScrollPanel(QScrollArea):
@@ -23,7 +24,7 @@ class ScrollPanel(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        holder = QWidget(objectName="scrolled")
+        holder = named(QWidget(), "scrolled")
         self.cards = QVBoxLayout(holder)
         self.cards.setContentsMargins(16, 16, 16, 16)
         self.cards.setSpacing(12)
@@ -72,29 +73,24 @@ class FactsPanel(ScrollPanel):
         grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
         grid.setColumnStretch(1, 1)
         grid.addWidget(plain_label(group.title, "strong"), 0, 0, 1, 2)
-        line = QFrame(objectName="line")
-        grid.addWidget(line, 1, 0, 1, 2)
+        grid.addWidget(named(QFrame(), "line"), 1, 0, 1, 2)
         for row, (label, value) in enumerate(group.facts, start=2):
             name = plain_label(label, "muted", wrap=True)
             name.setMaximumWidth(_LABEL_WIDTH)
             grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
-            grid.addWidget(_value_label(label, value), row, 1)
+            grid.addWidget(_value_text(label, value), row, 1, Qt.AlignmentFlag.AlignTop)
         return holder
 
 
-def _value_label(label: str, value: str) -> QLabel:
-    text = plain_label(breakable(value), wrap=True, selectable=True)
+def _value_text(label: str, value: str) -> QWidget:
+    """Make a label, or for what no label can break, the heavier widget that can."""
+    longest = max(map(len, value.split()), default=0)
+    if longest > _LONGEST_WORD:
+        text: QWidget = WrappedText(value)
+    else:
+        text = plain_label(value or "\u2013", wrap=True, selectable=True)
     text.setAccessibleName(f"{label}: {value}")
     text.setMinimumWidth(40)
-    return text
-
-
-def breakable(text: str) -> str:
-    """Allow a long path or name to be broken after its separators (by zero-width spaces)."""
-    if len(text) <= 40 or " " in text[:40]:
-        return text
-    for separator in ("/", ".", "_", "-"):
-        text = text.replace(separator, separator + "\u200b")
     return text
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton
 
 from inspector.gui.icons import Glyph, set_icon
-from inspector.gui.labels import blocked, plain_label, set_state
+from inspector.gui.labels import blocked, named, plain_label, set_state
 from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
 
 _PAUSE_MS = 120
+_WIDTH = 440
 _HINT = "Search:  conv1  dtype:bf16  device:cuda:1  size>10MB"
 
 
@@ -24,12 +25,15 @@ class SearchBox(QFrame):
     left = Signal()
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(objectName="searchBox")
-        self._line = QLineEdit(accessibleName="Search the tree", placeholderText=_HINT)
+        super().__init__()
+        self.setObjectName("searchBox")
+        self._line = named(QLineEdit(), spoken="Search the tree")
+        self._line.setPlaceholderText(_HINT)
         self._line.setAcceptDrops(False)
         self._line.installEventFilter(self)
         self._line.textChanged.connect(self._on_text_changed)
-        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
         self._pause.timeout.connect(self.flush)
         self._count = plain_label("", "small")
         self._count.setAccessibleName("Number of matches")
@@ -52,6 +56,14 @@ class SearchBox(QFrame):
             row.addWidget(part)
         self.setFocusProxy(self._line)
         self.show_matches(None, None)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(_WIDTH, super().sizeHint().height())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(_WIDTH // 2, super().minimumSizeHint().height())
 
     @property
     def only(self) -> bool:
@@ -113,13 +125,14 @@ class SearchBox(QFrame):
         return False
 
     def _make_button(self, theme: Theme, icon: str, words: str) -> QToolButton:
-        button = QToolButton(accessibleName=words, toolTip=words)
+        button = named(QToolButton(), spoken=words)
+        button.setToolTip(words)
         button.setProperty("kind", "icon")
         set_icon(button, icon, theme.tokens)
         return button
 
     def _on_text_changed(self) -> None:
-        self._pause.start()
+        self._pause.start(_PAUSE_MS)
 
     def _on_back(self) -> None:
         self.step_wanted.emit(-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
@@ -20,7 +20,7 @@ class Settings:
     @property
     def recent(self) -> tuple[str, ...]:
         """Recent files that still exist, the latest first."""
-        return tuple(path for path in self._texts("recent") if os.path.exists(path))
+        return tuple(path for path in self._texts("recent") if Path(path).exists())
 
     def keep_recent(self, paths: tuple[str, ...]) -> None:
         """Remember the recent files."""

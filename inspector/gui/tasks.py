@@ -1,7 +1,7 @@
 """Work away from the main thread, its result brought back by one queued signal.
 
-A `ThreadPoolExecutor` rather than a `QThreadPool`, whose threads coverage does not see. Only a bound method of
-a `QObject` is called in that object's own thread: a lambda connected to the signal would run in the worker.
+A `ThreadPoolExecutor` rather than a `QThreadPool`, whose threads coverage does not see. Only a bound method
+of a `QObject` is called in that object's own thread: a lambda would run in the worker.
 """
 
 from __future__ import annotations

@@ -65,6 +65,7 @@ class Tokens:
         colours: Colour texts (`#rrggbb`) by token.
         cpu: The neutral colour that stands for the CPU.
         devices: Colours of the other devices, in their fixed order.
+        shades: Colours of what is no device (roles, types), so that nobody takes them for one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Tokens:
     colours: dict[str, str]
     cpu: str
     devices: tuple[str, ...]
+    shades: tuple[str, ...]
 
     def colour(self, token: str) -> QColor:
         """Give the colour of a token."""
@@ -87,6 +89,11 @@ class Tokens:
         return colour.lighter(shade) if self.dark else colour.darker(shade)
 
 
+    def shade(self, index: int) -> QColor:
+        """Give the colour of something that is no device."""
+        return QColor(self.cpu if index < 0 else self.shades[index % len(self.shades)])
+
+
 def read_tokens(name: str) -> Tokens:
     """Read a theme that ships with the program: `light` or `dark`."""
     data = json.loads(resource_path(f"themes/{name}.json").read_text(encoding="utf-8"))
@@ -96,6 +103,7 @@ def read_tokens(name: str) -> Tokens:
         colours=data["colours"],
         cpu=data["cpu"],
         devices=tuple(data["devices"]),
+        shades=tuple(data["shades"]),
     )
 
 

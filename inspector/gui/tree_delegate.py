@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen
-from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from inspector.gui.overriding import override
 from inspector.gui.theme import Theme, Tokens
 from inspector.gui.tree_model import NODE_ROLE, Column, cell_text
 from inspector.report.tree import Node, Tree
 
-ROW_HEIGHT = 28
+ROW_HEIGHT = 26
 _PAD = 10
 _STRIP_WIDTH, _STRIP_HEIGHT = 44, 8
 _CHIP = 10
@@ -64,7 +64,7 @@ class RowDelegate(QStyledItemDelegate):
     ) -> None:
         node_id, column = int(index.data(NODE_ROLE)), index.column()
         node = self._tree().nodes[node_id]
-        style = option.widget.style() if option.widget else QApplication.style()
+        style = option.widget.style()
         style.drawPrimitive(QStyle.PrimitiveElement.PE_PanelItemViewItem, option, painter, option.widget)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -117,7 +117,8 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_focus(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
         area = QRectF(option.rect)
         painter.setPen(QPen(self._theme.tokens.colour("accent"), 2))
-        painter.drawLine(QPointF(area.left() + 1, area.top() + 5), QPointF(area.left() + 1, area.bottom() - 5))
+        x = area.left() + 1
+        painter.drawLine(QPointF(x, area.top() + 5), QPointF(x, area.bottom() - 5))
 
 
 def _ink(tokens: Tokens, node: Node, column: int) -> QColor:

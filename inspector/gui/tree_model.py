@@ -2,7 +2,7 @@
 
 Indexes carry the integer id of their node, since `createIndex` keeps no Python object alive. Two things are
 added to the plain tree: an order (a column, file order otherwise) and a filter (only the matches of a search,
-what leads to them, and what stands below them). Both are lists of children made when a row is first asked for.
+what leads to them, and what is below them). Both are lists of children made when a row is first asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from enum import IntEnum
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from inspector.gui.labels import plain_tooltip
+from inspector.gui.overriding import override
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_nbytes
 
@@ -51,11 +52,16 @@ _EMPTY = Tree(
         ),
     ),
     tensor_nodes=(),
+    value_nodes=(),
     colours={},
 )
 _TITLES = ("Name", "Device", "Shape", "Type", "Size")
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+
+
+def _alignment(column: int) -> int:
+    return _RIGHT if column == Column.SIZE else _LEFT
 
 
 def natural_key(text: str) -> list[tuple[int, int, str]]:
@@ -88,6 +94,13 @@ class TreeModel(QAbstractItemModel):
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
         self._children: dict[int, Sequence[int]] = {}
         self._rows: dict[int, int] = {}
+        self._givers: dict[int, Callable[[int, int], object]] = {
+            NODE_ROLE: lambda node_id, _column: node_id,
+            Qt.ItemDataRole.DisplayRole: self._text,
+            Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: _alignment(column),
+            Qt.ItemDataRole.ToolTipRole: self._tooltip,
+            Qt.ItemDataRole.AccessibleTextRole: self._accessible,
+        }
 
     @property
     def tree(self) -> Tree:
@@ -129,13 +142,14 @@ class TreeModel(QAbstractItemModel):
             return QModelIndex()
         return self.createIndex(self._row(node_id), column, node_id)
 
-    def children(self, node_id: int) -> Sequence[int]:  # type: ignore[override]  # QObject's is never wanted here
+    def below(self, node_id: int) -> Sequence[int]:
         """Give the ids below a node, in the present order and through the filter."""
         if self._shown is None and self._order[0] < 0:
             return self._tree.nodes[node_id].children
         known = self._children.get(node_id)
         return self._arrange(node_id) if known is None else known
 
+    @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Order the rows by a column; -1 is the file's own order. Selection and expansion are kept."""
         if self._order == (column, order):
@@ -150,13 +164,14 @@ class TreeModel(QAbstractItemModel):
 
     # The interface that Qt asks for.
 
+    @override
     def index(self, row: int, column: int, parent: AnyIndex = _NO_INDEX) -> QModelIndex:
-        """Give the index of a row below a parent."""
         if not 0 <= column < len(_TITLES) or (parent.isValid() and parent.column() != 0):
             return QModelIndex()
-        ids = self.children(self.node_id(parent))
+        ids = self.below(self.node_id(parent))
         return self.createIndex(row, column, ids[row]) if 0 <= row < len(ids) else QModelIndex()
 
+    @override
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
         """Give the index of the row above."""
         if not index.isValid():
@@ -164,46 +179,42 @@ class TreeModel(QAbstractItemModel):
         above = self._tree.nodes[index.internalId()].parent
         return self.createIndex(self._row(above), 0, above) if above > 0 else QModelIndex()
 
+    @override
     def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        """Count the rows below a parent."""
-        return 0 if parent.isValid() and parent.column() != 0 else len(self.children(self.node_id(parent)))
+        return 0 if parent.isValid() and parent.column() != 0 else len(self.below(self.node_id(parent)))
 
+    @override
     def hasChildren(self, parent: AnyIndex = _NO_INDEX) -> bool:
-        """Tell whether a row can be expanded."""
         return self.rowCount(parent) > 0
 
-    def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        """Count the columns."""
+    @override
+    def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:  # all rows have the same
         return len(_TITLES)
 
+    @override
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> object:
-        """Give a column's title."""
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(_TITLES):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if section == Column.SIZE else _LEFT
+            return _alignment(section)
         return _TITLES[section] if role == Qt.ItemDataRole.DisplayRole else None
 
+    @override
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Give what Qt wants to know of a cell."""
         if not index.isValid():
             return None
-        if role == NODE_ROLE:
-            return int(index.internalId())
-        if role == Qt.ItemDataRole.DisplayRole:
-            return cell_text(self._tree.nodes[index.internalId()], index.column())
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if index.column() == Column.SIZE else _LEFT
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tooltip(self._tooltip(index.internalId(), index.column()))
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return self._accessible(index.internalId(), index.column())
-        return None
+        give = self._givers.get(role)
+        return None if give is None else give(int(index.internalId()), index.column())
+
+    def _text(self, node_id: int, column: int) -> str:
+        return cell_text(self._tree.nodes[node_id], column)
 
     def _tooltip(self, node_id: int, column: int) -> str:
-        node = self.node(node_id)
+        return plain_tooltip(self._remark(self.node(node_id), column))
+
+    def _remark(self, node: Node, column: int) -> str:
         if column == Column.DEVICE:
             return "\n".join(f"{device}: {format_nbytes(nbytes)}" for device, nbytes in node.devices)
         if column == Column.SIZE:

@@ -1,0 +1,246 @@
+"""What a command, a click or a key does: most of it is one call of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
+
+from inspector.gui.help_dialog import AboutDialog, HelpDialog
+from inspector.gui.theme import Theme
+
+if TYPE_CHECKING:
+    from inspector.gui.main_window import MainWindow
+
+_KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
+_FILTERS = f"Checkpoints ({_KINDS});;All files (*)"
+
+
+class Commands(QObject):
+    """The slots behind the actions and the widgets of one window."""
+
+    def __init__(self, window: MainWindow, theme: Theme) -> None:
+        super().__init__(window)
+        self._window = window
+        self._theme = theme
+
+    def handlers(self) -> Mapping[str, Callable[[], None]]:
+        """Give the handler of each command of the table."""
+        return {
+            "open": self.on_open,
+            "demo": self.on_demo,
+            "reload": self.on_reload,
+            "export": self.on_export,
+            "close": self.on_close,
+            "quit": self.on_quit,
+            "copy_rows": self.on_copy_rows,
+            "copy_path": self.on_copy_path,
+            "copy_expression": self.on_copy_expression,
+            "copy_code": self.on_copy_code,
+            "find": self.on_find,
+            "find_next": self.on_find_next,
+            "find_previous": self.on_find_previous,
+            "expand": self.on_expand,
+            "collapse": self.on_collapse,
+            "page_memory": self.on_page_memory,
+            "page_tensor": self.on_page_tensor,
+            "page_findings": self.on_page_findings,
+            "page_code": self.on_page_code,
+            "page_file": self.on_page_file,
+            "shortcuts": self.on_shortcuts,
+            "about": self.on_about,
+        }
+
+    # File.
+
+    def on_open(self) -> None:
+        """Ask for files and open them."""
+        folder = self._window.shown.path if self._window.shown else ""
+        paths, _ = QFileDialog.getOpenFileNames(self._window, "Open checkpoints", folder, _FILTERS)
+        if paths:
+            self._window.open_paths(paths)
+
+    def on_demo(self) -> None:
+        """Open the demo checkpoint."""
+        if self._window.session:
+            self._window.session.open_demo()
+
+    def on_reload(self) -> None:
+        """Read the file again."""
+        if self._window.session:
+            self._window.session.reload()
+
+    def on_export(self) -> None:
+        """Begin an export."""
+        if self._window.session:
+            self._window.session.begin_export()
+
+    def on_export_to(self, destination: str, overwrite: bool) -> None:  # noqa: FBT001  # a signal's argument
+        """Write the fixed copy."""
+        if self._window.session:
+            self._window.session.export(destination, overwrite=overwrite)
+
+    def on_cancel(self) -> None:
+        """Stop the running work."""
+        if self._window.session:
+            self._window.session.cancel()
+
+    def on_close(self) -> None:
+        """Close the file; close the window when there is none."""
+        screen = self._window.shown
+        if self._window.session and screen is not None and screen.phase != "empty":
+            self._window.session.close()
+        else:
+            self._window.close()
+
+    def on_quit(self) -> None:
+        """Close all windows."""
+        QApplication.closeAllWindows()
+
+    # Edit.
+
+    def on_copy_rows(self) -> None:
+        """Put the selected rows on the clipboard, ready for a spreadsheet."""
+        self._copy(self._window.workspace.tree.rows_as_tsv())
+
+    def on_copy_path(self) -> None:
+        """Put the selected node's path on the clipboard."""
+        node, session = self._window.workspace.tree.current_node(), self._window.session
+        if node is not None and session is not None:
+            self._copy(session.node_path(node))
+
+    def on_copy_expression(self) -> None:
+        """Put the Python expression of the selected node on the clipboard."""
+        node, session = self._window.workspace.tree.current_node(), self._window.session
+        if node is not None and session is not None:
+            self._copy(session.node_expression(node))
+
+    def on_copy_code(self) -> None:
+        """Put the loading code on the clipboard and say so."""
+        screen = self._window.shown
+        if screen is not None and screen.code is not None:
+            self._copy(screen.code.text)
+            self._window.workspace.banner.confirm_code_copied()
+            self._window.workspace.pages.confirm_code_copied()
+
+    def on_find(self) -> None:
+        """Go to the search field."""
+        self._window.top_bar.search.begin()
+
+    def on_find_next(self) -> None:
+        """Go to the next match."""
+        self.on_step_wanted(1)
+
+    def on_find_previous(self) -> None:
+        """Go to the previous match."""
+        self.on_step_wanted(-1)
+
+    def on_step_wanted(self, step: int) -> None:
+        """Go some matches on, round at the ends."""
+        screen, session = self._window.shown, self._window.session
+        if session is None or screen is None or not screen.matches:
+            return
+        matches = screen.matches
+        if screen.selected in matches:
+            place = (matches.index(screen.selected) + step) % len(matches)
+        else:
+            place = 0 if step > 0 else len(matches) - 1
+        session.select(matches[place])
+
+    def on_query_changed(self, query: str) -> None:
+        """Search."""
+        if self._window.session:
+            self._window.session.search(query)
+
+    def on_search_left(self) -> None:
+        """Give the keyboard back to the tree."""
+        self._window.workspace.tree.setFocus()
+
+    # View.
+
+    def on_expand(self) -> None:
+        """Unfold what is selected, or everything."""
+        self._window.workspace.tree.expand_below()
+
+    def on_collapse(self) -> None:
+        """Fold everything in."""
+        self._window.workspace.tree.collapse_all_rows()
+
+    def on_page_memory(self) -> None:
+        """Turn to the memory page."""
+        self._window.workspace.pages.open_page("memory")
+
+    def on_page_tensor(self) -> None:
+        """Turn to the tensor page."""
+        self._window.workspace.pages.open_page("tensor")
+
+    def on_page_findings(self) -> None:
+        """Turn to the findings."""
+        self._window.workspace.pages.open_page("findings")
+
+    def on_page_code(self) -> None:
+        """Turn to the code page."""
+        self._window.workspace.pages.open_page("code")
+
+    def on_page_file(self) -> None:
+        """Turn to the file page."""
+        self._window.workspace.pages.open_page("file")
+
+    # Help.
+
+    def on_shortcuts(self) -> None:
+        """Show the keys."""
+        HelpDialog(self._window).open()
+
+    def on_about(self) -> None:
+        """Say what this program is."""
+        AboutDialog(self._theme, self._window).open()
+
+    # The widgets.
+
+    def on_target_chosen(self, target: str) -> None:
+        """Choose a target."""
+        if self._window.session:
+            self._window.session.set_target(target)
+
+    def on_mapping_chosen(self, device: str, to: str) -> None:
+        """Choose where a device goes."""
+        if self._window.session:
+            self._window.session.set_mapping(device, to)
+
+    def on_style_chosen(self, style: str) -> None:
+        """Choose the style of the code."""
+        if self._window.session:
+            self._window.session.set_code_style(style)
+
+    def on_node_chosen(self, node: int) -> None:
+        """Show a node's facts."""
+        if self._window.session:
+            self._window.session.select(node)
+
+    def on_node_activated(self, node: int) -> None:
+        """Show a node's facts and turn to them."""
+        self.on_node_chosen(node)
+        self.on_page_tensor()
+
+    def on_node_wanted(self, node: int) -> None:
+        """Select a node that a finding speaks of."""
+        self.on_node_chosen(node)
+
+    def open_tree_menu(self, place: QPoint, actions: Mapping[str, QAction]) -> None:
+        """Open the context menu of the tree."""
+        tree = self._window.workspace.tree
+        menu = QMenu(tree)
+        for name in ("copy_path", "copy_expression", "copy_rows"):
+            menu.addAction(actions[name])
+        menu.addSeparator()
+        for name in ("expand", "collapse"):
+            menu.addAction(actions[name])
+        menu.popup(tree.viewport().mapToGlobal(place))
+        menu.aboutToHide.connect(menu.deleteLater)
+
+    def _copy(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)

@@ -1,0 +1,295 @@
+"""The window: copies each `Screen` into its widgets, and hands every wish on to the session.
+
+It decides nothing. `show_screen` compares the new screen with the last one, and each part brings itself in
+line under blocked signals, so that showing never looks like a wish of the user.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QMainWindow
+
+from inspector.gui.actions import COMMANDS, build_actions, build_menus, is_usable
+from inspector.gui.commands import Commands
+from inspector.gui.icons import retint
+from inspector.gui.intentions import Intentions
+from inspector.gui.labels import ElidedLabel, plain_label
+from inspector.gui.menus import RecentMenu, ThemeMenu
+from inspector.gui.overriding import override
+from inspector.gui.settings import Settings
+from inspector.gui.stack import PhaseStack
+from inspector.gui.theme import Theme
+from inspector.gui.toolbar import TopBar
+from inspector.gui.workspace import Workspace
+from inspector.progress import Progress
+from inspector.session.screen import ExportDraft, FailurePage, Screen
+
+TITLE = "Checkpoint Inspector"
+_SIZE = (1280, 800)
+
+if TYPE_CHECKING:
+    from inspector.gui.export_dialog import ExportDialog
+
+
+class MainWindow(QMainWindow):
+    """Implements `View`; `attach` gives it the session that it speaks to."""
+
+    painted = Signal()
+    files_wanted = Signal(object)  # a list would lose the bytes of names that are no UTF-8
+    closed = Signal()
+
+    def __init__(self, theme: Theme, settings: Settings) -> None:
+        super().__init__()
+        self._theme = theme
+        self._settings = settings
+        self._session: Intentions | None = None
+        self._screen: Screen | None = None
+        self._export: ExportDialog | None = None
+        self._was_painted = False
+        self.setWindowTitle(TITLE)
+        self.setAcceptDrops(True)
+        self.resize(*_SIZE)
+        self.setMinimumSize(880, 560)
+        self._commands = Commands(self, theme)
+        self._menus = build_menus(self)
+        self._actions = build_actions(self, self._menus, theme, self._commands.handlers())
+        self._build_menus()
+        self._build_frame()
+        self._build_stack()
+        theme.changed.connect(self._on_theme_changed)
+        self._restore_layout()
+
+    # The parts, for the commands and the tests.
+
+    @property
+    def shown(self) -> Screen | None:
+        """The screen that is shown."""
+        return self._screen
+
+    @property
+    def session(self) -> Intentions | None:
+        """The session that this window shows."""
+        return self._session
+
+    @property
+    def workspace(self) -> Workspace:
+        """The tree and the pages."""
+        return self._stack.workspace
+
+    @property
+    def top_bar(self) -> TopBar:
+        """The toolbar."""
+        return self._bar
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether nothing is left to be drawn on the present page, for whoever takes a picture."""
+        page = self.workspace.pages.page("memory")
+        return self.workspace.pages.current_id != "memory" or bool(getattr(page, "is_drawn", False))
+
+    def attach(self, session: Intentions) -> None:
+        """Speak to this session from now on."""
+        self._session = session
+
+    # What the session says (`View`).
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show a screen; only what differs from the last one is touched."""
+        old, self._screen = self._screen, screen
+        self.setWindowTitle(screen.title or TITLE)
+        self._stack.show_changes(old, screen)
+        self._bar.show_changes(old, screen)
+        if screen.phase == "ready":
+            self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
+        if old is None or old.recent != screen.recent:
+            self._recent.show_recent(screen.recent)
+            self._settings.keep_recent(screen.recent)
+        if old is None or old.status != screen.status:
+            self._show_status(screen.status)
+        for command in COMMANDS:
+            self._actions[command.id].setEnabled(is_usable(command, screen))
+
+    def show_export(self, draft: ExportDraft) -> None:
+        """Open the export dialog on a draft."""
+        self._export_dialog().show_draft(draft)
+        self._export_dialog().open()
+
+    def show_export_running(self, progress: Progress) -> None:
+        """Follow a running export."""
+        self._export_dialog().show_running(progress)
+        self._export_dialog().open()
+
+    def show_export_done(self, destination: str, lines: tuple[str, ...]) -> None:
+        """Tell that the copy stands."""
+        self._export_dialog().show_done(destination, lines)
+
+    def show_export_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
+        """Tell that there is no copy."""
+        self._export_dialog().show_failed(failure, cancelled=cancelled)
+
+    # Files that come from outside.
+
+    def open_paths(self, paths: list[str]) -> None:
+        """Open the first file here, and ask for a window for each of the others."""
+        if paths and self._session is not None:
+            self._session.open(paths[0])
+        if paths[1:]:
+            self.files_wanted.emit(paths[1:])
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped_paths(event):
+            event.setDropAction(Qt.DropAction.CopyAction)  # file managers offer to move, too
+            event.accept()
+            self._stack.show_hot(hot=True)
+
+    @override
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._stack.show_hot(hot=False)
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = _dropped_paths(event)
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+        self._stack.show_hot(hot=False)
+        # The source of the drag waits for the end of this event: open afterwards.
+        QTimer.singleShot(0, self, lambda: self.open_paths(paths))
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._stack.take_focus()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._was_painted:
+            self._was_painted = True
+            QTimer.singleShot(0, self, self.painted.emit)
+
+    @override
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self._settings.keep_layout("window", self.saveGeometry())
+        space = self._stack.built_workspace
+        if space is not None:
+            self._settings.keep_layout("splitter", space.split_state())
+            self._settings.keep_layout("columns", space.tree.header().saveState())
+        event.accept()
+        self.closed.emit()
+
+    # Building.
+
+    def _build_menus(self) -> None:
+        self._recent = RecentMenu(self)
+        self._recent.path_wanted.connect(self._on_path_wanted)
+        self._menus["&File"].insertMenu(self._actions["demo"], self._recent)
+        self._theme_menu = ThemeMenu(self, self._theme, self._settings)
+        self._menus["&View"].addSeparator()
+        self._menus["&View"].addMenu(self._theme_menu)
+
+    def _build_frame(self) -> None:
+        self._bar = TopBar(self._theme, self._actions)
+        self.addToolBar(self._bar)
+        self._bar.target_chosen.connect(self._commands.on_target_chosen)
+        self._bar.search.query_changed.connect(self._commands.on_query_changed)
+        self._bar.search.step_wanted.connect(self._commands.on_step_wanted)
+        self._bar.search.only_toggled.connect(self._on_only_toggled)
+        self._bar.search.left.connect(self._commands.on_search_left)
+        self._path = ElidedLabel("", mode=Qt.TextElideMode.ElideMiddle)
+        self._facts = plain_label("")
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().setContentsMargins(12, 0, 12, 0)
+        self.statusBar().addWidget(self._path, 1)
+        self.statusBar().addPermanentWidget(self._facts)
+
+    def _build_stack(self) -> None:
+        commands = self._commands
+        self._stack = PhaseStack(self._theme)
+        self._stack.open_wanted.connect(commands.on_open)
+        self._stack.demo_wanted.connect(commands.on_demo)
+        self._stack.path_wanted.connect(self._on_path_wanted)
+        self._stack.retry_wanted.connect(commands.on_reload)
+        self._stack.cancel_wanted.connect(commands.on_cancel)
+        self._stack.workspace_built.connect(self._on_workspace_built)
+        self.setCentralWidget(self._stack)
+
+    # Showing.
+
+    def _show_ready(self, old: Screen | None, new: Screen) -> None:
+        tree = self.workspace.tree
+        if old is None or old.matches is not new.matches:
+            tree.show_matches(new.matches, only=self._bar.search.only)
+        if old is None or old.selected != new.selected:
+            tree.show_selected(new.selected)
+        self._show_match_count(new)
+
+    def _show_match_count(self, screen: Screen) -> None:
+        if screen.matches is None:
+            self._bar.search.show_matches(None, None)
+            return
+        selected = screen.selected
+        place = screen.matches.index(selected) if selected in screen.matches else None
+        self._bar.search.show_matches(len(screen.matches), place)
+
+    def _show_status(self, status: tuple[str, ...]) -> None:
+        self._path.setText(status[0] if status else "")
+        self._facts.setText("   \u00b7   ".join(status[1:]))
+
+    def _export_dialog(self) -> ExportDialog:
+        if self._export is None:
+            from inspector.gui.export_dialog import ExportDialog
+
+            self._export = ExportDialog(self._theme, self)
+            self._export.export_wanted.connect(self._commands.on_export_to)
+            self._export.cancel_wanted.connect(self._commands.on_cancel)
+            self._export.open_wanted.connect(self._on_copy_wanted)
+        return self._export
+
+    def _restore_layout(self) -> None:
+        state = self._settings.layout("window")
+        if state is not None:
+            self.restoreGeometry(state)
+
+    # Wishes that need no session.
+
+    def _on_path_wanted(self, path: str) -> None:
+        self.open_paths([path])
+
+    def _on_copy_wanted(self, path: str) -> None:
+        self.files_wanted.emit([path])
+
+    def _on_only_toggled(self, only: bool) -> None:  # noqa: FBT001  # Qt passes it by position
+        if self._screen is not None and self._screen.matches is not None:
+            self.workspace.tree.show_matches(self._screen.matches, only=only)
+
+    def _on_tree_menu(self, place: QPoint) -> None:
+        self._commands.open_tree_menu(place, self._actions)
+
+    def _on_theme_changed(self) -> None:
+        retint(self, self._theme.tokens)
+
+    def _on_workspace_built(self) -> None:
+        space, commands = self._stack.workspace, self._commands
+        space.tree.node_chosen.connect(commands.on_node_chosen)
+        space.tree.node_activated.connect(commands.on_node_activated)
+        space.tree.menu_wanted.connect(self._on_tree_menu)
+        space.banner.export_wanted.connect(commands.on_export)
+        space.banner.copy_code_wanted.connect(commands.on_copy_code)
+        space.banner.why_wanted.connect(commands.on_page_findings)
+        space.device_map.mapping_chosen.connect(commands.on_mapping_chosen)
+        space.pages.node_wanted.connect(commands.on_node_wanted)
+        space.pages.style_chosen.connect(commands.on_style_chosen)
+        space.pages.copy_code_wanted.connect(commands.on_copy_code)
+        restores = (("splitter", space.restore_split), ("columns", space.tree.header().restoreState))
+        for name, restore in restores:
+            state = self._settings.layout(name)
+            if state is not None:
+                restore(state)
+
+
+def _dropped_paths(event: QDropEvent) -> list[str]:
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]

@@ -1,0 +1,59 @@
+"""The menus whose entries are not in the table of commands: recent files, and the theme."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QMenu, QWidget
+
+from inspector.gui.settings import Settings
+from inspector.gui.theme import MODES, Theme
+from inspector.units import cut_text
+
+_NAMES = {"system": "As the &system", "light": "&Light", "dark": "&Dark"}
+
+
+class RecentMenu(QMenu):
+    """The files that were open lately."""
+
+    path_wanted = Signal(str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__("Open &recent", parent)
+        self.triggered.connect(self._on_triggered)
+
+    def show_recent(self, paths: tuple[str, ...]) -> None:
+        """Show these files, the latest first."""
+        self.clear()
+        self.setEnabled(bool(paths))
+        for path in paths:
+            place = PurePath(path)
+            text = f"{cut_text(place.name, 60)}    {cut_text(place.parent.name, 30)}/"
+            self.addAction(text.replace("&", "&&")).setData(path)
+
+    def _on_triggered(self, action: QAction) -> None:
+        self.path_wanted.emit(str(action.data()))
+
+
+class ThemeMenu(QMenu):
+    """Light, dark, or as the system says."""
+
+    def __init__(self, parent: QWidget, theme: Theme, settings: Settings) -> None:
+        super().__init__("&Theme", parent)
+        self._theme = theme
+        self._settings = settings
+        group = QActionGroup(self)
+        for mode in MODES:
+            action = self.addAction(_NAMES[mode])
+            action.setCheckable(True)
+            action.setData(mode)
+            action.setChecked(mode == theme.mode)
+            group.addAction(action)
+        self.triggered.connect(self._on_triggered)
+
+    def _on_triggered(self, action: QAction) -> None:
+        mode = str(action.data())
+        self._theme.set_mode(mode)
+        self._settings.keep_theme(mode)

@@ -1,0 +1,94 @@
+"""The bar above everything: open, reload, the machine that the file shall load on, and the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
+
+from inspector.gui.device_map import CalmComboBox
+from inspector.gui.icons import set_icon
+from inspector.gui.labels import blocked, plain_label, plain_tooltip
+from inspector.gui.search_box import SearchBox
+from inspector.gui.theme import Theme
+from inspector.session.screen import Choice, Screen
+
+_TARGET_WIDTH = 264
+
+
+class ActionButton(QToolButton):
+    """A button of the bar that does what an action does, with its text beside its icon."""
+
+    def __init__(self, theme: Theme, action: QAction, text: str) -> None:
+        super().__init__()
+        self._action = action
+        self.setText(text)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        set_icon(self, str(action.property("icon_name")), theme.tokens)
+        action.changed.connect(self._on_action_changed)
+        self.clicked.connect(action.trigger)
+        self._on_action_changed()
+
+    def _on_action_changed(self) -> None:
+        self.setEnabled(self._action.isEnabled())
+        keys = self._action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        self.setToolTip(f"{self.text()} ({keys})" if keys else self.text())
+
+
+
+class TopBar(QToolBar):
+    """Shows the target and the search of a screen."""
+
+    target_chosen = Signal(str)
+
+    def __init__(self, theme: Theme, actions: Mapping[str, QAction]) -> None:
+        super().__init__("Toolbar")
+        self.setObjectName("topBar")
+        self.setMovable(False)
+        self.setFloatable(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        for name, text in (("open", "Open"), ("reload", "Reload")):
+            self.addWidget(ActionButton(theme, actions[name], text))
+        self._target_label = plain_label("Load on", "muted")
+        self._targets = CalmComboBox()
+        self._targets.setAccessibleName("The machine that the file shall load on")
+        self._targets.setMinimumWidth(_TARGET_WIDTH)
+        self._targets.activated.connect(self._on_activated)
+        self._target_label.setBuddy(self._targets)
+        self.search = SearchBox(theme)
+        gap = QWidget()
+        gap.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._shown = [self.addWidget(self._space(12)), self.addWidget(self._target_label)]
+        self._shown.append(self.addWidget(self._targets))
+        self.addWidget(gap)
+        self._shown.append(self.addWidget(self.search))
+        self._choices: tuple[Choice, ...] = ()
+
+    def show_changes(self, old: Screen | None, new: Screen) -> None:
+        """Bring the bar in line with a screen."""
+        ready = new.phase == "ready"
+        for action in self._shown:
+            action.setVisible(ready)
+        if new.targets != self._choices:
+            self._choices = new.targets
+            with blocked(self._targets):
+                self._targets.clear()
+                for choice in new.targets:
+                    self._targets.addItem(choice.label, choice.id)
+        place = self._targets.findData(new.target)
+        with blocked(self._targets):
+            self._targets.setCurrentIndex(place)
+        self._targets.setToolTip(plain_tooltip(self._targets.currentText()))
+        if old is None or old.query != new.query:
+            self.search.show_query(new.query)
+
+    def _space(self, width: int) -> QWidget:
+        space = QWidget()
+        space.setFixedWidth(width)
+        return space
+
+    def _on_activated(self, place: int) -> None:
+        self.target_chosen.emit(str(self._targets.itemData(place)))

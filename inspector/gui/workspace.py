@@ -1,0 +1,67 @@
+"""What is in sight while a file is open: the verdict, the tree, the pages and the device map."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+
+from inspector.gui.banner import BannerFrame
+from inspector.gui.device_map import DeviceMapBar
+from inspector.gui.pages import Pages
+from inspector.gui.theme import Theme
+from inspector.gui.tree_view import TensorTreeView
+from inspector.session.screen import Screen
+
+_MARGIN = 12
+_SHARES = (58, 42)
+
+
+class Workspace(QWidget):
+    """Lays the parts out; the window connects them."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("workspace")
+        self.banner = BannerFrame(theme)
+        self.tree = TensorTreeView(theme)
+        self.pages = Pages(theme)
+        self.device_map = DeviceMapBar(theme)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setHandleWidth(_MARGIN)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(self.tree)
+        self._splitter.addWidget(self.pages)
+        self.setFocusProxy(self.tree)
+        self.tree.setMinimumWidth(320)
+        self.pages.setMinimumWidth(360)
+        for place, share in enumerate(_SHARES):
+            self._splitter.setStretchFactor(place, share)
+        self._splitter.setSizes([share * 100 for share in _SHARES])
+        column = QVBoxLayout(self)
+        column.setContentsMargins(_MARGIN, _MARGIN, _MARGIN, _MARGIN)
+        column.setSpacing(_MARGIN)
+        column.addWidget(self.banner)
+        column.addWidget(self._splitter, 1)
+        column.addWidget(self.device_map)
+
+    def show_changes(self, old: Screen | None, new: Screen) -> None:
+        """Bring the parts in line with a screen, each only where its own fields differ."""
+        if old is None or old.tree is not new.tree:
+            self.tree.show_tree(new.tree)
+        if old is None or old.banner != new.banner:
+            self.banner.show_banner(new.banner)
+        if old is None or old.safety != new.safety:
+            self.banner.show_safety(new.safety)
+        if old is None or old.can_export != new.can_export:
+            self.banner.show_can_export(allowed=new.can_export)
+        if old is None or old.device_map != new.device_map:
+            self.device_map.show_rows(new.device_map, new.tree.colours if new.tree else {})
+        self.pages.show_screen(new)
+
+    def split_state(self) -> QByteArray:
+        """Give the place of the splitter, to be remembered."""
+        return self._splitter.saveState()
+
+    def restore_split(self, state: QByteArray) -> None:
+        """Put the splitter where it was."""
+        self._splitter.restoreState(state)
