@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
+from inspector.errors import CheckpointError
 
 PROGRAM = "checkpoint-inspector"
 DONE, USAGE, UNREADABLE, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 130

@@ -19,7 +19,9 @@ from inspector.progress import Progress
 _GETS = {CODES["GET"]: 0, CODES["BINGET"]: 1, CODES["LONG_BINGET"]: 4}
 _PUTS = {CODES["PUT"]: 0, CODES["BINPUT"]: 1, CODES["LONG_BINPUT"]: 4}
 _TUPLES = {CODES["TUPLE1"]: 1, CODES["TUPLE2"]: 2, CODES["TUPLE3"]: 3}
-_MARK, _TUPLE, _MEMOIZE, _DUP, _REDUCE = (CODES[name] for name in ("MARK", "TUPLE", "MEMOIZE", "DUP", "REDUCE"))
+_MARK, _TUPLE, _MEMOIZE, _DUP, _REDUCE = (
+    CODES[name] for name in ("MARK", "TUPLE", "MEMOIZE", "DUP", "REDUCE")
+)
 _ASK_EACH = 8192
 
 
@@ -60,7 +62,7 @@ class Trace:
     pids: list[Value] = field(default_factory=list)
 
     def place_of(self, owner: Value, index: int) -> int | None:
-        """Give where the instructions of a tuple's element start; None if the tuple was not built literally."""
+        """Give where the instructions of a tuple's element start; None if it was not built literally."""
         found = self.elements.get(id(owner))
         return None if found is None or index >= len(found[1]) else found[1][index]
 
@@ -99,7 +101,9 @@ class _Tracer:
         self._machine = Machine(data, name="pickle", limits=limits)
         self._state = self._machine.state
         self._starts: list[int] = []  # beside the stack: where each value's instructions start
-        self._marked: list[tuple[list[int], int]] = []  # beside the marks: the starts below, and the mark's place
+        self._marked: list[
+            tuple[list[int], int]
+        ] = []  # beside the marks: the starts below, and the mark's place
         self._memo: dict[int, int] = {}  # beside the memo
         self._trace = Trace()
 

@@ -18,18 +18,27 @@ STEP_NBYTES = 32 << 20
 _READ_NBYTES = 1 << 20
 _FICLONE = 0x40049409  # linux/fs.h
 _REFUSALS = frozenset(
-    {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM, errno.ENOTTY, errno.ETXTBSY}
+    {
+        errno.EXDEV,
+        errno.EINVAL,
+        errno.ENOSYS,
+        errno.EOPNOTSUPP,
+        errno.EBADF,
+        errno.EPERM,
+        errno.ENOTTY,
+        errno.ETXTBSY,
+    }
 )
 
 Way = Callable[[int, int, int, int], int]
-"""`way(source, target, offset, count)` copies up to `count` bytes to the target's position; gives how many."""
+"""`way(source, target, offset, count)` copies up to `count` bytes to where the target is, gives how many."""
 
 
 def clone_file(source: int, target: int) -> bool:
     """Let a whole file share the blocks of another (btrfs, XFS, bcachefs); False where that cannot be."""
     if sys.platform != "linux":
         return False
-    import fcntl
+    import fcntl  # noqa: PLC0415 - exists on Unix only
 
     try:
         fcntl.ioctl(target, _FICLONE, source)

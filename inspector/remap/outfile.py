@@ -69,7 +69,7 @@ def _put_in_place(part: Path, destination: Path, *, overwrite: bool) -> None:
 
 
 def _link(part: Path, destination: Path) -> bool:
-    """Put the file in place without replacing what came there meanwhile; False where there are no hard links."""
+    """Put the file in place unless something came there meanwhile; False where there are no hard links."""
     try:
         os.link(part, destination)
     except OSError as error:

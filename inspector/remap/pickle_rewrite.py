@@ -66,7 +66,7 @@ def _want_location(trace: Trace, plan: Plan, pid: Value, wanted: dict[int, str])
     storage = parse_storage_id(PersistentId(pid))
     if storage is not None:
         to = plan.storages.get(storage.viewed().key, storage.location)
-        _want(trace, pid, _LOCATION, storage.location, to, wanted)
+        _want(trace, pid, _LOCATION, (storage.location, to), wanted)
 
 
 def _want_device(trace: Trace, plan: Plan, call: Call, wanted: dict[int, str]) -> None:
@@ -79,12 +79,16 @@ def _want_device(trace: Trace, plan: Plan, call: Call, wanted: dict[int, str]) -
     if inner is not None and inner.storage is not None:
         to = plan.rebuilt.get(inner.storage.key, device)
     else:  # a NumPy array: no storage, so only rules by device can mean it
-        rule = next((rule for rule in plan.rules if rule.device and matches_device(rule.device, device)), None)
+        rule = next(
+            (rule for rule in plan.rules if rule.device and matches_device(rule.device, device)), None
+        )
         to = device if rule is None else rule.to
-    _want(trace, args, _DEVICE, device, to, wanted)
+    _want(trace, args, _DEVICE, (device, to), wanted)
 
 
-def _want(trace: Trace, owner: Value, index: int, old: str, new: str, wanted: dict[int, str]) -> None:
+def _want(trace: Trace, owner: Value, index: int, text: tuple[str, str], wanted: dict[int, str]) -> None:
+    """Note that an element of a tuple, a text, shall change from one to another (or must not change)."""
+    old, new = text
     place = trace.place_of(owner, index)
     push = None if place is None else trace.pushes.get(place)
     if push is None:
@@ -92,7 +96,8 @@ def _want(trace: Trace, owner: Value, index: int, old: str, new: str, wanted: di
             raise PlanError(f"the device {old} is written in a way that cannot be changed")
         return
     if wanted.setdefault(push.start, new) != new:
-        raise PlanError("one device text serves storages that are sent to different devices", where=f"byte {push.start:,}")
+        where = f"byte {push.start:,}"
+        raise PlanError("one device text serves storages that are sent to different devices", where=where)
 
 
 # --- how the bytes change -----------------------------------------------------------------------------------

@@ -73,13 +73,14 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
 
 def device_texts(checkpoint: Checkpoint) -> frozenset[str]:
     """Give every device text that a checkpoint's storages and tensors carry."""
-    return frozenset(row.device for row in (*checkpoint.storages, *checkpoint.tensors))
+    tags = {storage.device for storage in checkpoint.storages}
+    return frozenset(tags | {tensor.device for tensor in checkpoint.tensors})
 
 
 def rules_for_target(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...]:
-    """Give the rules that make a checkpoint load on a machine: what exists there stays, the rest finds a place.
+    """Give the rules that make a checkpoint load on a machine: what exists there stays where it is.
 
-    GPUs that are missing are folded onto the ones that exist, in turn; everything else goes to the best device.
+    Accelerators that are missing are folded onto those that exist, in turn, or else onto the CPU.
     """
     rules = []
     for device in sorted(device_texts(checkpoint)):
@@ -139,7 +140,9 @@ def _unviewed(checkpoint: Checkpoint, rules: Sequence[Rule]) -> dict[str, str]:
     for storage in checkpoint.storages:
         if storage.tensors:
             continue
-        to = next((rule.to for rule in rules if rule.device and matches_device(rule.device, storage.device)), None)
+        to = next(
+            (rule.to for rule in rules if rule.device and matches_device(rule.device, storage.device)), None
+        )
         if to is not None and to != storage.device:
             found[storage.key] = to
     return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from inspector.model.checkpoint import Checkpoint, Storage, Tensor
 from inspector.remap.plan import Plan
 
@@ -29,15 +27,18 @@ def _tensors(original: Checkpoint, copy: Checkpoint, plan: Plan) -> list[str]:
         return [f"There are {len(copy.tensors):,} tensors instead of {len(original.tensors):,}."]
     found = []
     for index, (before, after) in enumerate(zip(original.tensors, copy.tensors, strict=True)):
-        if after != _planned(before, plan.tensors.get(index), after):
+        device = plan.tensors.get(index, before.device)
+        # A composite has no device of its own: it follows the part that holds its values.
+        composite = before.storage is None and before.layout not in {"strided", "storage"}
+        if _all_but_device(before) != _all_but_device(after) or not (composite or after.device == device):
             found.append(f"{before.path} is not as planned.")
     return found
 
 
-def _planned(before: Tensor, to: str | None, after: Tensor) -> Tensor:
-    # A composite has no device of its own: it follows the part that holds its values.
-    composite = before.storage is None and before.layout not in {"strided", "storage"}
-    return replace(before, device=after.device if composite else to or before.device)
+def _all_but_device(row: Tensor) -> tuple[object, ...]:
+    place = (row.keys, row.path, row.storage, row.storage_offset, row.part_of)
+    looks = (row.dtype, row.shape, row.stride, row.layout, row.requires_grad, row.problem)
+    return (*place, *looks, row.role, row.parameter, row.slot)
 
 
 def _storages(original: Checkpoint, copy: Checkpoint, plan: Plan) -> list[str]:

@@ -11,7 +11,29 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 from inspector.progress import Progress
+from inspector.report.charts import Bar, Chart, Segment
+from inspector.report.details import FactGroup
 from inspector.report.tree import Tree
+
+__all__ = [
+    "Banner",
+    "Bar",
+    "Chart",
+    "Chip",
+    "Choice",
+    "CodePage",
+    "DeviceRow",
+    "ExportDraft",
+    "FactGroup",
+    "FailurePage",
+    "FindingRow",
+    "Phase",
+    "Screen",
+    "Segment",
+    "TaskRunner",
+    "Tone",
+    "View",
+]
 
 Phase = Literal["empty", "opening", "ready", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
@@ -71,47 +93,6 @@ class DeviceRow:
     to: str
     choices: tuple[str, ...]
     note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
-    """A piece of a bar.
-
-    Attributes:
-        label: The device (or role, or dtype) that it stands for.
-        colour: -1 for the CPU and other neutral things, else 0, 1, 2, ... in a fixed order of devices,
-            so that a device keeps its colour on every page.
-        nbytes: Its length.
-    """
-
-    label: str
-    colour: int
-    nbytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """One stacked bar: its caption, its pieces, and the text at its end."""
-
-    label: str
-    segments: tuple[Segment, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
-    """A set of bars on one scale of bytes, starting at 0."""
-
-    title: str
-    bars: tuple[Bar, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactGroup:
-    """A titled list of (label, value) facts, all plain text."""
-
-    title: str
-    facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

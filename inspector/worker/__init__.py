@@ -1,0 +1,1 @@
+"""What needs torch itself. Runs in child processes only, so that no window waits for an import."""

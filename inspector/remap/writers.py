@@ -1,0 +1,112 @@
+"""How the bytes of a copy come about, for each container: patched, laid out again, or streamed."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+
+from inspector.containers.legacy import read_layout
+from inspector.containers.source import Source
+from inspector.containers.torchzip import Records, find_pickle
+from inspector.containers.zip_directory import STORED, Entry, payload_offset, read_directory, read_record
+from inspector.limits import Limits
+from inspector.progress import Progress
+from inspector.remap.copying import clone_file, copy_bytes, write_bytes
+from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, DESCRIPTOR_SIGNATURE, Record, lay_out
+
+_DESCRIBED = 0x0008
+_LOCAL_CRC, _CENTRAL_CRC = 14, 16  # where the CRC stands in the two headers
+_STEP_NBYTES = 1 << 20
+_MOST_ALIGNMENT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyWriter:
+    """Writes one copy.
+
+    Attributes:
+        source: The checkpoint.
+        target: Descriptor of the empty file to write.
+        pickle: The object's new pickle.
+        limits: The bounds of reading.
+        progress: Told of bytes copied, asked for cancellation.
+    """
+
+    source: Source
+    target: int
+    pickle: bytes
+    limits: Limits
+    progress: Progress
+
+    def write_legacy(self) -> None:
+        """Write the pickles before the object's, the new one, and everything behind it as it is."""
+        layout = read_layout(self.source, self.limits, self.progress)
+        write_bytes(self.target, self.source.read(0, layout.object_start))
+        write_bytes(self.target, self.pickle)
+        if self.source.gzipped:
+            self._inflate_from(layout.object_end)
+            return
+        rest = self.source.nbytes - layout.object_end
+        self.progress.start("copying", rest)
+        copy_bytes(self.source.fd, self.target, layout.object_end, rest, self.progress)
+
+    def write_zip(self) -> bool:
+        """Write a zip; says whether every byte outside the pickle kept its place."""
+        records = Records(read_directory(self.source, self.limits, self.progress))
+        entry = find_pickle(records, self.source.path)
+        if entry.method == STORED and len(self.pickle) <= entry.nbytes:
+            self._write_patched(entry)
+            return True
+        self._write_laid_out(records, entry)
+        return False
+
+    def _inflate_from(self, offset: int) -> None:
+        self.progress.start("unpacking")
+        while data := self.source.read_upto(offset, _STEP_NBYTES):
+            self.progress.advance(write_bytes(self.target, data))
+            offset += len(data)
+
+    def _write_patched(self, entry: Entry) -> None:
+        """Copy the whole file, then overwrite its pickle; torch ignores the zeros behind STOP."""
+        source, target = self.source, self.target
+        self.progress.start("copying", source.nbytes)
+        if not clone_file(source.fd, target):
+            copy_bytes(source.fd, target, 0, source.nbytes, self.progress)
+        start = payload_offset(source, entry)
+        if source.read(start, entry.nbytes).startswith(self.pickle):
+            return  # nothing changes, so neither do the bytes behind STOP
+        new = self.pickle + bytes(entry.nbytes - len(self.pickle))
+        os.pwrite(target, new, start)
+        crc = struct.pack("<L", zlib.crc32(new) if entry.crc else 0)
+        os.pwrite(target, crc, entry.central_offset + _CENTRAL_CRC)
+        descriptor = start + entry.stored_nbytes
+        if not entry.flags & _DESCRIBED:
+            os.pwrite(target, crc, entry.header_offset + _LOCAL_CRC)
+        elif source.read_upto(descriptor, 4) == DESCRIPTOR_SIGNATURE:
+            os.pwrite(target, crc, descriptor + 4)
+
+    def _write_laid_out(self, records: Records, pickle_entry: Entry) -> None:
+        entries = records.directory.entries
+        rows = [Record(entry, entry.crc, entry.nbytes, entry.stored_nbytes) for entry in entries]
+        place = entries.index(pickle_entry)
+        crc = zlib.crc32(self.pickle) if pickle_entry.crc else 0
+        rows[place] = Record(pickle_entry._replace(method=STORED), crc, len(self.pickle), len(self.pickle))
+        self.progress.start("copying", sum(row.stored_nbytes for row in rows))
+        for part in lay_out(rows, self._alignment(records)):
+            if isinstance(part, bytes):
+                write_bytes(self.target, part)
+            elif part.number == place:
+                self.progress.advance(write_bytes(self.target, self.pickle))
+            else:
+                entry = entries[part.number]
+                offset = payload_offset(self.source, entry)
+                copy_bytes(self.source.fd, self.target, offset, entry.stored_nbytes, self.progress)
+
+    def _alignment(self, records: Records) -> int:
+        entry = records.get(".storage_alignment")
+        if entry is None or entry.nbytes > 16:
+            return DEFAULT_ALIGNMENT
+        text = read_record(self.source, entry, 16).strip()
+        return int(text) if text.isdigit() and 0 < int(text) <= _MOST_ALIGNMENT else DEFAULT_ALIGNMENT

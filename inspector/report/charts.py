@@ -1,0 +1,102 @@
+"""Stacked bars of bytes: where they lie before and after a map, what they are for, of which type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.devices import device_order
+from inspector.model.totals import dtype_totals, role_totals
+from inspector.report.colours import NEUTRAL
+from inspector.units import format_nbytes
+
+_MOST_SEGMENTS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A piece of a bar.
+
+    Attributes:
+        label: The device (or role, or dtype) that it stands for.
+        colour: -1 for the CPU and other neutral things, else 0, 1, 2, ... in a fixed order of devices, so
+            that a device keeps its colour on every page.
+        nbytes: Its length.
+    """
+
+    label: str
+    colour: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One stacked bar: its caption, its pieces, and the text at its end."""
+
+    label: str
+    segments: tuple[Segment, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A set of bars on one scale of bytes, starting at 0."""
+
+    title: str
+    bars: tuple[Bar, ...]
+
+
+def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colours: Mapping[str, int]) -> Chart:
+    """Give stored bytes by device, as saved and after a map.
+
+    Args:
+        checkpoint: The checkpoint.
+        moved: The new device of each storage that moves, by its key.
+        colours: The colour of each device.
+    """
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    for storage in checkpoint.storages:
+        before[storage.device] += storage.nbytes
+        after[moved.get(storage.key, storage.device)] += storage.nbytes
+    return Chart(
+        title="Memory by device",
+        bars=(_device_bar("As saved", before, colours), _device_bar("After the map", after, colours)),
+    )
+
+
+def role_chart(checkpoint: Checkpoint) -> Chart:
+    """Give stored bytes by role, one bar each."""
+    return _one_bar_each("What the bytes are for", role_totals(checkpoint))
+
+
+def dtype_chart(checkpoint: Checkpoint) -> Chart:
+    """Give stored bytes by element type, one bar each."""
+    return _one_bar_each("Element types", dtype_totals(checkpoint))
+
+
+def _device_bar(label: str, totals: Counter[str], colours: Mapping[str, int]) -> Bar:
+    segments = tuple(
+        Segment(label=device, colour=colours.get(device, NEUTRAL), nbytes=totals[device])
+        for device in sorted(totals, key=device_order)
+        if totals[device]
+    )
+    return Bar(label=label, segments=segments, text=format_nbytes(sum(totals.values())))
+
+
+def _one_bar_each(title: str, totals: tuple[tuple[str, int], ...]) -> Chart:
+    shown = [(label, nbytes) for label, nbytes in totals if nbytes]
+    if len(shown) > _MOST_SEGMENTS:
+        rest = sum(nbytes for _, nbytes in shown[_MOST_SEGMENTS - 1 :])
+        shown = [*shown[: _MOST_SEGMENTS - 1], ("others", rest)]
+    bars = tuple(
+        Bar(
+            label=label,
+            segments=(Segment(label=label, colour=NEUTRAL, nbytes=nbytes),),
+            text=format_nbytes(nbytes),
+        )
+        for label, nbytes in shown
+    )
+    return Chart(title=title, bars=bars)

@@ -1,0 +1,239 @@
+"""The controller: one method for each thing a person can want, each ending in a new screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from inspector.errors import CancelledError, CheckpointError
+from inspector.progress import Progress
+from inspector.remap.export import Export, export_copy
+from inspector.report.details import python_expression
+from inspector.resources import demo_path
+from inspector.session.compose import compose, going_of, plan_of
+from inspector.session.document import Document, open_document
+from inspector.session.exporting import done_lines, draft_of, failure_of
+from inspector.session.screen import FailurePage, Screen, TaskRunner, View
+from inspector.session.state import State
+from inspector.target.profile import Profile
+
+Probe = Callable[[Progress], Profile]
+_MOST_RECENT = 8
+_CANNOT_OPEN = "This file cannot be opened"
+_NO_COPY = "No copy was written"
+
+
+class Session:
+    """Holds the state of one window and computes its screens.
+
+    Work runs on the `TaskRunner`; an answer to a question that is no longer asked is dropped.
+    """
+
+    def __init__(
+        self, view: View, runner: TaskRunner, recent: tuple[str, ...] = (), probe: Probe | None = None
+    ) -> None:
+        """Start empty.
+
+        Args:
+            view: The window.
+            runner: Runs work away from the main thread.
+            recent: Files opened before, newest first.
+            probe: Finds out about this machine; None where nobody waits for it.
+        """
+        self._view = view
+        self._runner = runner
+        self._probe = probe
+        self._state = State(recent=recent)
+        self._generation = 0
+        self._work: Progress | None = None
+        self._screen = compose(self._state)
+
+    @property
+    def screen(self) -> Screen:
+        """The screen that was shown last."""
+        return self._screen
+
+    # --- files ----------------------------------------------------------------------------------------------
+
+    def open(self, path: str) -> None:
+        """Open a file in place of the present one."""
+        self.cancel()
+        self._generation += 1
+        generation = self._generation
+        progress = self._work = Progress("opening")
+        self._set(
+            phase="opening",
+            path=path,
+            progress=progress,
+            document=None,
+            failure=None,
+            chosen=(),
+            selected=None,
+            query="",
+        )
+        self._runner.run(
+            lambda running: open_document(path, running),
+            progress,
+            lambda document: self._on_opened(generation, document),
+            lambda error: self._on_open_failed(generation, error),
+        )
+
+    def open_demo(self) -> None:
+        """Open the demo checkpoint that ships with the program."""
+        self.open(str(demo_path()))
+
+    def reload(self) -> None:
+        """Read the file again; the target and the map stay."""
+        chosen = self._state.chosen
+        if self._state.path:
+            self.open(self._state.path)
+            self._state = replace(self._state, chosen=chosen)
+
+    def close(self) -> None:
+        """Let go of the file and go back to the empty window."""
+        self.cancel()
+        self._generation += 1
+        self._set(phase="empty", path="", document=None, failure=None, progress=None, selected=None, query="")
+
+    def _on_opened(self, generation: int, document: Document) -> None:
+        if generation != self._generation:
+            return
+        self._work = None
+        path = str(Path(self._state.path).absolute())
+        recent = (path, *(known for known in self._state.recent if known != path))[:_MOST_RECENT]
+        self._set(phase="ready", document=document, progress=None, recent=recent)
+        self._start_probe()
+
+    def _on_open_failed(self, generation: int, error: Exception) -> None:
+        if generation != self._generation:
+            return
+        self._work = None
+        if isinstance(error, CancelledError):
+            self._set(phase="empty", path="", progress=None)
+        else:
+            self._set(phase="failed", failure=_failure(error, _CANNOT_OPEN), progress=None)
+
+    # --- this machine ---------------------------------------------------------------------------------------
+
+    def _start_probe(self) -> None:
+        """Ask once about this machine, after the first file stands on the screen."""
+        if self._probe is None or self._state.probing or self._state.this_machine is not None:
+            return
+        self._set(probing=True)
+        self._runner.run(self._probe, Progress("looking for GPUs"), self._on_probed, self._on_probe_failed)
+
+    def _on_probed(self, profile: Profile) -> None:
+        self._set(probing=False, this_machine=profile)
+
+    def _on_probe_failed(self, _error: Exception) -> None:
+        # Without an answer this machine counts as having no GPU, which is what the label says.
+        self._set(probing=False)
+
+    # --- choices --------------------------------------------------------------------------------------------
+
+    def set_target(self, target: str) -> None:
+        """Choose the machine that the file shall load on; the map follows it again."""
+        self._set(target=target, chosen=())
+
+    def set_mapping(self, device: str, to: str) -> None:
+        """Choose where the tensors of one original device go."""
+        chosen = {**dict(self._state.chosen), device: to}
+        self._set(chosen=tuple(chosen.items()))
+
+    def select(self, node: int | None) -> None:
+        """Show the facts of a tree node."""
+        self._set(selected=node)
+
+    def search(self, query: str) -> None:
+        """Look for tree nodes; an empty query ends the search."""
+        self._set(query=query)
+
+    def set_code_style(self, style: str) -> None:
+        """Choose the style of the loading snippet."""
+        self._set(style=style)
+
+    # --- export ---------------------------------------------------------------------------------------------
+
+    def begin_export(self) -> None:
+        """Ask the view for the destination of a fixed copy."""
+        document = self._ready()
+        if document is not None:
+            going = going_of(self._state, document)
+            self._view.show_export(draft_of(document.checkpoint, going, plan_of(document, going)))
+
+    def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - the view's contract
+        """Write the fixed copy."""
+        document = self._ready()
+        if document is None:
+            return
+        plan = plan_of(document, going_of(self._state, document))
+        path = document.checkpoint.path
+        progress = self._work = Progress("copying")
+        self._view.show_export_running(progress)
+        self._runner.run(
+            lambda running: export_copy(path, Path(destination), plan, overwrite=overwrite, progress=running),
+            progress,
+            self._on_exported,
+            self._on_export_failed,
+        )
+
+    def _on_exported(self, export: Export) -> None:
+        self._work = None
+        self._view.show_export_done(str(export.destination), done_lines(export))
+
+    def _on_export_failed(self, error: Exception) -> None:
+        self._work = None
+        cancelled = isinstance(error, CancelledError)
+        self._view.show_export_failed(_failure(error, _NO_COPY), cancelled=cancelled)
+
+    def cancel(self) -> None:
+        """Stop the running work, if any."""
+        if self._work is not None:
+            self._work.cancel()
+            self._work = None
+
+    # --- questions of the view ------------------------------------------------------------------------------
+
+    def node_path(self, node: int) -> str:
+        """Give the path of a tree node as the command line writes it; a group's is its name in the tree."""
+        document = self._ready()
+        if document is None:
+            return ""
+        row = document.tree.nodes[node]
+        if row.kind == "tensor":
+            return document.checkpoint.tensors[row.index].path
+        if row.kind == "value":
+            return document.checkpoint.values[row.index].path
+        steps = []
+        while row.parent >= 0:
+            steps.append(row.name)
+            row = document.tree.nodes[row.parent]
+        return "/".join(reversed(steps))
+
+    def node_expression(self, node: int) -> str:
+        """Give a Python expression that reaches a tensor in the loaded checkpoint; empty for other nodes."""
+        document = self._ready()
+        if document is None or document.tree.nodes[node].kind != "tensor":
+            return ""
+        return python_expression(document.checkpoint.tensors[document.tree.nodes[node].index])
+
+    # --- the one way to a new screen ------------------------------------------------------------------------
+
+    def _ready(self) -> Document | None:
+        return self._state.document if self._state.phase == "ready" else None
+
+    def _set(self, **changes: object) -> None:
+        self._state = replace(self._state, **changes)  # type: ignore[arg-type]  # names and types as in State
+        self._screen = compose(self._state)
+        self._view.show_screen(self._screen)
+
+
+def _failure(error: Exception, title: str) -> FailurePage:
+    if isinstance(error, CheckpointError):
+        return failure_of(error, title)
+    # Not foreseen, so a mistake of this program's: said as such, never swallowed.
+    what = f"unexpected {type(error).__name__}: {error}"
+    return FailurePage(
+        title=title, what=what, where="", remedy="please report this with the file's kind and size"
+    )

@@ -1,0 +1,53 @@
+"""One opened file with everything about it that does not depend on a target or a map."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.totals import DeviceTotal, device_totals
+from inspector.progress import Progress
+from inspector.report.colours import device_colours
+from inspector.report.tree import Tree, build_tree
+from inspector.safety.verdict import SafetyVerdict, judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Document:
+    """An opened checkpoint, ready to be shown. Compares by identity, since comparing all rows would be slow.
+
+    Attributes:
+        checkpoint: The checkpoint.
+        safety: The verdict on its pickle.
+        totals: Sums by device.
+        tree: Its rows.
+        open_seconds: How long opening took.
+    """
+
+    checkpoint: Checkpoint
+    safety: SafetyVerdict
+    totals: tuple[DeviceTotal, ...]
+    tree: Tree
+    open_seconds: float
+
+
+def open_document(path: str, progress: Progress) -> Document:
+    """Open a file and prepare all of it that can be prepared away from the GUI thread.
+
+    Raises:
+        CheckpointError: The file cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    started = time.perf_counter()
+    checkpoint = open_checkpoint(path, progress=progress)
+    totals = device_totals(checkpoint)
+    tree = build_tree(checkpoint, device_colours(total.device for total in totals))
+    return Document(
+        checkpoint=checkpoint,
+        safety=judge(checkpoint),
+        totals=totals,
+        tree=tree,
+        open_seconds=time.perf_counter() - started,
+    )

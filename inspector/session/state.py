@@ -1,0 +1,55 @@
+"""What the session knows, as one frozen value; a screen is computed from nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inspector.progress import Progress
+from inspector.session.document import Document
+from inspector.session.screen import FailurePage, Phase
+from inspector.target.profile import CPU_ONLY, Profile
+
+THIS = "this"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The session's state.
+
+    Attributes:
+        phase: What the window is about.
+        path: The file, as it was asked for.
+        document: The opened file.
+        failure: Why it could not be opened.
+        progress: The running work of opening.
+        target: Id of the chosen target.
+        this_machine: What the probe found, or None while it has not answered (or does not run).
+        probing: Whether a probe runs.
+        chosen: Destinations that the person chose, by device.
+        selected: The selected tree node.
+        query: The search.
+        style: The chosen style of code.
+        recent: Files opened before, newest first.
+    """
+
+    phase: Phase = "empty"
+    path: str = ""
+    document: Document | None = None
+    failure: FailurePage | None = None
+    progress: Progress | None = None
+    target: str = THIS
+    this_machine: Profile | None = None
+    probing: bool = False
+    chosen: tuple[tuple[str, str], ...] = ()
+    selected: int | None = None
+    query: str = ""
+    style: str = "plain"
+    recent: tuple[str, ...] = ()
+
+    @property
+    def machine(self) -> Profile:
+        """What is known of this machine; without a probe's answer it counts as having no GPU."""
+        if self.this_machine is not None:
+            return self.this_machine
+        label = "this machine (looking for GPUs \u2026)" if self.probing else "this machine (CPU only)"
+        return Profile(id=THIS, label=label, cuda=CPU_ONLY.cuda)
