@@ -11,11 +11,13 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 
 from inspector.gui.help_dialog import AboutDialog, HelpDialog
 from inspector.gui.theme import Theme
+from inspector.units import cut_text
 
 if TYPE_CHECKING:
     from inspector.gui.main_window import MainWindow
 
 _KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
+_MESSAGE_MS = 2500
 _FILTERS = f"Checkpoints ({_KINDS});;All files (*)"
 
 
@@ -116,7 +118,11 @@ class Commands(QObject):
         """Put the Python expression of the selected node on the clipboard."""
         node, session = self._window.workspace.tree.current_node(), self._window.session
         if node is not None and session is not None:
-            self._copy(session.node_expression(node))
+            text = session.node_expression(node)
+            if text:
+                self._copy(text)
+            else:
+                self._window.statusBar().showMessage("Only a tensor has a Python expression", _MESSAGE_MS)
 
     def on_copy_code(self) -> None:
         """Put the loading code on the clipboard and say so."""
@@ -244,3 +250,6 @@ class Commands(QObject):
 
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
+        first, _, rest = text.partition("\n")
+        told = cut_text(first, 80) if not rest else f"{text.count(chr(10)) + 1:,} lines"
+        self._window.statusBar().showMessage(f"Copied {told}", _MESSAGE_MS)

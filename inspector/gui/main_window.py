@@ -6,10 +6,19 @@ line under blocked signals, so that showing never looks like a wish of the user.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QPaintEvent, QShowEvent
+from PySide6.QtGui import (
+    QAction,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QPaintEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QMainWindow
 
 from inspector.gui.actions import COMMANDS, build_actions, build_menus, is_usable
@@ -85,6 +94,23 @@ class MainWindow(QMainWindow):
         return self._bar
 
     @property
+    def export_dialog(self) -> ExportDialog:
+        """The export dialog; made when it is first needed."""
+        if self._export is None:
+            from inspector.gui.export_dialog import ExportDialog
+
+            self._export = ExportDialog(self._theme, self)
+            self._export.export_wanted.connect(self._commands.on_export_to)
+            self._export.cancel_wanted.connect(self._commands.on_cancel)
+            self._export.open_wanted.connect(self._on_copy_wanted)
+        return self._export
+
+    @property
+    def actions_by_name(self) -> Mapping[str, QAction]:
+        """The actions, by the ids of their commands."""
+        return self._actions
+
+    @property
     def is_drawn(self) -> bool:
         """Whether nothing is left to be drawn on the present page, for whoever takes a picture."""
         page = self.workspace.pages.page("memory")
@@ -114,21 +140,21 @@ class MainWindow(QMainWindow):
 
     def show_export(self, draft: ExportDraft) -> None:
         """Open the export dialog on a draft."""
-        self._export_dialog().show_draft(draft)
-        self._export_dialog().open()
+        self.export_dialog.show_draft(draft)
+        self.export_dialog.open()
 
     def show_export_running(self, progress: Progress) -> None:
         """Follow a running export."""
-        self._export_dialog().show_running(progress)
-        self._export_dialog().open()
+        self.export_dialog.show_running(progress)
+        self.export_dialog.open()
 
     def show_export_done(self, destination: str, lines: tuple[str, ...]) -> None:
         """Tell that the copy stands."""
-        self._export_dialog().show_done(destination, lines)
+        self.export_dialog.show_done(destination, lines)
 
     def show_export_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
         """Tell that there is no copy."""
-        self._export_dialog().show_failed(failure, cancelled=cancelled)
+        self.export_dialog.show_failed(failure, cancelled=cancelled)
 
     # Files that come from outside.
 
@@ -238,16 +264,6 @@ class MainWindow(QMainWindow):
     def _show_status(self, status: tuple[str, ...]) -> None:
         self._path.setText(status[0] if status else "")
         self._facts.setText("   \u00b7   ".join(status[1:]))
-
-    def _export_dialog(self) -> ExportDialog:
-        if self._export is None:
-            from inspector.gui.export_dialog import ExportDialog
-
-            self._export = ExportDialog(self._theme, self)
-            self._export.export_wanted.connect(self._commands.on_export_to)
-            self._export.cancel_wanted.connect(self._commands.on_cancel)
-            self._export.open_wanted.connect(self._on_copy_wanted)
-        return self._export
 
     def _restore_layout(self) -> None:
         state = self._settings.layout("window")

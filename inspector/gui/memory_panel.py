@@ -7,30 +7,26 @@ after the first paint. Until then the cards show their titles and tables, which 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QShowEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QVBoxLayout
 
-from inspector.gui.device_map import Swatch
-from inspector.gui.labels import ElidedLabel, clear_layout, named, plain_label
+from inspector.gui.chart_tables import build_legend, build_ranking, is_ranking
+from inspector.gui.labels import clear_layout, named, plain_label
 from inspector.gui.overriding import override
 from inspector.gui.panels import ScrollPanel
 from inspector.gui.theme import Theme
 from inspector.session.screen import Chart, Screen, Segment
-from inspector.units import format_nbytes
 
 if TYPE_CHECKING:
     from inspector.gui.charts import ChartView
 
 _CHARTS = "inspector.gui.charts"
 _AFTER_PAINT_MS = 30
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class ChartLoader(QObject):
@@ -76,46 +72,25 @@ class ChartCard(QFrame):
         self._by_device = all(part.label in devices for bar in chart.bars for part in bar.segments)
         self._title.setText(chart.title)
         clear_layout(self._table)
-        self._table.addWidget(build_table(chart, self._colour_of))
+        if is_ranking(chart):
+            self._table.addWidget(build_ranking(self._theme, chart))
+        else:
+            self._table.addWidget(build_legend(chart, self._colour_of))
         if self._view is not None:
+            self._view.setHidden(is_ranking(chart))
             self._view.show_chart(chart)
 
     def draw(self) -> None:
-        """Put the bars in; the drawing module must be there."""
+        """Put stacked bars in; the drawing module must be there."""
         from inspector.gui.charts import ChartView
 
-        if self._view is None and self._chart is not None:
+        if self._view is None and self._chart is not None and not is_ranking(self._chart):
             self._view = ChartView(self._theme, self._chart, self._colour_of)
             self._bars.addWidget(self._view)
 
     def _colour_of(self, part: Segment) -> QColor:
         tokens = self._theme.tokens
         return tokens.device(part.colour) if self._by_device else tokens.shade(part.colour)
-
-
-def build_table(chart: Chart, colour_of: Callable[[Segment], QColor]) -> QWidget:
-    """Build the legend, which is a table of the same figures: one line a colour, one column a bar."""
-    holder = QWidget()
-    grid = QGridLayout(holder)
-    grid.setContentsMargins(0, 0, 0, 0)
-    grid.setHorizontalSpacing(12)
-    grid.setVerticalSpacing(5)
-    grid.setColumnStretch(1, 1)
-    parts = {part.label: part for bar in chart.bars for part in bar.segments}
-    if len(chart.bars) > 1:
-        for column, bar in enumerate(chart.bars, start=2):
-            grid.addWidget(plain_label(bar.label, "small"), 0, column, _RIGHT)
-    for line, (label, part) in enumerate(parts.items(), start=1):
-        grid.addWidget(Swatch(partial(colour_of, part), 10), line, 0)
-        grid.addWidget(ElidedLabel(label), line, 1)
-        for column, bar in enumerate(chart.bars, start=2):
-            nbytes = sum(part.nbytes for part in bar.segments if part.label == label)
-            text = format_nbytes(nbytes) if nbytes else "\u2013"
-            cell = plain_label(text, "" if nbytes else "faint")
-            cell.setMinimumWidth(72)
-            cell.setAlignment(_RIGHT)
-            grid.addWidget(cell, line, column)
-    return holder
 
 
 class MemoryPanel(ScrollPanel):

@@ -75,6 +75,9 @@ class FactsPanel(ScrollPanel):
         grid.addWidget(plain_label(group.title, "strong"), 0, 0, 1, 2)
         grid.addWidget(named(QFrame(), "line"), 1, 0, 1, 2)
         for row, (label, value) in enumerate(group.facts, start=2):
+            if not label:
+                grid.addWidget(_value_text(group.title, value), row, 0, 1, 2)
+                continue
             name = plain_label(label, "muted", wrap=True)
             name.setMaximumWidth(_LABEL_WIDTH)
             grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)

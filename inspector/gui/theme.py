@@ -88,7 +88,6 @@ class Tokens:
         shade = 100 + 28 * min(turn, 3)
         return colour.lighter(shade) if self.dark else colour.darker(shade)
 
-
     def shade(self, index: int) -> QColor:
         """Give the colour of something that is no device."""
         return QColor(self.cpu if index < 0 else self.shades[index % len(self.shades)])
@@ -126,7 +125,7 @@ def build_sheet(tokens: Tokens, base_points: float) -> str:
     values = dict(tokens.colours)
     values["icons"] = resource_path("icons").as_posix()
     values["mono"] = ", ".join(f'"{family}"' for family in _MONO_FAMILIES)
-    for name, factor in (("small", 0.9), ("base", 1.0), ("lead", 1.22), ("title", 1.9)):
+    for name, factor in (("small", 0.9), ("base", 1.0), ("lead", 1.14), ("title", 1.9)):
         values[f"size_{name}"] = f"{base_points * factor:.1f}pt"
     template = resource_path("themes/window.qss").read_text(encoding="utf-8")
     return re.sub(r"@(\w+)", lambda match: values[match[1]], template)

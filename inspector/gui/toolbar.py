@@ -38,7 +38,6 @@ class ActionButton(QToolButton):
         self.setToolTip(f"{self.text()} ({keys})" if keys else self.text())
 
 
-
 class TopBar(QToolBar):
     """Shows the target and the search of a screen."""
 

@@ -17,6 +17,7 @@ ROW_HEIGHT = 26
 _PAD = 10
 _STRIP_WIDTH, _STRIP_HEIGHT = 44, 8
 _CHIP = 10
+_LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
 _CENTRE_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
@@ -81,7 +82,8 @@ class RowDelegate(QStyledItemDelegate):
 
     def _paint_devices(self, painter: QPainter, area: QRectF, node: Node) -> QRectF:
         tokens, colours = self._theme.tokens, self._tree().colours
-        parts = [(tokens.device(colours.get(device, -1)), nbytes) for device, nbytes in node.devices]
+        ranked = sorted((colours.get(device, -1) % _LAST, nbytes) for device, nbytes in node.devices)
+        parts = [(tokens.device(-1 if index == _LAST - 1 else index), nbytes) for index, nbytes in ranked]
         if not parts:
             return area
         middle, x = area.center().y() + 0.5, area.left() + _PAD

@@ -49,7 +49,6 @@ class TensorTreeView(QTreeView):
     def _set_behaviour(self) -> None:
         self.setAccessibleName("Contents of the checkpoint")
         self.setUniformRowHeights(True)
-        self.setAllColumnsShowFocus(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -137,15 +136,17 @@ class TensorTreeView(QTreeView):
         self._unfolded = set()
 
     def _rows_to_unfold(self, roots: Iterable[int], budget: int) -> list[int]:
-        """Give the nodes to unfold: whole levels, until `budget` rows are in sight."""
+        """Give the nodes to unfold, level by level, as long as no more than `budget` rows come into sight."""
         level, found = list(roots), []
         while level:
-            budget -= sum(len(self._model.below(node_id)) for node_id in level)
-            if budget < 0:
-                break
-            found += level
-            children = (child for node_id in level for child in self._model.below(node_id))
-            level = [child for child in children if self._model.node(child).children]
+            deeper: list[int] = []
+            for node_id in level:
+                children = self._model.below(node_id)
+                if len(children) <= budget:
+                    budget -= len(children)
+                    found.append(node_id)
+                    deeper += (child for child in children if self._model.node(child).children)
+            level = deeper
         return found
 
     def _unfold(self, node_ids: Iterable[int]) -> None:
@@ -215,7 +216,8 @@ class TensorTreeView(QTreeView):
         self.node_activated.emit(self._model.node_id(index))
 
     def _on_current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        if current.isValid():
+        # Taking the keyboard makes a row current without choosing it.
+        if current.isValid() and self.selectionModel().isSelected(current):
             self.node_chosen.emit(self._model.node_id(current))
 
     def _on_header_menu(self, place: QPoint) -> None:

@@ -55,7 +55,7 @@ class Workspace(QWidget):
         if old is None or old.can_export != new.can_export:
             self.banner.show_can_export(allowed=new.can_export)
         if old is None or old.device_map != new.device_map:
-            self.device_map.show_rows(new.device_map, new.tree.colours if new.tree else {})
+            self.device_map.show_rows(new.device_map, _device_colours(new))
         self.pages.show_screen(new)
 
     def split_state(self) -> QByteArray:
@@ -65,3 +65,10 @@ class Workspace(QWidget):
     def restore_split(self, state: QByteArray) -> None:
         """Put the splitter where it was."""
         self._splitter.restoreState(state)
+
+
+def _device_colours(screen: Screen) -> dict[str, int]:
+    """Give the colours of the file's devices, and of those that they are sent to."""
+    parts = (part for chart in screen.charts for bar in chart.bars for part in bar.segments)
+    colours = {part.label: part.colour for part in parts}
+    return colours | {row.device: row.colour for row in screen.device_map}

@@ -1,0 +1,178 @@
+"""The running program: its windows, the files of later launches, and pictures of a window."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QObject, QSize, QTimer
+from PySide6.QtWidgets import QApplication
+
+from inspector.gui.icons import app_icon
+from inspector.gui.main_window import MainWindow
+from inspector.gui.settings import Settings
+from inspector.gui.theme import Theme
+
+_NAME = "checkpoint-inspector"
+_PICTURE_TIMEOUT_S = 120.0
+_CASCADE = 32
+
+
+class Program(QObject):
+    """Keeps the windows; each has a session and threads of its own."""
+
+    def __init__(self, app: QApplication, settings: Settings, theme_mode: str) -> None:
+        super().__init__(app)
+        self._settings = settings
+        self._theme = Theme(app, theme_mode)
+        self._windows: list[MainWindow] = []
+
+    @property
+    def windows(self) -> tuple[MainWindow, ...]:
+        """The open windows."""
+        return tuple(self._windows)
+
+    def open_window(self, path: str | None = None, *, demo: bool = False) -> MainWindow:
+        """Open a window, with a file if there is one; the session starts after the first paint."""
+        window = MainWindow(self._theme, self._settings)
+        if self._windows:
+            last = self._windows[-1]
+            window.resize(last.size())
+            window.move(last.x() + _CASCADE, last.y() + _CASCADE)
+        self._windows.append(window)
+        window.files_wanted.connect(self.open_paths)
+        window.closed.connect(partial(self._on_closed, window))
+        window.painted.connect(partial(self._start_session, window, path, demo))
+        window.show()
+        return window
+
+    def open_paths(self, paths: list[str]) -> None:
+        """Open files, one window each, an empty one first; without a file, bring an empty window."""
+        wanted: list[str | None] = [*paths] or [None]
+        for path in wanted:
+            window = self._empty_window()
+            if window is None:
+                window = self.open_window(path)
+            elif path is not None:
+                window.open_paths([path])
+            _bring_to_front(window)
+
+    def _empty_window(self) -> MainWindow | None:
+        for window in self._windows:
+            if window.shown is not None and window.shown.phase == "empty":
+                return window
+        return None
+
+    def _start_session(self, window: MainWindow, path: str | None, demo: bool) -> None:  # noqa: FBT001  # partial
+        from inspector.gui.tasks import ThreadRunner
+        from inspector.session.controller import Session
+
+        runner = ThreadRunner(window)
+        session = Session(window, runner, self._settings.recent)
+        window.closed.connect(runner.close)
+        window.attach(session)
+        if demo:
+            session.open_demo()
+        elif path is not None:
+            session.open(path)
+        else:
+            window.show_screen(session.screen)
+
+    def _on_closed(self, window: MainWindow) -> None:
+        if window in self._windows:
+            self._windows.remove(window)
+            window.deleteLater()
+
+
+def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # noqa: FBT001, FBT002  # agreed
+    """Run the window; give the exit code."""
+    from inspector.gui.single_instance import lead_or_hand_over
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C in the terminal ends the program
+    app = make_app()
+    server = None
+    if not (demo or fresh):
+        server = lead_or_hand_over(paths)
+        if server is None:
+            return 0
+    settings = Settings(fresh=fresh)
+    program = Program(app, settings, settings.theme)
+    if server is not None:
+        server.paths_received.connect(program.open_paths)
+    for path in paths:
+        program.open_window(str(Path(path).absolute()))
+    if demo or not paths:
+        program.open_window(demo=demo)
+    code = app.exec()
+    if server is not None:
+        server.close()
+    return code
+
+
+def make_app() -> QApplication:
+    """Make the application object, on an offscreen platform where there is no display."""
+    screenless = not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    if sys.platform.startswith("linux") and screenless:
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(["checkpoint-inspector"])
+    app.setApplicationName(_NAME)
+    app.setDesktopFileName(_NAME)
+    app.setWindowIcon(app_icon())
+    return app
+
+
+def screenshot(
+    path: str | None,
+    out: str,
+    *,
+    size: tuple[int, int] = (1280, 800),
+    theme: str = "light",
+    page: str = "memory",
+) -> None:
+    """Render the real window with a file opened in it to a PNG.
+
+    Raises:
+        TimeoutError: The file took longer to open than anybody would wait for a picture.
+        OSError: The picture could not be written.
+    """
+    program = Program(make_app(), Settings(fresh=True), theme)
+    window = program.open_window(None if path is None else str(Path(path).absolute()))
+    window.resize(QSize(*size))
+    try:
+        _wait(lambda: window.shown is not None and window.shown.phase != "opening")
+        if window.shown is not None and window.shown.phase == "ready":
+            window.workspace.pages.open_page(page)
+            _wait(lambda: window.is_drawn)
+        _pass_time(0.1)
+        if not window.grab().save(out, "PNG"):
+            raise OSError(f"the picture could not be written: {out}")
+    finally:
+        window.close()
+        _pass_time(0.0)
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PICTURE_TIMEOUT_S
+    while not done():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the window did not come to rest")
+        _pass_time(0.02)
+
+
+def _pass_time(seconds: float) -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(round(seconds * 1000), loop.quit)
+    loop.exec()
+
+
+def _bring_to_front(window: MainWindow) -> None:
+    window.showNormal() if window.isMinimized() else window.show()
+    window.raise_()
+    window.activateWindow()
