@@ -83,7 +83,9 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
         raise ContainerError("the magic number of a legacy checkpoint is wrong", where="byte 0")
     version = _read_stream(source, magic.end, "protocol version", limits, progress)
     if type(version.root) is not int or version.root != PROTOCOL_VERSION:
-        raise ContainerError("the protocol version of a legacy checkpoint is wrong", where=f"byte {magic.end:,}")
+        raise ContainerError(
+            "the protocol version of a legacy checkpoint is wrong", where=f"byte {magic.end:,}"
+        )
     info_start = magic.end + version.end
     info = _read_stream(source, info_start, "system information", limits, progress)
     object_start = info_start + info.end
@@ -121,7 +123,9 @@ def _key_texts(root: Value, start: int) -> tuple[str, ...]:
 
 def _facts(info: Value) -> tuple[tuple[str, str], ...]:
     pairs = info.pairs if isinstance(info, Dict) else []
-    return tuple((key, str(value)) for key, value in pairs if isinstance(key, str) and isinstance(value, bool | int))
+    return tuple(
+        (key, str(value)) for key, value in pairs if isinstance(key, str) and isinstance(value, bool | int)
+    )
 
 
 def _find_storages(
@@ -164,7 +168,11 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = []
     if source.gzipped:
-        notes.append("Compressed with gzip: torch.load cannot open it by its path; a fixed copy is written plain.")
+        notes.append(
+            "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is written plain."
+        )
     elif len(stored) == len(storage_ids) and end < source.nbytes:
-        notes.append(f"{source.nbytes - end:,} more bytes follow the checkpoint; torch.load reads the first one only.")
+        notes.append(
+            f"{source.nbytes - end:,} more bytes follow the checkpoint; torch.load reads the first one only."
+        )
     return tuple(notes)

@@ -44,7 +44,12 @@ class Format:
 FORMATS: tuple[Format, ...] = (
     Format(lambda head: head.startswith(b"PK\x03\x04"), read_torchzip, "a torch.save zip"),
     Format(lambda head: _LEGACY.match(head) is not None, read_legacy, "a legacy checkpoint"),
-    Format(lambda head: head[257:262] == b"ustar", None, "a tar checkpoint of torch 0.1", "load and save it with torch"),
+    Format(
+        lambda head: head[257:262] == b"ustar",
+        None,
+        "a tar checkpoint of torch 0.1",
+        "load and save it with torch",
+    ),
     Format(
         lambda head: head[8:9] == b"{" and 0 < int.from_bytes(head[:8], "little") <= 100_000_000,
         None,
@@ -98,7 +103,7 @@ def _read(form: Format, source: Source, limits: Limits, progress: Progress) -> C
             f"this is {form.what}, which this version does not read", where=source.path, remedy=form.remedy
         )
     if source.gzipped and form.read is not read_legacy:
-        raise UnsupportedFormatError("this is a gzip file", where=source.path, remedy="unpack it with gunzip first")
+        raise UnsupportedFormatError(
+            "this is a gzip file", where=source.path, remedy="unpack it with gunzip first"
+        )
     return form.read(source, limits, progress)
-
-

@@ -42,7 +42,9 @@ class Source:
         status = os.fstat(self.fd)
         if not stat.S_ISREG(status.st_mode):
             os.close(self.fd)
-            raise ContainerError("this is no regular file", where=path, remedy="give the path of a checkpoint file")
+            raise ContainerError(
+                "this is no regular file", where=path, remedy="give the path of a checkpoint file"
+            )
         self.nbytes = status.st_size
         self.file_nbytes = status.st_size
 
@@ -133,7 +135,9 @@ class GzipSource(Source):
             fresh = not self._inflate.unconsumed_tail
             plain = self._inflate.decompress(packed, 4 * _GZIP_STEP_NBYTES)
         except (OSError, zlib.error) as error:
-            raise ContainerError("the gzip stream is damaged", where=f"byte {self._taken:,}: {error}") from error
+            raise ContainerError(
+                "the gzip stream is damaged", where=f"byte {self._taken:,}: {error}"
+            ) from error
         self._taken += len(packed) if fresh else 0
         drop = min(max(keep_from - self._start, 0), len(self._window) + len(plain))
         self._window = (self._window + plain)[drop:]

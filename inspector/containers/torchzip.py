@@ -9,14 +9,28 @@ from __future__ import annotations
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
-from inspector.containers.zip_directory import STORED, Entry, ZipDirectory, payload_offset, read_directory, read_record
+from inspector.containers.zip_directory import (
+    STORED,
+    Entry,
+    ZipDirectory,
+    payload_offset,
+    read_directory,
+    read_record,
+)
 from inspector.errors import ContainerError, NotACheckpointError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.progress import Progress
 
 PICKLE = "data.pkl"
-_FACTS = ("version", ".data/version", ".format_version", ".storage_alignment", "byteorder", ".data/serialization_id")
+_FACTS = (
+    "version",
+    ".data/version",
+    ".format_version",
+    ".storage_alignment",
+    "byteorder",
+    ".data/serialization_id",
+)
 _MOST_FACT_NBYTES = 256
 _RELATIVES: tuple[tuple[str, str, str], ...] = (
     ("constants.pkl", "a TorchScript archive", "load it with torch.jit.load"),
@@ -42,7 +56,9 @@ class Records:
         self._by_name: dict[str, Entry] = {}
         for entry in directory.entries:
             # torch reads the first of several records of one name.
-            self._by_name.setdefault(entry.name[cut:] if entry.name.startswith(self.prefix) else entry.name, entry)
+            self._by_name.setdefault(
+                entry.name[cut:] if entry.name.startswith(self.prefix) else entry.name, entry
+            )
 
     def get(self, name: str) -> Entry | None:
         """Give a record by its name below the folder, or None."""
@@ -88,7 +104,9 @@ def find_pickle(records: Records, path: str) -> Entry:
     """
     for name, what, remedy in _RELATIVES:
         if records.get(name) is not None:
-            raise UnsupportedFormatError(f"this is {what}, which this version does not read", where=path, remedy=remedy)
+            raise UnsupportedFormatError(
+                f"this is {what}, which this version does not read", where=path, remedy=remedy
+            )
     entry = records.get(PICKLE)
     if entry is None:
         raise NotACheckpointError("this zip holds no data.pkl, so torch.save did not write it", where=path)
@@ -142,6 +160,8 @@ def _notes(records: Records) -> tuple[str, ...]:
         notes.append("Not all records stand in one folder: torch refuses this file.")
     if len({entry.name.lower() for entry in records.directory.entries}) < len(records.directory.entries):
         notes.append("Several records share a name: programs differ in which of them they read.")
-    if records.storage("0") is None and any("/tensors/" in entry.name for entry in records.directory.entries[:9]):
+    if records.storage("0") is None and any(
+        "/tensors/" in entry.name for entry in records.directory.entries[:9]
+    ):
         notes.append("Written by torch 1.4, whose zip files later versions of torch cannot load.")
     return tuple(notes)

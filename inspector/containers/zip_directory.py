@@ -156,7 +156,9 @@ def _parse_entry(data: bytes, pos: int, start: int) -> tuple[Entry, int]:
         fields = CENTRAL.unpack_from(data, pos)
     except struct.error:
         raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}") from None
-    signature, _, _, flags, method, _, _, crc, packed, nbytes, name_size, extra_size, comment_size = fields[:13]
+    signature, _, _, flags, method, _, _, crc, packed, nbytes, name_size, extra_size, comment_size = fields[
+        :13
+    ]
     offset = fields[16]
     if signature != CENTRAL_SIGNATURE:
         raise ContainerError("the zip directory is damaged", where=f"byte {start + pos:,}")

@@ -41,7 +41,9 @@ def _ext(width: int) -> Handler:
         if len(operand) < width:
             raise CutOffError("an extension code is cut off")
         code = int.from_bytes(operand, "little", signed=width == 4)
-        state.note("extension-code", pos, f"extension code {code} names whatever the loading program registered")
+        state.note(
+            "extension-code", pos, f"extension code {code} names whatever the loading program registered"
+        )
         state.stack.append(state.use_global("copyreg", f"extension_{code}"))
         return pos + width
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Operand = Literal["none", "u1", "u2", "i4", "u4", "u8", "f8", "line", "lines", "len1", "len4", "ilen4", "len8"]
+Operand = Literal[
+    "none", "u1", "u2", "i4", "u4", "u8", "f8", "line", "lines", "len1", "len4", "ilen4", "len8"
+]
 """How an operand is laid out: fixed width, newline-terminated, or a length followed by that many bytes."""
 
 U2 = struct.Struct("<H")

@@ -128,4 +128,6 @@ def kind_of(value: Value) -> str:
     """Name the kind of a value in a few words, for notes; its contents never show."""
     if isinstance(value, Global):
         return f"the name {value.dotted}"
-    return {Call: "an object", PersistentId: "a persistent id"}.get(type(value), f"a {type(value).__name__.lower()}")
+    return {Call: "an object", PersistentId: "a persistent id"}.get(
+        type(value), f"a {type(value).__name__.lower()}"
+    )
