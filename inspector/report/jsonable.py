@@ -30,7 +30,9 @@ def show_document(
             {"device": row.device, "tensors": row.tensors, "storages": row.storages, "nbytes": row.nbytes}
             for row in device_totals(checkpoint)
         ],
-        "values": [{"path": value.path, "type": value.type, "text": value.text} for value in checkpoint.values],
+        "values": [
+            {"path": value.path, "type": value.type, "text": value.text} for value in checkpoint.values
+        ],
         "globals": [
             {"name": use.name, "count": use.count, "verdict": verdict}
             for use, verdict in zip(checkpoint.globals, safety.globals, strict=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from inspector.model.checkpoint import Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Tensor, Value
+from inspector.report.tree import Tree
 
 _TERM = re.compile(r'(?:(device|dtype|role|shape|path):)?(?:"([^"]*)"|(\S+))')
 _SIZE = re.compile(r"size(<=|>=|<|>)(\d+(?:\.\d+)?)\s*([kmgt]?i?b?)", re.IGNORECASE)
@@ -46,6 +47,14 @@ class Query:
     def matches_tensor(self, tensor: Tensor) -> bool:
         """Say whether a tensor is sought; an optimizer slot is found by its parameter's name too."""
         return all(_holds(term, tensor) for term in self.terms)
+
+    def narrow(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Give the checkpoint with only the tensors and values that are sought."""
+        return replace(
+            checkpoint,
+            tensors=tuple(tensor for tensor in checkpoint.tensors if self.matches_tensor(tensor)),
+            values=tuple(value for value in checkpoint.values if self.matches_value(value)),
+        )
 
     def matches_value(self, value: Value) -> bool:
         """Say whether another value is sought: only words can mean one."""
@@ -90,3 +99,14 @@ def _holds(term: Term, tensor: Tensor) -> bool:
 
 def _compare(term: Term, text: str) -> bool:
     return text == term.text if term.exact else term.text in text
+
+
+def matching_nodes(query: Query, checkpoint: Checkpoint, tree: Tree) -> tuple[int, ...] | None:
+    """Give the ids of the tree's rows that are sought, in display order; None when nothing is sought."""
+    if not query.terms:
+        return None
+    tensors = zip(tree.tensor_nodes, checkpoint.tensors, strict=True)
+    values = zip(tree.value_nodes, checkpoint.values, strict=True)
+    found = [node for node, tensor in tensors if query.matches_tensor(tensor)]
+    found += [node for node, value in values if query.matches_value(value)]
+    return tuple(sorted(node for node in found if node >= 0))

@@ -13,7 +13,7 @@ from inspector.remap.plan import Plan
 from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
 from inspector.report.colours import device_colours
 from inspector.report.details import FactGroup, file_facts, tensor_facts, value_facts, written_by
-from inspector.report.query import parse_query
+from inspector.report.query import matching_nodes, parse_query
 from inspector.report.tree import Node
 from inspector.session.document import Document
 from inspector.session.mapping import Destinations, destinations, device_rows, moves_of, plan_for
@@ -138,21 +138,7 @@ def _colours(document: Document, going: Destinations, target: Profile) -> dict[s
 
 @lru_cache(maxsize=8)
 def _matches(document: Document, text: str) -> tuple[int, ...] | None:
-    query = parse_query(text)
-    if not query.terms:
-        return None
-    tree, checkpoint = document.tree, document.checkpoint
-    found = [
-        node
-        for node, row in zip(tree.tensor_nodes, checkpoint.tensors, strict=True)
-        if query.matches_tensor(row)
-    ]
-    found += [
-        node
-        for node, row in zip(tree.value_nodes, checkpoint.values, strict=True)
-        if query.matches_value(row)
-    ]
-    return tuple(sorted(node for node in found if node >= 0))
+    return matching_nodes(parse_query(text), document.checkpoint, document.tree)
 
 
 @lru_cache(maxsize=8)

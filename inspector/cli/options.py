@@ -1,0 +1,145 @@
+"""The options of each command."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, NoReturn
+
+from inspector import __version__
+from inspector.cli import commands
+from inspector.cli.messages import PROGRAM, USAGE, complain
+from inspector.errors import PlanError
+
+if TYPE_CHECKING:
+    from typing_extensions import override
+else:
+
+    def override(method):
+        """Mark a method that takes the place of one in a base class (`typing` has it from 3.12 on)."""
+        return method
+
+
+_PLANNED = frozenset({"check", "recover", "diff", "stats", "verify", "target"})
+_SMALLEST, _LARGEST = 200, 8000
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, as every other error is said."""
+
+    @override
+    def error(self, message: str) -> NoReturn:
+        complain(message)
+        raise SystemExit(USAGE)
+
+
+def parse(given: list[str]) -> argparse.Namespace:
+    """Read a command line; without a command it means the window.
+
+    Raises:
+        PlanError: The command belongs to a later version.
+        SystemExit: The command line is wrong (2), or asked for help (0).
+    """
+    if given and given[0] in _PLANNED:
+        raise PlanError(f"this version has no command {given[0]}", remedy=f"see {PROGRAM} --help")
+    parsers = _parsers()
+    if given and given[0] in parsers:
+        return parsers[given[0]].parse_args(given[1:])
+    return _window_parser(parsers).parse_args(given)
+
+
+def _window_parser(parsers: dict[str, argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    names = ", ".join(parsers)
+    parser = _Parser(
+        prog=PROGRAM,
+        description="Open PyTorch checkpoints without executing them, and fix the devices they name.",
+        epilog=f"Commands: {names}. Ask each with --help. Without a command, files open in the window.",
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="checkpoints to open in the window")
+    parser.add_argument("--demo", action="store_true", help="open the demo checkpoint")
+    parser.add_argument("--fresh", action="store_true", help="ignore remembered settings")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.set_defaults(run=commands.open_window)
+    return parser
+
+
+def _parsers() -> dict[str, argparse.ArgumentParser]:
+    return {
+        "show": _show_parser(),
+        "remap": _remap_parser(),
+        "snippet": _snippet_parser(),
+        "screenshot": _screenshot_parser(),
+        "desktop": _desktop_parser(),
+    }
+
+
+def _show_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=f"{PROGRAM} show", description="Show what checkpoints hold; nothing in them runs.")
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="one JSON document for each file, one a line")
+    parser.add_argument(
+        "--filter", metavar="QUERY", default="", help="words, device:, dtype:, role:, size>10MB"
+    )
+    parser.add_argument("--depth", type=int, metavar="N", help="levels of the tree to show")
+    parser.set_defaults(run=commands.show)
+    return parser
+
+
+def _remap_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=f"{PROGRAM} remap", description="Write a copy with other devices; weights stay.")
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT")
+    _add_map_options(parser)
+    parser.add_argument("--move-all", action="store_true", help="move state that torch keeps on the CPU, too")
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.add_argument("--no-verify", action="store_true", help="do not open and compare the copy")
+    parser.set_defaults(run=commands.remap)
+    return parser
+
+
+def _snippet_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=f"{PROGRAM} snippet", description="Print Python code that loads the file.")
+    parser.add_argument("file", metavar="FILE")
+    _add_map_options(parser)
+    parser.add_argument("--style", default="plain", help="plain or resume")
+    parser.set_defaults(run=commands.snippet)
+    return parser
+
+
+def _add_map_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="FROM=TO",
+        help="'*=cpu', 'cuda:1=cuda:0'; repeatable",
+    )
+    parser.add_argument("--target", metavar="T", help="this, cpu, cuda, cuda:N (N GPUs), mps or xpu")
+
+
+def _screenshot_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=f"{PROGRAM} screenshot", description="Render the window on a file to a PNG.")
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("output", metavar="OUT.png")
+    parser.add_argument("--size", default="1280x800", metavar="WxH", type=_size)
+    parser.add_argument("--theme", choices=("light", "dark"), default="light")
+    parser.add_argument("--page", choices=("memory", "tensor", "findings", "code", "file"), default="memory")
+    parser.set_defaults(run=commands.screenshot)
+    return parser
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    if not (
+        width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000
+    ):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1280x800")
+    return int(width), int(height)
+
+
+def _desktop_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=f"{PROGRAM} desktop", description="Register for this user: double-click, Open With."
+    )
+    parser.add_argument("action", choices=("install", "remove"))
+    parser.set_defaults(run=commands.desktop)
+    return parser
