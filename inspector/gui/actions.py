@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from inspector.gui.icons import set_icon
 from inspector.gui.theme import Theme
-from inspector.session.screen import Screen
+
+if TYPE_CHECKING:
+    from inspector.session.screen import Screen
 
 Need = Literal["nothing", "file", "ready", "code", "export", "matches"]
 MENUS = ("&File", "&Edit", "&View", "&Help")

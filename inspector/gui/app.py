@@ -91,12 +91,12 @@ class Program(QObject):
 
 def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # noqa: FBT001, FBT002  # agreed
     """Run the window; give the exit code."""
-    from inspector.gui.single_instance import lead_or_hand_over
-
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C in the terminal ends the program
     app = make_app()
     server = None
     if not (demo or fresh):
+        from inspector.gui.single_instance import lead_or_hand_over
+
         server = lead_or_hand_over(paths)
         if server is None:
             return 0
@@ -149,6 +149,8 @@ def screenshot(
         _wait(lambda: window.shown is not None and window.shown.phase != "opening")
         if window.shown is not None and window.shown.phase == "ready":
             window.workspace.pages.open_page(page)
+            if page == "tensor":
+                _select_first_tensor(window)
             _wait(lambda: window.is_drawn)
         _pass_time(0.1)
         if not window.grab().save(out, "PNG"):
@@ -156,6 +158,12 @@ def screenshot(
     finally:
         window.close()
         _pass_time(0.0)
+
+
+def _select_first_tensor(window: MainWindow) -> None:
+    tree = window.shown.tree if window.shown is not None else None
+    if window.session is not None and tree is not None and tree.tensor_nodes:
+        window.session.select(tree.tensor_nodes[0])
 
 
 def _wait(done: Callable[[], bool]) -> None:

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.banner import confirm_copied
-from inspector.gui.device_map import CalmComboBox
+from inspector.gui.combo import CalmComboBox
 from inspector.gui.highlight import PythonHighlighter
 from inspector.gui.icons import set_icon
 from inspector.gui.labels import blocked, named, plain_label

@@ -9,7 +9,6 @@ from PySide6.QtCore import QObject, QPoint
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 
-from inspector.gui.help_dialog import AboutDialog, HelpDialog
 from inspector.gui.theme import Theme
 from inspector.units import cut_text
 
@@ -199,10 +198,14 @@ class Commands(QObject):
 
     def on_shortcuts(self) -> None:
         """Show the keys."""
+        from inspector.gui.help_dialog import HelpDialog
+
         HelpDialog(self._window).open()
 
     def on_about(self) -> None:
         """Say what this program is."""
+        from inspector.gui.help_dialog import AboutDialog
+
         AboutDialog(self._theme, self._window).open()
 
     # The widgets.

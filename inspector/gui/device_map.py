@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPixmap, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from inspector.gui.combo import CalmComboBox
 from inspector.gui.icons import Glyph
 from inspector.gui.labels import ElidedLabel, blocked, clear_layout, named, plain_label, plain_tooltip
 from inspector.gui.overriding import override
@@ -48,21 +49,6 @@ def swatch_icon(theme: Theme, colour: int) -> QIcon:
     painter.drawRoundedRect(QRectF(2, 2, 20, 20), 6, 6)
     painter.end()
     return QIcon(pixmap)
-
-
-class CalmComboBox(QComboBox):
-    """A list that the mouse wheel does not change by accident while the page scrolls under it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    @override
-    def wheelEvent(self, e: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(e)
-        else:
-            e.ignore()
 
 
 class DeviceCard(QFrame):

@@ -16,6 +16,7 @@ from inspector.session.screen import FindingRow, Screen
 from inspector.units import cut_text
 
 _MOST_CARDS = 200
+_MOST_LINKS = 4
 _SPOKEN = {"good": "Good", "bad": "Problem", "warning": "Warning", "neutral": "Note"}
 
 
@@ -76,7 +77,7 @@ class FindingsPanel(ScrollPanel):
         column = QVBoxLayout(holder)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for node_id in finding.nodes:
+        for place, node_id in enumerate(finding.nodes):
             path = node_path(tree, node_id)
             link = QPushButton(_cut_middle(path).replace("&", "&&"))
             link.setProperty("kind", "link")
@@ -84,8 +85,22 @@ class FindingsPanel(ScrollPanel):
             link.setAccessibleName(f"Select {path}")
             link.setToolTip(plain_tooltip(path))
             link.clicked.connect(partial(self.node_wanted.emit, node_id))
+            link.setVisible(place < _MOST_LINKS)
             column.addWidget(link, 0, Qt.AlignmentFlag.AlignLeft)
+        if len(finding.nodes) > _MOST_LINKS:
+            column.addWidget(self._build_more(holder, len(finding.nodes) - _MOST_LINKS))
         return holder
+
+    def _build_more(self, holder: QWidget, count: int) -> QPushButton:
+        more = QPushButton(f"Show {count} more")
+        more.setProperty("kind", "link")
+
+        def show_all() -> None:
+            for link in holder.findChildren(QPushButton):
+                link.setVisible(link is not more)
+
+        more.clicked.connect(show_all)
+        return more
 
 
 def _cut_middle(path: str, most: int = 56) -> str:

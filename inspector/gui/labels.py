@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +39,8 @@ def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
 
 def plain_tooltip(text: str) -> str:
     """Make a tooltip that shows the text as it stands; Qt would read `<b>` in it as mark-up."""
-    return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>' if text else ""
+    inert = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f'<p style="white-space: pre-wrap">{inert}</p>' if text else ""
 
 
 def plain_label(text: str = "", role: str = "", *, wrap: bool = False, selectable: bool = False) -> QLabel:
@@ -49,6 +49,8 @@ def plain_label(text: str = "", role: str = "", *, wrap: bool = False, selectabl
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setText(text)
     label.setWordWrap(wrap)
+    if wrap:
+        label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
     if role:
         label.setProperty("role", role)
     if selectable:

@@ -24,7 +24,6 @@ from PySide6.QtWidgets import QMainWindow
 from inspector.gui.actions import COMMANDS, build_actions, build_menus, is_usable
 from inspector.gui.commands import Commands
 from inspector.gui.icons import retint
-from inspector.gui.intentions import Intentions
 from inspector.gui.labels import ElidedLabel, plain_label
 from inspector.gui.menus import RecentMenu, ThemeMenu
 from inspector.gui.overriding import override
@@ -32,15 +31,16 @@ from inspector.gui.settings import Settings
 from inspector.gui.stack import PhaseStack
 from inspector.gui.theme import Theme
 from inspector.gui.toolbar import TopBar
-from inspector.gui.workspace import Workspace
-from inspector.progress import Progress
-from inspector.session.screen import ExportDraft, FailurePage, Screen
 
 TITLE = "Checkpoint Inspector"
 _SIZE = (1280, 800)
 
 if TYPE_CHECKING:
     from inspector.gui.export_dialog import ExportDialog
+    from inspector.gui.intentions import Intentions
+    from inspector.gui.workspace import Workspace
+    from inspector.progress import Progress
+    from inspector.session.screen import ExportDraft, FailurePage, Screen
 
 
 class MainWindow(QMainWindow):

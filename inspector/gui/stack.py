@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from inspector.gui.theme import Theme
-from inspector.gui.workspace import Workspace
-from inspector.session.screen import Screen
+
+if TYPE_CHECKING:
+    from inspector.gui.workspace import Workspace
+    from inspector.session.screen import Screen
 
 
 class PhaseStack(QStackedWidget):
@@ -30,6 +34,8 @@ class PhaseStack(QStackedWidget):
     def workspace(self) -> Workspace:
         """The tree and the pages; made when they are first asked for."""
         if self._workspace is None:
+            from inspector.gui.workspace import Workspace
+
             self._workspace = Workspace(self._theme)
             self.addWidget(self._workspace)
             self.workspace_built.emit()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
 
-from inspector.gui.device_map import CalmComboBox
+from inspector.gui.combo import CalmComboBox
 from inspector.gui.icons import set_icon
 from inspector.gui.labels import blocked, plain_label, plain_tooltip
 from inspector.gui.search_box import SearchBox
 from inspector.gui.theme import Theme
-from inspector.session.screen import Choice, Screen
+
+if TYPE_CHECKING:
+    from inspector.session.screen import Choice, Screen
 
 _TARGET_WIDTH = 264
 

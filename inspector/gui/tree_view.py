@@ -17,6 +17,7 @@ from inspector.gui.tree_model import Column, TreeModel, cell_text
 from inspector.report.tree import Tree
 
 _FIRST_ROWS = 32  # about one page: how far a fresh tree unfolds by itself
+_FIRST_LEVELS = 2
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
@@ -85,7 +86,7 @@ class TensorTreeView(QTreeView):
             self._unfolded = set()
             self._delegate.matches = frozenset()
             if tree is not None:
-                self._unfold(self._rows_to_unfold([0], _FIRST_ROWS))
+                self._unfold(self._rows_to_unfold([0], _FIRST_ROWS, _FIRST_LEVELS))
 
     def show_matches(self, matches: tuple[int, ...] | None, *, only: bool) -> None:
         """Mark the matches of a search, and hide everything else if `only`."""
@@ -135,10 +136,11 @@ class TensorTreeView(QTreeView):
         self.collapseAll()
         self._unfolded = set()
 
-    def _rows_to_unfold(self, roots: Iterable[int], budget: int) -> list[int]:
+    def _rows_to_unfold(self, roots: Iterable[int], budget: int, levels: int = 1000) -> list[int]:
         """Give the nodes to unfold, level by level, as long as no more than `budget` rows come into sight."""
         level, found = list(roots), []
-        while level:
+        while level and levels > 0:
+            levels -= 1
             deeper: list[int] = []
             for node_id in level:
                 children = self._model.below(node_id)

@@ -1,0 +1,24 @@
+"""Drop-down lists as this window wants them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QComboBox
+
+from inspector.gui.overriding import override
+
+
+class CalmComboBox(QComboBox):
+    """A list that the mouse wheel does not change by accident while the page scrolls under it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    @override
+    def wheelEvent(self, e: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(e)
+        else:
+            e.ignore()
