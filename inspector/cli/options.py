@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import override
 else:
 
-    def override(method):
+    def override(method):  # noqa: ANN001, ANN201  # seen by nobody who checks types
         """Mark a method that takes the place of one in a base class (`typing` has it from 3.12 on)."""
         return method
 
