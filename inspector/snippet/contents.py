@@ -1,0 +1,128 @@
+"""What a checkpoint offers for loading: where its state dicts, counters and random states stand.
+
+Rows are looked at, never the file. Places are told by what stands there (a scheduler's state has `last_epoch`
+beside `base_lrs`), not by their keys, which every training script chooses for itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from inspector.model.checkpoint import Checkpoint, Key, Tensor, Value
+from inspector.snippet.models import Keys, Model, find_models
+
+_SCHEDULER_KEYS = frozenset({"base_lrs", "_last_lr", "_step_count", "num_bad_epochs"})
+_SCALER_KEYS = frozenset({"scale", "_growth_tracker"})
+# What `set_rng_state` takes: the generator's state as it lies in memory. Older ones had other sizes.
+_CPU_STATE_NBYTES = 5056
+_CUDA_STATE_NBYTES = 16
+_COUNTERS = (
+    ("epoch", ("epoch", "current_epoch", "last_epoch", "epochs")),
+    ("step", ("global_step", "step", "iteration", "iter", "global_steps", "steps")),
+)
+_Values = dict[Keys, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """The places of everything that a training run restores: empty or None where there is no such thing.
+
+    Attributes:
+        models: State dicts and whole modules.
+        optimizers: Optimizer state dicts.
+        schedulers: Learning rate schedulers.
+        scalers: Gradient scalers.
+        averages: The averaged weights.
+        cpu_state: torch's random state on the CPU.
+        cuda_states: The random states of the GPUs.
+        python_state: The random state of Python's `random`.
+        numpy_state: That of NumPy.
+        counters: Epoch and step, as (variable, place).
+    """
+
+    models: tuple[Model, ...]
+    optimizers: tuple[Keys, ...]
+    schedulers: tuple[Keys, ...]
+    scalers: tuple[Keys, ...]
+    averages: Keys | None
+    cpu_state: Keys | None
+    cuda_states: tuple[Keys, ...]
+    python_state: Keys | None
+    numpy_state: Keys | None
+    counters: tuple[tuple[str, Keys], ...]
+
+
+def find_contents(checkpoint: Checkpoint) -> Contents:
+    """Look through a checkpoint's rows."""
+    values = {value.keys: value for value in checkpoint.values if value.keys}
+    mappings: dict[Keys, set[Key]] = defaultdict(set)
+    for keys in values:
+        mappings[keys[:-1]].add(keys[-1])
+    states = [tensor for tensor in checkpoint.tensors if tensor.role == "rng"]
+    return Contents(
+        models=find_models(checkpoint),
+        optimizers=tuple(optimizer.keys for optimizer in checkpoint.optimizers),
+        schedulers=_outermost(
+            keys for keys, names in mappings.items() if "last_epoch" in names and names & _SCHEDULER_KEYS
+        ),
+        scalers=tuple(keys for keys, names in mappings.items() if names >= _SCALER_KEYS),
+        averages=_common_start([tensor.keys[:-1] for tensor in checkpoint.tensors if tensor.role == "ema"]),
+        cpu_state=next((state.keys for state in states if state.nbytes == _CPU_STATE_NBYTES), None),
+        cuda_states=tuple(state.keys for state in states if _is_cuda_state(state)),
+        python_state=_place_of(values, _is_python_state),
+        numpy_state=_place_of(values, _is_numpy_state),
+        counters=tuple(_counters(values)),
+    )
+
+
+def _outermost(places: Iterator[Keys]) -> tuple[Keys, ...]:
+    """Leave out what stands below another: a chained scheduler's state holds those of its parts."""
+    kept: list[Keys] = []
+    for keys in sorted(places, key=len):
+        if not any(keys[: len(outer)] == outer for outer in kept):
+            kept.append(keys)
+    return tuple(kept)
+
+
+def _common_start(places: list[Keys]) -> Keys | None:
+    if not places:
+        return None
+    start = places[0]
+    for keys in places:
+        while keys[: len(start)] != start:
+            start = start[:-1]
+    return start
+
+
+def _is_cuda_state(state: Tensor) -> bool:
+    named = any(isinstance(key, str) and "cuda" in key.lower() for key in state.keys)
+    return named and state.nbytes == _CUDA_STATE_NBYTES
+
+
+def _place_of(values: _Values, is_state: Callable[[_Values, Keys], bool]) -> Keys | None:
+    return next((keys[:-1] for keys in values if keys[-1] == 0 and is_state(values, keys[:-1])), None)
+
+
+def _is_python_state(values: _Values, keys: Keys) -> bool:
+    """Tell the value of `random.getstate()`: (3, 625 numbers, None)."""
+    return _types(values, keys, 3) == ["int", "tuple", "NoneType"] and values[*keys, 0].text == "3"
+
+
+def _is_numpy_state(values: _Values, keys: Keys) -> bool:
+    """Tell the value of `numpy.random.get_state()`: ("MT19937", array, position, ...)."""
+    return _types(values, keys, 2) == ["str", "numpy.ndarray"] and values[*keys, 0].text == "MT19937"
+
+
+def _types(values: _Values, keys: Keys, count: int) -> list[str]:
+    places = ((*keys, index) for index in range(count))
+    return [values[place].type for place in places if place in values]
+
+
+def _counters(values: _Values) -> Iterator[tuple[str, Keys]]:
+    for variable, names in _COUNTERS:
+        for name in names:
+            if (name,) in values and values[name,].type == "int":
+                yield variable, (name,)
+                break

@@ -1,0 +1,116 @@
+"""The steps that styles share: calling `torch.load`, and giving a model its weights."""
+
+from __future__ import annotations
+
+from inspector.safety.verdict import SafetyVerdict, judge
+from inspector.snippet.layout import Bracketed, Script, format_code
+from inspector.snippet.literals import literal, lookup, split_global
+from inspector.snippet.models import Model
+from inspector.snippet.order import Order
+
+_RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust where it comes from."
+_DANGEROUS = (
+    "# torch refuses this file, and rightly: it asks for names that can do anything to your",
+    "# computer. Only if you made it yourself, set weights_only to False.",
+)
+# The class of a dtype is made by NumPy while loading, so no file names it.
+_NUMPY_DTYPES = '*{type(numpy.dtype(code)) for code in numpy.typecodes["All"]}'
+_STRIP = "consume_prefix_in_state_dict_if_present"
+
+
+def write_load(script: Script, order: Order, map_location: str | Bracketed | None) -> None:
+    """Write the call of `torch.load`, and before it what torch must be told to allow."""
+    verdict = judge(order.checkpoint)
+    allowed = () if _is_beyond_allowing(order) else _allowed(verdict)
+    if allowed:
+        for module, _ in allowed:
+            if not module.startswith("torch.nn."):  # comes with torch itself
+                script.need(f"import {module}")
+        script.paragraph(*format_code(_allow(allowed)))
+    runs_code = not verdict.weights_only and not allowed and verdict.verdict != "dangerous"
+    comments = _DANGEROUS if verdict.verdict == "dangerous" else (_RUNS_CODE,) if runs_code else ()
+    is_gzip = any(note.startswith("Compressed with gzip") for note in order.checkpoint.notes)
+    path = literal(order.path)
+    options = () if map_location is None else (map_location,)
+    call = Bracketed(
+        head=f"{order.root} = torch.load(",
+        items=("file" if is_gzip else path, *options, f"weights_only={not runs_code}"),
+        tail=")",
+    )
+    if is_gzip:
+        script.need("import gzip")
+        script.paragraph(*comments, f"with gzip.open({path}) as file:", *format_code(call, "    "))
+    else:
+        script.paragraph(*comments, *format_code(call))
+
+
+def write_models(script: Script, order: Order, *, placed: bool, comment: str) -> None:
+    """Write how the models get their weights, and that they go to their device.
+
+    Args:
+        script: The snippet.
+        order: What is written.
+        placed: Whether `torch.load` has put what it loads in its place already.
+        comment: What to say of the models that the reader has to bring.
+    """
+    lines: list[str] = []
+    for name, model in order.models:
+        move = order.placement.move(name, model.devices)
+        filled = _fill(script, order, name, model)
+        if model.is_module:
+            lines += filled if placed else [*filled, *move]
+        else:
+            lines += [*move, *filled]
+    brought = any(not model.is_module for _, model in order.models)
+    script.paragraph(*((comment,) if brought else ()), *lines)
+
+
+def _fill(script: Script, order: Order, name: str, model: Model) -> list[str]:
+    """Hand a model its weights, or take a whole module out of the checkpoint."""
+    weights = lookup(order.root, model.keys)
+    if model.is_module:
+        return [] if weights == name else [f"{name} = {weights}"]
+    lines = []
+    if (model.is_mixed or model.prefixes) and weights != "state_dict":
+        lines.append(f"state_dict = {weights}")
+        weights = "state_dict"
+    if model.is_mixed:
+        lines.append("state_dict = {k: v for k, v in state_dict.items() if torch.is_tensor(v)}")
+    for prefix in model.prefixes:
+        script.need(f"from torch.nn.modules.utils import {_STRIP}")
+        lines.append(f"{_STRIP}(state_dict, {literal(prefix)})")
+    return [*lines, f"{name}.load_state_dict({weights})"]
+
+
+def _is_beyond_allowing(order: Order) -> bool:
+    """Say whether torch refuses the file whatever is on its list.
+
+    A legacy stream keeps the class of a module in a persistent id, and `weights_only` sets items of plain
+    dictionaries only.
+    """
+    is_legacy_module = order.checkpoint.format == "legacy" and any(
+        model.is_module for _, model in order.models
+    )
+    return is_legacy_module or any(use.name == "collections.defaultdict" for use in order.checkpoint.globals)
+
+
+def _allowed(verdict: SafetyVerdict) -> tuple[tuple[str, str], ...]:
+    """Give what to put on torch's list, as (module, name); nothing if one of them cannot be written down."""
+    found = [split_global(name) for name in verdict.to_allow]
+    names = tuple(name for name in found if name is not None)
+    return names if len(names) == len(found) else ()
+
+
+def _allow(names: tuple[tuple[str, str], ...]) -> Bracketed:
+    items = []
+    for name in (f"{module}.{name}" for module, name in names):
+        items.append(f"({name}, {literal(name)})" if _is_known_otherwise(name) else name)
+        if name == "numpy.dtype":
+            items.append(_NUMPY_DTYPES)
+    listed = Bracketed(head="[", items=tuple(items), tail="]")
+    return Bracketed(head="torch.serialization.add_safe_globals(", items=(listed,), tail=")")
+
+
+def _is_known_otherwise(name: str) -> bool:
+    """Say whether what a name stands for does not know itself by it, so that torch must be told."""
+    return name.startswith("numpy.core.") or name == "builtins.Ellipsis"  # NumPy 2 says `numpy._core`

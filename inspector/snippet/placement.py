@@ -1,0 +1,158 @@
+"""Where each saved device goes, as code: fixed where the machine is known, else chosen when the code runs.
+
+`map_location` as a dictionary changes the named devices only and leaves what was saved on the CPU there:
+random states and Adam's `step` belong there whatever the model is on, and a plain device would move them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.devices import device_order, is_accelerator, split_device
+from inspector.snippet.layout import Bracketed
+from inspector.snippet.literals import literal
+from inspector.target.profile import Profile
+
+RUN_TIME = "this"
+"""The id of the target that is known only when the code runs."""
+
+_CHOICE = """\
+if torch.cuda.is_available():
+    device = "cuda:0"
+elif torch.backends.mps.is_available():
+    device = "mps"
+elif torch.xpu.is_available():
+    device = "xpu:0"
+else:
+    device = "cpu"\
+"""
+_MPS_CHOICE = """\
+elif torch.backends.mps.is_available():
+    device = "mps"
+"""
+_NOT_ON_MPS = frozenset({"float64", "complex128"})
+# These take a device of their own, for which torch does not ask a dictionary by the text of the device.
+_WITH_OWN_DEVICE = frozenset(
+    {
+        "torch._utils._rebuild_wrapper_subclass",
+        "torch._utils._rebuild_xla_tensor",
+        "torch._utils._rebuild_device_tensor_from_numpy",
+        "torch._utils._rebuild_device_tensor_from_cpu_tensor",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where the devices of one file go.
+
+    Attributes:
+        places: By saved device, where to; None is decided by the code when it runs.
+        keeps_cpu: Whether the file holds what belongs on the CPU.
+        as_one: Whether torch takes one device only for this file.
+        choice: Lines that set `device`, for what is decided then.
+    """
+
+    places: dict[str, str | None]
+    keeps_cpu: bool
+    as_one: bool
+    choice: tuple[str, ...]
+
+    @property
+    def by_map_location(self) -> bool:
+        """Whether `map_location` alone puts everything in its place."""
+        return not self.as_one and (not self.keeps_cpu or self.places.get("cpu", "cpu") == "cpu")
+
+    def map_location(self) -> str | Bracketed | None:
+        """Give the argument of `torch.load`; None when everything goes where it was saved."""
+        changes = {tag: place for tag, place in self.places.items() if place != tag}
+        if not changes:
+            return None
+        if self.as_one or set(self.places.values()) == {"cpu"}:
+            return 'map_location="cpu"'
+        if self.keeps_cpu:
+            changes.pop("cpu", None)
+        items = tuple(f"{literal(tag)}: {self._expression(tag)}" for tag in changes)
+        return Bracketed(head="map_location={", items=items, tail="}") if items else None
+
+    def is_open(self, devices: Iterable[str]) -> bool:
+        """Say whether one of these saved devices is decided when the code runs."""
+        return any(self.places.get(device, "cpu") is None for device in devices)
+
+    def move(self, model: str, devices: tuple[str, ...]) -> tuple[str, ...]:
+        """Give the lines that put a model where its tensors go.
+
+        Args:
+            model: The variable.
+            devices: The saved devices of its tensors.
+        """
+        places = {self.places[device] for device in devices if device in self.places}
+        if places <= {"cpu"}:
+            return ()
+        if len(places) > 1:
+            return (f"# {model} was split over several devices: place its parts before the next line.",)
+        place = places.pop()
+        if place is not None:
+            return (f"{model}.to({literal(place)})",)
+        count = self._count(devices)
+        if count == 1:
+            return (f"{model}.to(device)",)
+        return (
+            f"if torch.cuda.device_count() < {count}:  # too few to split it as it was",
+            f"    {model}.to(device)",
+        )
+
+    def _expression(self, tag: str) -> str:
+        place = self.places[tag]
+        if place is not None:
+            return literal(place)
+        kind, index = split_device(tag) or ("", None)
+        if self._count(self.places) > 1 and kind == "cuda" and index:
+            return f"{literal(tag)} if torch.cuda.device_count() > {index} else device"
+        return "device"
+
+    def _count(self, devices: Iterable[str]) -> int:
+        """Give the number of GPUs that it takes to put each of these devices where it was saved."""
+        parts = [split_device(device) for device in devices if self.places.get(device, "cpu") is None]
+        indices = [part[1] or 0 for part in parts if part is not None and part[0] == "cuda"]
+        return max(indices) + 1 if len(indices) > 1 else 1
+
+
+def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[str, str], ...]) -> Placement:
+    """Decide where each saved device goes.
+
+    Args:
+        checkpoint: The file.
+        target: The machine.
+        mapping: What the user chose, as (saved device, where to); the rest stays where it was saved if the
+            machine has such a device, and goes to its best device otherwise.
+    """
+    fits_mps = not any(
+        tensor.dtype in _NOT_ON_MPS and is_accelerator(tensor.device) for tensor in checkpoint.tensors
+    )
+    best = next(device for device in target.devices if fits_mps or device != "mps")
+    tags = {tensor.device for tensor in checkpoint.tensors} | {row.device for row in checkpoint.storages}
+    chosen = dict(mapping)
+    places = {
+        tag: chosen[tag] if tag in chosen else _place(tag, target, best)
+        for tag in sorted(tags, key=device_order)
+        if tag != "meta"
+    }
+    choice = _CHOICE if fits_mps else _CHOICE.replace(_MPS_CHOICE, "")
+    return Placement(
+        places=places,
+        keeps_cpu=any(tensor.on_cpu_by_design and tensor.device == "cpu" for tensor in checkpoint.tensors),
+        as_one=any(use.name in _WITH_OWN_DEVICE for use in checkpoint.globals),
+        choice=tuple(choice.splitlines()),
+    )
+
+
+def _place(tag: str, target: Profile, best: str) -> str | None:
+    if not is_accelerator(tag):
+        return "cpu"  # torch refuses `cpu:0`
+    if target.id == RUN_TIME:
+        return None
+    parts = split_device(tag)
+    return tag if parts is not None and target.offers(*parts) else best

@@ -1,0 +1,68 @@
+"""Lines break where formatters break them."""
+
+from __future__ import annotations
+
+from inspector.snippet.layout import Bracketed, Script, format_code
+
+LONG = "x" * 50
+
+
+def call(*items: str | Bracketed) -> Bracketed:
+    return Bracketed(head="f(", items=items, tail=")")
+
+
+def listed(*items: str | Bracketed) -> Bracketed:
+    return Bracketed(head="[", items=items, tail="]")
+
+
+def test_short_code_stays_on_one_line() -> None:
+    assert format_code(call("a", listed("b", "c"))) == ["f(a, [b, c])"]
+
+
+def test_text_is_never_broken() -> None:
+    assert format_code(LONG * 3) == [LONG * 3]
+
+
+def test_arguments_may_share_a_line() -> None:
+    assert format_code(call(LONG, "y" * 33)) == [f"f({LONG}, {'y' * 33})"]
+    assert format_code(call(LONG, "y" * 32), "  ", ",") == [
+        "  f(",
+        f"      {LONG},",
+        f"      {'y' * 32},",
+        "  ),",
+    ]
+    assert format_code(call(LONG, "y" * 30), "", ",  # and more") == [
+        "f(",
+        f"    {LONG}, {'y' * 30}",
+        "),  # and more",
+    ]
+
+
+def test_elements_may_not() -> None:
+    assert format_code(listed(LONG, "y" * 40)) == ["[", f"    {LONG},", f"    {'y' * 40},", "]"]
+
+
+def test_what_is_inside_breaks_too() -> None:
+    assert format_code(call(listed(LONG, LONG))) == [
+        "f(",
+        "    [",
+        f"        {LONG},",
+        f"        {LONG},",
+        "    ],",
+        ")",
+    ]
+
+
+def test_script_sorts_imports_and_leaves_out_empty_paragraphs() -> None:
+    script = Script()
+    for statement in ("from torch.nn import Linear", "import numpy", "import gzip", "import __main__"):
+        script.need(statement)
+    script.paragraph()
+    script.paragraph("a = 1", "b = 2")
+    script.paragraph("c = 3")
+    assert script.text() == (
+        "import gzip\n\n"
+        "import numpy\nimport torch\nfrom torch.nn import Linear\n\n"
+        "import __main__\n\n"
+        "a = 1\nb = 2\n\nc = 3\n"
+    )

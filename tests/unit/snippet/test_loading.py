@@ -1,0 +1,123 @@
+"""The steps that styles share, as text; `test_styles_torch.py` runs them."""
+
+from __future__ import annotations
+
+from inspector.model.checkpoint import Checkpoint, Safety
+from inspector.snippet.layout import Script
+from inspector.snippet.loading import write_load, write_models
+from tests.unit.snippet.rows import SAFE, checkpoint, tensor
+from tests.unit.snippet.test_order import order
+
+LOAD = 'checkpoint = torch.load("best.pth", '
+
+
+def load(rows: Checkpoint, map_location: str | None = None) -> str:
+    script = Script()
+    write_load(script, order(rows), map_location)
+    return script.text()
+
+
+def models(*rows: object, placed: bool = False, **options: object) -> str:
+    script = Script()
+    write_models(script, order(checkpoint(*rows, **options)), placed=placed, comment="# Yours.")
+    return script.text()
+
+
+def test_safe_file() -> None:
+    assert load(checkpoint()) == f"import torch\n\n{LOAD}weights_only=True)\n"
+    assert load(checkpoint(), 'map_location="cpu"').endswith(
+        f'{LOAD}map_location="cpu", weights_only=True)\n'
+    )
+
+
+def test_names_to_allow() -> None:
+    text = load(
+        checkpoint(names=("collections.OrderedDict", "argparse.Namespace", "torch.nn.modules.linear.Linear"))
+    )
+    assert text == (
+        "import argparse\n\nimport torch\n\n"
+        "torch.serialization.add_safe_globals(\n"
+        "    [argparse.Namespace, torch.nn.modules.linear.Linear]\n"
+        ")\n\n"
+        f"{LOAD}weights_only=True)\n"
+    )
+
+
+def test_numpy_needs_more_than_the_file_says() -> None:
+    text = load(checkpoint(names=("numpy.core.multiarray.scalar", "numpy.dtype")))
+    assert "import numpy\nimport numpy.core.multiarray\n" in text
+    assert '(numpy.core.multiarray.scalar, "numpy.core.multiarray.scalar"),' in text
+    assert 'numpy.dtype,\n        *{type(numpy.dtype(code)) for code in numpy.typecodes["All"]},' in text
+
+
+def test_name_that_cannot_be_written_down() -> None:
+    text = load(checkpoint(names=("argparse.Namespace", "x.y; import z")))
+    assert "add_safe_globals" not in text
+    assert "z" not in text
+    assert "# Loading this file can run code" in text
+    assert text.endswith(f"{LOAD}weights_only=False)\n")
+
+
+def test_pickle_that_torch_refuses() -> None:
+    text = load(checkpoint(safety=Safety(opcodes=("FRAME",), protocol=4, oddities=())))
+    assert "# Loading this file can run code" in text
+    assert text.endswith(f"{LOAD}weights_only=False)\n")
+
+
+def test_what_no_list_helps_with() -> None:
+    module = [tensor("._parameters", "w")]
+    for rows in (
+        checkpoint(*module, names=("x.Net",), form="legacy", root="module"),
+        checkpoint(names=("x.Net", "collections.defaultdict")),
+    ):
+        assert "add_safe_globals" not in load(rows)
+        assert "weights_only=False" in load(rows)
+    assert "add_safe_globals" in load(checkpoint(*module, names=("x.Net",), root="module"))
+
+
+def test_dangerous_file_is_not_loaded() -> None:
+    text = load(checkpoint(names=("os.system",)))
+    assert "# torch refuses this file" in text
+    assert text.endswith(f"{LOAD}weights_only=True)\n")
+
+
+def test_gzip() -> None:
+    text = load(checkpoint(notes=("Something else.", "Compressed with gzip: ..."), safety=SAFE))
+    assert text == (
+        "import gzip\n\nimport torch\n\n"
+        'with gzip.open("best.pth") as file:\n'
+        "    checkpoint = torch.load(file, weights_only=True)\n"
+    )
+
+
+def test_state_dict() -> None:
+    assert models(tensor("net", "w")).endswith('\n\n# Yours.\nmodel.load_state_dict(checkpoint["net"])\n')
+
+
+def test_state_dict_with_prefixes() -> None:
+    text = models(tensor("net", "module._orig_mod.w"))
+    assert text.startswith(
+        "import torch\nfrom torch.nn.modules.utils import consume_prefix_in_state_dict_if_present\n"
+    )
+    assert text.endswith(
+        'state_dict = checkpoint["net"]\n'
+        'consume_prefix_in_state_dict_if_present(state_dict, "module.")\n'
+        'consume_prefix_in_state_dict_if_present(state_dict, "_orig_mod.")\n'
+        "model.load_state_dict(state_dict)\n"
+    )
+
+
+def test_state_dict_among_other_things() -> None:
+    assert models(tensor("w"), tensor("ema", "w", role="ema")).endswith(
+        "# Yours.\n"
+        "state_dict = {k: v for k, v in state_dict.items() if torch.is_tensor(v)}\n"
+        "model.load_state_dict(state_dict)\n"
+    )
+
+
+def test_whole_modules() -> None:
+    assert models(tensor("._parameters", "w"), root="module") == "import torch\n"
+    rows = [tensor("a", "._parameters", "w", device="mps"), tensor("b", "v")]
+    assert models(*rows).endswith(
+        '# Yours.\nmodel = checkpoint["a"]\nmodel_2.load_state_dict(checkpoint["b"])\n'
+    )

@@ -1,0 +1,46 @@
+"""Variables are named for what they hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.snippet.contents import find_contents
+from inspector.snippet.order import Order, numbered
+from inspector.snippet.placement import place_devices
+from inspector.target.profile import CPU_ONLY
+from tests.unit.snippet.rows import checkpoint, tensor
+
+
+def order(rows: Checkpoint) -> Order:
+    return Order(
+        checkpoint=rows,
+        contents=find_contents(rows),
+        placement=place_devices(rows, CPU_ONLY, ()),
+        target=CPU_ONLY,
+        path=rows.path,
+    )
+
+
+def test_numbered() -> None:
+    assert numbered("model", 0) == ()
+    assert numbered("model", 3) == ("model", "model_2", "model_3")
+
+
+@pytest.mark.parametrize(
+    ("rows", "root"),
+    [
+        (checkpoint(tensor(role="other"), root="tensor"), "tensor"),
+        (checkpoint(tensor("w")), "state_dict"),
+        (checkpoint(tensor("model", "w")), "checkpoint"),
+        (checkpoint(tensor("._parameters", "w"), root="module"), "model"),
+        (checkpoint(root="sequence"), "checkpoint"),
+    ],
+)
+def test_root(rows: Checkpoint, root: str) -> None:
+    assert order(rows).root == root
+
+
+def test_models_get_a_variable_each() -> None:
+    found = order(checkpoint(tensor("a", "w"), tensor("b", "v"))).models
+    assert [(name, model.keys) for name, model in found] == [("model", ("a",)), ("model_2", ("b",))]

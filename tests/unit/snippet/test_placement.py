@@ -1,0 +1,149 @@
+"""Where devices go: as the user says, else as saved, else to the best device that the machine has."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.snippet.layout import Bracketed
+from inspector.snippet.placement import Placement, place_devices
+from inspector.target.profile import CPU_ONLY, Profile, parse_target
+from tests.unit.snippet.rows import THIS, checkpoint, storage, tensor
+
+ONE, TWO, MPS, XPU = (parse_target(text) for text in ("cuda", "cuda:2", "mps", "xpu"))
+STEP = tensor("step", on_cpu_by_design=True)
+WITH_OWN_DEVICE = "torch._utils._rebuild_wrapper_subclass"
+
+
+def place(*devices: str, on: Profile, mapping: tuple[tuple[str, str], ...] = ()) -> Placement:
+    rows = [tensor("model", device, device=device) for device in devices]
+    return place_devices(checkpoint(*rows), on, mapping)
+
+
+def location(placement: Placement) -> str | None:
+    code = placement.map_location()
+    return code.flat() if isinstance(code, Bracketed) else code
+
+
+@pytest.mark.parametrize(
+    ("devices", "target", "expected"),
+    [
+        (["cpu"], CPU_ONLY, None),
+        (["cpu"], ONE, None),
+        (["cpu"], THIS, None),
+        (["meta"], CPU_ONLY, None),
+        (["cuda:0"], ONE, None),
+        (["cuda"], ONE, None),
+        (["cuda:0", "cuda:1", "meta"], TWO, None),
+        (["cuda:0", "cuda:1", "cpu"], CPU_ONLY, 'map_location="cpu"'),
+        (["cpu:0"], CPU_ONLY, 'map_location="cpu"'),
+        (["no\ndevice"], CPU_ONLY, 'map_location="cpu"'),
+        (["no\ndevice"], ONE, 'map_location={"no\\ndevice": "cuda:0"}'),
+        (["cuda:0", "cuda:1", "cpu"], ONE, 'map_location={"cuda:1": "cuda:0"}'),
+        (["cuda:0", "cuda:3"], TWO, 'map_location={"cuda:3": "cuda:0"}'),
+        (["mps"], TWO, 'map_location={"mps": "cuda:0"}'),
+        (["npu:0", "cpu"], XPU, 'map_location={"npu:0": "xpu:0"}'),
+        (["cuda:0", "cpu"], MPS, 'map_location={"cuda:0": "mps"}'),
+        (["cuda:0"], THIS, 'map_location={"cuda:0": device}'),
+        (["cuda:3", "cpu"], THIS, 'map_location={"cuda:3": device}'),
+        (["xpu:0", "xpu:1"], THIS, 'map_location={"xpu:0": device, "xpu:1": device}'),
+        (["no\ndevice", "mps"], THIS, 'map_location={"mps": device, "no\\ndevice": device}'),
+        (
+            ["cuda:0", "cuda:1", "cpu"],
+            THIS,
+            (
+                'map_location={"cuda:0": device, '
+                '"cuda:1": "cuda:1" if torch.cuda.device_count() > 1 else device}'
+            ),
+        ),
+    ],
+)
+def test_map_location(devices: list[str], target: Profile, expected: str | None) -> None:
+    assert location(place(*devices, on=target)) == expected
+
+
+def test_tags_of_storages_count_too() -> None:
+    assert (
+        location(place_devices(checkpoint(storages=(storage("cuda:0"),)), CPU_ONLY, ()))
+        == 'map_location="cpu"'
+    )
+
+
+def test_the_user_decides() -> None:
+    mapping = (("cuda:0", "cuda:1"), ("cuda:1", "cpu"), ("cuda:7", "cpu"))
+    assert location(place("cuda:0", "cuda:1", "cuda:2", on=ONE, mapping=mapping)) == (
+        'map_location={"cuda:0": "cuda:1", "cuda:1": "cpu", "cuda:2": "cuda:0"}'
+    )
+    assert location(place("cuda:0", "cuda:1", on=THIS, mapping=(("cuda:0", "cpu"),))) == (
+        'map_location={"cuda:0": "cpu", "cuda:1": device}'
+    )
+
+
+def test_what_belongs_on_the_cpu_stays_there() -> None:
+    rows = checkpoint(tensor("model", "w"), STEP)
+    placement = place_devices(rows, ONE, (("cpu", "cuda:0"),))
+    assert location(placement) is None
+    assert not placement.by_map_location
+    placement = place("cpu", on=ONE, mapping=(("cpu", "cuda:0"),))
+    assert location(placement) == 'map_location={"cpu": "cuda:0"}'
+    assert placement.by_map_location
+
+
+def test_one_device_only_where_torch_takes_no_dictionary() -> None:
+    rows = checkpoint(tensor("w", device="cuda:0"), names=(WITH_OWN_DEVICE,))
+    placement = place_devices(rows, MPS, ())
+    assert location(placement) == 'map_location="cpu"'
+    assert not placement.by_map_location
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_apples_gpu_knows_no_double_precision(dtype: str) -> None:
+    rows = checkpoint(tensor("w", device="cuda:0", dtype=dtype))
+    assert location(place_devices(rows, MPS, ())) == 'map_location="cpu"'
+    choice = "\n".join(place_devices(rows, THIS, ()).choice)
+    assert "mps" not in choice
+    assert "xpu" in choice
+    harmless = checkpoint(tensor("w", device="cuda:0"), tensor("lr", dtype=dtype))
+    assert location(place_devices(harmless, MPS, ())) == 'map_location={"cuda:0": "mps"}'
+    assert "mps" in "\n".join(place_devices(harmless, THIS, ()).choice)
+
+
+def test_choice_is_code() -> None:
+    compile("\n".join(place("cuda:0", on=THIS).choice), "choice", "exec")
+
+
+@pytest.mark.parametrize(
+    ("devices", "target", "expected"),
+    [
+        (["cpu"], THIS, []),
+        (["meta"], THIS, []),
+        (["cuda:0"], CPU_ONLY, []),
+        (["cuda:0"], ONE, ['model.to("cuda:0")']),
+        (["cuda:0", "cuda:1"], ONE, ['model.to("cuda:0")']),
+        (
+            ["cuda:0", "cuda:1"],
+            TWO,
+            ["# model was split over several devices: place its parts before the next line."],
+        ),
+        (["cuda:1"], THIS, ["model.to(device)"]),
+        (["cuda:0", "mps"], THIS, ["model.to(device)"]),
+        (
+            ["cuda:0", "cuda:2"],
+            THIS,
+            ["if torch.cuda.device_count() < 3:  # too few to split it as it was", "    model.to(device)"],
+        ),
+        (
+            ["cuda:0", "cpu"],
+            THIS,
+            ["# model was split over several devices: place its parts before the next line."],
+        ),
+    ],
+)
+def test_move(devices: list[str], target: Profile, expected: list[str]) -> None:
+    assert list(place(*devices, on=target).move("model", tuple(devices))) == expected
+
+
+def test_what_is_open() -> None:
+    placement = place("cuda:0", "cpu", "meta", on=THIS)
+    assert placement.is_open(["cpu", "cuda:0"])
+    assert not placement.is_open(["cpu", "meta"])
+    assert not place("cuda:0", on=ONE).is_open(["cuda:0"])

@@ -1,0 +1,139 @@
+"""Which styles a file offers, and that nothing in a file can become code."""
+
+from __future__ import annotations
+
+import ast
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint
+from inspector.snippet.styles import Style, render, styles
+from inspector.target.profile import PRESETS
+from tests.unit.snippet.rows import THIS, checkpoint, optimizer, tensor, value
+
+TARGETS = (*PRESETS, THIS)
+ANYTHING = st.one_of(
+    st.text(st.characters(), max_size=8),
+    st.sampled_from(
+        [
+            'x"); evil("',
+            "x'); evil('",
+            "\nevil()\n",
+            "\r\x0b\x0c\x1c\x85\u2028evil()",
+            "\\",
+            '"""',
+            "{evil()}",
+            "#",
+            "\\\nevil()",
+            "\ud800",
+            "model",
+            "module.evil",
+            "_orig_mod.evil",
+        ]
+    ),
+)
+
+
+def ids(rows: Checkpoint) -> list[str]:
+    return [style.id for style in styles(rows)]
+
+
+def test_every_file_of_torch_offers_plain() -> None:
+    assert styles(checkpoint()) == (Style(id="plain", label="Load"),)
+    assert all(ids(checkpoint(form=form)) == ["plain"] for form in ("zip", "legacy", "tar"))
+
+
+def test_resume_needs_a_model_and_an_optimizer() -> None:
+    model, adam = tensor("m", "w"), optimizer("o")
+    assert ids(checkpoint(model, optimizers=(adam,))) == ["plain", "resume"]
+    assert ids(checkpoint(model)) == ids(checkpoint(optimizers=(adam,))) == ["plain"]
+
+
+@pytest.mark.parametrize("form", ["safetensors", "torchscript", "dcp"])
+def test_other_formats_offer_nothing_yet(form: str) -> None:
+    rows = checkpoint(tensor("w"), form=form)
+    assert styles(rows) == ()
+    with pytest.raises(PlanError, match=r"no snippet in the style 'plain'.*does not open this format"):
+        render(rows, style="plain", target=THIS)
+
+
+@pytest.mark.parametrize("style", ["resume", "nonsense", "evil\n"])
+def test_style_that_is_not_offered(style: str) -> None:
+    with pytest.raises(PlanError, match=r"no snippet in the style.*it offers plain"):
+        render(checkpoint(), style=style, target=THIS)
+
+
+def test_path_is_the_checkpoints_own_unless_another_is_given() -> None:
+    rows = checkpoint(path="mine.pt")
+    assert '"mine.pt"' in render(rows, style="plain", target=THIS)
+    assert '"other.pt"' in render(rows, style="plain", target=THIS, path="other.pt")
+
+
+def shape_of(code: str) -> str:
+    """What code does, whatever its literals say."""
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+def comments_of(code: str) -> list[str]:
+    return [line for line in code.splitlines() if line.lstrip().startswith("#")]
+
+
+def training_run(texts: tuple[str, ...], names: tuple[str, ...]) -> Checkpoint:
+    """A checkpoint with a place for each text, of the same shape whatever the texts are."""
+    model, adam, key, state, path, device = texts
+    return checkpoint(
+        tensor(f"m{model}", f"w{key}", device=f"!{device}"),
+        tensor("o", adam, "state", 0, f"s{key}", role="optimizer", device=f"!{device}"),
+        tensor(f"r{state}", "cuda", 0, role="rng", nbytes=16),
+        tensor(f"r{state}", "cpu", role="rng", nbytes=5056),
+        tensor("e", f"e{key}", "w", role="ema"),
+        values=(
+            value(f"s{state}", "last_epoch"),
+            value(f"s{state}", "base_lrs"),
+            value(f"a{state}", "scale"),
+            value(f"a{state}", "_growth_tracker"),
+            value("epoch", text=key),
+        ),
+        optimizers=(optimizer("o", adam),),
+        names=names,
+        path=path,
+    )
+
+
+@given(st.tuples(*[ANYTHING] * 6))
+def test_no_key_path_or_device_can_change_what_a_snippet_does(texts: tuple[str, ...]) -> None:
+    tame = training_run(("a", "b", "c", "d", "e", "f"), ())
+    wild = training_run(texts, ())
+    for style, target in product(("plain", "resume"), TARGETS):
+        expected = render(tame, style=style, target=target)
+        code = render(wild, style=style, target=target)
+        assert code.isascii()
+        assert shape_of(code) == shape_of(expected)
+        assert comments_of(code) == comments_of(expected)
+
+
+@given(st.tuples(ANYTHING, ANYTHING))
+def test_no_destination_can_either(texts: tuple[str, str]) -> None:
+    rows = checkpoint(tensor("m", "w", device="cuda:0"), optimizers=(optimizer("o"),))
+    for style in ("plain", "resume"):
+        tame = render(rows, style=style, target=THIS, mapping=(("cuda:0", "x"),))
+        wild = render(rows, style=style, target=THIS, mapping=(("cuda:0", texts[0] + "!"), (texts[1], "y")))
+        assert shape_of(wild) == shape_of(tame)
+
+
+@given(st.lists(st.one_of(ANYTHING, st.text("ab._", max_size=6)), min_size=1, max_size=3))
+def test_a_global_becomes_a_plain_name_or_nothing(parts: list[str]) -> None:
+    code = render(checkpoint(names=(".".join(parts),)), style="plain", target=THIS)
+    allowed = (ast.Import, ast.Assign, ast.Expr)
+    assert all(isinstance(node, allowed) for node in ast.parse(code).body)
+    calls = [ast.unparse(node.func) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    assert set(calls) <= {"torch.load", "torch.serialization.add_safe_globals", "type", "numpy.dtype"}
+    assert "evil()" not in code
