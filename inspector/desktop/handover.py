@@ -15,7 +15,6 @@ import stat
 import struct
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +28,6 @@ ANSWER = b"ok\n"
 MAX_MESSAGE_NBYTES = 1 << 20
 MAX_PATHS = 4096
 ANSWER_TIMEOUT_S = 3.0
-RETRY_INTERVAL_S = 0.05
 
 _NAME = "checkpoint-inspector"
 _LONGEST_SOCKET_PATH = 100
@@ -96,12 +94,10 @@ def find_endpoint() -> Endpoint | None:
     return Endpoint(socket=str(folder / f"{stem}.socket"), lock=str(folder / f"{stem}.lock"))
 
 
-def hand_over(paths: Sequence[str | os.PathLike[str]], *, wait_s: float = 0.0) -> bool:
+def hand_over(paths: Sequence[str | os.PathLike[str]]) -> bool:
     """Give files to the running program; False when there is none, or it does not answer.
 
-    Args:
-        paths: Made absolute here, since the running program works in another folder.
-        wait_s: How long to try again, for a program that is just starting.
+    The paths are made absolute here, since the running program works in another folder.
     """
     endpoint = find_endpoint()
     if endpoint is None or len(paths) > MAX_PATHS:
@@ -113,11 +109,8 @@ def hand_over(paths: Sequence[str | os.PathLike[str]], *, wait_s: float = 0.0) -
     if len(message) > MAX_MESSAGE_NBYTES:
         return False
     ask = _ask_pipe if sys.platform == "win32" else _ask_socket
-    deadline = time.monotonic() + wait_s
-    while not ask(endpoint.socket, message):
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(RETRY_INTERVAL_S)
+    if not ask(endpoint.socket, message):
+        return False
     end_startup_feedback()
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLockFile, QObject, QTimer, Signal
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MESSAGE_TIMEOUT_MS = 2_000
+ANSWER_TIMEOUT_MS = 200  # three bytes never wait for a reader, but a named pipe is written in the background
 MAX_CONNECTIONS = 16
-START_WAIT_S = 5.0
-"""How long to wait for a program that has the lock but does not answer yet: it is importing Qt."""
+TURN_WAIT_S = 3.0
+"""How long to wait for a program that has the lock but takes no files: it just starts, or is about to end."""
+RETRY_INTERVAL_S = 0.05
 
 
 class InstanceServer(QObject):
@@ -112,8 +115,10 @@ class _Reception(QObject):
             self._end()
             return
         self._connection.write(ANSWER)
-        self._connection.flush()
+        taken = self._connection.waitForBytesWritten(ANSWER_TIMEOUT_MS)
         self._end()
+        if not taken:
+            return  # whoever asked has not waited so long, and shows the files itself
         if message.activation_token:
             # Qt's Wayland plugin takes the next token to raise a window from here
             os.environ["XDG_ACTIVATION_TOKEN"] = message.activation_token
@@ -129,14 +134,19 @@ def lead_or_hand_over(paths: Sequence[str | os.PathLike[str]]) -> InstanceServer
     """Become the running program, or give it the files; None means that they are given and all is done.
 
     The hand-over without Qt (`inspector.desktop.handover`) has been tried before; this settles launches at
-    the same moment. A program that holds the lock and does not answer must not keep anyone from opening a
-    file: then the server is returned without listening.
+    the same moment, and a launch while the last window closes. A program that holds the lock and does not
+    answer must not keep anyone from opening a file: then the server is returned without listening.
     """
     server = InstanceServer()
-    if server.listen() or not hand_over(paths, wait_s=START_WAIT_S):
-        return server
-    server.deleteLater()
-    return None
+    deadline = time.monotonic() + TURN_WAIT_S
+    while not server.listen():
+        if hand_over(paths):
+            server.deleteLater()
+            return None
+        if time.monotonic() >= deadline:
+            break
+        time.sleep(RETRY_INTERVAL_S)
+    return server
 
 
 def _is_trusted(connection: QLocalSocket) -> bool:

@@ -131,6 +131,14 @@ def test_who_leaves_early_is_forgotten(qtbot, server, elsewhere):
     qtbot.waitUntil(lambda: not receptions(server))
 
 
+def test_who_did_not_wait_for_the_answer_shows_the_files_itself(qtbot, server):
+    message = Message(paths=("/a",)).to_bytes()
+    unwanted = qtbot.assertNotEmitted(server.paths_received, wait=100)
+    with unwanted, socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(find_endpoint().socket)
+        connection.sendall(message)
+
+
 def receptions(server):
     return server.findChildren(single_instance._Reception)
 
@@ -213,12 +221,23 @@ def test_the_first_of_two_leads(qtbot, elsewhere):
 
 
 def test_a_launch_that_comes_second_is_done(server, monkeypatch):
-    monkeypatch.setattr(single_instance, "hand_over", lambda paths, wait_s: True)
+    monkeypatch.setattr(single_instance, "hand_over", lambda paths: True)
     assert lead_or_hand_over(["/b"]) is None
 
 
+def test_the_next_launch_leads_once_the_last_window_has_closed(server, monkeypatch):
+    def refuse(paths):
+        server.close()
+        return False
+
+    monkeypatch.setattr(single_instance, "hand_over", refuse)
+    successor = lead_or_hand_over(["/b"])
+    assert not server.listen()
+    successor.close()
+
+
 def test_a_program_that_hangs_keeps_nobody_from_opening_a_file(qapp, monkeypatch):
-    monkeypatch.setattr(single_instance, "START_WAIT_S", 0.1)
+    monkeypatch.setattr(single_instance, "TURN_WAIT_S", 0.1)
     lock = QLockFile(find_endpoint().lock)
     assert lock.tryLock(0)
     alone = lead_or_hand_over(["/a"])

@@ -82,14 +82,6 @@ def test_a_socket_that_a_crash_left_behind_is_nobody(runtime):
     assert not hand_over(["x.pth"])
 
 
-def test_a_program_that_starts_is_waited_for(runtime, monkeypatch):
-    monkeypatch.setattr(handover, "RETRY_INTERVAL_S", 0.01)
-    assert not hand_over(["x.pth"], wait_s=0.03)
-    answers = iter([False, False, True])
-    monkeypatch.setattr(handover, "_ask_socket", lambda address, message: next(answers))
-    assert hand_over(["x.pth"], wait_s=5)
-
-
 @pytest.mark.parametrize("answer", [b"", b"no\n", None])
 def test_no_good_answer_is_no_hand_over(runtime, monkeypatch, answer):
     monkeypatch.setattr(handover, "ANSWER_TIMEOUT_S", 0.1)
