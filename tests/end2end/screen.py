@@ -20,6 +20,7 @@ from typing import Self, TypeVar
 
 TOOLS = ("Xvfb", "openbox", "pcmanfm", "xdotool", "xwininfo", "xprop", "dbus-daemon", "import", "convert")
 POLL_S = 0.05
+STILL_S = 0.5
 Something = TypeVar("Something")
 
 
@@ -207,6 +208,18 @@ class RealScreen:
         file.parent.mkdir(parents=True, exist_ok=True)
         self.run("import", "-window", str(window), *options, str(file))
         return file
+
+    def still_picture(self, file: Path, window: int) -> tuple[int, int, float]:
+        """Take pictures of a window until nothing moves in it; give their width, height and brightness."""
+        last = ""
+        for _ in range(20):
+            self.screenshot(file, window)
+            *facts, now = self.run("convert", str(file), "-format", "%w %h %[fx:mean] %#", "info:").split()
+            if now == last:
+                return int(facts[0]), int(facts[1]), float(facts[2])
+            last = now
+            time.sleep(STILL_S)
+        raise TimeoutError(f"the window never came to rest, see {file}")
 
     # ------------------------------------------------------------------ pointer and keys
 
