@@ -96,12 +96,21 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One leaf that is no tensor: a number, a text, an object that stays closed."""
+    """One leaf that is no tensor: a number, a text, an object that stays closed.
+
+    Attributes:
+        keys: The way to it from the root, as for tensors.
+        path: The same as text.
+        type: Python's name of its type, or its dotted class.
+        text: Its short text.
+        after: How many tensor rows stand before it in the file, so that the two can be listed in one order.
+    """
 
     keys: tuple[Key, ...]
     path: str
     type: str
     text: str
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,8 +116,11 @@ class _Walk:
         return self._enter(visit, children)
 
     def _leaf(self, visit: _Visit, text: str | None = None) -> list[_Visit]:
-        shown = text_of(visit.value) if text is None else text
-        self._found.values.append(Leaf(keys=visit.keys, path=visit.path, type=type_of(visit.value), text=shown))
+        value, after = visit.value, len(self._found.tensors)
+        shown = text_of(value) if text is None else text
+        self._found.values.append(
+            Leaf(keys=visit.keys, path=visit.path, type=type_of(value), text=shown, after=after)
+        )
         return []
 
     def _tensor(self, visit: _Visit, facts: TensorFacts) -> list[_Visit]:
