@@ -20,7 +20,7 @@ from typing import Self, TypeVar
 
 TOOLS = ("Xvfb", "openbox", "pcmanfm", "xdotool", "xwininfo", "xprop", "dbus-daemon", "import", "convert")
 POLL_S = 0.05
-STILL_S = 0.5
+STILL_S = 0.4
 Something = TypeVar("Something")
 
 
@@ -205,21 +205,23 @@ class RealScreen:
 
     def screenshot(self, file: Path, window: int | str = "root", *options: str) -> Path:
         """Take a picture of the screen or of one window."""
-        file.parent.mkdir(parents=True, exist_ok=True)
         self.run("import", "-window", str(window), *options, str(file))
         return file
 
-    def still_picture(self, file: Path, window: int) -> tuple[int, int, float]:
-        """Take pictures of a window until nothing moves in it; give their width, height and brightness."""
-        last = ""
-        for _ in range(20):
-            self.screenshot(file, window)
-            *facts, now = self.run("convert", str(file), "-format", "%w %h %[fx:mean] %#", "info:").split()
-            if now == last:
-                return int(facts[0]), int(facts[1]), float(facts[2])
-            last = now
+    def picture_at_rest(self, file: Path, window: int) -> tuple[int, int, float]:
+        """Take the picture of a window once nothing moves in it; give its width, height and brightness."""
+        snapshot = self.folder / "snapshot.ppm"  # PNG would be compressed each time, and hold the time of day
+
+        def same_as_before() -> bool:
+            before = snapshot.read_bytes() if snapshot.exists() else b""
             time.sleep(STILL_S)
-        raise TimeoutError(f"the window never came to rest, see {file}")
+            return self.screenshot(snapshot, window).read_bytes() == before
+
+        snapshot.unlink(missing_ok=True)
+        wait_until(same_as_before, f"the window to come to rest, see {snapshot}")
+        file.parent.mkdir(exist_ok=True)
+        told = self.run("convert", snapshot, "-format", "%w %h %[fx:mean]", "-write", "info:", file).split()
+        return int(told[0]), int(told[1]), float(told[2])
 
     # ------------------------------------------------------------------ pointer and keys
 

@@ -117,3 +117,33 @@ def test_after_a_crash_the_next_launch_stands_on_its_own(screen, program, checkp
     screen.wait_gone(window)
     second = program.start(checkpoint)
     assert screen.process_of(program.wait(checkpoint)) == second.pid
+
+
+# ------------------------------------------------------------------ more windows, and none
+
+
+def test_several_files_get_a_window_each_and_the_last_one_ends_the_program(
+    screen, program, tmp_path, checkpoint
+):
+    other = Path(shutil.copy(checkpoint, tmp_path / "other.pth"))
+    process = program.start(checkpoint, other)
+    first, second = program.wait(checkpoint), program.wait(other)
+    screen.close(first)
+    assert screen.process_of(second) == process.pid
+    screen.close(second)
+    assert process.wait(10) == 0
+
+
+def test_a_launch_while_the_last_window_closes_is_not_lost(screen, program, checkpoint):
+    for _ in range(3):
+        process = program.start(checkpoint)
+        screen.close(program.wait(checkpoint))
+    assert process.wait(10) == 0
+
+
+def test_what_is_no_checkpoint_is_shown_as_such(screen, program, tmp_path):
+    path = tmp_path / "page.pth"
+    path.write_text("<!DOCTYPE html><html><title>404 Not Found</title></html>\n", encoding="utf-8")
+    process = program.start(path)
+    screen.close(program.wait(path))
+    assert process.wait(10) == 0
