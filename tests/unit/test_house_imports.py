@@ -32,6 +32,8 @@ PLANTS = [
     ("worker/planted.py", "from inspector.session import screen", {LAYERS}),
     ("session/planted.py", "from inspector.worker import planted", {WORKER}),
     ("pickles/planted.py", "from inspector.containers import planted", {LAYERS}),
+    ("cli/planted.py", "from inspector.gui import app", {LAYERS}),
+    ("gui/planted.py", "from inspector.cli import commands", {LAYERS}),
     ("snippet/planted.py", "from inspector.remap import planted", {LAYERS}),
     ("errors.py", "import inspector.units", {LAYERS}),
     ("helpers/__init__.py", "", {LAYERS}),
