@@ -25,6 +25,7 @@ from inspector.progress import Progress
 from inspector.units import escape_text
 
 _Slots = dict[Key, list[tuple[str, Shape]]]
+_NESTED_METADATA = frozenset({("sizes",), ("strides",), ("offsets",)})
 
 
 def open_checkpoint(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Checkpoint:
@@ -34,7 +35,7 @@ def open_checkpoint(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progre
         CheckpointError: The file is missing, no checkpoint, of a format that is not read, or damaged.
         CancelledError: The work was cancelled.
     """
-    with _collector_paused():
+    with collector_paused():
         progress = progress or Progress()
         return build_checkpoint(read_container(path, limits, progress), limits, progress)
 
@@ -53,7 +54,7 @@ def build_checkpoint(
     stream = container.stream
     found = walk(stream.root, limits, progress)
     names = _name_optimizers(found)
-    tensors = tuple(_tensor_row(draft, found, names) for draft in found.tensors)
+    tensors = _tensor_rows(found, names)
     return Checkpoint(
         path=container.path,
         format=container.format,
@@ -73,7 +74,7 @@ def build_checkpoint(
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Keep the cycle collector from walking over millions of young values again and again (it doubles the time)."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -87,7 +88,15 @@ def _collector_paused() -> Iterator[None]:
 # --- tensors ------------------------------------------------------------------------------------------------
 
 
-def _tensor_row(draft: TensorDraft, found: Findings, names: list[Names]) -> Tensor:
+def _tensor_rows(found: Findings, names: list[Names]) -> tuple[Tensor, ...]:
+    rows: list[Tensor] = []
+    for draft in found.tensors:
+        whole = None if draft.part_of is None else rows[draft.part_of]
+        rows.append(_tensor_row(draft, found, names, whole))
+    return tuple(rows)
+
+
+def _tensor_row(draft: TensorDraft, found: Findings, names: list[Names], whole: Tensor | None) -> Tensor:
     facts = draft.facts
     parameter: str | None = None
     slot: str | None = None
@@ -98,6 +107,8 @@ def _tensor_row(draft: TensorDraft, found: Findings, names: list[Names]) -> Tens
         if owner is not None and slot is not None:
             parameter = names[draft.optimizer].by_id.get(owner)
             by_design = facts.numel == 1 and optimizer.is_kept_on_cpu(owner, slot)
+    if whole is not None:
+        by_design = whole.on_cpu_by_design or is_nested_metadata(whole, draft.keys)
     storage = facts.storage.key if facts.storage is not None else None
     return Tensor(
         keys=draft.keys,
@@ -118,6 +129,15 @@ def _tensor_row(draft: TensorDraft, found: Findings, names: list[Names]) -> Tens
         on_cpu_by_design=by_design,
         problem=facts.problem,
     )
+
+
+def is_nested_metadata(whole: Tensor, keys: tuple[Key, ...]) -> bool:
+    """Say whether a part of a tensor tells the sizes, strides or offsets of a nested one.
+
+    `NestedTensorImpl` in torch's `aten/src/ATen/NestedTensorImpl.cpp` keeps these on the CPU, whatever the
+    device of the buffer.
+    """
+    return whole.layout == "nested" and keys[len(whole.keys) :] in _NESTED_METADATA
 
 
 def _slot_of(optimizer: OptimizerDraft, keys: tuple[Key, ...]) -> tuple[Key | None, str | None]:

@@ -34,6 +34,7 @@ class TensorDraft(NamedTuple):
         role: What it is for.
         optimizer: Index of the optimizer it belongs to, or None.
         part_of: Index of the composite tensor it is a part of, or None.
+        value: What it is in the pickle, for those who change it there.
     """
 
     keys: tuple[Key, ...]
@@ -42,6 +43,7 @@ class TensorDraft(NamedTuple):
     role: Role
     optimizer: int | None
     part_of: int | None
+    value: Value
 
 
 @dataclass(slots=True)
@@ -130,7 +132,9 @@ class _Walk:
             role = role_of_tensor(context, visit.keys, facts)
         else:
             role = found.tensors[visit.part_of].role
-        found.tensors.append(TensorDraft(visit.keys, visit.path, facts, role, context.optimizer, visit.part_of))
+        found.tensors.append(
+            TensorDraft(visit.keys, visit.path, facts, role, context.optimizer, visit.part_of, visit.value)
+        )
         if role == "parameter" and context.model is not None and visit.part_of is None:
             context.model.add(parameter_name(context, visit.keys), facts)
         below: list[tuple[Key, Value]] = list(facts.parts)
