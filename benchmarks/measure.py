@@ -1,0 +1,83 @@
+"""Whole processes, measured in turns: wall clock by this process, peak memory by the kernel (`wait4`).
+
+Two commands alternate, so that a slow minute of the machine hits both. Before each run the output of the
+last one is removed and the disk has come to rest.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, kilobytes elsewhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What several runs of one command took.
+
+    Attributes:
+        seconds: The median of their wall clock times.
+        cpu_seconds: The median of the processor's time that they took, which says how busy the machine was.
+        nbytes: The highest peak of resident memory.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    nbytes: int
+
+
+def compare(commands: Sequence[Sequence[str]], *, runs: int, out: Path | None = None) -> list[Figures]:
+    """Run commands in turns, several times each.
+
+    Args:
+        commands: The commands; each has one run that does not count, to warm the caches up.
+        runs: How often each counts.
+        out: A file that they write, removed before each run.
+
+    Raises:
+        RuntimeError: A command failed.
+    """
+    taken: list[list[Figures]] = [[] for _ in commands]
+    for turn in range(runs + 1):
+        for command, figures in zip(commands, taken, strict=True):
+            if out is not None:
+                out.unlink(missing_ok=True)
+                os.sync()
+            figure = run(command)
+            if turn > 0:
+                figures.append(figure)
+    return [summarise(figures) for figures in taken]
+
+
+def summarise(figures: Sequence[Figures]) -> Figures:
+    """Give the median times, and the highest peak."""
+    return Figures(
+        seconds=statistics.median(each.seconds for each in figures),
+        cpu_seconds=statistics.median(each.cpu_seconds for each in figures),
+        nbytes=max(each.nbytes for each in figures),
+    )
+
+
+def run(command: Sequence[str]) -> Figures:
+    """Run a command to its end.
+
+    Raises:
+        RuntimeError: It failed.
+    """
+    started = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    return Figures(
+        seconds=seconds, cpu_seconds=usage.ru_utime + usage.ru_stime, nbytes=usage.ru_maxrss * _RSS_UNIT
+    )

@@ -1,0 +1,204 @@
+"""What is measured against what, and the goal of each."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from measure import Figures, compare
+
+HERE = Path(__file__).parent
+PYTHON = sys.executable
+PROGRAM = str(Path(sys.executable).with_name("checkpoint-inspector"))
+MEGABYTE = 1_000_000
+SIZES = {"zip-1gb": 1.0, "zip-10gb": 10.0, "cpu-1gb": 1.0, "legacy-1gb": 1.0, "many": 0.1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One comparison.
+
+    Attributes:
+        what: Ours.
+        against: What it is compared with.
+        ours: Our figures.
+        theirs: The other's.
+        most_ratio: The goal: at most so many times the other's seconds ...
+        grace_seconds: ... and so many seconds more.
+        most_nbytes: The goal for peak memory, or None.
+    """
+
+    what: str
+    against: str
+    ours: Figures
+    theirs: Figures
+    most_ratio: float | None = None
+    grace_seconds: float = 0.0
+    most_nbytes: int | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Our seconds by theirs."""
+        return self.ours.seconds / self.theirs.seconds
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the goals are met."""
+        fast = self.most_ratio is None or (
+            self.ours.seconds <= self.most_ratio * self.theirs.seconds + self.grace_seconds
+        )
+        return fast and (self.most_nbytes is None or self.ours.nbytes <= self.most_nbytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """How to run: where files go, how often, and whether the large ones are made too."""
+
+    folder: Path
+    runs: int
+    big: bool
+
+    @contextlib.contextmanager
+    def file(self, kind: str, copies: int = 0) -> Iterator[Path]:
+        """Make a file, and remove it after use.
+
+        Raises:
+            OSError: It and so many copies of it do not fit on the disk.
+        """
+        needed = int((1 + copies) * SIZES[kind] * 1.05e9)
+        if shutil.disk_usage(self.folder).free < needed:
+            raise OSError(f"{needed / 1e9:.0f} GB are needed in {self.folder}")
+        path = self.folder / f"{kind}.pt"
+        try:
+            subprocess.run([PYTHON, HERE / "make_files.py", kind, path], check=True)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def runs_for(self, kind: str) -> int:
+        """Give how often to run with a file of this kind: large ones vary less and take longer."""
+        return max(3, self.runs // 2) if kind == "zip-10gb" else self.runs
+
+
+def show(bench: Bench) -> Iterator[Row]:
+    """Showing a file against opening it with torch, which maps the weights instead of reading them."""
+    seen: list[tuple[str, Figures]] = []
+    for kind, size in (("zip-1gb", "1 GB"), ("zip-10gb", "10 GB"))[: 1 + bench.big]:
+        with bench.file(kind) as path:
+            commands = [[PROGRAM, "show", "--json", str(path)], with_torch("mmap", path)]
+            ours, theirs = compare(commands, runs=bench.runs)
+        seen.append((size, ours))
+        yield Row(
+            what=f"`show --json`, {size} in 400 tensors",
+            against="`torch.load(mmap=True)`",
+            ours=ours,
+            theirs=theirs,
+            most_ratio=1 / 15,
+            most_nbytes=40 * MEGABYTE,
+        )
+    if bench.big:
+        (_, small), (_, large) = seen
+        yield Row(
+            what="`show --json`, 10 GB",
+            against="`show --json`, 1 GB",
+            ours=large,
+            theirs=small,
+            most_ratio=1.15,
+        )
+
+
+def many(bench: Bench) -> Iterator[Row]:
+    """Showing very many tensors."""
+    with bench.file("many") as path:
+        commands = [[PROGRAM, "show", "--json", str(path)], with_torch("load", path)]
+        ours, theirs = compare(commands, runs=bench.runs)
+    yield Row(
+        what="`show --json`, 100,000 tensors",
+        against="`torch.load`",
+        ours=ours,
+        theirs=theirs,
+        most_ratio=1 / 4,
+    )
+
+
+def remap(bench: Bench) -> Iterator[Row]:
+    """Writing a copy with other devices against copying the file."""
+    cases = [
+        ("zip-1gb", "*=cpu", "1 GB zip to the CPU"),
+        ("cpu-1gb", "cpu=cuda:0", "1 GB zip from the CPU, its pickle grows"),
+        ("legacy-1gb", "*=cpu", "1 GB legacy file to the CPU"),
+        ("zip-10gb", "*=cpu", "10 GB zip to the CPU"),
+    ]
+    for kind, rule, what in cases[: 3 + bench.big]:
+        out = bench.folder / "out.pt"
+        with bench.file(kind, copies=1) as path:
+            commands = [
+                [PROGRAM, "remap", str(path), "-o", str(out), "--map", rule],
+                ["sh", "-c", 'cp "$0" "$1" && sync "$1"', str(path), str(out)],
+                with_torch("resave", path, out),
+            ]
+            try:
+                ours, copy, resave = compare(commands, runs=bench.runs_for(kind), out=out)
+            finally:
+                out.unlink(missing_ok=True)
+        yield Row(
+            what=f"`remap`, {what}",
+            against="`cp`, `sync`",
+            ours=ours,
+            theirs=copy,
+            most_ratio=1.2,
+            grace_seconds=0.3,
+            most_nbytes=60 * MEGABYTE,
+        )
+        yield Row(what=f"`remap`, {what}", against="`torch.load`, `torch.save`", ours=ours, theirs=resave)
+
+
+def window(bench: Bench) -> Iterator[Row]:
+    """The window with the demo checkpoint against a window with nothing in it."""
+    commands = [[PYTHON, str(HERE / "first_paint.py"), kind] for kind in ("demo", "empty")]
+    with screen() as prefix:
+        ours, theirs = compare([[*prefix, *command] for command in commands], runs=2 * bench.runs)
+    yield Row(
+        what="Window painted with the demo's tree",
+        against="empty PySide6 window painted",
+        ours=ours,
+        theirs=theirs,
+        most_ratio=1.5,
+    )
+
+
+@contextlib.contextmanager
+def screen() -> Iterator[list[str]]:
+    """Start an X server of our own where there is one; give what to put before a command.
+
+    Without one, Qt's offscreen platform has to do.
+    """
+    if shutil.which("Xvfb") is None:
+        yield ["env", "QT_QPA_PLATFORM=offscreen"]
+        return
+    command = ["Xvfb", "-screen", "0", "1600x1000x24", "-nolisten", "tcp", "-displayfd", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            assert server.stdout is not None
+            number = server.stdout.readline().strip()
+            yield ["env", "-u", "WAYLAND_DISPLAY", "-u", "QT_QPA_PLATFORM", f"DISPLAY=:{number}"]
+        finally:
+            server.terminate()
+
+
+def with_torch(action: str, *paths: Path) -> list[str]:
+    """Give the command that does it with torch."""
+    return [PYTHON, str(HERE / "with_torch.py"), action, *map(str, paths)]
+
+
+TASKS: dict[str, Callable[[Bench], Iterator[Row]]] = {
+    "show": show,
+    "many": many,
+    "remap": remap,
+    "window": window,
+}
