@@ -6,12 +6,11 @@ after the first paint. Until then the cards show their titles and tables, which 
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QFrame, QVBoxLayout
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 _CHARTS = "inspector.gui.charts"
 _AFTER_PAINT_MS = 30
+_LOOK_MS = 15
 
 
 class ChartLoader(QObject):
@@ -34,16 +34,26 @@ class ChartLoader(QObject):
 
     loaded = Signal()
 
-    def start(self) -> None:
-        """Begin, once; `loaded` comes on the main thread."""
-        if _CHARTS in sys.modules:
-            self.loaded.emit()
-        else:
-            Thread(target=self._load, name="chart-loader", daemon=True).start()
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._thread: Thread | None = None
+        self._timer = QTimer(self, interval=_LOOK_MS)
+        self._timer.timeout.connect(self._on_tick)
 
-    def _load(self) -> None:
-        import_module(_CHARTS)
-        self.loaded.emit()
+    def start(self) -> None:
+        """Begin, once; `loaded` comes when the module is there.
+
+        The thread touches nothing of Qt, since the window may close before it is done, and it is no daemon,
+        since an import must not meet the end of the interpreter.
+        """
+        self._thread = Thread(target=import_module, args=(_CHARTS,), name="chart-loader")
+        self._thread.start()
+        self._timer.start()
+
+    def _on_tick(self) -> None:
+        if self._thread is not None and not self._thread.is_alive():
+            self._timer.stop()
+            self.loaded.emit()
 
 
 class ChartCard(QFrame):
@@ -106,7 +116,7 @@ class MemoryPanel(ScrollPanel):
         self._ready = False
         self._asked = False
         self._loader = ChartLoader(self)
-        self._loader.loaded.connect(self._on_loaded, Qt.ConnectionType.QueuedConnection)
+        self._loader.loaded.connect(self._on_loaded)
         theme.changed.connect(self._on_theme_changed)
 
     @property
