@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from inspector.model.checkpoint import Checkpoint, Key, Tensor, Value
-from inspector.snippet.models import Keys, Model, find_models
+from inspector.model.checkpoint import Checkpoint, Tensor, Value
+from inspector.snippet.models import MOST_OF_A_KIND, Keys, Model, find_models
 
 _SCHEDULER_KEYS = frozenset({"base_lrs", "_last_lr", "_step_count", "num_bad_epochs"})
 _SCALER_KEYS = frozenset({"scale", "_growth_tracker"})
@@ -22,7 +22,8 @@ _COUNTERS = (
     ("epoch", ("epoch", "current_epoch", "last_epoch", "epochs")),
     ("step", ("global_step", "step", "iteration", "iter", "global_steps", "steps")),
 )
-_Values = dict[Keys, Value]
+_Values = dict[str, Value]
+"""By path: text has a hash that no file can foresee, unlike keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,21 +57,28 @@ class Contents:
 
 def find_contents(checkpoint: Checkpoint) -> Contents:
     """Look through a checkpoint's rows."""
-    values = {value.keys: value for value in checkpoint.values if value.keys}
-    mappings: dict[Keys, set[Key]] = defaultdict(set)
-    for keys in values:
-        mappings[keys[:-1]].add(keys[-1])
+    values = {value.path: value for value in checkpoint.values if value.keys}
+    mappings: dict[str, set[str]] = defaultdict(set)
+    for path in values:
+        above, _, name = path.rpartition("/")
+        mappings[above].add(name)
     states = [tensor for tensor in checkpoint.tensors if tensor.role == "rng"]
     return Contents(
         models=find_models(checkpoint),
-        optimizers=tuple(optimizer.keys for optimizer in checkpoint.optimizers),
+        optimizers=tuple(optimizer.keys for optimizer in checkpoint.optimizers[:MOST_OF_A_KIND]),
         schedulers=_outermost(
-            keys for keys, names in mappings.items() if "last_epoch" in names and names & _SCHEDULER_KEYS
+            values[_join(path, "last_epoch")].keys[:-1]
+            for path, names in mappings.items()
+            if "last_epoch" in names and names & _SCHEDULER_KEYS
         ),
-        scalers=tuple(keys for keys, names in mappings.items() if names >= _SCALER_KEYS),
+        scalers=_outermost(
+            values[_join(path, "scale")].keys[:-1]
+            for path, names in mappings.items()
+            if names >= _SCALER_KEYS
+        ),
         averages=_common_start([tensor.keys[:-1] for tensor in checkpoint.tensors if tensor.role == "ema"]),
         cpu_state=next((state.keys for state in states if state.nbytes == _CPU_STATE_NBYTES), None),
-        cuda_states=tuple(state.keys for state in states if _is_cuda_state(state)),
+        cuda_states=tuple(state.keys for state in states if _is_cuda_state(state))[:MOST_OF_A_KIND],
         python_state=_place_of(values, _is_python_state),
         numpy_state=_place_of(values, _is_numpy_state),
         counters=tuple(_counters(values)),
@@ -81,7 +89,7 @@ def _outermost(places: Iterator[Keys]) -> tuple[Keys, ...]:
     """Leave out what stands below another: a chained scheduler's state holds those of its parts."""
     kept: list[Keys] = []
     for keys in sorted(places, key=len):
-        if not any(keys[: len(outer)] == outer for outer in kept):
+        if len(kept) < MOST_OF_A_KIND and not any(keys[: len(outer)] == outer for outer in kept):
             kept.append(keys)
     return tuple(kept)
 
@@ -101,28 +109,35 @@ def _is_cuda_state(state: Tensor) -> bool:
     return named and state.nbytes == _CUDA_STATE_NBYTES
 
 
-def _place_of(values: _Values, is_state: Callable[[_Values, Keys], bool]) -> Keys | None:
-    return next((keys[:-1] for keys in values if keys[-1] == 0 and is_state(values, keys[:-1])), None)
+def _place_of(values: _Values, is_state: Callable[[_Values, str], bool]) -> Keys | None:
+    for path, value in values.items():
+        if value.keys[-1] == 0 and is_state(values, path.rpartition("/")[0]):
+            return value.keys[:-1]
+    return None
 
 
-def _is_python_state(values: _Values, keys: Keys) -> bool:
+def _is_python_state(values: _Values, path: str) -> bool:
     """Tell the value of `random.getstate()`: (3, 625 numbers, None)."""
-    return _types(values, keys, 3) == ["int", "tuple", "NoneType"] and values[*keys, 0].text == "3"
+    return _types(values, path, 3) == ["int", "tuple", "NoneType"] and values[_join(path, "0")].text == "3"
 
 
-def _is_numpy_state(values: _Values, keys: Keys) -> bool:
+def _is_numpy_state(values: _Values, path: str) -> bool:
     """Tell the value of `numpy.random.get_state()`: ("MT19937", array, position, ...)."""
-    return _types(values, keys, 2) == ["str", "numpy.ndarray"] and values[*keys, 0].text == "MT19937"
+    return _types(values, path, 2) == ["str", "numpy.ndarray"] and values[_join(path, "0")].text == "MT19937"
 
 
-def _types(values: _Values, keys: Keys, count: int) -> list[str]:
-    places = ((*keys, index) for index in range(count))
+def _types(values: _Values, path: str, count: int) -> list[str]:
+    places = (_join(path, str(index)) for index in range(count))
     return [values[place].type for place in places if place in values]
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name
 
 
 def _counters(values: _Values) -> Iterator[tuple[str, Keys]]:
     for variable, names in _COUNTERS:
         for name in names:
-            if (name,) in values and values[name,].type == "int":
+            if name in values and values[name].type == "int":
                 yield variable, (name,)
                 break

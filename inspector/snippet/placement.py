@@ -74,7 +74,8 @@ class Placement:
             return 'map_location="cpu"'
         if self.keeps_cpu:
             changes.pop("cpu", None)
-        items = tuple(f"{literal(tag)}: {self._expression(tag)}" for tag in changes)
+        is_split = self._count(self.places) > 1
+        items = tuple(f"{literal(tag)}: {self._expression(tag, is_split=is_split)}" for tag in changes)
         return Bracketed(head="map_location={", items=items, tail="}") if items else None
 
     def is_open(self, devices: Iterable[str]) -> bool:
@@ -104,12 +105,12 @@ class Placement:
             f"    {model}.to(device)",
         )
 
-    def _expression(self, tag: str) -> str:
+    def _expression(self, tag: str, *, is_split: bool) -> str:
         place = self.places[tag]
         if place is not None:
             return literal(place)
         kind, index = split_device(tag) or ("", None)
-        if self._count(self.places) > 1 and kind == "cuda" and index:
+        if is_split and kind == "cuda" and index:
             return f"{literal(tag)} if torch.cuda.device_count() > {index} else device"
         return "device"
 
@@ -136,7 +137,7 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
     tags = {tensor.device for tensor in checkpoint.tensors} | {row.device for row in checkpoint.storages}
     chosen = dict(mapping)
     places = {
-        tag: chosen[tag] if tag in chosen else _place(tag, target, best)
+        tag: chosen[tag] if tag in chosen else _place(tag, target, best, decided=bool(mapping))
         for tag in sorted(tags, key=device_order)
         if tag != "meta"
     }
@@ -149,10 +150,11 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
     )
 
 
-def _place(tag: str, target: Profile, best: str) -> str | None:
+def _place(tag: str, target: Profile, best: str, *, decided: bool) -> str | None:
     if not is_accelerator(tag):
         return "cpu"  # torch refuses `cpu:0`
-    if target.id == RUN_TIME:
-        return None
     parts = split_device(tag)
-    return tag if parts is not None and target.offers(*parts) else best
+    is_offered = parts is not None and target.offers(*parts)
+    if target.id == RUN_TIME and not (decided and is_offered):  # who maps others leaves this one as it is
+        return None
+    return tag if is_offered else best

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
-from inspector.snippet.contents import Contents, find_contents
+from inspector.snippet.contents import find_contents
+from inspector.snippet.models import has_model
 from inspector.snippet.order import Order
 from inspector.snippet.placement import place_devices
 from inspector.snippet.plain import render_plain
@@ -34,7 +35,7 @@ class Style:
 class _Entry:
     style: Style
     formats: frozenset[str]
-    fits: Callable[[Contents], bool]
+    fits: Callable[[Checkpoint], bool]
     render: Callable[[Order], str]
 
 
@@ -48,7 +49,7 @@ _TABLE = (
     _Entry(
         style=Style(id="resume", label="Resume training"),
         formats=_TORCH_LOADS,
-        fits=lambda contents: bool(contents.models and contents.optimizers),
+        fits=lambda checkpoint: bool(checkpoint.optimizers) and has_model(checkpoint),
         render=render_resume,
     ),
 )
@@ -56,11 +57,11 @@ _TABLE = (
 
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     """List the styles that this file offers, the most usual first."""
-    return tuple(entry.style for entry in _offered(checkpoint, find_contents(checkpoint)))
+    return tuple(entry.style for entry in _offered(checkpoint))
 
 
-def _offered(checkpoint: Checkpoint, contents: Contents) -> Iterator[_Entry]:
-    return (entry for entry in _TABLE if checkpoint.format in entry.formats and entry.fits(contents))
+def _offered(checkpoint: Checkpoint) -> Iterator[_Entry]:
+    return (entry for entry in _TABLE if checkpoint.format in entry.formats and entry.fits(checkpoint))
 
 
 def render(
@@ -84,8 +85,7 @@ def render(
     Raises:
         PlanError: The file does not offer this style.
     """
-    contents = find_contents(checkpoint)
-    offered = {entry.style.id: entry for entry in _offered(checkpoint, contents)}
+    offered = {entry.style.id: entry for entry in _offered(checkpoint)}
     if style not in offered:
         raise PlanError(
             f"this file offers no snippet in the style {style!r}",
@@ -93,7 +93,7 @@ def render(
         )
     order = Order(
         checkpoint=checkpoint,
-        contents=contents,
+        contents=find_contents(checkpoint),
         placement=place_devices(checkpoint, target, mapping),
         target=target,
         path=checkpoint.path if path is None else path,

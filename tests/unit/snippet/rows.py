@@ -13,6 +13,7 @@ from inspector.model.checkpoint import (
     Tensor,
     Value,
 )
+from inspector.model.texts import step_text
 from inspector.target.profile import Profile
 
 THIS = Profile(id="this", label="This machine")
@@ -30,7 +31,7 @@ def tensor(
 ) -> Tensor:
     return Tensor(
         keys=keys,
-        path="/".join(map(str, keys)),
+        path="/".join(map(step_text, keys)),
         device=device,
         dtype=dtype,
         shape=(nbytes,),
@@ -50,12 +51,12 @@ def tensor(
 
 
 def value(*keys: Key, type: str = "int", text: str = "1") -> Value:  # noqa: A002 - the field's name
-    return Value(keys=keys, path="/".join(map(str, keys)), type=type, text=text)
+    return Value(keys=keys, path="/".join(map(step_text, keys)), type=type, text=text)
 
 
 def optimizer(*keys: Key) -> Optimizer:
     return Optimizer(
-        path="/".join(map(str, keys)),
+        path="/".join(map(step_text, keys)),
         keys=keys,
         parameters=1,
         with_state=1,

@@ -78,6 +78,15 @@ def test_the_user_decides() -> None:
     )
 
 
+def test_this_machine_once_it_is_known_and_the_user_has_decided() -> None:
+    known = Profile(id="this", label="", cuda=1)
+    mapping = (("cuda:1", "cuda:0"),)
+    assert (
+        location(place("cuda:0", "cuda:1", on=known, mapping=mapping)) == 'map_location={"cuda:1": "cuda:0"}'
+    )
+    assert location(place("cuda:0", on=known)) == 'map_location={"cuda:0": device}'
+
+
 def test_what_belongs_on_the_cpu_stays_there() -> None:
     rows = checkpoint(tensor("model", "w"), STEP)
     placement = place_devices(rows, ONE, (("cpu", "cuda:0"),))

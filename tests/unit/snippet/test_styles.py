@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import time
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.errors import PlanError
@@ -73,6 +74,33 @@ def test_path_is_the_checkpoints_own_unless_another_is_given() -> None:
     assert '"other.pt"' in render(rows, style="plain", target=THIS, path="other.pt")
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        checkpoint(*(tensor(f"m{index}", f"w{index}") for index in range(30_000))),
+        checkpoint(*(tensor(index, index, "w") for index in range(30_000))),
+        checkpoint(*(tensor("w", device=f"cuda:{index}") for index in range(30_000))),
+        checkpoint(
+            tensor("m", "w"),
+            values=tuple(
+                value(name, place)
+                for name in map(str, range(10_000))
+                for place in ("last_epoch", "base_lrs", "scale", "_growth_tracker")
+            ),
+            optimizers=tuple(optimizer(index) for index in range(10_000)),
+        ),
+        checkpoint(names=tuple(f"m.c{index}" for index in range(30_000))),
+        checkpoint(tensor("m", "module." * 1_000_000)),
+    ],
+    ids=["models", "nested", "devices", "states", "globals", "prefixes"],
+)
+def test_a_file_made_to_stall_us_does_not(rows: Checkpoint) -> None:
+    started = time.process_time()
+    for style in styles(rows):
+        render(rows, style=style.id, target=THIS)
+    assert time.process_time() - started < 5
+
+
 def shape_of(code: str) -> str:
     """What code does, whatever its literals say."""
     tree = ast.parse(code)
@@ -108,6 +136,7 @@ def training_run(texts: tuple[str, ...], names: tuple[str, ...]) -> Checkpoint:
     )
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.tuples(*[ANYTHING] * 6))
 def test_no_key_path_or_device_can_change_what_a_snippet_does(texts: tuple[str, ...]) -> None:
     tame = training_run(("a", "b", "c", "d", "e", "f"), ())
@@ -120,6 +149,7 @@ def test_no_key_path_or_device_can_change_what_a_snippet_does(texts: tuple[str, 
         assert comments_of(code) == comments_of(expected)
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.tuples(ANYTHING, ANYTHING))
 def test_no_destination_can_either(texts: tuple[str, str]) -> None:
     rows = checkpoint(tensor("m", "w", device="cuda:0"), optimizers=(optimizer("o"),))
@@ -129,6 +159,7 @@ def test_no_destination_can_either(texts: tuple[str, str]) -> None:
         assert shape_of(wild) == shape_of(tame)
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.lists(st.one_of(ANYTHING, st.text("ab._", max_size=6)), min_size=1, max_size=3))
 def test_a_global_becomes_a_plain_name_or_nothing(parts: list[str]) -> None:
     code = render(checkpoint(names=(".".join(parts),)), style="plain", target=THIS)
