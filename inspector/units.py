@@ -5,12 +5,18 @@ from __future__ import annotations
 import unicodedata
 
 _SUFFIXES = ("KB", "MB", "GB", "TB", "PB", "EB")
+_MOST_BITS = 100
 
 
 def format_nbytes(nbytes: int) -> str:
-    """Give a size in decimal units, as file managers and disks do: `37.6 KB`, `1.2 GB`."""
+    """Give a size in decimal units, as file managers and disks do: `37.6 KB`, `1.2 GB`.
+
+    A file can claim a product of sizes that has no end of digits, and that no float can hold.
+    """
     if abs(nbytes) < 1000:
         return f"{nbytes} B"
+    if nbytes.bit_length() > _MOST_BITS:
+        return "over 10^30 B"
     value = float(nbytes)
     for suffix in _SUFFIXES:
         value /= 1000
