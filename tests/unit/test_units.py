@@ -26,11 +26,14 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes, 
         (2**62, "4.6 EB"),
         (2**80, "1208926 EB"),
         (2**100, "over 10^30 B"),
-        (2**300_000, "over 10^30 B"),
     ],
 )
 def test_size_is_given_as_disks_give_it(nbytes: int, text: str) -> None:
     assert format_nbytes(nbytes) == text
+
+
+def test_size_may_have_more_digits_than_python_writes() -> None:
+    assert format_nbytes(1 << 300_000) == "over 10^30 B"
 
 
 @pytest.mark.parametrize(
