@@ -12,7 +12,7 @@ from inspector.pickles.handlers_containers import CONTAINERS
 from inspector.pickles.handlers_literals import LITERALS
 from inspector.pickles.handlers_memo import MEMO
 from inspector.pickles.instructions import CODES
-from inspector.pickles.state import BrokenStreamError, Handler, State
+from inspector.pickles.state import BrokenStreamError, FrameStartedError, Handler, State
 
 
 def _unknown(state: State, data: bytes, pos: int) -> int:
@@ -24,3 +24,21 @@ HANDLERS: list[Handler] = [_unknown] * 256
 
 for _name, _handler in {**LITERALS, **CONTAINERS, **MEMO, **CALLS}.items():
     HANDLERS[CODES[_name]] = _handler
+
+
+def _enter_frame(state: State, data: bytes, pos: int) -> int:
+    raise FrameStartedError(HANDLERS[CODES["FRAME"]](state, data, pos))
+
+
+_RUNNING = HANDLERS.copy()
+_RUNNING[CODES["FRAME"]] = _enter_frame
+
+
+def first_use(state: State, data: bytes, pos: int) -> int:
+    """Stand in the table for every opcode not met yet, and make way for its handler.
+
+    So the table ends up telling which opcodes a stream uses, which costs nothing for each instruction.
+    """
+    code = data[pos - 1]
+    handler = state.table[code] = _RUNNING[code]
+    return handler(state, data, pos)

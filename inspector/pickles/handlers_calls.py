@@ -41,9 +41,8 @@ def _ext(width: int) -> Handler:
         if len(operand) < width:
             raise CutOffError("an extension code is cut off")
         code = int.from_bytes(operand, "little", signed=width == 4)
-        state.note(
-            "extension-code", pos, f"extension code {code} names whatever the loading program registered"
-        )
+        text = f"extension code {code} names whatever the loading program registered"
+        state.note("extension-code", pos, text)
         state.stack.append(state.use_global("copyreg", f"extension_{code}"))
         return pos + width
 
@@ -83,8 +82,8 @@ def _inst(state: State, data: bytes, pos: int) -> int:
 
 
 def _obj(state: State, data: bytes, pos: int) -> int:
-    func, *args = state.pop_mark()
-    state.stack.append(Call(func, tuple(args), "inst"))
+    items = state.pop_mark()
+    state.stack.append(Call(items[0], tuple(items[1:]), "inst"))
     return pos
 
 
@@ -95,6 +94,7 @@ def _build(state: State, data: bytes, pos: int) -> int:
         state.note("build-on-other", pos, f"the state of {kind_of(target)} is set")
     elif target.state is not None:
         state.note("build-twice", pos, "the state of one object is set twice")
+        state.created += 1
         target.state = [target.state, value]
     else:
         target.state = value
@@ -105,20 +105,18 @@ def _persid(state: State, data: bytes, pos: int) -> int:
     end = data.find(b"\n", pos, pos + state.limits.long_nbytes)
     if end < 0:
         raise CutOffError("a persistent id is not a short line")
-    _push_persistent(state, data[pos:end].decode("utf-8", "backslashreplace"))
+    state.stack.append(data[pos:end].decode("utf-8", "backslashreplace"))
+    _binpersid(state, data, end)
     return end + 1
 
 
 def _binpersid(state: State, data: bytes, pos: int) -> int:
-    _push_persistent(state, state.stack.pop())
-    return pos
-
-
-def _push_persistent(state: State, pid: Value) -> None:
+    stack = state.stack
+    node = PersistentId(stack[-1])
     state.created += 1
-    node = PersistentId(pid)
     state.persistent_ids.append(node)
-    state.stack.append(node)
+    stack[-1] = node
+    return pos
 
 
 CALLS: dict[str, Handler] = {

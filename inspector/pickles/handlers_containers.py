@@ -36,6 +36,7 @@ def _extend(state: State, pos: int, items: list[Value]) -> None:
         target.extend(items)
     elif isinstance(target, Call):
         if target.items is None:
+            state.created += 1
             target.items = []
         target.items.extend(items)
     elif isinstance(target, Set):
@@ -50,8 +51,10 @@ def _empty_tuple(state: State, data: bytes, pos: int) -> int:
 
 
 def _tuple(state: State, data: bytes, pos: int) -> int:
-    items = state.pop_mark()
-    state.stack.append(tuple(items))
+    items = state.stack
+    state.stack = stack = state.marked.pop()
+    state.created += 1
+    stack.append(tuple(items))
     return pos
 
 
@@ -87,6 +90,7 @@ def _empty_dict(state: State, data: bytes, pos: int) -> int:
 
 def _dict(state: State, data: bytes, pos: int) -> int:
     items = state.pop_mark()
+    state.literals += len(items) // 2
     state.stack.append(Dict(_pairs(state, pos, items)))
     return pos
 
@@ -111,11 +115,13 @@ def _pairs(state: State, pos: int, items: list[Value]) -> list[tuple[Value, Valu
 
 
 def _update(state: State, pos: int, pairs: list[tuple[Value, Value]]) -> None:
+    state.literals += len(pairs)
     target = state.stack[-1]
     if isinstance(target, Dict):
         target.pairs.extend(pairs)
     elif isinstance(target, Call):
         if target.pairs is None:
+            state.created += 1
             target.pairs = []
         target.pairs.extend(pairs)
     else:

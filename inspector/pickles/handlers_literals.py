@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
+import re
 import struct
 from typing import Literal
 
@@ -12,6 +12,14 @@ from inspector.pickles.values import Blob, Value
 
 _U1 = struct.Struct("<B")
 _DIGITS_READ_AT_ONCE = 4000  # Python refuses to convert more than 4300 digits
+_WEIGHT_SHIFT = 4  # a long text counts as one more literal for each 16 bytes
+
+_read_u2 = U2.unpack_from
+_read_i4 = I4.unpack_from
+_read_f8 = F8.unpack_from
+
+
+# --- constants and numbers ----------------------------------------------------------------------------------
 
 
 def _none(state: State, data: bytes, pos: int) -> int:
@@ -30,7 +38,8 @@ def _newfalse(state: State, data: bytes, pos: int) -> int:
 
 
 def _binint(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(I4.unpack_from(data, pos)[0])
+    state.stack.append(_read_i4(data, pos)[0])
+    state.literals += 1
     return pos + 4
 
 
@@ -40,12 +49,14 @@ def _binint1(state: State, data: bytes, pos: int) -> int:
 
 
 def _binint2(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(U2.unpack_from(data, pos)[0])
+    state.stack.append(_read_u2(data, pos)[0])
+    state.literals += 1
     return pos + 2
 
 
 def _binfloat(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(F8.unpack_from(data, pos)[0])
+    state.stack.append(_read_f8(data, pos)[0])
+    state.literals += 1
     return pos + 8
 
 
@@ -73,6 +84,7 @@ def _long(state: State, data: bytes, pos: int) -> int:
 
 
 def _parse_int(state: State, pos: int, text: bytes) -> Value:
+    state.literals += 1
     if len(text) > _DIGITS_READ_AT_ONCE:
         return Blob("int", pos, len(text))
     digits = text.removeprefix(b"-")
@@ -84,13 +96,21 @@ def _parse_int(state: State, pos: int, text: bytes) -> Value:
 
 def _float(state: State, data: bytes, pos: int) -> int:
     end = _line(data, pos)
-    state.stack.append(float(data[pos:end]))
+    text = data[pos:end]
+    if len(text) > _DIGITS_READ_AT_ONCE:
+        raise BrokenStreamError("a number is too long")
+    number = float(text)
+    if b"_" in text or text != text.strip():
+        state.note("text-float", pos, "a number is written in a way that readers understand differently")
+    state.literals += 1
+    state.stack.append(number)
     return end + 1
 
 
 def _counted_int(length: struct.Struct) -> Handler:
     def handler(state: State, data: bytes, pos: int) -> int:
         start, end = _span(data, pos, length)
+        state.literals += 1
         if end - start > state.limits.long_nbytes:
             state.stack.append(Blob("int", start, end - start))
         else:
@@ -101,7 +121,7 @@ def _counted_int(length: struct.Struct) -> Handler:
 
 
 def _span(data: bytes, pos: int, length: struct.Struct) -> tuple[int, int]:
-    count = length.unpack_from(data, pos)[0]
+    count: int = length.unpack_from(data, pos)[0]
     start = pos + length.size
     if count < 0:
         raise BrokenStreamError("a length is negative")
@@ -110,19 +130,25 @@ def _span(data: bytes, pos: int, length: struct.Struct) -> tuple[int, int]:
     return start, start + count
 
 
+# --- text and bytes with a length ---------------------------------------------------------------------------
+
+
 def _counted_text(length: struct.Struct, errors: Literal["surrogatepass", "surrogateescape"]) -> Handler:
     size, unpack_from = length.size, length.unpack_from
 
     def handler(state: State, data: bytes, pos: int) -> int:
         count = unpack_from(data, pos)[0]
         start = pos + size
-        end = start + count
+        end: int = start + count
         # A negative count of BINSTRING must not pass as a slice from the end.
-        if end > len(data) or count < 0 or count > state.limits.text_nbytes:
+        if end > len(data) or not 0 <= count <= state.limits.text_nbytes:
             start, end = _span(data, pos, length)
+            state.literals += 1
             state.stack.append(Blob("text", start, end - start))
         else:
-            state.stack.append(str(data[start:end], "utf-8", errors))
+            text = data[start:end].decode("utf-8", errors)
+            state.literals += 1 + (count >> _WEIGHT_SHIFT)
+            state.stack.append(text)
         return end
 
     return handler
@@ -132,34 +158,74 @@ def _counted_bytes(length: struct.Struct) -> Handler:
     def handler(state: State, data: bytes, pos: int) -> int:
         start, end = _span(data, pos, length)
         large = end - start > state.limits.text_nbytes
+        state.literals += 1
         state.stack.append(Blob("bytes", start, end - start) if large else data[start:end])
         return end
 
     return handler
 
 
+# --- text on a line -----------------------------------------------------------------------------------------
+
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|([\\'\"abfnrtv])|(x))")
+_ESCAPED = {
+    b"\\": b"\\",
+    b"'": b"'",
+    b'"': b'"',
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+    b"v": b"\v",
+}
+
+
 def _string(state: State, data: bytes, pos: int) -> int:
     end = _line(data, pos)
-    quoted = data[pos:end].strip()
-    if len(quoted) < 2 or quoted[:1] != quoted[-1:] or quoted[:1] not in {b"'", b'"'}:
+    if end - pos < 2 or data[pos] != data[end - 1] or data[pos] not in b"'\"":
         raise BrokenStreamError("a text of protocol 0 is not in quotes")
-    text = codecs.escape_decode(quoted[1:-1])[0]
-    state.stack.append(_bounded_text(state, pos, str(text, "utf-8", "surrogateescape"), len(quoted)))
+    if end - pos > state.limits.text_nbytes:
+        return _push_large_line(state, pos, end)
+    text = _ESCAPE.sub(_unescape, data[pos + 1 : end - 1])
+    state.literals += 1 + (len(text) >> _WEIGHT_SHIFT)
+    state.stack.append(text.decode("utf-8", "surrogateescape"))
     return end + 1
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    """Give what a backslash of Python 2's `repr` stands for; `codecs.escape_decode` would write warnings."""
+    hexadecimal, octal, letter, broken = match.groups()
+    if broken is not None:
+        raise BrokenStreamError("a text of protocol 0 has a broken escape")
+    if hexadecimal is not None:
+        return bytes.fromhex(hexadecimal.decode())
+    return _ESCAPED[letter] if octal is None else bytes([int(octal, 8) & 0xFF])
 
 
 def _unicode(state: State, data: bytes, pos: int) -> int:
     end = _line(data, pos)
-    state.stack.append(_bounded_text(state, pos, str(data[pos:end], "raw-unicode-escape"), end - pos))
+    if end - pos > state.limits.text_nbytes:
+        return _push_large_line(state, pos, end)
+    text = data[pos:end].decode("raw-unicode-escape")
+    state.literals += 1 + (len(text) >> _WEIGHT_SHIFT)
+    state.stack.append(text)
     return end + 1
 
 
-def _bounded_text(state: State, pos: int, text: str, nbytes: int) -> Value:
-    return text if nbytes <= state.limits.text_nbytes else Blob("text", pos, nbytes)
+def _push_large_line(state: State, pos: int, end: int) -> int:
+    state.literals += 1
+    state.stack.append(Blob("text", pos, end - pos))
+    return end + 1
+
+
+# --- buffers outside the stream -----------------------------------------------------------------------------
 
 
 def _next_buffer(state: State, data: bytes, pos: int) -> int:
     state.note("out-of-band-buffer", pos, "the pickle needs a buffer that is not in it")
+    state.literals += 1
     state.stack.append(Blob("buffer", pos, 0))
     return pos
 

@@ -28,6 +28,14 @@ class CutOffError(BrokenStreamError):
     """The instruction's operand runs past the bytes there are."""
 
 
+class FrameStartedError(Exception):
+    """The machine met FRAME; `start` is the offset behind it. Control flow, never an error for the user."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start)
+        self.start = start
+
+
 class State:
     """The stack, marks and memo of one machine, and what it saw.
 
@@ -35,11 +43,14 @@ class State:
         limits: The budgets that handlers check themselves.
         stack: Values above the topmost mark.
         marked: For each mark, the stack below it.
-        memo: Remembered values by their slot.
+        memo: Remembered values by their slot: a list for as long as the slots are filled in order, as every
+            pickler does, which takes a tenth of the memory; else a dict.
         globals: Every global by (module, name), in the order of first use.
         persistent_ids: Every persistent id, in order.
-        opcodes: 1 for each opcode byte seen.
-        created: How many containers and calls were made.
+        table: The handler of each opcode byte, see `handlers.first_use`.
+        created: How many containers, calls and other nodes were made.
+        literals: How many numbers and short texts; long texts count once more for each 16 bytes.
+        frame_end: Where the present frame ends; 0 before the first.
         protocol: The protocol declared.
         notes: Oddities.
         root: The value that STOP found.
@@ -47,30 +58,40 @@ class State:
 
     __slots__ = (
         "created",
+        "frame_end",
         "globals",
         "limits",
+        "literals",
         "marked",
         "memo",
         "notes",
-        "opcodes",
         "persistent_ids",
         "protocol",
         "root",
         "stack",
+        "table",
     )
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, table: list[Handler] | None = None) -> None:
         self.limits = limits
         self.stack: list[Value] = []
         self.marked: list[list[Value]] = []
-        self.memo: dict[int, Value] = {}
+        self.memo: list[Value] | dict[int, Value] = []
         self.globals: dict[tuple[str, str], Global] = {}
         self.persistent_ids: list[PersistentId] = []
-        self.opcodes = bytearray(256)
+        self.table = table or []
         self.created = 0
+        self.literals = 0
+        self.frame_end = 0
         self.protocol = 0
         self.notes: list[Note] = []
         self.root: Value = None
+
+    @property
+    def weight(self) -> int:
+        """How many values were made, those that take less memory counted as less."""
+        sparse = len(self.memo) if isinstance(self.memo, dict) else len(self.memo) // 8
+        return self.created + self.literals // 2 + sparse
 
     def pop_mark(self) -> list[Value]:
         """Take everything above the topmost mark, and the mark.
@@ -83,12 +104,23 @@ class State:
         self.created += 1
         return items
 
+    def remember(self, slot: int, value: Value) -> None:
+        """Put a value into a slot of the memo, in whatever order the slots come."""
+        memo = self.memo
+        if isinstance(memo, dict) or slot < len(memo):
+            memo[slot] = value
+        elif slot == len(memo):
+            memo.append(value)
+        else:
+            self.memo = {**dict(enumerate(memo)), slot: value}
+
     def use_global(self, module: str, name: str) -> Global:
         """Count one more use of a global and give its node, one for each name."""
         key = (module, name)
         node = self.globals.get(key)
         if node is None:
             node = self.globals[key] = Global(module, name)
+            self.created += 3  # two texts and their place in the table
         node.count += 1
         return node
 

@@ -124,10 +124,24 @@ Value = (
 )
 
 
+_MOST_NAME = 100
+
+
 def kind_of(value: Value) -> str:
     """Name the kind of a value in a few words, for notes; its contents never show."""
     if isinstance(value, Global):
-        return f"the name {value.dotted}"
-    return {Call: "an object", PersistentId: "a persistent id"}.get(
-        type(value), f"a {type(value).__name__.lower()}"
-    )
+        dotted = value.dotted
+        return f"the name {dotted if len(dotted) <= _MOST_NAME else dotted[:_MOST_NAME] + '...'}"
+    return _KINDS.get(type(value), f"a {type(value).__name__.lower()}")
+
+
+_KINDS: dict[type, str] = {
+    Call: "an object",
+    PersistentId: "a persistent id",
+    Blob: "a large value",
+    bool: "a truth value",
+    int: "an integer",
+    type(None): "None",
+    str: "a text",
+    bytes: "a byte string",
+}
