@@ -1,1 +1,1 @@
-"""Containers: where in a file the pickles are, where the storages' bytes are, and nothing of what they mean."""
+"""Where in a file the pickles and the storages' bytes are, and nothing of what they mean."""

@@ -51,7 +51,7 @@ class Container:
 
 
 def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:
-    """Give the first persistent id of each storage, by key and in order; views of storages have keys of their own.
+    """Give the first persistent id of each storage, by key and in order; views have keys of their own.
 
     Raises:
         ContainerError: There are more storages than the limits allow.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
-from inspector.containers.source import Source
+from inspector.containers.source import NearReader, Source
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
@@ -23,6 +23,7 @@ MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 NUMEL = struct.Struct("<q")
 _FIRST_READ_NBYTES = 1 << 16
+_MOST_FACTS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
         object_stream=stream,
         object_start=object_start,
         object_end=keys_start,
-        keys=_key_texts(keys.root, keys_start),
+        keys=_key_texts(keys.root, keys_start, limits),
         data_start=keys_start + keys.end,
         versions=_facts(info.root) or (("protocol_version", str(PROTOCOL_VERSION)),),
     )
@@ -115,17 +116,24 @@ def _read_stream(source: Source, start: int, name: str, limits: Limits, progress
     )
 
 
-def _key_texts(root: Value, start: int) -> tuple[str, ...]:
-    if not isinstance(root, list) or not all(isinstance(key, str) for key in root):
-        raise ContainerError("the list of storage keys is malformed", where=f"byte {start:,}")
-    return tuple(str(key) for key in root)
+def _key_texts(root: Value, start: int, limits: Limits) -> tuple[str, ...]:
+    where = f"byte {start:,}"
+    if not isinstance(root, list) or len(root) > limits.records:
+        raise ContainerError("the list of storage keys is malformed", where=where)
+    keys = tuple(key for key in root if isinstance(key, str))
+    if len(keys) < len(root):
+        raise ContainerError("the list of storage keys is malformed", where=where)
+    return keys
 
 
 def _facts(info: Value) -> tuple[tuple[str, str], ...]:
-    pairs = info.pairs if isinstance(info, Dict) else []
-    return tuple(
-        (key, str(value)) for key, value in pairs if isinstance(key, str) and isinstance(value, bool | int)
-    )
+    pairs = info.pairs[:_MOST_FACTS] if isinstance(info, Dict) else []
+    return tuple((key, str(value)) for key, value in pairs if isinstance(key, str) and _is_short(value))
+
+
+def _is_short(value: Value) -> bool:
+    """Whether a value is a truth value or an integer that Python is willing to print."""
+    return isinstance(value, bool | int) and value.bit_length() <= 64
 
 
 def _find_storages(
@@ -134,15 +142,16 @@ def _find_storages(
     """Walk over the storages; a damaged tail leaves the storages behind it without an entry."""
     progress.start("finding storages", len(layout.keys))
     stored: dict[str, StoredBytes] = {}
+    near = NearReader(source)
     pos = layout.data_start
     for key in layout.keys:
         progress.advance(1)
         storage_id = storage_ids.get(key)
-        head = source.read_upto(pos, NUMEL.size)
-        if storage_id is None or len(head) < NUMEL.size:
+        at = near.seek(pos, NUMEL.size)
+        if storage_id is None or at + NUMEL.size > len(near.window):
             break
-        nbytes = NUMEL.unpack(head)[0] * storage_id.itemsize
-        if nbytes < 0 or pos + NUMEL.size + nbytes > source.nbytes:
+        nbytes = NUMEL.unpack_from(near.window, at)[0] * storage_id.itemsize
+        if nbytes < 0 or not source.reaches(pos + NUMEL.size + nbytes):
             break
         stored[key] = StoredBytes(None if source.gzipped else pos + NUMEL.size, nbytes)
         pos += NUMEL.size + nbytes
@@ -150,7 +159,7 @@ def _find_storages(
 
 
 def _views(storage_ids: dict[str, StorageId], stored: dict[str, StoredBytes]) -> dict[str, StoredBytes]:
-    """Place the views of storages, which torch 0.x wrote into persistent ids, within the storages they view."""
+    """Place views, which torch 0.x wrote into persistent ids, within the storages that they view."""
     views: dict[str, StoredBytes] = {}
     for storage_id in storage_ids.values():
         if storage_id.view is None or storage_id.key not in stored:

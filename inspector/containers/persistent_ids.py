@@ -6,9 +6,12 @@ for the legacy form's sixth part, the view. The class says the element type and 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, TypeGuard
 
 from inspector.pickles.values import Call, Global, PersistentId, Value
+
+_MOST_COUNTED = 2**63 - 1  # torch counts with int64
 
 # Class name without "Storage": torch's dtype name and bytes for each element counted by numel.
 STORAGE_DTYPES: dict[str, tuple[str, int]] = {
@@ -70,17 +73,25 @@ class StorageId(NamedTuple):
 def parse_storage_id(node: PersistentId) -> StorageId | None:
     """Read a persistent id as a storage's, or give None if it is something else (a module, a stranger's)."""
     pid = node.pid
-    if type(pid) is not tuple or len(pid) < 5 or pid[0] != "storage":
+    if type(pid) is not tuple or len(pid) < 5:
         return None
-    cls, key, location, numel = pid[1:5]
-    if type(location) is not str or type(numel) is not int or numel < 0:
+    tag, cls, key, location, numel = pid if len(pid) == 5 else pid[:5]
+    if tag != "storage" or type(location) is not str or type(numel) is not int:
         return None
-    found = _dtype_of(cls)
+    if not 0 <= numel <= _MOST_COUNTED:
+        return None
     text = key if type(key) is str else _int_key(key)
+    found = _dtype_of(cls.name if type(cls) is Global else _old_class_name(cls))
     if found is None or text is None:
         return None
     dtype, itemsize, untyped = found
-    return StorageId(text, dtype, itemsize, location, numel, untyped, _view(pid))
+    view = _view(pid[5]) if len(pid) > 5 else None
+    fields = (text, dtype, itemsize, location, numel, untyped, view)
+    return tuple.__new__(StorageId, fields)  # StorageId(...) would take thrice as long
+
+
+def _is_count(value: Value) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= _MOST_COUNTED
 
 
 def _int_key(key: Value) -> str | None:
@@ -88,21 +99,23 @@ def _int_key(key: Value) -> str | None:
     return str(key) if type(key) is int and key.bit_length() <= 64 else None
 
 
-def _dtype_of(cls: Value) -> tuple[str, int, bool] | None:
-    if isinstance(cls, Call):  # Python 2 wrote some classes through a helper; the name is its last argument
-        cls = cls.args[-1] if isinstance(cls.args, tuple) and cls.args else None
-    if not isinstance(cls, Global) or not cls.name.endswith("Storage"):
+def _old_class_name(cls: Value) -> str:
+    """Give the class's name where Python 2 wrote it through a helper: it is the helper's last argument."""
+    last = cls.args[-1] if isinstance(cls, Call) and isinstance(cls.args, tuple) and cls.args else None
+    return last.name if isinstance(last, Global) else ""
+
+
+@lru_cache(maxsize=64)
+def _dtype_of(name: str) -> tuple[str, int, bool] | None:
+    if not name.endswith("Storage"):
         return None
-    short = cls.name.removesuffix("Storage").rpartition(".")[2]
+    short = name.removesuffix("Storage").rpartition(".")[2]
     found = STORAGE_DTYPES.get(short)
     return None if found is None else (*found, short in {"Untyped", "_Untyped"})
 
 
-def _view(pid: tuple[Value, ...]) -> tuple[str, int, int] | None:
-    view = pid[5] if len(pid) > 5 else None
+def _view(view: Value) -> tuple[str, int, int] | None:
     if not isinstance(view, tuple) or len(view) != 3:
         return None
     key, offset, size = view
-    if isinstance(key, str) and type(offset) is int and type(size) is int and min(offset, size) >= 0:
-        return key, offset, size
-    return None
+    return (key, offset, size) if isinstance(key, str) and _is_count(offset) and _is_count(size) else None

@@ -1,4 +1,4 @@
-"""Which format a file is of, told from its first bytes, in the order in which the formats exclude each other."""
+"""Which format a file is of, told from its first bytes, in the order that keeps the formats apart."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from inspector.containers.base import Container
+from inspector.containers.collector import collector_paused
+from inspector.containers.gzip_inside import MAGIC as GZIP_MAGIC
 from inspector.containers.legacy import read_legacy
 from inspector.containers.source import GzipSource, Source
 from inspector.containers.torchzip import read_torchzip
@@ -74,7 +76,7 @@ def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progres
     """
     progress = progress or Progress()
     progress.start("reading")
-    with open_source(path, limits) as source:
+    with collector_paused(), open_source(path, limits) as source:
         head = source.read_upto(0, HEAD_NBYTES)
         for form in FORMATS:
             if form.matches(head):
@@ -91,7 +93,7 @@ def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
         ContainerError: It is missing, unreadable or no regular file.
     """
     source = Source(path)
-    if source.read_upto(0, 2) != b"\x1f\x8b":
+    if source.read_upto(0, len(GZIP_MAGIC)) != GZIP_MAGIC:
         return source
     source.close()
     return GzipSource(path, limits)

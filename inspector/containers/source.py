@@ -9,14 +9,30 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 import zlib
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from inspector.errors import ContainerError
+from inspector.containers.gzip_inside import GzipInside
+from inspector.errors import ContainerError, NotACheckpointError
 from inspector.limits import DEFAULT_LIMITS, Limits
 
-_GZIP_STEP_NBYTES = 1 << 18
+_NEAR_NBYTES = 1 << 12
+_AHEAD_NBYTES = 1 << 14
+
+_seeking = threading.Lock()
+
+
+def _read_by_seeking(fd: int, nbytes: int, offset: int) -> bytes:
+    """Read as `os.pread` does, where a system lacks it (Windows)."""
+    with _seeking:
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.read(fd, nbytes)
+
+
+_pread: Callable[[int, int, int], bytes] = getattr(os, "pread", _read_by_seeking)
 
 
 class Source:
@@ -25,6 +41,7 @@ class Source:
     Attributes:
         path: The file as it was named.
         nbytes: Its size when it was opened; for a gzip file unknown and given as the inflated limit.
+        file_nbytes: Its size when it was opened.
         fd: The file descriptor, for those who let the kernel copy.
         gzipped: Whether `read` inflates.
     """
@@ -35,18 +52,17 @@ class Source:
         """Open a file.
 
         Raises:
-            ContainerError: It is missing, unreadable, empty or no regular file.
+            ContainerError: It is missing, unreadable or no regular file.
         """
         self.path = path
         self.fd = _open(path)
         status = os.fstat(self.fd)
         if not stat.S_ISREG(status.st_mode):
             os.close(self.fd)
-            raise ContainerError(
-                "this is no regular file", where=path, remedy="give the path of a checkpoint file"
-            )
+            raise _refusal(path, status.st_mode)
         self.nbytes = status.st_size
         self.file_nbytes = status.st_size
+        self._fetch: Callable[[int, int], bytes] = self._fetch_plain
 
     def __enter__(self) -> Self:
         """Use the source in a `with` block."""
@@ -85,20 +101,35 @@ class Source:
         """
         if offset < 0 or nbytes < 0:
             raise ContainerError("the file points outside itself", where=f"byte {offset:,}")
+        nbytes = min(nbytes, self.nbytes - offset)
+        if nbytes <= 0:
+            return b""
         try:
-            data = os.pread(self.fd, min(nbytes, max(self.nbytes - offset, 0)), offset)
-            while len(data) < min(nbytes, self.nbytes - offset):
-                more = os.pread(self.fd, nbytes - len(data), offset + len(data))
-                if not more:
-                    break
-                data += more
-        except (OSError, OverflowError) as error:
-            raise ContainerError("the file cannot be read", where=f"byte {offset:,}: {error}") from error
+            return self._fetch(offset, nbytes)
+        except (OSError, zlib.error) as error:
+            what = "the gzip stream is damaged" if self.gzipped else "the file cannot be read"
+            raise ContainerError(what, where=f"byte {offset:,}: {error}") from error
+
+    def reaches(self, end: int) -> bool:
+        """Say whether there is a byte for every offset below `end`.
+
+        Raises:
+            ContainerError: The file cannot be read.
+        """
+        return end <= self.nbytes and (not self.gzipped or bool(self.read_upto(end - 1, 1)))
+
+    def _fetch_plain(self, offset: int, nbytes: int) -> bytes:
+        data = _pread(self.fd, nbytes, offset)
+        while len(data) < nbytes:  # a read may stop early at 2 GiB, or where the file was cut off meanwhile
+            more = _pread(self.fd, nbytes - len(data), offset + len(data))
+            if not more:
+                break
+            data += more
         return data
 
 
 class GzipSource(Source):
-    """The inside of a gzip file, read forwards; stepping back starts over.
+    """The inside of a gzip file.
 
     torch.load does not open gzip files by their path, but people compress checkpoints and hand them on.
     """
@@ -109,40 +140,37 @@ class GzipSource(Source):
         """Open a gzip file; its inside is bounded by `limits.inflated_nbytes`."""
         super().__init__(path)
         self.nbytes = limits.inflated_nbytes
-        self._rewind()
+        self._fetch = GzipInside(lambda offset, nbytes: _pread(self.fd, nbytes, offset)).read_upto
 
-    def _rewind(self) -> None:
-        self._inflate = zlib.decompressobj(wbits=31)
-        self._taken = 0  # compressed bytes consumed
-        self._start = 0  # inflated offset of the window
-        self._window = b""
 
-    def read_upto(self, offset: int, nbytes: int) -> bytes:
-        """Read at most `nbytes` inflated bytes."""
-        if offset < self._start:
-            self._rewind()
-        while offset + nbytes > self._start + len(self._window):
-            if not self._inflate_step(keep_from=offset):
-                break
-        first = offset - self._start
-        return self._window[first : first + nbytes] if first >= 0 else b""
+class NearReader:
+    """Reads small pieces one behind the other; pieces that stand close share one read of the file.
 
-    def _inflate_step(self, keep_from: int) -> bool:
-        if self._inflate.eof or self._start + len(self._window) > self.nbytes:
-            return False
-        try:
-            packed = self._inflate.unconsumed_tail or os.pread(self.fd, _GZIP_STEP_NBYTES, self._taken)
-            fresh = not self._inflate.unconsumed_tail
-            plain = self._inflate.decompress(packed, 4 * _GZIP_STEP_NBYTES)
-        except (OSError, zlib.error) as error:
-            raise ContainerError(
-                "the gzip stream is damaged", where=f"byte {self._taken:,}: {error}"
-            ) from error
-        self._taken += len(packed) if fresh else 0
-        drop = min(max(keep_from - self._start, 0), len(self._window) + len(plain))
-        self._window = (self._window + plain)[drop:]
-        self._start += drop
-        return bool(packed)
+    Attributes:
+        window: The bytes read last.
+    """
+
+    def __init__(self, source: Source) -> None:
+        """Prepare to read `source`."""
+        self.window = b""
+        self._source = source
+        self._start = 0
+
+    def seek(self, offset: int, nbytes: int) -> int:
+        """Have `nbytes` bytes from `offset` on in the window, or fewer where the file ends; say where in it.
+
+        Raises:
+            ContainerError: The file cannot be read.
+        """
+        at = offset - self._start
+        window = self.window
+        if 0 <= at <= len(window) - nbytes:
+            return at
+        # Far jumps are those over large payloads, where the bytes read ahead would be in vain.
+        is_near = 0 <= at <= len(window) + _NEAR_NBYTES
+        self.window = self._source.read_upto(offset, _AHEAD_NBYTES if is_near else nbytes)
+        self._start = offset
+        return 0
 
 
 def _open(path: str) -> int:
@@ -154,6 +182,12 @@ def _open(path: str) -> int:
         what = {
             errno.ENOENT: "there is no such file",
             errno.EACCES: "the file may not be read",
-            errno.EISDIR: "this is a folder",
         }.get(code or 0, "the file cannot be opened")
         raise ContainerError(what, where=path) from error
+
+
+def _refusal(path: str, mode: int) -> ContainerError:
+    if stat.S_ISDIR(mode):
+        what = "this is a folder, and this version reads single files"
+        return NotACheckpointError(what, where=path, remedy="give the path of a file in it")
+    return ContainerError("this is no regular file", where=path, remedy="give the path of a checkpoint file")

@@ -6,6 +6,8 @@ Written by `caffe2/serialize/inline_container.cc` in torch's sources. All record
 
 from __future__ import annotations
 
+import zlib
+
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
@@ -14,6 +16,8 @@ from inspector.containers.zip_directory import (
     Entry,
     ZipDirectory,
     payload_offset,
+    payload_offsets,
+    place_of,
     read_directory,
     read_record,
 )
@@ -52,21 +56,17 @@ class Records:
         first = directory.entries[0].name if directory.entries else ""
         folder, slash, _ = first.partition("/")
         self.prefix = folder + slash if slash else ""
-        cut = len(self.prefix)
-        self._by_name: dict[str, Entry] = {}
-        for entry in directory.entries:
-            # torch reads the first of several records of one name.
-            self._by_name.setdefault(
-                entry.name[cut:] if entry.name.startswith(self.prefix) else entry.name, entry
-            )
+        # torch reads the first of several records of one name.
+        self._by_name = {entry.name: entry for entry in reversed(directory.entries)}
 
     def get(self, name: str) -> Entry | None:
         """Give a record by its name below the folder, or None."""
-        return self._by_name.get(name)
+        return self._by_name.get(self.prefix + name)
 
     def storage(self, key: str) -> Entry | None:
         """Give the record of a storage, or None."""
-        return self._by_name.get(f"data/{key}") or self._by_name.get(f"tensors/{key}")
+        folder = self.prefix
+        return self._by_name.get(f"{folder}data/{key}") or self._by_name.get(f"{folder}tensors/{key}")
 
 
 def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -79,8 +79,16 @@ def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Contain
     """
     records = Records(read_directory(source, limits, progress))
     entry = find_pickle(records, source.path)
-    stream = _read_object(source, entry, limits, progress)
+    stream, is_intact = _read_object(source, entry, limits, progress)
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
+    stored, overlap = _find_storages(source, records, storage_ids, progress)
+    notes = _notes(records)
+    if overlap:
+        notes.append("Several records share bytes: no program writes that by itself.")
+    if not is_intact:
+        notes.append(
+            "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
+        )
     return Container(
         path=source.path,
         format="zip",
@@ -89,9 +97,9 @@ def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Contain
         pickle_offset=payload_offset(source, entry) if entry.method == STORED else -1,
         pickle_nbytes=stream.end,
         storage_ids=storage_ids,
-        stored=_find_storages(source, records, storage_ids, progress),
+        stored=stored,
         versions=_read_versions(source, records),
-        notes=_notes(records),
+        notes=tuple(notes),
     )
 
 
@@ -113,29 +121,39 @@ def find_pickle(records: Records, path: str) -> Entry:
     return entry
 
 
-def _read_object(source: Source, entry: Entry, limits: Limits, progress: Progress) -> Stream:
+def _read_object(source: Source, entry: Entry, limits: Limits, progress: Progress) -> tuple[Stream, bool]:
+    """Read the object's pickle, and say whether its checksum (which torch may leave 0) is right."""
     data = read_record(source, entry, limits.pickle_nbytes)
-    return read_pickle(data, name=entry.name, limits=limits, progress=progress)
+    stream = read_pickle(data, name=place_of(entry), limits=limits, progress=progress)
+    return stream, entry.crc in {0, zlib.crc32(data)}
 
 
 def _find_storages(
     source: Source, records: Records, storage_ids: dict[str, StorageId], progress: Progress
-) -> dict[str, StoredBytes]:
+) -> tuple[dict[str, StoredBytes], bool]:
+    """Place the storages; one whose record is missing, damaged or cut off has no entry.
+
+    Returns:
+        The places, in the order of the file, and whether any overlap.
+    """
     progress.start("finding storages", len(storage_ids))
+    found = [(key, entry) for key in storage_ids if (entry := records.storage(key)) is not None]
+    found.sort(key=lambda item: item[1].header_offset)
     stored: dict[str, StoredBytes] = {}
-    for key in storage_ids:
+    reached, overlap = 0, False
+    offsets = payload_offsets(source, [entry for _, entry in found])
+    for (key, entry), offset in zip(found, offsets, strict=True):
         progress.advance(1)
-        entry = records.storage(key)
-        if entry is None:
+        is_plain = entry.method == STORED
+        if offset is None or offset + entry.stored_nbytes > source.nbytes:
             continue
-        if entry.method != STORED:
-            stored[key] = StoredBytes(None, entry.nbytes)
+        if is_plain and entry.nbytes != entry.stored_nbytes:
             continue
-        offset = payload_offset(source, entry)
-        # A record that runs past the end of the file is as good as missing.
-        if offset + entry.nbytes <= source.nbytes:
-            stored[key] = StoredBytes(offset, entry.nbytes)
-    return stored
+        overlap = overlap or entry.header_offset < reached
+        reached = offset + entry.stored_nbytes
+        # StoredBytes(...) would take thrice as long.
+        stored[key] = tuple.__new__(StoredBytes, (offset if is_plain else None, entry.nbytes))
+    return stored, overlap
 
 
 def _read_versions(source: Source, records: Records) -> tuple[tuple[str, str], ...]:
@@ -152,16 +170,16 @@ def _read_versions(source: Source, records: Records) -> tuple[tuple[str, str], .
     return tuple(found)
 
 
-def _notes(records: Records) -> tuple[str, ...]:
+def _notes(records: Records) -> list[str]:
     notes = []
+    names = [entry.name for entry in records.directory.entries]
     if records.get("version") is None and records.get(".data/version") is None:
         notes.append("The record 'version' is missing: torch refuses this file.")
-    if any(not entry.name.startswith(records.prefix) for entry in records.directory.entries):
+    # Whatever is between two names that begin alike in alphabetical order, begins like them.
+    if not min(names).startswith(records.prefix) or not max(names).startswith(records.prefix):
         notes.append("Not all records stand in one folder: torch refuses this file.")
-    if len({entry.name.lower() for entry in records.directory.entries}) < len(records.directory.entries):
+    if len(set(map(str.lower, names))) < len(names) or "\0" in "".join(names):
         notes.append("Several records share a name: programs differ in which of them they read.")
-    if records.storage("0") is None and any(
-        "/tensors/" in entry.name for entry in records.directory.entries[:9]
-    ):
+    if records.storage("0") is None and any("/tensors/" in name for name in names[:9]):
         notes.append("Written by torch 1.4, whose zip files later versions of torch cannot load.")
-    return tuple(notes)
+    return notes

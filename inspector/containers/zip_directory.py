@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from inspector.containers.source import Source
+from inspector.containers.source import NearReader, Source
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress
+from inspector.units import cut_text, escape_text
 
 LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, date, crc, sizes, name, extra
 CENTRAL = struct.Struct("<4s6H3L5H2L")
@@ -26,8 +27,15 @@ LOCATOR64 = struct.Struct("<4sLQL")
 LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
 END64_SIGNATURE, LOCATOR64_SIGNATURE = b"PK\x06\x06", b"PK\x06\x07"
 STORED, DEFLATED = 0, 8
+REFUSED_FLAGS = 0x2061  # encrypted, patched or masked: torch refuses them all
 _MOST_COMMENT_NBYTES = 0xFFFF
 _ASK_EACH = 8192
+_MOST_NAME = 120
+
+# Those fields of the two headers that are used, in one step each.
+_CENTRAL_FIELDS = struct.Struct("<4s4x2H4x3L3H8xL")
+_LOCAL_FIELDS = struct.Struct("<4s22x2H")
+_ELSEWHERE = 0xFFFFFFFF  # the true figure stands in the Zip64 extra field
 
 
 class Entry(NamedTuple):
@@ -90,17 +98,41 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
     return ZipDirectory(entries=tuple(entries), start=start, end=end)
 
 
+def payload_offsets(source: Source, entries: Iterable[Entry]) -> Iterator[int | None]:
+    """Give the offset of each record's first payload byte, or None where its local header is missing.
+
+    Cheapest when the entries come in the order of their headers.
+
+    Raises:
+        ContainerError: The file cannot be read.
+    """
+    near = NearReader(source)
+    for entry in entries:
+        offset = entry.header_offset
+        at = near.seek(offset, LOCAL.size)
+        try:
+            signature, name_nbytes, extra_nbytes = _LOCAL_FIELDS.unpack_from(near.window, at)
+        except struct.error:  # the file ends before
+            yield None
+            continue
+        yield offset + LOCAL.size + name_nbytes + extra_nbytes if signature == LOCAL_SIGNATURE else None
+
+
+def place_of(entry: Entry) -> str:
+    """Name a record in an error; names come from files nobody vouches for."""
+    return f"record {cut_text(escape_text(entry.name), _MOST_NAME)}"
+
+
 def payload_offset(source: Source, entry: Entry) -> int:
     """Give the offset of a record's first payload byte, behind its local header.
 
     Raises:
         ContainerError: There is no local header where the directory says.
     """
-    header = source.read(entry.header_offset, LOCAL.size)
-    fields = LOCAL.unpack(header)
-    if fields[0] != LOCAL_SIGNATURE:
-        raise ContainerError("a zip record is not where the directory says", where=f"record {entry.name}")
-    return int(entry.header_offset + LOCAL.size + fields[-2] + fields[-1])
+    offset = next(payload_offsets(source, [entry]))
+    if offset is None:
+        raise ContainerError("a zip record is not where the directory says", where=place_of(entry))
+    return offset
 
 
 def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
@@ -109,16 +141,24 @@ def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
     Raises:
         ContainerError: It is too large, compressed in an unknown way, or damaged.
     """
-    where = f"record {entry.name}"
+    where = place_of(entry)
     if max(entry.nbytes, entry.stored_nbytes) > most_nbytes:
         raise ContainerError(f"a zip record is larger than {most_nbytes:,} bytes", where=where)
+    if entry.flags & REFUSED_FLAGS:
+        raise ContainerError("a zip record is encrypted", where=where)
     raw = source.read(payload_offset(source, entry), entry.stored_nbytes)
-    if entry.method == STORED:
-        return raw
+    data = raw if entry.method == STORED else _inflate(raw, entry, where)
+    if len(data) != entry.nbytes:
+        raise ContainerError("a zip record is not as long as the directory says", where=where)
+    return data
+
+
+def _inflate(raw: bytes, entry: Entry, where: str) -> bytes:
     if entry.method != DEFLATED:
         raise ContainerError(f"compression method {entry.method} is not supported", where=where)
     try:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, most_nbytes)
+        # One byte more than declared is enough to see that the declaration is wrong.
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, entry.nbytes + 1)
     except zlib.error as error:
         raise ContainerError("a compressed zip record is damaged", where=f"{where}: {error}") from error
 
@@ -127,8 +167,8 @@ def _find_end(source: Source) -> tuple[int, int, int, int]:
     """Find the directory: (records, bytes, offset, end of the archive)."""
     tail_start = max(source.nbytes - END.size - _MOST_COMMENT_NBYTES, 0)
     tail = source.read(tail_start, source.nbytes - tail_start)
-    at = tail.rfind(END_SIGNATURE)
-    if at < 0 or at + END.size > len(tail):
+    at = tail.rfind(END_SIGNATURE, 0, max(len(tail) - END.size + len(END_SIGNATURE), 0))
+    if at < 0:
         raise ContainerError(
             "the zip has no directory: its end is missing",
             where=f"{source.nbytes:,} bytes",
@@ -140,42 +180,54 @@ def _find_end(source: Source) -> tuple[int, int, int, int]:
     if offset >= LOCATOR64.size:
         signature, _, end64, _ = LOCATOR64.unpack(source.read(offset - LOCATOR64.size, LOCATOR64.size))
         if signature == LOCATOR64_SIGNATURE:
-            count, nbytes, start = _read_end64(source, end64)
+            count, nbytes, start = _read_end64(source, end64) or (count, nbytes, start)
     return count, nbytes, start, end
 
 
-def _read_end64(source: Source, offset: int) -> tuple[int, int, int]:
-    fields = END64.unpack(source.read(offset, END64.size))
-    if fields[0] != END64_SIGNATURE:
-        raise ContainerError("the Zip64 end record is not where its locator says", where=f"byte {offset:,}")
+def _read_end64(source: Source, offset: int) -> tuple[int, int, int] | None:
+    """Read (records, bytes, offset) where the locator points; torch does without if there is no end."""
+    data = source.read_upto(offset, END64.size)
+    if len(data) < END64.size or not data.startswith(END64_SIGNATURE):
+        return None
+    fields = END64.unpack(data)
     return fields[7], fields[8], fields[9]
 
 
 def _parse_entry(data: bytes, pos: int, start: int) -> tuple[Entry, int]:
     try:
-        fields = CENTRAL.unpack_from(data, pos)
+        (
+            signature,
+            flags,
+            method,
+            crc,
+            packed,
+            nbytes,
+            name_nbytes,
+            extra_nbytes,
+            comment_nbytes,
+            offset,
+        ) = _CENTRAL_FIELDS.unpack_from(data, pos)
     except struct.error:
         raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}") from None
-    signature, _, _, flags, method, _, _, crc, packed, nbytes, name_size, extra_size, comment_size = fields[
-        :13
-    ]
-    offset = fields[16]
     if signature != CENTRAL_SIGNATURE:
         raise ContainerError("the zip directory is damaged", where=f"byte {start + pos:,}")
     name_at = pos + CENTRAL.size
-    extra_at = name_at + name_size
-    if 0xFFFFFFFF in (packed, nbytes, offset):
-        extra = data[extra_at : extra_at + extra_size]
+    extra_at = name_at + name_nbytes
+    end = extra_at + extra_nbytes + comment_nbytes
+    if end > len(data):
+        raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}")
+    if _ELSEWHERE in (packed, nbytes, offset):
+        extra = data[extra_at : extra_at + extra_nbytes]
         nbytes, packed, offset = _apply_zip64(extra, nbytes, packed, offset)
     name = data[name_at:extra_at].decode("utf-8", "backslashreplace")
-    entry = Entry(name, offset, nbytes, packed, method, crc, flags, start + pos)
-    return entry, extra_at + extra_size + comment_size
+    fields = (name, offset, nbytes, packed, method, crc, flags, start + pos)
+    return tuple.__new__(Entry, fields), end  # Entry(...) would take thrice as long
 
 
 def _apply_zip64(extra: bytes, nbytes: int, packed: int, offset: int) -> tuple[int, int, int]:
     """Replace the sizes that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order."""
     values = _zip64_values(extra)
-    fixed = [next(values, value) if value == 0xFFFFFFFF else value for value in (nbytes, packed, offset)]
+    fixed = [next(values, value) if value == _ELSEWHERE else value for value in (nbytes, packed, offset)]
     return fixed[0], fixed[1], fixed[2]
 
 
