@@ -31,6 +31,7 @@ class Program(QObject):
         self._settings = settings
         self._theme = Theme(app, theme_mode)
         self._windows: list[MainWindow] = []
+        self._leaving: set[MainWindow] = set()
 
     @property
     def windows(self) -> tuple[MainWindow, ...]:
@@ -84,9 +85,14 @@ class Program(QObject):
             window.show_screen(session.screen)
 
     def _on_closed(self, window: MainWindow) -> None:
-        if window in self._windows:
-            self._windows.remove(window)
-            window.deleteLater()
+        if window not in self._windows:
+            return
+        self._windows.remove(window)
+        # Held until Qt has deleted it: the garbage collector would take its parts apart in any order, and
+        # perhaps in another thread.
+        self._leaving.add(window)
+        window.destroyed.connect(partial(self._leaving.discard, window))
+        window.deleteLater()
 
 
 def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # noqa: FBT001, FBT002  # agreed

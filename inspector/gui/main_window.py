@@ -34,6 +34,7 @@ from inspector.gui.toolbar import TopBar
 
 TITLE = "Checkpoint Inspector"
 _SIZE = (1280, 800)
+_UNPAINTED_MS = 500
 
 if TYPE_CHECKING:
     from inspector.gui.export_dialog import ExportDialog
@@ -189,13 +190,14 @@ class MainWindow(QMainWindow):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._stack.take_focus()
+        # A window on another virtual desktop is not painted, and must still open its file.
+        QTimer.singleShot(_UNPAINTED_MS, self, self._tell_painted)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if not self._was_painted:
-            self._was_painted = True
-            QTimer.singleShot(0, self, self.painted.emit)
+            QTimer.singleShot(0, self, self._tell_painted)
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -269,6 +271,11 @@ class MainWindow(QMainWindow):
         state = self._settings.layout("window")
         if state is not None:
             self.restoreGeometry(state)
+
+    def _tell_painted(self) -> None:
+        if not self._was_painted:
+            self._was_painted = True
+            self.painted.emit()
 
     # Wishes that need no session.
 

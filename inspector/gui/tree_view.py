@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from PySide6.QtCore import QElapsedTimer, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QDropEvent
+from PySide6.QtGui import QAction, QDropEvent, QFocusEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTreeView
 
 from inspector.gui.labels import blocked
@@ -18,6 +18,7 @@ from inspector.report.tree import Tree
 
 _FIRST_ROWS = 32  # about one page: how far a fresh tree unfolds by itself
 _FIRST_LEVELS = 2
+_MATCH_ROWS = 400
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
@@ -38,6 +39,7 @@ class TensorTreeView(QTreeView):
         self._delegate = RowDelegate(theme, lambda: self._model.tree, self)
         self.setItemDelegate(self._delegate)
         self._unfolded: set[int] = set()
+        self._taking_focus = False
         self._typed = ""
         self._since_typed = QElapsedTimer()
         self._set_behaviour()
@@ -94,9 +96,10 @@ class TensorTreeView(QTreeView):
             current = self.current_node()
             self._delegate.matches = frozenset(matches or ())
             self._model.set_filter(matches if only else None)
-            folded_out = self._unfolded
-            self._unfold(self._rows_to_unfold([0], 400) if matches is not None and only else folded_out)
-            self._unfolded = folded_out
+            unfolded = set(self._unfolded)  # a search unfolds what it shows, its end folds that in again
+            filtered = matches is not None and only
+            self._unfold(self._rows_to_unfold([0], _MATCH_ROWS) if filtered else unfolded)
+            self._unfolded = unfolded
             self._set_current(current)
 
     def show_selected(self, node_id: int | None) -> None:
@@ -186,6 +189,12 @@ class TensorTreeView(QTreeView):
                 return
 
     @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._taking_focus = True  # which makes a row current, but nobody has chosen it
+        super().focusInEvent(event)
+        self._taking_focus = False
+
+    @override
     def dropEvent(self, event: QDropEvent) -> None:
         event.ignore()
 
@@ -218,18 +227,23 @@ class TensorTreeView(QTreeView):
         self.node_activated.emit(self._model.node_id(index))
 
     def _on_current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        # Taking the keyboard makes a row current without choosing it.
-        if current.isValid() and self.selectionModel().isSelected(current):
+        if current.isValid() and not self._taking_focus:
             self.node_chosen.emit(self._model.node_id(current))
 
-    def _on_header_menu(self, place: QPoint) -> None:
+    def build_header_menu(self) -> QMenu:
+        """Build the menu that hides and shows columns; the name always stays."""
         menu = QMenu(self)
         for column in list(Column)[1:]:
             action = menu.addAction(str(self._model.headerData(column, Qt.Orientation.Horizontal)))
             action.setCheckable(True)
             action.setChecked(not self.isColumnHidden(column))
             action.setData(int(column))
-        chosen = menu.exec(self.header().mapToGlobal(place))
-        if chosen is not None:
-            self.setColumnHidden(int(chosen.data()), not chosen.isChecked())
-        menu.deleteLater()
+        menu.triggered.connect(self._on_column_toggled)
+        menu.aboutToHide.connect(menu.deleteLater)
+        return menu
+
+    def _on_header_menu(self, place: QPoint) -> None:
+        self.build_header_menu().popup(self.header().mapToGlobal(place))
+
+    def _on_column_toggled(self, action: QAction) -> None:
+        self.setColumnHidden(int(action.data()), not action.isChecked())

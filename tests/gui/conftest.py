@@ -1,0 +1,62 @@
+"""A theme, a session that only remembers what it was asked, and a window between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from unittest.mock import create_autospec
+
+import pytest
+from PySide6.QtGui import QPalette
+
+from inspector.gui.main_window import MainWindow
+from inspector.gui.settings import Settings
+from inspector.gui.theme import Theme
+from inspector.session.controller import Session
+from inspector.session.screen import Screen
+from tests.gui import fakes
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Qt's offscreen platform has no window manager, and says so for each dialog and menu."""
+    for item in items:
+        item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
+
+
+@pytest.fixture
+def theme(qapp) -> Iterator[Theme]:
+    theme = Theme(qapp, "light")
+    yield theme
+    theme.setParent(None)
+    theme.deleteLater()
+    qapp.setStyleSheet("")
+    qapp.setPalette(QPalette())
+
+
+@pytest.fixture
+def session():
+    """A session that does nothing; what it was asked is checked with `assert_called...`."""
+    return create_autospec(Session, instance=True)
+
+
+@pytest.fixture
+def make_window(qtbot, theme, session) -> Callable[..., MainWindow]:
+    windows = []  # held here: the garbage collector takes widgets apart in any order
+
+    def make(screen: Screen | None = None, settings: Settings | None = None) -> MainWindow:
+        window = MainWindow(theme, settings or Settings(fresh=True))
+        windows.append(window)
+        qtbot.addWidget(window)
+        window.attach(session)
+        if screen is not None:
+            window.show_screen(screen)
+        window.show()
+        qtbot.waitExposed(window)
+        return window
+
+    return make
+
+
+@pytest.fixture
+def window(make_window) -> MainWindow:
+    """A window with a training checkpoint in it."""
+    return make_window(fakes.ready_screen())
