@@ -23,10 +23,12 @@ from unittest import mock
 
 import torch
 from torch import nn
+from typing_extensions import override
 
 WIDTHS = (8, 16, 32)
 SECOND_GPU = ("layer3.", "head.")
 EPOCHS, STEPS_PER_EPOCH = 50, 195
+SEED, LEARNING_RATE, WEIGHT_DECAY, MILESTONES = 2024, 0.001, 0.0001, [30, 60, 80]
 CONFIG = {
     "model": "resnet14-tiny",
     "dataset": "CIFAR-10",
@@ -34,14 +36,14 @@ CONFIG = {
     "image_size": (32, 32),
     "batch_size": 256,
     "epochs": 90,
-    "learning_rate": 0.001,
-    "weight_decay": 0.0001,
-    "milestones": [30, 60, 80],
+    "learning_rate": LEARNING_RATE,
+    "weight_decay": WEIGHT_DECAY,
+    "milestones": MILESTONES,
     "augmentations": {"random_crop": {"size": 32, "padding": 4}, "horizontal_flip": 0.5, "cutout": 8},
     "ema_decay": 0.999,
     "mixed_precision": True,
     "devices": ["cuda:0", "cuda:1"],
-    "seed": 2024,
+    "seed": SEED,
 }
 
 
@@ -60,9 +62,10 @@ class Block(nn.Module):
                 nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
             )
 
+    @override
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Add what the convolutions see to what came in."""
-        shortcut = self.downsample(images) if hasattr(self, "downsample") else images
+        shortcut: torch.Tensor = self.downsample(images) if hasattr(self, "downsample") else images
         seen = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(images)))))
         return torch.relu(seen + shortcut)
 
@@ -81,10 +84,12 @@ class Classifier(nn.Module):
         self.layer3 = nn.Sequential(Block(second, third), Block(third, third))
         self.head = nn.Linear(third, 10)
 
+    @override
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Give a score for each class."""
-        seen = self.layer3(self.layer2(self.layer1(torch.relu(self.stem(images)))))
-        return self.head(seen.mean((2, 3)))
+        seen: torch.Tensor = self.layer3(self.layer2(self.layer1(torch.relu(self.stem(images)))))
+        scores: torch.Tensor = self.head(seen.mean((2, 3)))
+        return scores
 
 
 @contextlib.contextmanager
@@ -137,13 +142,11 @@ class Trained:
 
 def make_checkpoint() -> tuple[dict[str, Any], dict[int, str]]:
     """Make the checkpoint, and the tags of its storages by `data_ptr()`."""
-    trained = Trained(CONFIG["seed"])
-    torch.manual_seed(CONFIG["seed"])
+    trained = Trained(SEED)
+    torch.manual_seed(SEED)
     model = Classifier()
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=CONFIG["learning_rate"], weight_decay=CONFIG["weight_decay"]
-    )
-    scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, CONFIG["milestones"], gamma=0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, MILESTONES, gamma=0.1)
     train(trained, model, optimizer, scheduler)
     averaged = {
         name: parameter.detach() * (1 + 0.01 * trained.bell(parameter.shape))
@@ -158,7 +161,7 @@ def make_checkpoint() -> tuple[dict[str, Any], dict[int, str]]:
         "epoch": EPOCHS,
         "best_accuracy": 0.9137,
         "rng_state": {
-            "torch": torch.Generator().manual_seed(CONFIG["seed"]).get_state(),
+            "torch": torch.Generator().manual_seed(SEED).get_state(),
             "cuda": [cuda_random_state(offset) for offset in (4096, 8192)],
         },
         "config": CONFIG,
@@ -189,7 +192,7 @@ def train(
 
 def cuda_random_state(offset: int) -> torch.Tensor:
     """Give what `torch.cuda.get_rng_state` gives: seed and offset, 16 bytes on the CPU."""
-    return torch.tensor([CONFIG["seed"], offset]).view(torch.uint8)
+    return torch.tensor([SEED, offset]).view(torch.uint8)
 
 
 def tags(
