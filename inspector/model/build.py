@@ -26,6 +26,7 @@ from inspector.units import escape_text
 
 _Slots = dict[Key, list[tuple[str, Shape]]]
 _NESTED_METADATA = frozenset({("sizes",), ("strides",), ("offsets",)})
+_MESH_RANKS = frozenset({(".mesh", "._rank_map"), (".mesh", ".mesh")})  # its name today and its former one
 
 
 def open_checkpoint(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Checkpoint:
@@ -108,7 +109,7 @@ def _tensor_row(draft: TensorDraft, found: Findings, names: list[Names], whole: 
             parameter = names[draft.optimizer].by_id.get(owner)
             by_design = facts.numel == 1 and optimizer.is_kept_on_cpu(owner, slot)
     if whole is not None:
-        by_design = whole.on_cpu_by_design or is_nested_metadata(whole, draft.keys)
+        by_design = whole.on_cpu_by_design or is_metadata_on_cpu(whole, draft.keys)
     storage = facts.storage.key if facts.storage is not None else None
     return Tensor(
         keys=draft.keys,
@@ -131,13 +132,15 @@ def _tensor_row(draft: TensorDraft, found: Findings, names: list[Names], whole: 
     )
 
 
-def is_nested_metadata(whole: Tensor, keys: tuple[Key, ...]) -> bool:
-    """Say whether a part of a tensor tells the sizes, strides or offsets of a nested one.
+def is_metadata_on_cpu(whole: Tensor, keys: tuple[Key, ...]) -> bool:
+    """Say whether a part of a tensor only describes it, and must lie on the CPU wherever the tensor is.
 
-    `NestedTensorImpl` in torch's `aten/src/ATen/NestedTensorImpl.cpp` keeps these on the CPU, whatever the
-    device of the buffer.
+    These are the sizes, strides and offsets of nested tensors (`NestedTensorImpl` in torch's
+    `aten/src/ATen/NestedTensorImpl.cpp`) and the ranks of a DTensor's mesh (`torch/distributed/device_mesh.py`).
     """
-    return whole.layout == "nested" and keys[len(whole.keys) :] in _NESTED_METADATA
+    if whole.layout == "nested":
+        return keys[len(whole.keys) :] in _NESTED_METADATA
+    return keys[-2:] in _MESH_RANKS
 
 
 def _slot_of(optimizer: OptimizerDraft, keys: tuple[Key, ...]) -> tuple[Key | None, str | None]:

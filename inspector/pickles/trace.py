@@ -1,4 +1,4 @@
-"""Where in a stream the texts stand that somebody wants to change.
+"""Where in a stream the texts and devices stand that somebody wants to change.
 
 A pickle is postfix: each value on the stack was made by one unbroken run of instructions, so it is enough to
 remember where each run starts. The trace executes a stream a second time, slower, and keeps that beside the
@@ -7,64 +7,95 @@ stack. It is made only for an export; opening a file does not pay for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.pickles.instructions import CODES, U4, instruction_end
-from inspector.pickles.machine import Machine
-from inspector.pickles.state import StoppedError
+from inspector.pickles.handlers import HANDLERS
+from inspector.pickles.instructions import CODES, U4
+from inspector.pickles.state import State, StoppedError
 from inspector.pickles.values import Call, Global, Value
 from inspector.progress import Progress
 
-_GETS = {CODES["GET"]: 0, CODES["BINGET"]: 1, CODES["LONG_BINGET"]: 4}
-_PUTS = {CODES["PUT"]: 0, CODES["BINPUT"]: 1, CODES["LONG_BINPUT"]: 4}
-_TUPLES = {CODES["TUPLE1"]: 1, CODES["TUPLE2"]: 2, CODES["TUPLE3"]: 3}
-_MARK, _TUPLE, _MEMOIZE, _DUP, _REDUCE = (
-    CODES[name] for name in ("MARK", "TUPLE", "MEMOIZE", "DUP", "REDUCE")
+T = TypeVar("T")
+_BATCH = 8192
+_TEXTS = (
+    *("STRING", "BINSTRING", "SHORT_BINSTRING"),
+    *("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
 )
-_ASK_EACH = 8192
+_CLOSERS = ("POP", "POP_MARK", "APPENDS", "SETITEMS", "ADDITEMS", "LIST", "DICT", "FROZENSET", "INST", "OBJ")
+_SHORT_TUPLES = {CODES["TUPLE1"]: 1, CODES["TUPLE2"]: 2, CODES["TUPLE3"]: 3}
+_ONE_BYTE_SLOTS = frozenset({CODES["BINGET"], CODES["BINPUT"]})
+_FOUR_BYTE_SLOTS = frozenset({CODES["LONG_BINGET"], CODES["LONG_BINPUT"]})
 
 
 @dataclass(frozen=True, slots=True)
-class Push:
-    """One instruction that puts a watched text on the stack.
+class Push(Generic[T]):
+    """A run of instructions that puts a watched value on the stack.
 
     Attributes:
-        start: Where the instruction starts.
+        start: Where it starts.
         end: Where it ends.
-        text: The text.
-        base: Start of the push that this one repeats from the memo or the stack, or None for a literal.
+        value: The value: a text, or a call of `torch.device`.
+        base: Start of the push that this one repeats from the memo or the stack; None where it is made.
     """
 
     start: int
     end: int
-    text: str
+    value: T
     base: int | None
+
+
+class Built(NamedTuple):
+    """A tuple that holds something watched.
+
+    Attributes:
+        made: The tuple. Held on to, since it is looked up by its identity.
+        starts: Where the instructions of each element start.
+        close: Where the instruction stands that makes the tuple of them.
+    """
+
+    made: tuple[Value, ...]
+    starts: tuple[int, ...]
+    close: int
+
+
+class TracedCall(NamedTuple):
+    """A call of a watched name: the call, and where its instructions start and end."""
+
+    call: Call
+    start: int
+    end: int
 
 
 @dataclass(slots=True)
 class Trace:
-    """What a stream does with watched texts.
+    """What a stream does with what is watched.
 
     Attributes:
-        pushes: Every push of a watched text by where it starts, in order.
-        elements: For each tuple that holds a watched text, by its `id`: the tuple and where the instructions
-            of each element start.
-        calls: Every call, by REDUCE, of a watched name.
-        frames: Where FRAME instructions start.
-        pids: Every persistent id, in order.
+        texts: Every push of a watched text by where it starts, in order.
+        devices: Every push of a `torch.device` by where it starts, in order.
+        tuples: Every tuple that holds a watched text or a device, by its `id`.
+        calls: Every call, by REDUCE, of a watched name, in order.
+        frames: Where FRAME instructions stand.
+        pids: Every persistent id made of a value, with where the instruction stands that makes it one.
+        root: The value that the stream stands for.
     """
 
-    pushes: dict[int, Push] = field(default_factory=dict)
-    elements: dict[int, tuple[tuple[Value, ...], tuple[int, ...]]] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
+    texts: dict[int, Push[str]] = field(default_factory=dict)
+    devices: dict[int, Push[Call]] = field(default_factory=dict)
+    tuples: dict[int, Built] = field(default_factory=dict)
+    calls: list[TracedCall] = field(default_factory=list)
     frames: list[int] = field(default_factory=list)
-    pids: list[Value] = field(default_factory=list)
+    pids: list[tuple[int, Value]] = field(default_factory=list)
+    root: Value = None
 
     def place_of(self, owner: Value, index: int) -> int | None:
         """Give where the instructions of a tuple's element start; None if it was not built literally."""
-        found = self.elements.get(id(owner))
-        return None if found is None or index >= len(found[1]) else found[1][index]
+        found = self.tuples.get(id(owner))
+        return None if found is None or index >= len(found.starts) else found.starts[index]
 
 
 def trace_pickle(
@@ -75,7 +106,7 @@ def trace_pickle(
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress | None = None,
 ) -> Trace:
-    """Execute a complete stream and trace the watched texts and calls.
+    """Execute a complete stream and trace the watched texts and calls, and every `torch.device`.
 
     Args:
         data: The stream; it must have been read before without an error.
@@ -87,105 +118,195 @@ def trace_pickle(
     Raises:
         CancelledError: The work was cancelled.
     """
-    return _Tracer(data, texts, names, limits, progress or Progress()).run()
+    return _Tracer(data, texts, names, limits).run(progress or Progress())
 
 
 class _Tracer:
-    def __init__(
-        self, data: bytes, texts: frozenset[str], names: frozenset[str], limits: Limits, progress: Progress
-    ) -> None:
+    def __init__(self, data: bytes, texts: frozenset[str], names: frozenset[str], limits: Limits) -> None:
         self._data = data
         self._texts = texts
         self._names = names
-        self._progress = progress
-        self._machine = Machine(data, name="pickle", limits=limits)
-        self._state = self._machine.state
+        self._state = State(limits)
         self._starts: list[int] = []  # beside the stack: where each value's instructions start
-        self._marked: list[
-            tuple[list[int], int]
-        ] = []  # beside the marks: the starts below, and the mark's place
-        self._memo: dict[int, int] = {}  # beside the memo
+        self._marked: list[tuple[list[int], int]] = []  # beside the marks: the starts below, the mark's place
+        self._memo: dict[int, int] = {}  # beside the memo, for watched values only: where they were pushed
         self._trace = Trace()
+        self._follow = self._followers()
 
-    def run(self) -> Trace:
-        pos, executed = 0, 0
+    def run(self, progress: Progress) -> Trace:
+        pos = 0
         try:
             while True:
-                executed += 1
-                if executed % _ASK_EACH == 0:
-                    self._progress.advance(0)
-                pos = self._step(pos)
+                progress.advance(0)
+                pos = self._run_batch(pos)
         except StoppedError:
-            self._trace.pids = [node.pid for node in self._state.persistent_ids]
+            self._trace.root = self._state.root
             return self._trace
 
-    def _step(self, pos: int) -> int:
-        code = self._data[pos]
-        base = self._base_of(code, pos)
-        marks = len(self._marked)
-        depth = len(self._starts)
-        end = self._machine.step(pos)
-        if code == _MARK:
-            self._marked.append((self._starts, pos))
-            self._starts = []
-        elif len(self._state.marked) < marks:
-            self._close_mark(code)
-        else:
-            self._follow_stack(code, pos, depth)
-        self._record(code, pos, end, base)
+    def _run_batch(self, pos: int) -> int:
+        data, state, follow, handlers = self._data, self._state, self._follow, HANDLERS
+        for _ in repeat(None, _BATCH):
+            code = data[pos]
+            special = follow[code]
+            if special is not None:
+                pos = special(pos)
+                continue
+            end = handlers[code](state, data, pos + 1)
+            starts, count = self._starts, len(state.stack)
+            if count > len(starts):
+                starts.append(pos)
+            elif count < len(starts):
+                del starts[count:]
+            pos = end
+        return pos
+
+    def _followers(self) -> list[Callable[[int], int] | None]:
+        """Give what follows each opcode, by its byte; None for those that move the stack and nothing else."""
+        named: dict[str, Callable[[int], int]] = {
+            "MARK": self._mark,
+            "TUPLE": self._tuple,
+            "GET": self._get,
+            "BINGET": self._get,
+            "LONG_BINGET": self._get,
+            "PUT": self._put,
+            "BINPUT": self._put,
+            "LONG_BINPUT": self._put,
+            "MEMOIZE": self._memoize,
+            "DUP": self._dup,
+            "REDUCE": self._reduce,
+            "BINPERSID": self._binpersid,
+            "FRAME": self._frame,
+        }
+        named |= dict.fromkeys(_TEXTS, self._text)
+        named |= dict.fromkeys(_CLOSERS, self._close)
+        named |= dict.fromkeys(("TUPLE1", "TUPLE2", "TUPLE3"), self._short_tuple)
+        by_code = {CODES[name]: function for name, function in named.items()}
+        return [by_code.get(code) for code in range(256)]
+
+    def _execute(self, pos: int) -> int:
+        return HANDLERS[self._data[pos]](self._state, self._data, pos + 1)
+
+    # --- pushes ---------------------------------------------------------------------------------------------
+
+    def _text(self, pos: int) -> int:
+        end = self._execute(pos)
+        self._starts.append(pos)
+        self._watch(pos, end, None)
         return end
 
-    def _base_of(self, code: int, pos: int) -> int | None:
-        """Say which push the instruction repeats, before it is executed."""
-        if code in _GETS:
-            return self._memo.get(_slot(self._data, pos, _GETS[code]))
-        return self._starts[-1] if code == _DUP and self._starts else None
+    def _get(self, pos: int) -> int:
+        end = self._execute(pos)
+        self._starts.append(pos)
+        base = self._memo.get(_slot(self._data, pos, end))
+        if base is not None:
+            self._watch(pos, end, base)
+        return end
 
-    def _close_mark(self, code: int) -> None:
-        items = self._starts
+    def _dup(self, pos: int) -> int:
+        base = self._starts[-1]
+        end = self._execute(pos)
+        self._starts.append(pos)
+        self._watch(pos, end, base)
+        return end
+
+    def _watch(self, start: int, end: int, base: int | None) -> None:
+        value = self._state.stack[-1]
+        if type(value) is str and value in self._texts:
+            self._trace.texts[start] = Push(start, end, value, base)
+        elif _is_device(value):
+            self._trace.devices[start] = Push(start, end, value, base)
+
+    def _reduce(self, pos: int) -> int:
+        end = self._execute(pos)
+        self._starts.pop()
+        start, call = self._starts[-1], self._state.stack[-1]
+        if _is_device(call):
+            self._trace.devices[start] = Push(start, end, call, None)
+        elif isinstance(call, Call) and isinstance(call.func, Global) and call.func.name in self._names:
+            self._trace.calls.append(TracedCall(call, start, end))
+        return end
+
+    def _binpersid(self, pos: int) -> int:
+        self._trace.pids.append((pos, self._state.stack[-1]))
+        return self._execute(pos)
+
+    # --- the memo -------------------------------------------------------------------------------------------
+
+    def _put(self, pos: int) -> int:
+        end = self._execute(pos)
+        self._remember(_slot(self._data, pos, end))
+        return end
+
+    def _memoize(self, pos: int) -> int:
+        self._remember(len(self._state.memo))
+        return self._execute(pos)
+
+    def _remember(self, slot: int) -> None:
+        """Note where the value was pushed that a slot gives from now on.
+
+        What starts with a watched push may be more than that push; `_watch` looks at what is really fetched.
+        """
+        start = self._starts[-1]
+        if start in self._trace.texts or start in self._trace.devices:
+            self._memo[slot] = start
+        else:
+            self._memo.pop(slot, None)
+
+    # --- marks and tuples -----------------------------------------------------------------------------------
+
+    def _mark(self, pos: int) -> int:
+        self._marked.append((self._starts, pos))
+        self._starts = []
+        return self._execute(pos)
+
+    def _close(self, pos: int) -> int:
+        """Follow what takes all above a mark and maybe leaves one value; POP may take one value only."""
+        marks = len(self._state.marked)
+        end = self._execute(pos)
+        if len(self._state.marked) == marks:
+            self._starts.pop()
+            return end
         self._starts, mark = self._marked.pop()
-        stack = self._state.stack
-        if len(stack) > len(self._starts):
+        if len(self._state.stack) > len(self._starts):
             self._starts.append(mark)
-            if code == _TUPLE:
-                self._keep_tuple(stack[-1], items)
+        return end
 
-    def _follow_stack(self, code: int, pos: int, depth: int) -> None:
-        count = len(self._state.stack)
-        if count > depth:
-            self._starts.append(pos)
-            return
-        if code in _TUPLES:
-            self._keep_tuple(self._state.stack[-1], self._starts[-_TUPLES[code] :])
-        del self._starts[count:]
+    def _tuple(self, pos: int) -> int:
+        starts = self._starts
+        end = self._close(pos)
+        self._keep_tuple(starts, pos)
+        return end
 
-    def _keep_tuple(self, made: Value, starts: list[int]) -> None:
-        if isinstance(made, tuple) and any(type(item) is str and item in self._texts for item in made):
-            self._trace.elements[id(made)] = (made, tuple(starts))
+    def _short_tuple(self, pos: int) -> int:
+        end = self._execute(pos)
+        count = _SHORT_TUPLES[self._data[pos]]
+        self._keep_tuple(self._starts[-count:], pos)
+        del self._starts[len(self._state.stack) :]
+        return end
 
-    def _record(self, code: int, pos: int, end: int, base: int | None) -> None:
-        stack = self._state.stack
-        if code == _MEMOIZE:
-            self._memo[len(self._state.memo) - 1] = self._starts[-1]
-        elif code in _PUTS:
-            self._memo[_slot(self._data, pos, _PUTS[code])] = self._starts[-1]
-        elif code == CODES["FRAME"]:
-            self._trace.frames.append(pos)
-        elif code == _REDUCE:
-            call = stack[-1]
-            if isinstance(call, Call) and isinstance(call.func, Global) and call.func.name in self._names:
-                self._trace.calls.append(call)
-        elif stack and self._starts[-1] == pos:
-            text = stack[-1]
-            if type(text) is str and text in self._texts:
-                self._trace.pushes[pos] = Push(pos, end, text, base)
+    def _keep_tuple(self, starts: list[int], close: int) -> None:
+        made = self._state.stack[-1]
+        if isinstance(made, tuple) and any(self._is_watched(item) for item in made):
+            self._trace.tuples[id(made)] = Built(made, tuple(starts), close)
+
+    def _is_watched(self, item: Value) -> bool:
+        return item in self._texts if type(item) is str else _is_device(item)
+
+    def _frame(self, pos: int) -> int:
+        self._trace.frames.append(pos)
+        return self._execute(pos)
 
 
-def _slot(data: bytes, pos: int, width: int) -> int:
-    """Read the memo slot of a GET or PUT at `pos`; width 0 is the line of protocol 0."""
-    if width == 1:
+def _is_device(value: Value) -> TypeGuard[Call]:
+    if type(value) is not Call or not isinstance(value.func, Global):
+        return False
+    return value.func.name == "device" and value.func.module == "torch"
+
+
+def _slot(data: bytes, pos: int, end: int) -> int:
+    """Read the memo slot of the GET or PUT that stands from `pos` to `end`."""
+    if data[pos] in _ONE_BYTE_SLOTS:
         return data[pos + 1]
-    if width == 4:
+    if data[pos] in _FOUR_BYTE_SLOTS:
         return int(U4.unpack_from(data, pos + 1)[0])
-    end = instruction_end(data, pos) or pos + 1
     return int(data[pos + 1 : end - 1])

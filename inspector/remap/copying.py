@@ -25,6 +25,7 @@ _REFUSALS = frozenset(
         errno.EOPNOTSUPP,
         errno.EBADF,
         errno.EPERM,
+        errno.EACCES,
         errno.ENOTTY,
         errno.ETXTBSY,
     }
@@ -67,8 +68,11 @@ def copy_bytes(source: int, target: int, offset: int, nbytes: int, progress: Pro
                 raise
             del ways[0]
             continue
+        if count == 0 and len(ways) > 1:  # some file systems say so of a way they do not support
+            del ways[0]
+            continue
         if count == 0:
-            raise ExportError("the file changed while it was copied", remedy="try again once it is complete")
+            raise ExportError("the file ended while it was copied", remedy="try again once it is complete")
         offset += count
         nbytes -= count
         progress.advance(count)

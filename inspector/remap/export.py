@@ -7,17 +7,16 @@ record overwritten; otherwise the records move, and their contents are still cop
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inspector.containers.base import Container
 from inspector.containers.sniff import open_source, read_container
-from inspector.containers.source import Source
-from inspector.errors import CheckpointError, ExportError
+from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.build import build_checkpoint, open_checkpoint
+from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.outfile import OutFile, writing
+from inspector.remap.outfile import OutFile, explained, writing
 from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import Plan
 from inspector.remap.verify import compare_with_plan
@@ -68,17 +67,19 @@ def export_copy(
     progress = progress or Progress()
     refuse_destination(path, destination, overwrite=overwrite)
     limits = DEFAULT_LIMITS
-    container = read_container(path, limits, progress)
-    pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
     with open_source(path, limits) as source:
-        status = os.fstat(source.fd)
-        with writing(destination, like=status, overwrite=overwrite) as out:
+        before = os.fstat(source.fd)
+        with collector_paused():
+            container = read_container(path, limits, progress)
+            _refuse_changed(path, before, _status_of(path))
+            plan = _with_viewed(plan, container)
+            pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
+        with writing(destination, like=before, overwrite=overwrite) as out:
             writer = CopyWriter(source=source, target=out.fd, pickle=pickle, limits=limits, progress=progress)
             in_one_piece = _write(container, writer)
-            _refuse_changed(source, status)
+            _refuse_changed(path, before, os.fstat(source.fd))
             if verify:
-                progress.start("checking the copy")
-                _verify(container, out, plan)
+                _verify(container, out, plan, progress)
             nbytes = os.fstat(out.fd).st_size
             progress.start("waiting for the disk")
     return Export(
@@ -97,22 +98,21 @@ def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None
     Raises:
         ExportError: The destination is the source, exists already, or its folder does not.
     """
-    try:
-        same = destination.samefile(path)
-    except OSError:
-        same = False
-    if same:
-        raise ExportError(
-            "the copy would replace the file itself", where=str(destination), remedy="name another file"
-        )
-    if destination.is_dir():
-        raise ExportError("this is a folder", where=str(destination), remedy="name a file in it")
-    if not overwrite and os.path.lexists(destination):
-        raise ExportError(
-            "there is a file already", where=str(destination), remedy="name another, or use --force"
-        )
-    if not destination.parent.is_dir():
-        raise ExportError("there is no such folder", where=str(destination.parent))
+    if "\0" in str(destination):
+        raise ExportError("this is no name for a file", where=repr(str(destination)))
+    with explained(destination):
+        if destination.exists() and Path(path).exists() and destination.samefile(path):
+            raise ExportError(
+                "the copy would replace the file itself", where=str(destination), remedy="name another file"
+            )
+        if destination.is_dir():
+            raise ExportError("this is a folder", where=str(destination), remedy="name a file in it")
+        if not overwrite and os.path.lexists(destination):
+            raise ExportError(
+                "there is a file already", where=str(destination), remedy="name another, or use --force"
+            )
+        if not destination.parent.is_dir():
+            raise ExportError("there is no such folder", where=str(destination.parent))
 
 
 def _write(container: Container, writer: CopyWriter) -> bool:
@@ -122,17 +122,41 @@ def _write(container: Container, writer: CopyWriter) -> bool:
     return writer.write_zip()
 
 
-def _refuse_changed(source: Source, before: os.stat_result) -> None:
-    after = os.fstat(source.fd)
-    if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise ExportError("the file changed while it was copied", where=source.path, remedy="try again")
+def _with_viewed(plan: Plan, container: Container) -> Plan:
+    """Send the storages of torch 0.x along that are known by views of them only, each with its first view."""
+    found = {
+        storage.key: plan.storages[storage.viewed().key]
+        for storage in container.storage_ids.values()
+        if storage.viewed().key in plan.storages
+    }
+    return replace(plan, storages=found | plan.storages)
 
 
-def _verify(container: Container, out: OutFile, plan: Plan) -> None:
+def _status_of(path: str) -> os.stat_result | None:
     try:
-        copy = open_checkpoint(str(out.path))
+        return Path(path).stat()
+    except OSError:
+        return None
+
+
+def _refuse_changed(path: str, before: os.stat_result, after: os.stat_result | None) -> None:
+    if after is None or _identity(after) != _identity(before):
+        raise ExportError("the file changed while it was copied", where=path, remedy="try again")
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> None:
+    progress.start("checking the copy")
+    try:
+        copy = open_checkpoint(str(out.path), progress=progress)
+    except CancelledError:
+        raise
     except CheckpointError as error:
         raise ExportError(f"the copy cannot be read: {error}") from error
-    differences = compare_with_plan(build_checkpoint(container), copy, plan)
+    with collector_paused():
+        differences = compare_with_plan(build_checkpoint(container, progress=progress), copy, plan)
     if differences:
         raise ExportError(f"the copy is not as planned: {differences[0]}")

@@ -1,4 +1,8 @@
-"""A file that appears whole or not at all: written beside its place, synced, then renamed into it."""
+"""A file that appears whole or not at all: written without a name, synced, then given its own.
+
+Linux can keep a file nameless until it is complete (`O_TMPFILE`, see open(2)), so that even a killed process
+leaves nothing behind. Elsewhere the file has a hidden name beside its destination meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ from pathlib import Path
 
 from inspector.errors import ExportError
 
+_WITHOUT_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
 
 @dataclass(slots=True)
 class OutFile:
@@ -20,11 +26,13 @@ class OutFile:
 
     Attributes:
         fd: Its descriptor.
-        path: Its temporary path.
+        path: What it can be opened by.
+        part: Its hidden name, or None while it has no name.
     """
 
     fd: int
     path: Path
+    part: Path | None
 
 
 @contextlib.contextmanager
@@ -39,50 +47,99 @@ def writing(destination: Path, *, like: os.stat_result, overwrite: bool) -> Iter
     Raises:
         ExportError: It cannot be written there; the reason is the operating system's.
     """
-    part = destination.with_name(f".{destination.name[:100]}.{secrets.token_hex(4)}.part")
-    with _explained(destination):
-        fd = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    try:
-        with _explained(destination):
-            try:
-                yield OutFile(fd, part)
-                os.fchmod(fd, stat.S_IMODE(like.st_mode) & 0o777 | stat.S_IRUSR | stat.S_IWUSR)
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            _put_in_place(part, destination, overwrite=overwrite)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _put_in_place(part: Path, destination: Path, *, overwrite: bool) -> None:
-    if overwrite or not _link(part, destination):
-        part.replace(destination)
-    else:
-        part.unlink()
-    folder = os.open(destination.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _link(part: Path, destination: Path) -> bool:
-    """Put the file in place unless something came there meanwhile; False where there are no hard links."""
-    try:
-        os.link(part, destination)
-    except OSError as error:
-        if error.errno in {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}:
-            return False
-        raise
-    return True
+    with explained(destination):
+        out = _create(destination)
+        try:
+            yield out
+            os.fchmod(out.fd, stat.S_IMODE(like.st_mode) & 0o777)
+            os.fsync(out.fd)
+            _put_in_place(out, destination, overwrite=overwrite)
+        finally:
+            os.close(out.fd)
+            if out.part is not None:
+                with contextlib.suppress(OSError):
+                    out.part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def _explained(destination: Path) -> Iterator[None]:
+def explained(destination: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into an error that says so.
+
+    Raises:
+        ExportError: An operation within the block failed.
+    """
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExportError(f"the copy cannot be written: {reason}", where=str(destination)) from error
+
+
+def _create(destination: Path) -> OutFile:
+    part = _part_of(destination)
+    fd = _open_unnamed(part)
+    if fd is not None:
+        return OutFile(fd, Path(f"/proc/self/fd/{fd}"), None)
+    fd = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    return OutFile(fd, part, part)
+
+
+def _part_of(destination: Path) -> Path:
+    return destination.with_name(f".{destination.name[:40]}.{secrets.token_hex(4)}.part")
+
+
+def _open_unnamed(part: Path) -> int | None:
+    """Open a nameless file beside a name; None where there is none, or where it could get no name later."""
+    flags = os.O_RDWR | getattr(os, "O_TMPFILE", 0)
+    if flags == os.O_RDWR:
+        return None
+    try:
+        trial = os.open(part.parent, flags, 0o600)
+        try:
+            _link_unnamed(trial, part)
+        finally:
+            os.close(trial)
+        part.unlink()
+        return os.open(part.parent, flags, 0o600)
+    except OSError:
+        return None
+
+
+def _link_unnamed(fd: int, name: Path) -> None:
+    # Any `src_dir_fd` makes Python call linkat(2), which follows the link of /proc to the file itself.
+    os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=fd, follow_symlinks=True)
+
+
+def _put_in_place(out: OutFile, destination: Path, *, overwrite: bool) -> None:
+    if out.part is None and not overwrite:
+        _link_unnamed(out.fd, destination)
+    else:
+        if out.part is None:
+            part = _part_of(destination)
+            _link_unnamed(out.fd, part)
+            out.part = part
+        _rename(out.part, destination, overwrite=overwrite)
+    with contextlib.suppress(OSError):  # the file is in its place; not every file system can sync a folder
+        _sync_folder(destination.parent)
+
+
+def _rename(part: Path, destination: Path, *, overwrite: bool) -> None:
+    if not overwrite:
+        try:
+            os.link(part, destination)  # unlike a renaming it never replaces what came there meanwhile
+        except OSError as error:
+            if error.errno not in _WITHOUT_LINKS:
+                raise
+        else:
+            return
+        if os.path.lexists(destination):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+    part.replace(destination)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

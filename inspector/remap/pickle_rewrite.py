@@ -3,40 +3,40 @@
 A location tag is a text on the stack, and equal texts share a memo slot: the `"cpu"` of a persistent id may
 be the very object that a user's dictionary has as a key. So every *use* is changed, not the definition: a
 literal takes its new text where it stands, and wherever the memo would now give the wrong text a literal is
-written in its place. PUT and MEMOIZE stay where they are, since MEMOIZE counts.
+written in its place. PUT and MEMOIZE stay where they are, since MEMOIZE counts. The same holds for the
+`torch.device` objects that wrapper tensors are made on.
 """
 
 from __future__ import annotations
 
-import struct
-from typing import NamedTuple
+from bisect import bisect_left
+from operator import itemgetter
 
-from inspector.containers.persistent_ids import parse_storage_id
+from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.model.tensors import describe_tensor
-from inspector.pickles.instructions import CODES, U8
+from inspector.model.devices import KNOWN_TYPES
+from inspector.model.tensors import device_text
 from inspector.pickles.machine import Stream
-from inspector.pickles.trace import Push, Trace, trace_pickle
+from inspector.pickles.trace import Built, Push, Trace, TracedCall, trace_pickle
 from inspector.pickles.values import Call, PersistentId, Value
 from inspector.progress import Progress
-from inspector.remap.plan import Plan
-from inspector.remap.rules import matches_device
-
-_LOCATION = 3  # its place in a storage's persistent id
-_DEVICE = 2  # its place among the arguments of the calls below
-DEVICE_CALLS = frozenset(
-    {"_rebuild_device_tensor_from_numpy", "_rebuild_device_tensor_from_cpu_tensor", "_rebuild_xla_tensor"}
+from inspector.remap.edits import (
+    Edit,
+    apply_edits,
+    device_instructions,
+    index_edit,
+    index_instruction,
+    index_of,
+    literal_of,
+    mend_frames,
 )
-_FRAME_NBYTES = 9
+from inspector.remap.own_devices import REBUILDS, OwnDevice, find_own_device, planned_own_devices
+from inspector.remap.plan import Plan
+from inspector.remap.rules import check_destination, is_same_device
 
-
-class Edit(NamedTuple):
-    """Replace the bytes from `start` to `end`."""
-
-    start: int
-    end: int
-    data: bytes
+_TOGETHER = "give them one device"
+_LOCATION = 3  # its place in a storage's persistent id
 
 
 def rewrite_pickle(
@@ -45,112 +45,193 @@ def rewrite_pickle(
     """Give the stream's bytes with the devices of a plan; the same bytes if the plan changes nothing in it.
 
     Raises:
-        PlanError: A device that must change is not written in a way that can be changed.
+        PlanError: torch would refuse a destination, a device that must change is written in a way that cannot
+            be changed, or a tensor would be torn: its own device goes one way, its storages another.
         CancelledError: The work was cancelled.
     """
+    progress = progress or Progress()
     data = stream.data[: stream.end]
-    trace = trace_pickle(data, texts=plan.texts, names=DEVICE_CALLS, limits=limits, progress=progress)
-    wanted: dict[int, str] = {}
-    for pid in trace.pids:
-        _want_location(trace, plan, pid, wanted)
-    for call in trace.calls:
-        _want_device(trace, plan, call, wanted)
-    edits = _edit_pushes(data, trace, wanted)
-    return _apply(data, [*edits, *_mend_frames(data, trace, edits)])
+    if not plan.rules:
+        return data
+    for rule in plan.rules:
+        check_destination(rule.to)
+    texts = plan.texts | frozenset(KNOWN_TYPES)  # torch.device is called with its type's text
+    trace = trace_pickle(data, texts=texts, names=REBUILDS, limits=limits, progress=progress)
+    rewrite = _Rewrite(data, trace, plan)
+    rewrite.send_storages()
+    if trace.calls:
+        rewrite.send_own_devices(limits, progress)
+    return rewrite.made()
 
 
-# --- which uses change --------------------------------------------------------------------------------------
+class _Rewrite:
+    def __init__(self, data: bytes, trace: Trace, plan: Plan) -> None:
+        self._data = data
+        self._trace = trace
+        self._plan = plan
+        self._roots: dict[str, str | None] = {}  # where each stored run of bytes goes, whoever views it
+        self._texts: dict[int, str] = {}  # what each push of a text must leave, by where it starts
+        self._devices: dict[int, str] = {}  # the same for pushes of a torch.device
+        self._spelled: dict[int, tuple[int, str | None]] = {}  # by a device's arguments: its place, its text
+        self._edits: list[Edit] = []
+
+    # --- which uses change ----------------------------------------------------------------------------------
+
+    def send_storages(self) -> None:
+        """Want the planned location in every persistent id."""
+        for _, pid in self._trace.pids:
+            storage = parse_storage_id(PersistentId(pid))
+            if storage is None or not isinstance(pid, tuple):
+                continue
+            to = self._plan.storages.get(storage.viewed().key)
+            if self._roots.setdefault(storage.key, to) != to:
+                raise PlanError(
+                    "views of one storage are sent to different devices",
+                    where=f"storage {storage.key}",
+                    remedy=_TOGETHER,
+                )
+            self._want_text(pid, _LOCATION, to or storage.location)
+
+    def _destination(self, storage: StorageId) -> str:
+        return self._plan.storages.get(storage.viewed().key, storage.location)
+
+    def send_own_devices(self, limits: Limits, progress: Progress) -> None:
+        """Want the planned device for each tensor that names its own."""
+        planned: dict[int, tuple[OwnDevice, str | None]] = {}
+        for own, to in planned_own_devices(self._trace.root, self._plan, limits, progress):
+            if planned.setdefault(id(own.args), (own, to))[1] != to:
+                raise PlanError(
+                    "one tensor is sent to different devices by its several paths", remedy=_TOGETHER
+                )
+        for call in self._trace.calls:
+            found = find_own_device(call.call)
+            if found is not None:
+                self._send_own_device(call, found, planned)
+
+    def _send_own_device(
+        self, call: TracedCall, own: OwnDevice, planned: dict[int, tuple[OwnDevice, str | None]]
+    ) -> None:
+        device = own.args[own.place]
+        old = device_text(device)
+        if old is None:
+            return
+        # What no row shows, inside objects of unknown classes, follows the rules by device as storages do.
+        listed = planned.get(id(own.args))
+        to = (self._plan.by_device(old) if listed is None else listed[1]) or old
+        if own.has_parts:
+            self._refuse_torn(call, old, to)
+        if isinstance(device, str):
+            self._want_text(own.args, own.place, to)
+        else:
+            self._want_device(own.args, own.place, (old, to))
+
+    def _refuse_torn(self, call: TracedCall, old: str, to: str) -> None:
+        """Refuse to send a wrapper elsewhere than the storages on its device that it is made of."""
+        pids = self._trace.pids
+        for number in range(bisect_left(pids, call.start, key=itemgetter(0)), len(pids)):
+            place, pid = pids[number]
+            if place >= call.end:
+                return
+            storage = parse_storage_id(PersistentId(pid))
+            if storage is None or not is_same_device(storage.location, old):
+                continue
+            if storage.viewed().key in self._plan.held:
+                continue
+            if not is_same_device(self._destination(storage), to):
+                raise PlanError(
+                    f"a tensor on {old} and the storages it is made of are sent to different devices",
+                    where=f"storage {storage.key}",
+                    remedy=_TOGETHER,
+                )
+
+    def _want_text(self, owner: tuple[Value, ...], index: int, new: str) -> None:
+        """Note that an element of a tuple, a text, shall change (or must not change)."""
+        place = self._trace.place_of(owner, index)
+        push = None if place is None else self._trace.texts.get(place)
+        if push is None:
+            _refuse_change(str(owner[index]), new)
+        elif self._texts.setdefault(push.start, new) != new:
+            where = f"byte {push.start:,}"
+            raise PlanError("one device text serves what is sent to different devices", where=where)
+
+    def _want_device(self, owner: tuple[Value, ...], index: int, move: tuple[str, str]) -> None:
+        """Note that an element of a tuple, a `torch.device`, shall change (or must not change)."""
+        place = self._trace.place_of(owner, index)
+        push = None if place is None else self._trace.devices.get(place)
+        if push is None:
+            _refuse_change(*move)
+        else:
+            self._devices[push.start] = move[1]
+
+    # --- how the bytes change -------------------------------------------------------------------------------
+
+    def made(self) -> bytes:
+        """Give the new bytes."""
+        self._edit_devices()
+        self._edit_texts()
+        return apply_edits(self._data, self._edits + mend_frames(self._data, self._trace.frames, self._edits))
+
+    def _edit_texts(self) -> None:
+        """Make each push of a text leave what its user wants."""
+        left: dict[int, str] = {}  # what each push leaves once edited
+        for start, push in self._trace.texts.items():
+            text = self._texts.get(start, push.value)
+            given = push.value if push.base is None else left[push.base]
+            left[start] = text
+            if text != given:
+                literal = literal_of(self._data, self._trace, push, text)
+                self._edits.append(Edit(start, push.end, literal))
+
+    def _edit_devices(self) -> None:
+        """Make each push of a `torch.device` leave what its user wants."""
+        left: dict[int, str | None] = {}
+        for start, push in self._trace.devices.items():
+            text = left[start] = self._devices.get(start, device_text(push.value))
+            if push.base is None:
+                self._spell(push, text)
+            elif text is not None and text != left[push.base]:
+                self._edits.append(Edit(start, push.end, self._device_afresh(push.value, text)))
+
+    def _spell(self, push: Push[Call], text: str | None) -> None:
+        """Make the arguments of a device say this; two calls may have one tuple of arguments."""
+        known = self._spelled.setdefault(id(push.value.args), (push.start, text))
+        if known[1] != text:
+            raise PlanError(
+                "one device serves what is sent to different devices", where=f"byte {push.start:,}"
+            )
+        if known[0] == push.start and text is not None and text != device_text(push.value):
+            self._respell(push.value, text)
+
+    def _respell(self, call: Call, text: str) -> None:
+        """Change the arguments of a `torch.device` where they stand: its type's text, and its number."""
+        built = self._built(call)
+        kind, index = _spelling(text)
+        self._want_text(built.made, 0, kind)
+        self._edits.append(index_edit(self._data, built, index))
+
+    def _device_afresh(self, call: Call, text: str) -> bytes:
+        """Write a device with the kind of text that the device was written with that stood here."""
+        built = self._built(call)
+        if text == device_text(call):
+            kind, index = str(built.made[0]), index_of(self._data, built)
+        else:
+            kind, index = _spelling(text)
+        push = self._trace.texts[built.starts[0]]
+        return device_instructions(literal_of(self._data, self._trace, push, kind), index)
+
+    def _built(self, call: Call) -> Built:
+        built = self._trace.tuples.get(id(call.args))
+        if built is None or built.starts[0] not in self._trace.texts:
+            raise PlanError("a device is written in a way that cannot be changed")
+        return built
 
 
-def _want_location(trace: Trace, plan: Plan, pid: Value, wanted: dict[int, str]) -> None:
-    storage = parse_storage_id(PersistentId(pid))
-    if storage is not None:
-        to = plan.storages.get(storage.viewed().key, storage.location)
-        _want(trace, pid, _LOCATION, (storage.location, to), wanted)
+def _spelling(text: str) -> tuple[str, bytes]:
+    """Split a device into its type and the instruction that pushes its number."""
+    kind, _, index = text.partition(":")
+    return kind, index_instruction(int(index)) if index else b""
 
 
-def _want_device(trace: Trace, plan: Plan, call: Call, wanted: dict[int, str]) -> None:
-    """Change the device argument of a tensor that is sent to its device while loading."""
-    args = call.args
-    device = args[_DEVICE] if isinstance(args, tuple) and len(args) > _DEVICE else None
-    if not isinstance(device, str) or not isinstance(args, tuple):
-        return
-    inner = describe_tensor(args[0])
-    if inner is not None and inner.storage is not None:
-        to = plan.rebuilt.get(inner.storage.key, device)
-    else:  # a NumPy array: no storage, so only rules by device can mean it
-        rule = next(
-            (rule for rule in plan.rules if rule.device and matches_device(rule.device, device)), None
-        )
-        to = device if rule is None else rule.to
-    _want(trace, args, _DEVICE, (device, to), wanted)
-
-
-def _want(trace: Trace, owner: Value, index: int, text: tuple[str, str], wanted: dict[int, str]) -> None:
-    """Note that an element of a tuple, a text, shall change from one to another (or must not change)."""
-    old, new = text
-    place = trace.place_of(owner, index)
-    push = None if place is None else trace.pushes.get(place)
-    if push is None:
-        if new != old:
-            raise PlanError(f"the device {old} is written in a way that cannot be changed")
-        return
-    if wanted.setdefault(push.start, new) != new:
-        where = f"byte {push.start:,}"
-        raise PlanError("one device text serves storages that are sent to different devices", where=where)
-
-
-# --- how the bytes change -----------------------------------------------------------------------------------
-
-
-def _edit_pushes(data: bytes, trace: Trace, wanted: dict[int, str]) -> list[Edit]:
-    """Give the edits that make each push leave the text that its user wants."""
-    edits: list[Edit] = []
-    left: dict[int, str] = {}  # what each push leaves once edited
-    for start, push in trace.pushes.items():
-        text = wanted.get(start, push.text)
-        given = push.text if push.base is None else left.get(push.base, push.text)
-        left[start] = text
-        if text != given:
-            edits.append(Edit(start, push.end, _literal(data, trace, push, text)))
-    return edits
-
-
-def _literal(data: bytes, trace: Trace, push: Push, text: str) -> bytes:
-    """Write a text with the kind of instruction that the stream writes this text with."""
-    first = push
-    while first.base is not None and first.base in trace.pushes:
-        first = trace.pushes[first.base]
-    encoded = text.encode("ascii")
-    code = data[first.start]
-    if code in {CODES["SHORT_BINUNICODE"], CODES["SHORT_BINSTRING"]}:
-        return bytes([code, len(encoded)]) + encoded
-    if code in {CODES["BINUNICODE"], CODES["BINSTRING"]}:
-        return bytes([code]) + struct.pack("<I", len(encoded)) + encoded
-    if code == CODES["BINUNICODE8"]:
-        return bytes([code]) + U8.pack(len(encoded)) + encoded
-    quote = b"'" if code == CODES["STRING"] else b""
-    return bytes([code]) + quote + encoded + quote + b"\n"
-
-
-def _mend_frames(data: bytes, trace: Trace, edits: list[Edit]) -> list[Edit]:
-    """Give the edits that keep each FRAME as long as the instructions it holds."""
-    mended = []
-    for start in trace.frames:
-        first = start + _FRAME_NBYTES
-        (nbytes,) = U8.unpack_from(data, start + 1)
-        growth = sum(
-            len(edit.data) - (edit.end - edit.start) for edit in edits if first <= edit.start < first + nbytes
-        )
-        if growth:
-            mended.append(Edit(start + 1, first, U8.pack(nbytes + growth)))
-    return mended
-
-
-def _apply(data: bytes, edits: list[Edit]) -> bytes:
-    parts = []
-    pos = 0
-    for edit in sorted(edits):
-        parts += [data[pos : edit.start], edit.data]
-        pos = edit.end
-    return b"".join([*parts, data[pos:]])
+def _refuse_change(old: str, new: str) -> None:
+    if new != old:
+        raise PlanError(f"the device {old} is written in a way that cannot be changed")

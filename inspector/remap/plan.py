@@ -1,16 +1,19 @@
-"""The plan: which storages get which device, decided from the model alone, before any byte is touched."""
+"""The plan: which tensors and storages get which device, decided before any byte is touched."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.errors import PlanError
+from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.devices import split_device
-from inspector.remap.rules import Rule, check_destination, matches_device
+from inspector.remap.rules import Rule, check_destination, device_destination, is_same_device
 from inspector.target.profile import Profile
+
+_MOST_NAMES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,56 +21,57 @@ class Plan:
     """What a remap changes.
 
     Attributes:
-        storages: The new device of each storage that moves, by its key.
-        rebuilt: The new device of tensors that are sent to a device while loading (XLA and its like), by the
-            key of the storage they are made from.
-        rules: The rules, for devices that belong to no storage.
+        rules: The rules it was made from; what no tensor row shows follows those by device.
         tensors: The new device of each tensor row that moves, by its index.
+        storages: The new device of each storage that moves, by its key.
         kept: Indexes of the tensors that a rule would move but that torch keeps on the CPU.
+        held: The keys of their storages.
         texts: Every device text in the checkpoint; no other text can be one that has to change.
     """
 
-    storages: dict[str, str]
-    rebuilt: dict[str, str]
     rules: tuple[Rule, ...]
     tensors: dict[int, str]
+    storages: dict[str, str]
     kept: tuple[int, ...]
+    held: frozenset[str]
     texts: frozenset[str]
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes."""
-        return not (self.storages or self.rebuilt)
+        """Whether no listed tensor or storage moves."""
+        return not (self.storages or self.tensors)
+
+    def by_device(self, device: str) -> str | None:
+        """Say where a device goes by the rules for devices alone; None where none applies."""
+        return None if device == "meta" else device_destination(self.rules, device)
 
 
 def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool = False) -> Plan:
     """Decide where each tensor goes.
 
     State that torch keeps on the CPU by design stays there, unless `move_all`. Tensors that share a storage
-    must agree.
+    must agree, and the parts of one tensor go together.
 
     Raises:
-        PlanError: Rules send tensors that share their bytes to different devices.
+        PlanError: Rules send tensors that belong together to different devices.
     """
-    moves: dict[int, str] = {}
-    kept: list[int] = []
-    for index, tensor in enumerate(checkpoint.tensors):
-        to = _destination(checkpoint, tensor, rules)
-        if to is None or to == tensor.device:
-            continue
-        if tensor.on_cpu_by_design and tensor.device == "cpu" and not move_all:
-            kept.append(index)
-        else:
-            moves[index] = to
-    devices = {storage.key: storage.device for storage in checkpoint.storages}
+    texts = device_texts(checkpoint)
+    going = _going(rules, texts)
+    if any(rule.path is not None for rule in rules):
+        moves = _moves_by_path(checkpoint, rules)
+    else:
+        moves = _moves_by_device(checkpoint, going)
+    kept = [index for index in moves if _stays(checkpoint, index, move_all=move_all)]
+    for index in kept:
+        del moves[index]
     rows = checkpoint.tensors
     return Plan(
-        storages=_storage_moves(checkpoint, moves, devices) | _unviewed(checkpoint, rules),
-        rebuilt={rows[i].storage or "": to for i, to in moves.items() if _is_rebuilt(rows[i], devices)},
         rules=tuple(rules),
         tensors=moves,
-        kept=tuple(kept),
-        texts=device_texts(checkpoint),
+        storages=_storage_moves(checkpoint, moves) | _unseen_storages(checkpoint, going),
+        kept=tuple(index for index in kept if rows[index].device != "meta"),
+        held=frozenset(rows[index].storage or "" for index in kept),
+        texts=texts,
     )
 
 
@@ -99,50 +103,112 @@ def _fold(device: str, target: Profile) -> str:
     return accelerators[(parts[1] or 0) % len(accelerators)]
 
 
-def _destination(checkpoint: Checkpoint, tensor: Tensor, rules: Sequence[Rule]) -> str | None:
-    if tensor.device == "meta" and tensor.storage is None:
-        return None
-    paths = [tensor.path]
-    if tensor.part_of is not None:
-        paths.append(checkpoint.tensors[tensor.part_of].path)
-    return next((rule.to for rule in rules if rule.matches(tensor.device, paths)), None)
+# --- where each tensor goes ---------------------------------------------------------------------------------
 
 
-def _is_rebuilt(tensor: Tensor, devices: dict[str, str]) -> bool:
-    """Say whether a tensor is sent to its device while loading, so that its storage stays on the CPU."""
-    return tensor.storage is not None and devices.get(tensor.storage) != tensor.device
+def _going(rules: Sequence[Rule], texts: Iterable[str]) -> dict[str, str]:
+    """Give where each device that moves goes by the rules for devices alone."""
+    found = {device: device_destination(rules, device) for device in texts}
+    return {device: to for device, to in found.items() if to is not None and not is_same_device(to, device)}
 
 
-def _storage_moves(checkpoint: Checkpoint, moves: dict[int, str], devices: dict[str, str]) -> dict[str, str]:
-    viewers: dict[str, list[int]] = defaultdict(list)
+def _moves_by_device(checkpoint: Checkpoint, going: Mapping[str, str]) -> dict[int, str]:
+    """Apply rules that look at nothing but the device: decided once for each device, not for each tensor."""
+    if not going:
+        return {}
+    rows = checkpoint.tensors
+    return {index: going[row.device] for index, row in enumerate(rows) if row.device in going}
+
+
+def _moves_by_path(checkpoint: Checkpoint, rules: Sequence[Rule]) -> dict[int, str]:
+    """Apply rules of any kind; a part that is named takes the rest of its tensor along."""
+    named: dict[int, str] = {}
+    paths: list[tuple[str, ...]] = []  # of each row and of all that it is a part of
     for index, tensor in enumerate(checkpoint.tensors):
-        if tensor.storage is not None and not _is_rebuilt(tensor, devices):
-            viewers[tensor.storage].append(index)
-    found = {}
-    for key, indexes in viewers.items():
-        wanted = {moves.get(index, checkpoint.tensors[index].device) for index in indexes}
+        paths.append((tensor.path, *(() if tensor.part_of is None else paths[tensor.part_of])))
+        to = next((rule.to for rule in rules if rule.matches(tensor.device, paths[index])), None)
+        if to is not None:
+            named[index] = to
+    for group in _parts_together(checkpoint):
+        wanted = {named[index] for index in group if index in named}
         if len(wanted) > 1:
-            names = ", ".join(checkpoint.tensors[index].path for index in indexes[:4])
-            raise PlanError(
-                f"tensors that share one storage are sent to {' and '.join(sorted(wanted))}",
-                where=names,
-                remedy="give them one device",
-            )
-        (device,) = wanted
-        if device != devices.get(key):
-            found[key] = device
-    return found
+            raise _torn("the parts of one tensor are sent", checkpoint, group, wanted)
+        named |= dict.fromkeys(group, next(iter(wanted))) if wanted else {}
+    rows = checkpoint.tensors
+    return {
+        index: named[index] for index in sorted(named) if not is_same_device(named[index], rows[index].device)
+    }
 
 
-def _unviewed(checkpoint: Checkpoint, rules: Sequence[Rule]) -> dict[str, str]:
-    """Map the storages that no listed tensor views, such as those inside objects of unknown classes."""
-    found = {}
-    for storage in checkpoint.storages:
-        if storage.tensors:
+def _parts_together(checkpoint: Checkpoint) -> list[list[int]]:
+    """Give the rows that make up one tensor and lie on one device, for each tensor that has parts."""
+    groups: dict[tuple[int, str], list[int]] = defaultdict(list)
+    wholes: list[int] = []
+    for index, tensor in enumerate(checkpoint.tensors):
+        whole = tensor.part_of
+        is_apart = whole is None or _is_attribute(tensor, checkpoint.tensors[whole])
+        wholes.append(index if whole is None or is_apart else wholes[whole])
+        groups[wholes[index], tensor.device].append(index)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _is_attribute(part: Tensor, whole: Tensor) -> bool:
+    """Say whether a row was merely set on a tensor that is complete without it."""
+    return whole.storage is not None and str(part.keys[len(whole.keys)]).startswith(".")
+
+
+def _stays(checkpoint: Checkpoint, index: int, *, move_all: bool) -> bool:
+    """Say whether a tensor that a rule names must not move."""
+    tensor = checkpoint.tensors[index]
+    if tensor.device == "meta":
+        return tensor.storage is None
+    if tensor.device != "cpu" or not tensor.on_cpu_by_design:
+        return False
+    if not move_all:
+        return True
+    return tensor.part_of is not None and is_metadata_on_cpu(checkpoint.tensors[tensor.part_of], tensor.keys)
+
+
+# --- where each storage goes --------------------------------------------------------------------------------
+
+
+def _storage_moves(checkpoint: Checkpoint, moves: Mapping[int, str]) -> dict[str, str]:
+    rows = checkpoint.tensors
+    found: dict[str, str] = {}
+    for index, to in moves.items():
+        row = rows[index]
+        if row.storage is not None and not _is_sent(row) and found.setdefault(row.storage, to) != to:
+            raise _shared(checkpoint, moves, row.storage)
+    if not found or len(moves) == len(rows):
+        return found
+    for index, row in enumerate(rows):
+        if row.storage not in found or index in moves or _is_sent(row):
             continue
-        to = next(
-            (rule.to for rule in rules if rule.device and matches_device(rule.device, storage.device)), None
-        )
-        if to is not None and to != storage.device:
-            found[storage.key] = to
+        if row.device != found[row.storage]:
+            raise _shared(checkpoint, moves, row.storage)
     return found
+
+
+def _is_sent(tensor: Tensor) -> bool:
+    """Say whether a tensor is sent to its device while loading, so that its storage stays on the CPU."""
+    return tensor.stride is None and tensor.layout == "strided"
+
+
+def _shared(checkpoint: Checkpoint, moves: Mapping[int, str], key: str) -> PlanError:
+    rows = checkpoint.tensors
+    viewers = [index for index, row in enumerate(rows) if row.storage == key and not _is_sent(row)]
+    wanted = {moves.get(index, rows[index].device) for index in viewers}
+    return _torn("tensors that share one storage are sent", checkpoint, viewers, wanted)
+
+
+def _torn(what: str, checkpoint: Checkpoint, rows: Sequence[int], wanted: set[str]) -> PlanError:
+    names = ", ".join(checkpoint.tensors[index].path for index in rows[:_MOST_NAMES])
+    return PlanError(f"{what} to {' and '.join(sorted(wanted))}", where=names, remedy="give them one device")
+
+
+def _unseen_storages(checkpoint: Checkpoint, going: Mapping[str, str]) -> dict[str, str]:
+    """Map the storages that no listed tensor views, such as those inside objects of unknown classes."""
+    if not going:
+        return {}
+    rows = checkpoint.storages
+    return {row.key: going[row.device] for row in rows if row.device in going and not row.tensors}

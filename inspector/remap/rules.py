@@ -11,6 +11,7 @@ from inspector.errors import PlanError
 from inspector.model.devices import KNOWN_TYPES, split_device
 
 _WITHOUT_INDEX = frozenset({"cpu", "mps"})
+_MOST_INDEX = 127  # c10::DeviceIndex has 8 bits
 _EXAMPLE = "write FROM=TO such as '*=cpu' or 'cuda:1=cuda:0', or path:GLOB@TO such as 'path:optimizer/**@cpu'"
 
 
@@ -63,8 +64,11 @@ def check_destination(device: str) -> str:
     parts = split_device(device)
     if parts is None or parts[0] not in KNOWN_TYPES or parts[0] == "meta":
         raise PlanError(f"{device!r} is no device to map to", remedy="use cpu, cuda:0, mps, xpu:0, ...")
-    if parts[1] is not None and parts[0] in _WITHOUT_INDEX:
-        raise PlanError(f"torch refuses the device {device!r}", remedy=f"write {parts[0]}")
+    kind, index = parts
+    if index is not None and kind in _WITHOUT_INDEX:
+        raise PlanError(f"torch refuses the device {device!r}", remedy=f"write {kind}")
+    if index is not None and (index > _MOST_INDEX or device != f"{kind}:{index}"):
+        raise PlanError(f"torch refuses the device {device!r}", remedy=f"write {kind}:0 or another number")
     return device
 
 
@@ -75,7 +79,19 @@ def matches_device(pattern: str, device: str) -> bool:
     if pattern.endswith(":*"):
         kind = pattern.removesuffix(":*")
         return device == kind or device.startswith(f"{kind}:")
-    return device == pattern
+    return is_same_device(device, pattern)
+
+
+def device_destination(rules: Iterable[Rule], device: str) -> str | None:
+    """Say where a device goes by the rules for devices alone; None where none applies."""
+    return next(
+        (rule.to for rule in rules if rule.device is not None and matches_device(rule.device, device)), None
+    )
+
+
+def is_same_device(one: str, other: str) -> bool:
+    """Say whether two texts mean one device: a tensor on Apple's GPU is on `mps:0`, its storage on `mps`."""
+    return one == other or {one, other} == {"mps", "mps:0"}
 
 
 @cache

@@ -17,6 +17,8 @@ def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tup
     found = [*_tensors(original, copy, plan), *_storages(original, copy, plan)]
     if original.values != copy.values:
         found.append("Values other than tensors differ.")
+    if original.hidden_devices != copy.hidden_devices:
+        found.append("Devices that are values of their own differ.")
     if original.globals != copy.globals:
         found.append("The names to import differ.")
     return tuple(found[:_MOST_DIFFERENCES])
@@ -27,10 +29,10 @@ def _tensors(original: Checkpoint, copy: Checkpoint, plan: Plan) -> list[str]:
         return [f"There are {len(copy.tensors):,} tensors instead of {len(original.tensors):,}."]
     found = []
     for index, (before, after) in enumerate(zip(original.tensors, copy.tensors, strict=True)):
-        device = plan.tensors.get(index, before.device)
-        # A composite has no device of its own: it follows the part that holds its values.
-        composite = before.storage is None and before.layout not in {"strided", "storage"}
-        if _all_but_device(before) != _all_but_device(after) or not (composite or after.device == device):
+        # One on meta has no device of its own to plan: it may be made of parts that move.
+        is_planned = before.device != "meta" or before.storage is not None
+        device = plan.tensors.get(index, before.device if is_planned else after.device)
+        if _all_but_device(before) != _all_but_device(after) or after.device != device:
             found.append(f"{before.path} is not as planned.")
     return found
 

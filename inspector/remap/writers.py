@@ -11,6 +11,7 @@ from inspector.containers.legacy import read_layout
 from inspector.containers.source import Source
 from inspector.containers.torchzip import Records, find_pickle
 from inspector.containers.zip_directory import STORED, Entry, payload_offset, read_directory, read_record
+from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.remap.copying import clone_file, copy_bytes, write_bytes
@@ -56,6 +57,10 @@ class CopyWriter:
         """Write a zip; says whether every byte outside the pickle kept its place."""
         records = Records(read_directory(self.source, self.limits, self.progress))
         entry = find_pickle(records, self.source.path)
+        self._refuse_doubles(records, entry)
+        if read_record(self.source, entry, self.limits.pickle_nbytes).startswith(self.pickle):
+            self._copy_whole()  # nothing changes, so neither does what stands behind STOP
+            return True
         if entry.method == STORED and len(self.pickle) <= entry.nbytes:
             self._write_patched(entry)
             return True
@@ -67,16 +72,25 @@ class CopyWriter:
         while data := self.source.read_upto(offset, _STEP_NBYTES):
             self.progress.advance(write_bytes(self.target, data))
             offset += len(data)
+        if offset > self.limits.inflated_nbytes:
+            raise ExportError(
+                f"the file holds more than {self.limits.inflated_nbytes:,} bytes once unpacked",
+                where=self.source.path,
+                remedy="unpack it with gunzip first",
+            )
+
+    def _copy_whole(self) -> None:
+        self.progress.start("copying", self.source.nbytes)
+        if clone_file(self.source.fd, self.target):
+            self.progress.advance(self.source.nbytes)
+        else:
+            copy_bytes(self.source.fd, self.target, 0, self.source.nbytes, self.progress)
 
     def _write_patched(self, entry: Entry) -> None:
         """Copy the whole file, then overwrite its pickle; torch ignores the zeros behind STOP."""
         source, target = self.source, self.target
-        self.progress.start("copying", source.nbytes)
-        if not clone_file(source.fd, target):
-            copy_bytes(source.fd, target, 0, source.nbytes, self.progress)
+        self._copy_whole()
         start = payload_offset(source, entry)
-        if source.read(start, entry.nbytes).startswith(self.pickle):
-            return  # nothing changes, so neither do the bytes behind STOP
         new = self.pickle + bytes(entry.nbytes - len(self.pickle))
         os.pwrite(target, new, start)
         crc = struct.pack("<L", zlib.crc32(new) if entry.crc else 0)
@@ -87,8 +101,20 @@ class CopyWriter:
         elif source.read_upto(descriptor, 4) == DESCRIPTOR_SIGNATURE:
             os.pwrite(target, crc, descriptor + 4)
 
+    def _refuse_doubles(self, records: Records, entry: Entry) -> None:
+        """Refuse an archive in which torch, to which case is nothing, may read another pickle than we do."""
+        name = entry.name.lower()
+        if sum(other.name.lower() == name for other in records.directory.entries) > 1:
+            raise ExportError(f"several records are named {entry.name}", where=self.source.path)
+
     def _write_laid_out(self, records: Records, pickle_entry: Entry) -> None:
         entries = records.directory.entries
+        if sum(entry.stored_nbytes for entry in entries) > self.source.nbytes:
+            raise ExportError(
+                "the records overlap or run past the end of the file",
+                where=self.source.path,
+                remedy="the file is damaged: fetch or copy it again",
+            )
         rows = [Record(entry, entry.crc, entry.nbytes, entry.stored_nbytes) for entry in entries]
         place = entries.index(pickle_entry)
         crc = zlib.crc32(self.pickle) if pickle_entry.crc else 0
