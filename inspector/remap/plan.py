@@ -84,12 +84,13 @@ def device_texts(checkpoint: Checkpoint) -> frozenset[str]:
 def rules_for_target(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...]:
     """Give the rules that make a checkpoint load on a machine: what exists there stays where it is.
 
-    Accelerators that are missing are folded onto those that exist, in turn, or else onto the CPU.
+    Accelerators that are missing are folded onto those that exist, in turn, or else onto the CPU. The CPU has
+    no number: torch refuses `cpu:0`.
     """
     rules = []
     for device in sorted(device_texts(checkpoint)):
         parts = split_device(device)
-        if parts is not None and target.offers(*parts):
+        if parts is not None and target.offers(*parts) and (parts[0] != "cpu" or device == "cpu"):
             continue
         rules.append(Rule(device=device, to=check_destination(_fold(device, target))))
     return tuple(rules)
@@ -98,7 +99,7 @@ def rules_for_target(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...
 def _fold(device: str, target: Profile) -> str:
     parts = split_device(device)
     accelerators = [name for name in target.devices if name != "cpu"]
-    if parts is None or not accelerators:
+    if parts is None or parts[0] == "cpu" or not accelerators:
         return "cpu"
     return accelerators[(parts[1] or 0) % len(accelerators)]
 

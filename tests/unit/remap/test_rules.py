@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.errors import PlanError
+from inspector.remap.rules import (
+    Rule,
+    check_destination,
+    device_destination,
+    is_same_device,
+    matches_device,
+    parse_rule,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("*=cpu", Rule(device="*", to="cpu")),
+        ("cuda:1=cuda:0", Rule(device="cuda:1", to="cuda:0")),
+        ("cuda:*=mps", Rule(device="cuda:*", to="mps")),
+        ("path:optimizer/**@cpu", Rule(path="optimizer/**", to="cpu")),
+        ("path:a@b/c@cuda:0", Rule(path="a@b/c", to="cuda:0")),
+        ("path:a=b@cpu", Rule(path="a=b", to="cpu")),
+    ],
+)
+def test_rules_are_read(text: str, rule: Rule) -> None:
+    assert parse_rule(text) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["", "cpu", "=cpu", "cuda:0=", "path:", "path:a", "path:@cpu", "path:a@", "*=gpu"]
+)
+def test_malformed_rules_are_refused_with_a_remedy(text: str) -> None:
+    with pytest.raises(PlanError) as error:
+        parse_rule(text)
+    assert error.value.remedy
+
+
+@pytest.mark.parametrize(
+    "device", ["cpu", "mps", "cuda", "cuda:0", "cuda:127", "xpu:3", "hpu", "privateuseone:0"]
+)
+def test_destinations_that_torch_restores_are_taken(device: str) -> None:
+    assert check_destination(device) == device
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        *("cpu:0", "mps:0", "meta", "meta:0"),  # torch refuses them, or would lose the data
+        *("cuda:01", "cuda:00", "cuda:128", "cuda:999"),  # no numbers of devices
+        *("gpu", "cuda0", "cuda:", "cuda:-1", "cuda:x", "CUDA:0", "cuda:\u0663", "cuda:0 ", "", "npu:0\n"),
+    ],
+)
+def test_destinations_that_torch_refuses_are_refused(device: str) -> None:
+    with pytest.raises(PlanError):
+        check_destination(device)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "device", "matches"),
+    [
+        ("*", "anything", True),
+        ("cuda:*", "cuda:3", True),
+        ("cuda:*", "cuda", True),
+        ("cuda:*", "cudax:3", False),
+        ("cuda", "cuda:0", False),
+        ("cuda:0", "cuda:0", True),
+        ("cuda:0", "cuda:01", False),
+        ("mps", "mps:0", True),
+        ("mps:0", "mps", True),
+        ("mps", "cpu", False),
+    ],
+)
+def test_patterns_match_devices(pattern: str, device: str, matches: bool) -> None:
+    assert matches_device(pattern, device) is matches
+
+
+def test_only_the_gpu_of_apple_goes_by_two_names() -> None:
+    assert is_same_device("mps", "mps:0")
+    assert not is_same_device("cuda", "cuda:0")
+
+
+def test_the_first_rule_for_a_device_decides() -> None:
+    rules = [parse_rule("path:a@cuda:9"), parse_rule("cuda:1=cpu"), parse_rule("*=cuda:0")]
+    assert device_destination(rules, "cuda:1") == "cpu"
+    assert device_destination(rules, "xpu") == "cuda:0"
+    assert device_destination(rules[:2], "xpu") is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("a/*", "a/b", True),
+        ("a/*", "a/b/c", False),
+        ("a/**", "a/b/c", True),
+        ("a/**", "a", False),
+        ("**/step", "step", True),
+        ("**/step", "a/b/step", True),
+        ("**/step", "a/bstep", False),
+        ("a?", "ab", True),
+        ("a?", "a/", False),
+        ("a.b", "axb", False),
+        ("[ab]", "a", False),
+        ("a", "b", False),
+        ("**", "a/b\nc", True),
+        ("a", "a\n", False),
+    ],
+)
+def test_patterns_match_paths(pattern: str, path: str, matches: bool) -> None:
+    assert Rule(path=pattern, to="cpu").matches("cuda:0", [path]) is matches
+
+
+def test_a_path_rule_looks_at_every_path_of_a_tensor() -> None:
+    assert Rule(path="a", to="cpu").matches("cuda:0", ["a/indices", "a"])
