@@ -1,0 +1,149 @@
+"""Pickles made by hand: instruction by instruction, where no honest writer would go."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+from inspector.limits import Limits
+from inspector.pickles.instructions import CODES
+from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+
+# ------------------------------------------------------------------------------------------- instructions
+
+STOP = b"."
+MARK = b"("
+NONE = b"N"
+
+
+def op(name: str, operand: bytes = b"") -> bytes:
+    """One instruction."""
+    return bytes([CODES[name]]) + operand
+
+
+def proto(version: int = 2) -> bytes:
+    return op("PROTO", bytes([version]))
+
+
+def number(value: int) -> bytes:
+    return op("BININT1", bytes([value])) if 0 <= value < 256 else op("BININT", struct.pack("<i", value))
+
+
+def text(value: str) -> bytes:
+    data = value.encode("utf-8", "surrogatepass")
+    return op("BINUNICODE", struct.pack("<I", len(data)) + data)
+
+
+def name(dotted: str) -> bytes:
+    """GLOBAL; the last dot divides."""
+    module, _, attribute = dotted.rpartition(".")
+    return op("GLOBAL", f"{module}\n{attribute}\n".encode())
+
+
+def tuple_(*items: bytes) -> bytes:
+    return MARK + b"".join(items) + op("TUPLE")
+
+
+def list_(*items: bytes) -> bytes:
+    return op("EMPTY_LIST") + MARK + b"".join(items) + op("APPENDS")
+
+
+def dict_(*pairs: tuple[bytes, bytes]) -> bytes:
+    return op("EMPTY_DICT") + MARK + b"".join(key + value for key, value in pairs) + op("SETITEMS")
+
+
+def call(dotted: str, *arguments: bytes) -> bytes:
+    return name(dotted) + tuple_(*arguments) + op("REDUCE")
+
+
+def stream(*parts: bytes) -> bytes:
+    """A whole stream, without a declaration of its protocol."""
+    return b"".join(parts) + STOP
+
+
+# ------------------------------------------------------------------------------------------- checkpoints
+
+
+def storage(
+    key: str | int = "0", cls: str = "torch.FloatStorage", location: str = "cpu", numel: int = 2
+) -> bytes:
+    """A storage's persistent id, as the zip format writes it."""
+    key_push = number(key) if isinstance(key, int) else text(key)
+    pid = tuple_(text("storage"), name(cls), key_push, text(location), number(numel))
+    return pid + op("BINPERSID")
+
+
+def legacy_storage(
+    key: str = "0",
+    cls: str = "torch.FloatStorage",
+    location: str = "cpu",
+    numel: int = 2,
+    view: tuple[str, int, int] | None = None,
+) -> bytes:
+    """A storage's persistent id, as the legacy format writes it."""
+    view_push = NONE if view is None else tuple_(text(view[0]), number(view[1]), number(view[2]))
+    pid = tuple_(text("storage"), name(cls), text(key), text(location), number(numel), view_push)
+    return pid + op("BINPERSID")
+
+
+def tensor(storage_push: bytes, *shape: int) -> bytes:
+    """A tensor over the whole of a storage."""
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return call(
+        "torch._utils._rebuild_tensor_v2",
+        storage_push,
+        number(0),
+        tuple_(*map(number, shape)),
+        tuple_(*map(number, strides)),
+        op("NEWFALSE"),
+        call("collections.OrderedDict"),
+    )
+
+
+def state_dict(**tensors: bytes) -> bytes:
+    """A whole stream: a dictionary of tensors."""
+    return stream(proto(), dict_(*((text(key), value) for key, value in tensors.items())))
+
+
+# ------------------------------------------------------------------------------------------- reading
+
+
+def read(*parts: bytes, **limits: Any) -> Stream:
+    """Read a stream made of these parts and a STOP, within these limits."""
+    return read_pickle(stream(*parts), limits=Limits(**limits))
+
+
+def root(*parts: bytes, **limits: Any) -> Any:
+    """What a stream of these parts stands for, as plain data; see `plain`."""
+    return plain(read(*parts, **limits).root)
+
+
+def kinds(*parts: bytes) -> list[str]:
+    """The kinds of the notes on a stream."""
+    return [note.kind for note in read(*parts).notes]
+
+
+def plain(value: Value) -> Any:
+    """Inert nodes as tuples that can be compared, everything else as it is."""
+    if isinstance(value, list | tuple):
+        return type(value)(plain(item) for item in value)
+    return _PLAIN[type(value)](value) if type(value) in _PLAIN else value
+
+
+def _plain_call(node: Call) -> Any:
+    pairs = None if node.pairs is None else Dict(node.pairs)
+    parts = {"kwargs": node.kwargs, "state": node.state, "items": node.items, "pairs": pairs}
+    given = {key: plain(part) for key, part in parts.items() if part is not None}
+    return (node.kind, plain(node.func), plain(node.args), given)
+
+
+_PLAIN: dict[type, Any] = {
+    Call: _plain_call,
+    Dict: lambda node: ("dict", [(plain(key), plain(value)) for key, value in node.pairs]),
+    Set: lambda node: ("frozenset" if node.frozen else "set", plain(node.items)),
+    Global: lambda node: ("global", node.dotted),
+    PersistentId: lambda node: ("persistent", plain(node.pid)),
+    Blob: lambda node: ("blob", node.kind, node.offset, node.nbytes),
+}

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.errors import PickleError
+from tests.builders.pickles import MARK, NONE, call, dict_, kinds, list_, name, number, op, read, root, text
+
+
+def test_name_is_two_lines() -> None:
+    assert root(op("GLOBAL", b"a.b\nc.d\n")) == ("global", "a.b.c.d")
+    assert root(op("GLOBAL", b"\n\n")) == ("global", ".")
+    assert root(op("GLOBAL", b"\xff\n\xc3\xa9\n")) == ("global", "\\xff.\u00e9")
+
+
+@pytest.mark.parametrize("operand", [b"a" * 20 + b"\nb\n", b"a\n" + b"b" * 20 + b"\n"])
+@pytest.mark.parametrize("opcode", ["GLOBAL", "INST"])
+def test_name_on_endless_lines(opcode: str, operand: bytes) -> None:
+    read(MARK, op(opcode, operand), long_nbytes=23)
+    with pytest.raises(PickleError, match="a name to import is not two short lines"):
+        read(MARK, op(opcode, operand), long_nbytes=22)
+
+
+def test_names_are_counted_once_each_in_order_of_use() -> None:
+    found = read(MARK, name("b.c"), name("a.b"), name("b.c"), op("INST", b"b\nc\n"))
+    assert [(node.dotted, node.count) for node in found.globals] == [("b.c", 3), ("a.b", 1)]
+
+
+# ------------------------------------------------------------------------------------------- STACK_GLOBAL
+
+
+def test_name_from_the_stack_may_come_from_the_memo() -> None:
+    """Pickler writes it so when two names share a module."""
+    parts = text("torch"), op("MEMOIZE"), text("device"), op("STACK_GLOBAL"), op("BINGET", b"\x00")
+    assert root(*parts, text("Size"), op("STACK_GLOBAL"), op("TUPLE2")) == (
+        ("global", "torch.device"),
+        ("global", "torch.Size"),
+    )
+    assert kinds(*parts, text("Size"), op("STACK_GLOBAL")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "attribute", "dotted"),
+    [
+        (text("os"), number(1), "os.<an integer>"),
+        (NONE, text("system"), "<None>.system"),
+        (call("builtins.str"), text("system"), "<an object>.system"),
+        (text("os"), op("SHORT_BINBYTES", b"\x01a"), "os.<a byte string>"),
+        (name("a.b"), list_(), "<the name a.b>.<a list>"),
+    ],
+)
+def test_name_made_up_while_loading_is_noted(module: bytes, attribute: bytes, dotted: str) -> None:
+    found = read(module, attribute, op("STACK_GLOBAL"))
+    assert found.root.dotted == dotted
+    assert [note.kind for note in found.notes] == ["stack-global-operands"]
+
+
+# ------------------------------------------------------------------------------------------- extensions
+
+
+def test_extension_code_is_noted() -> None:
+    found = read(op("EXT1", b"\x01"), op("EXT2", b"\x01\x00"), op("EXT4", b"\x01\x00\x00\x00"), op("TUPLE3"))
+    assert {node.dotted for node in found.globals} == {"copyreg.extension_1"}
+    assert [str(note) for note in found.notes][:1] == [
+        "extension code 1 names whatever the loading program registered (byte 0)"
+    ]
+    assert len(found.notes) == 3
+
+
+# ------------------------------------------------------------------------------------------- calls
+
+
+def test_anything_may_be_called_and_nothing_is() -> None:
+    assert root(number(1), number(2), op("REDUCE")) == ("reduce", 1, 2, {})
+    assert root(NONE, list_(), op("NEWOBJ")) == ("newobj", None, [], {})
+
+
+def test_keyword_arguments() -> None:
+    arguments = number(1) + op("TUPLE1") + dict_((text("a"), number(2)))
+    assert root(name("m.C"), arguments, op("NEWOBJ_EX")) == (
+        "newobj",
+        ("global", "m.C"),
+        (1,),
+        {"kwargs": ("dict", [("a", 2)])},
+    )
+
+
+def test_obj_calls_the_first_above_the_mark() -> None:
+    assert root(MARK, name("m.C"), number(1), number(2), op("OBJ")) == ("inst", ("global", "m.C"), (1, 2), {})
+    with pytest.raises(PickleError, match="takes what is not on its stack"):
+        read(NONE, MARK, op("OBJ"))
+
+
+def test_inst_calls_with_all_above_the_mark() -> None:
+    assert root(MARK, number(1), op("INST", b"m\nC\n")) == ("inst", ("global", "m.C"), (1,), {})
+
+
+# ------------------------------------------------------------------------------------------- BUILD
+
+
+def test_state_is_kept_with_its_object() -> None:
+    assert root(call("m.C"), number(1), op("BUILD"))[3] == {"state": 1}
+    assert kinds(call("m.C"), number(1), op("BUILD")) == []
+
+
+def test_state_set_twice_is_kept_whole_and_noted() -> None:
+    parts = call("m.C"), number(1), op("BUILD"), number(2), op("BUILD")
+    assert root(*parts)[3] == {"state": [1, 2]}
+    assert kinds(*parts) == ["build-twice"]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (name("torch.nn"), "the state of the name torch.nn is set"),
+        (dict_(), "the state of a dict is set"),
+        (text("a"), "the state of a text is set"),
+    ],
+)
+def test_state_of_anything_else_is_noted(target: bytes, words: str) -> None:
+    found = read(target, dict_((text("loads"), NONE)), op("BUILD"))
+    assert [(note.kind, note.text) for note in found.notes] == [("build-on-other", words)]
+
+
+# ------------------------------------------------------------------------------------------- persistent ids
+
+
+def test_persistent_ids_are_listed_in_order() -> None:
+    found = read(text("a"), op("BINPERSID"), op("PERSID", b"b\n"), op("PERSID", b"\xff\n"), op("TUPLE3"))
+    assert [node.pid for node in found.persistent_ids] == ["a", "b", "\\xff"]
+    assert list(found.root) == list(found.persistent_ids)
+
+
+def test_persistent_id_on_an_endless_line() -> None:
+    assert root(op("PERSID", b"12345\n"), long_nbytes=6) == ("persistent", "12345")
+    with pytest.raises(PickleError, match="a persistent id is not a short line: pickle, byte 0, PERSID"):
+        read(op("PERSID", b"123456\n"), long_nbytes=6)
+
+
+def test_calls_and_names_weigh_what_they_take() -> None:
+    filler = NONE * 8192
+    for parts in (
+        [number(1) + number(2) + op("REDUCE")] * 10,
+        [number(1) + number(2) + op("NEWOBJ")] * 10,
+        [number(1) + number(2) + number(3) + op("NEWOBJ_EX")] * 10,
+        [MARK + number(1) + op("OBJ")] * 10,
+        [number(1) + op("BINPERSID")] * 10,
+        [op("PERSID", b"a\n")] * 10,
+        [call("a.b"), *[number(1) + op("BUILD")] * 8],
+        [op("GLOBAL", b"a\n%d\n" % number_) for number_ in range(4)],
+    ):
+        read(*parts, filler, values=100)
+        with pytest.raises(PickleError, match="makes more than 9 values"):
+            read(*parts, filler, values=9)

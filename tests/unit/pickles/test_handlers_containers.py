@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.errors import PickleError
+from tests.builders.pickles import MARK, NONE, call, dict_, kinds, list_, name, number, op, read, root, text
+
+COUNTER = call("collections.Counter")
+ITEMS = MARK + number(1) + number(2)
+
+
+@pytest.mark.parametrize("opcode", ["APPENDS", "ADDITEMS"])
+@pytest.mark.parametrize(
+    ("target", "value"), [(op("EMPTY_LIST"), [1, 2]), (op("EMPTY_SET"), ("set", [1, 2]))]
+)
+def test_items_go_into_lists_and_sets(opcode: str, target: bytes, value: object) -> None:
+    assert root(target, ITEMS, op(opcode)) == value
+
+
+def test_items_are_kept_with_the_object_they_are_added_to() -> None:
+    added = root(COUNTER, number(1), op("APPEND"), ITEMS, op("APPENDS"))
+    assert added[3] == {"items": [1, 1, 2]}
+
+
+@pytest.mark.parametrize("target", [NONE, number(1), text("a"), dict_(), op("EMPTY_TUPLE"), name("a.b")])
+def test_items_for_anything_else_are_noted(target: bytes) -> None:
+    assert kinds(target, ITEMS, op("APPENDS")) == ["append-on-other"]
+    assert kinds(target, NONE, op("APPEND")) == ["append-on-other"]
+
+
+def test_pairs_keep_their_order_and_their_repetitions() -> None:
+    assert root(dict_((number(2), NONE), (number(1), NONE), (number(2), NONE))) == (
+        "dict",
+        [(2, None), (1, None), (2, None)],
+    )
+
+
+def test_key_of_any_kind_is_kept_and_never_hashed() -> None:
+    assert root(dict_((list_(number(1)), NONE), (dict_(), NONE))) == (
+        "dict",
+        [([1], None), (("dict", []), None)],
+    )
+
+
+def test_pairs_are_kept_with_the_object_they_are_set_on() -> None:
+    set_ = root(COUNTER, text("a"), number(1), op("SETITEM"), ITEMS, op("SETITEMS"))
+    assert set_[3] == {"pairs": ("dict", [("a", 1), (1, 2)])}
+
+
+@pytest.mark.parametrize("target", [NONE, number(1), list_(), op("EMPTY_SET"), name("a.b")])
+def test_pairs_for_anything_else_are_noted(target: bytes) -> None:
+    assert kinds(target, ITEMS, op("SETITEMS")) == ["setitem-on-other"]
+    assert kinds(target, NONE, NONE, op("SETITEM")) == ["setitem-on-other"]
+
+
+def test_key_without_a_value_is_noted_and_left_out() -> None:
+    found = read(MARK, number(1), number(2), number(3), op("DICT"))
+    assert found.root.pairs == [(1, 2)]
+    assert [(note.kind, note.offset) for note in found.notes] == [("odd-items", 7)]
+    assert kinds(op("EMPTY_DICT"), MARK, number(1), op("SETITEMS")) == ["odd-items"]
+
+
+def test_list_may_hold_itself() -> None:
+    found = read(op("EMPTY_LIST"), op("BINPUT", b"\x00"), op("BINGET", b"\x00"), op("APPEND"))
+    assert found.root[0] is found.root
+
+
+@pytest.mark.parametrize("opcode", ["APPENDS", "SETITEMS", "ADDITEMS"])
+def test_target_below_an_outer_mark_is_out_of_reach(opcode: str) -> None:
+    with pytest.raises(PickleError, match="takes what is not on its stack"):
+        read(op("EMPTY_LIST"), MARK, MARK, number(1), op(opcode))
+
+
+def test_containers_weigh_what_they_take() -> None:
+    """Each is counted, and so is every pair and every list of items: 10 are too many for a budget of 9."""
+    for parts in (
+        [op("EMPTY_LIST")] * 10,
+        [op("EMPTY_DICT")] * 10,
+        [op("EMPTY_SET")] * 10,
+        [op("EMPTY_TUPLE"), *[op("TUPLE1")] * 10],
+        [MARK + op("TUPLE")] * 10,
+        [MARK + op("LIST")] * 10,
+        [MARK + op("FROZENSET")] * 10,
+        [MARK + op("DICT")] * 10,
+        [op("EMPTY_DICT"), MARK, NONE * 36, op("SETITEMS")],
+        [MARK, NONE * 40, op("DICT")],
+        [COUNTER, NONE, op("APPEND")] * 3,
+        [COUNTER, NONE * 2, op("SETITEM")] * 3,
+    ):
+        filler = NONE * 8192  # so that the budget is looked at
+        read(*parts, filler, values=100)
+        with pytest.raises(PickleError, match="makes more than 9 values"):
+            read(*parts, filler, values=9)

@@ -1,0 +1,299 @@
+"""The machine's own work: budgets, cancellation, streams in pieces, and saying where something is wrong."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import struct
+import time
+from typing import Any
+
+import pytest
+
+from inspector.errors import CancelledError, PickleError
+from inspector.limits import Limits
+from inspector.pickles.instructions import CODES
+from inspector.pickles.machine import BATCH, Machine, read_pickle
+from inspector.pickles.state import StoppedError
+from inspector.progress import Progress
+from tests.builders.pickles import (
+    MARK,
+    NONE,
+    call,
+    list_,
+    name,
+    number,
+    op,
+    plain,
+    proto,
+    read,
+    state_dict,
+    storage,
+    stream,
+    tensor,
+    text,
+)
+
+LONG = NONE * 3 * BATCH  # budgets are looked at after each batch
+
+
+def test_stream_tells_what_it_met() -> None:
+    data = state_dict(weight=tensor(storage("0", location="cuda:0"), 2))
+    found = read_pickle(data + b"\0\0")
+    assert found.data == data + b"\0\0"
+    assert found.end == len(data)
+    assert found.protocol == 2
+    assert [node.dotted for node in found.globals] == [
+        "torch._utils._rebuild_tensor_v2",
+        "torch.FloatStorage",
+        "collections.OrderedDict",
+    ]
+    assert plain(found.persistent_ids) == (
+        ("persistent", ("storage", ("global", "torch.FloatStorage"), "0", "cuda:0", 2)),
+    )
+    assert {CODES["BINPERSID"], CODES["PROTO"], CODES["STOP"]} < found.opcodes
+    assert found.notes == ()
+
+
+def test_empty_stream() -> None:
+    with pytest.raises(PickleError) as caught:
+        read_pickle(b"", name="data.pkl")
+    assert caught.value.what == "the pickle breaks off before its end"
+    assert caught.value.where == "data.pkl, byte 0"
+
+
+def test_error_names_record_byte_and_opcode() -> None:
+    with pytest.raises(PickleError) as caught:
+        read_pickle(stream(LONG, op("REDUCE"), op("BINGET", b"\x07")), name="data.pkl")
+    assert caught.value.where == f"data.pkl, byte {len(LONG) + 1:,}, BINGET"
+    assert caught.value.what == "memo slot 7 is read before it is filled"
+
+
+# ------------------------------------------------------------------------------------------- budgets
+
+
+def refused(data: bytes, **limits: Any) -> str:
+    with pytest.raises(PickleError) as caught:
+        read_pickle(data, limits=Limits(**limits))
+    return caught.value.what
+
+
+def test_instructions_are_counted() -> None:
+    data = stream(LONG)
+    assert refused(data, opcodes=3 * BATCH - 1) == f"the pickle has more than {3 * BATCH - 1:,} instructions"
+    read_pickle(data, limits=Limits(opcodes=3 * BATCH))
+
+
+def test_instructions_are_counted_where_frames_or_pieces_interrupt_them() -> None:
+    frame = op("FRAME", struct.pack("<Q", 99)) + NONE * 99
+    data = proto(4) + frame * 1000 + b"."
+    assert refused(data, opcodes=90_000) == "the pickle has more than 90,000 instructions"
+    read_pickle(data, limits=Limits(opcodes=100_002))
+    data = stream(NONE * 2000)
+    with pytest.raises(PickleError, match="more than 1,000 instructions"):
+        read_pickle(b"", limits=Limits(opcodes=1000), extend=lambda nbytes: data[: nbytes + 10])
+
+
+def test_values_are_counted() -> None:
+    assert (
+        refused(stream(op("EMPTY_LIST") * 2 * BATCH), values=BATCH - 1)
+        == "the pickle makes more than 8,191 values"
+    )
+    read(op("EMPTY_LIST") * BATCH, values=BATCH)
+
+
+def test_memo_is_counted() -> None:
+    puts = b"".join(op("LONG_BINPUT", struct.pack("<I", 2 * slot)) for slot in range(2 * BATCH))
+    assert refused(stream(NONE, puts), values=BATCH - 2) == "the pickle makes more than 8,190 values"
+    read(NONE, puts, values=2 * BATCH)
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        op("BININT", bytes(4)),
+        op("BININT2", bytes(2)),
+        op("BINFLOAT", bytes(8)),
+        op("LONG1", b"\x01\x01"),
+        op("LONG4", b"\x01\0\0\0\x01"),
+        op("INT", b"77\n"),
+        op("LONG", b"77L\n"),
+        op("FLOAT", b"7\n"),
+        op("STRING", b"'ab'\n"),
+        op("UNICODE", b"ab\n"),
+        op("SHORT_BINBYTES", b"\x01a"),
+        text("ab"),
+        op("BINUNICODE", struct.pack("<I", 70) + b"a" * 70),
+        op("STRING", b"'" + b"a" * 70 + b"'\n"),
+        op("UNICODE", b"a" * 70 + b"\n"),
+        op("INT", b"1" * 4001 + b"\n"),
+        op("NEXT_BUFFER"),
+    ],
+)
+def test_numbers_and_texts_are_counted_as_half_a_value(literal: bytes) -> None:
+    assert refused(stream(literal * BATCH, NONE), values=BATCH // 2 - 1).endswith(" values")
+    read(literal * 100, LONG, values=500)
+
+
+def test_long_texts_are_counted_by_their_length() -> None:
+    part = text("a" * 16_000)
+    assert refused(stream(part * 20, LONG), values=10_000) == "the pickle makes more than 10,000 values"
+    read(part * 20, LONG, values=10_020)
+    read(part * 20, LONG, values=20, text_nbytes=100)  # kept in the file
+
+
+def test_marks_are_counted() -> None:
+    data = stream(MARK * 2 * BATCH, NONE)
+    assert refused(data, marks=BATCH - 1) == "the pickle nests more than 8,191 marks"
+    read_pickle(data, limits=Limits(marks=2 * BATCH))
+
+
+def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    assert refused(stream(NONE * 10 * BATCH), seconds=2.5) == "the pickle takes longer than 2.5 s to read"
+
+
+@pytest.mark.parametrize("interval", [1, 3])
+def test_cancellation_is_asked_for_with_each_batch(interval: int) -> None:
+    class Impatient(Progress):
+        asked = 0
+
+        def advance(self, units: int = 0) -> None:
+            self.asked += 1
+            if self.asked == interval:
+                self.cancel()
+            super().advance(units)
+
+    progress = Impatient()
+    with pytest.raises(CancelledError):
+        read_pickle(stream(LONG * 2), progress=progress)
+    assert progress.asked == interval
+
+
+def test_small_stream_is_read_without_asking() -> None:
+    progress = Progress()
+    progress.cancel()
+    assert read_pickle(stream(NONE), progress=progress).root is None
+
+
+# ------------------------------------------------------------------------------------------- in pieces
+
+
+def test_pieces_are_asked_for_only_as_far_as_needed() -> None:
+    data = stream(list_(*map(number, range(200)))) + b"x" * 10_000
+    asked = []
+
+    def extend(nbytes: int) -> bytes:
+        asked.append(nbytes)
+        return data[: 2 * nbytes + 64]
+
+    found = read_pickle(data[:64], extend=extend)
+    assert found.root == list(range(200))
+    assert asked == [64, 192]
+    assert len(found.data) == 448
+
+
+def test_pieces_that_end_too_early() -> None:
+    data = stream(text("abc"))
+    with pytest.raises(PickleError, match="the pickle breaks off before its end: pickle, byte 0, BINUNICODE"):
+        read_pickle(b"", extend=lambda nbytes: data[:6])
+
+
+def test_pieces_are_bounded() -> None:
+    with pytest.raises(PickleError, match="the pickle is longer than 1,000 bytes"):
+        read_pickle(b"", limits=Limits(pickle_nbytes=1000), extend=lambda nbytes: NONE * (nbytes + 100))
+
+
+def test_instruction_that_is_whole_but_wrong_asks_for_no_more() -> None:
+    def extend(nbytes: int) -> bytes:
+        raise AssertionError
+
+    for wrong in (
+        b"\xff",
+        op("BINSTRING", b"\xff\xff\xff\xff"),
+        op("REDUCE"),
+        op("BINUNICODE", b"\1\0\0\0\xff"),
+    ):
+        with pytest.raises(PickleError):
+            read_pickle(wrong, extend=extend)
+
+
+# ------------------------------------------------------------------------------------------- single steps
+
+
+def test_step_executes_one_instruction() -> None:
+    data = stream(proto(4), op("FRAME", struct.pack("<Q", 3)), number(7))
+    machine = Machine(data, name="pickle")
+    assert machine.step(0) == 2
+    assert machine.step(2) == 11
+    assert machine.step(11) == 13
+    assert machine.state.stack == [7]
+    with pytest.raises(StoppedError) as stopped:
+        machine.step(13)
+    assert stopped.value.end == 14
+
+
+def test_machines_share_nothing() -> None:
+    first = read_pickle(stream(name("a.b"), op("BINPUT", b"\x00")))
+    second = read_pickle(stream(NONE))
+    assert first.globals != second.globals
+    assert second.opcodes == {CODES["NONE"], CODES["STOP"]}
+
+
+# ------------------------------------------------------------------------------------------- hostile streams
+
+
+def test_nothing_is_imported_or_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    import builtins
+    import os
+
+    monkeypatch.setattr(os, "system", lambda command: pytest.fail("called"))
+    monkeypatch.setattr(builtins, "__import__", lambda *args: pytest.fail(f"imported {args[0]}"))
+    found = read_pickle(stream(call("os.system", text("id")), op("POP"), call("no.such.module.f")))
+    assert plain(found.root) == ("reduce", ("global", "no.such.module.f"), (), {})
+
+
+def test_names_before_garbage_are_executed_but_the_stream_is_refused() -> None:
+    with pytest.raises(PickleError):
+        read(call("os.system", text("id")), b"\xff")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        op("EMPTY_LIST") * 100_000 + op("APPEND") * 99_999,
+        MARK * 100_000 + op("LIST") * 100_000,
+        op("EMPTY_TUPLE") + op("TUPLE1") * 100_000,
+        op("EMPTY_DICT") + (NONE + op("EMPTY_DICT")) * 50_000 + op("SETITEM") * 50_000,
+        NONE + op("BINPERSID") * 100_000,
+        NONE * 2 + op("REDUCE") + (op("DUP") + op("REDUCE")) * 50_000,
+    ],
+)
+def test_deep_nesting_is_made_and_forgotten_without_recursion(data: bytes) -> None:
+    found = read_pickle(stream(data))
+    del found
+
+
+def test_doubling_takes_no_memory() -> None:
+    """Sixty doublings: 2**60 leaves for whoever walks over them, sixty tuples for us."""
+    data = op("EMPTY_TUPLE") + (op("DUP") + op("TUPLE2")) * 60
+    found = read(data)
+    value = found.root
+    for _ in range(60):
+        assert value[0] is value[1]
+        value = value[0]
+    assert value == ()
+
+
+def test_many_integers_that_hash_alike_are_no_matter() -> None:
+    pairs = b"".join(pickle.dumps(k * (2**61 - 1), 2)[2:-1] + NONE for k in range(2000))
+    assert len(read(op("EMPTY_DICT"), MARK, pairs, op("SETITEMS")).root.pairs) == 2000
+
+
+def test_string_of_frames_ends() -> None:
+    data = proto(4) + op("FRAME", bytes(8)) * 50_000
+    with pytest.raises(PickleError, match="breaks off"):
+        read_pickle(data)
+    with pytest.raises(PickleError, match="more than 10,000 instructions"):
+        read_pickle(data, limits=Limits(opcodes=10_000))

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.limits import Limits
+from inspector.pickles.state import MOST_NOTES, FrameStartedError, State, StoppedError
+
+
+@pytest.fixture
+def state() -> State:
+    return State(Limits())
+
+
+def test_mark_gives_what_stands_above_it(state: State) -> None:
+    state.marked.append([1])
+    state.stack = [2, 3]
+    assert state.pop_mark() == [2, 3]
+    assert state.stack == [1]
+    assert state.created == 1
+
+
+def test_missing_mark_changes_nothing(state: State) -> None:
+    state.stack = [1]
+    with pytest.raises(IndexError):
+        state.pop_mark()
+    assert state.stack == [1]
+    assert state.created == 0
+
+
+def test_memo_is_a_list_while_slots_come_in_order(state: State) -> None:
+    for slot, value in enumerate("abc"):
+        state.remember(slot, value)
+    state.remember(1, "again")
+    assert state.memo == ["a", "again", "c"]
+
+
+def test_memo_becomes_a_dict_at_the_first_gap(state: State) -> None:
+    state.remember(0, "a")
+    state.remember(7, "b")
+    state.remember(1, "c")
+    state.remember(0, "d")
+    assert state.memo == {0: "d", 7: "b", 1: "c"}
+
+
+def test_weight_counts_small_things_as_less(state: State) -> None:
+    state.created, state.literals = 10, 7
+    for slot in range(16):
+        state.remember(slot, None)
+    assert state.weight == 10 + 3 + 2
+    state.remember(100, None)
+    assert state.weight == 10 + 3 + 17
+
+
+def test_globals_are_counted_by_name(state: State) -> None:
+    first = state.use_global("torch", "device")
+    assert state.use_global("torch", "device") is first
+    assert state.use_global("torch.device", "") is not first
+    assert [(node.dotted, node.count) for node in state.globals.values()] == [
+        ("torch.device", 2),
+        ("torch.device.", 1),
+    ]
+    assert state.created == 6
+
+
+def test_notes_end_before_they_fill_the_memory(state: State) -> None:
+    for offset in range(1, MOST_NOTES + 100):
+        state.note("odd", offset, "it is odd")
+    assert len(state.notes) == MOST_NOTES
+    assert state.notes[0].offset == 0
+
+
+def test_control_flow_carries_its_offset() -> None:
+    assert StoppedError(7).end == 7
+    assert FrameStartedError(9).start == 9

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value, kind_of
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (Global("torch", "device"), "the name torch.device"),
+        (Call(None, (), "reduce"), "an object"),
+        (PersistentId(("storage",)), "a persistent id"),
+        (Dict([]), "a dict"),
+        (Set([], frozen=True), "a set"),
+        (Blob("bytes", 0, 9), "a large value"),
+        ([], "a list"),
+        ((), "a tuple"),
+        ("secret", "a text"),
+        (b"secret", "a byte string"),
+        (7, "an integer"),
+        (True, "a truth value"),
+        (1.5, "a float"),
+        (None, "None"),
+    ],
+)
+def test_kind_tells_nothing_of_the_contents(value: Value, words: str) -> None:
+    assert kind_of(value) == words
+
+
+def test_kind_of_a_long_name_is_cut() -> None:
+    assert kind_of(Global("m" * 70, "n" * 70)) == f"the name {'m' * 70}.{'n' * 29}..."
+    assert kind_of(Global("m" * 50, "n" * 49)) == f"the name {'m' * 50}.{'n' * 49}"
+
+
+def test_nodes_are_compared_by_identity_and_take_no_further_attributes() -> None:
+    for make in (
+        lambda: Global("a", "b"),
+        lambda: Call(None, (), "reduce"),
+        lambda: PersistentId(1),
+        lambda: Dict([]),
+        lambda: Set([], frozen=False),
+        lambda: Blob("int", 0, 1),
+    ):
+        one, other = make(), make()
+        assert one != other
+        assert len({one, other}) == 2
+        with pytest.raises(AttributeError):
+            one.surprise = 1
