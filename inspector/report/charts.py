@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.devices import device_order
 from inspector.model.totals import dtype_totals, role_totals
-from inspector.report.colours import NEUTRAL
+from inspector.report.colours import NEUTRAL, device_name
 from inspector.units import format_nbytes
 
 _MOST_SEGMENTS = 10
+_MOST_DEVICES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,25 +79,29 @@ def dtype_chart(checkpoint: Checkpoint) -> Chart:
 
 
 def _device_bar(label: str, totals: Counter[str], colours: Mapping[str, int]) -> Bar:
+    shown = [(device, totals[device]) for device in sorted(totals, key=device_order) if totals[device]]
     segments = tuple(
-        Segment(label=device, colour=colours.get(device, NEUTRAL), nbytes=totals[device])
-        for device in sorted(totals, key=device_order)
-        if totals[device]
+        Segment(label=device_name(device), colour=colours.get(device, NEUTRAL), nbytes=nbytes)
+        for device, nbytes in _few(shown, _MOST_DEVICES)
     )
     return Bar(label=label, segments=segments, text=format_nbytes(sum(totals.values())))
 
 
-def _one_bar_each(title: str, totals: tuple[tuple[str, int], ...]) -> Chart:
+def _one_bar_each(title: str, totals: Iterable[tuple[str, int]]) -> Chart:
     shown = [(label, nbytes) for label, nbytes in totals if nbytes]
-    if len(shown) > _MOST_SEGMENTS:
-        rest = sum(nbytes for _, nbytes in shown[_MOST_SEGMENTS - 1 :])
-        shown = [*shown[: _MOST_SEGMENTS - 1], ("others", rest)]
     bars = tuple(
         Bar(
             label=label,
             segments=(Segment(label=label, colour=NEUTRAL, nbytes=nbytes),),
             text=format_nbytes(nbytes),
         )
-        for label, nbytes in shown
+        for label, nbytes in _few(shown, _MOST_SEGMENTS)
     )
     return Chart(title=title, bars=bars)
+
+
+def _few(totals: list[tuple[str, int]], most: int) -> list[tuple[str, int]]:
+    """Add up the last of too many."""
+    if len(totals) <= most:
+        return totals
+    return [*totals[: most - 1], ("others", sum(nbytes for _, nbytes in totals[most - 1 :]))]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from keyword import iskeyword
 
-from inspector.model.checkpoint import Checkpoint, Storage, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, Value
 from inspector.model.totals import wasted_nbytes
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes, format_shape
 
 _MOST_LISTED = 40
+_COUNTABLE = 10**24
 _ROLES = {
     "parameter": "parameter",
     "buffer": "buffer",
@@ -25,6 +29,13 @@ _VERDICTS = {
     "runs-code": "loads only with weights_only=False",
     "dangerous": "can run commands when loaded",
 }
+_SURENESS: dict[Naming, str] = {
+    "names": "Certain",
+    "order": "Nearly certain",
+    "shape": "Very likely",
+    "partial": "Very likely where there is a name",
+    "unknown": "Not known",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,61 +46,76 @@ class FactGroup:
     facts: tuple[tuple[str, str], ...]
 
 
-def tensor_facts(checkpoint: Checkpoint, index: int) -> tuple[FactGroup, ...]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """Where to look while one tensor after the other is shown; made once for each file.
+
+    Attributes:
+        storages: The storages by key.
+        viewers: The indexes of the tensors that view a storage, by its key.
+        optimizers: The optimizers by path.
+    """
+
+    storages: dict[str, Storage]
+    viewers: dict[str, list[int]]
+    optimizers: dict[str, Optimizer]
+
+
+def look_up(checkpoint: Checkpoint) -> Lookup:
+    """Prepare for `tensor_facts`."""
+    viewers: dict[str, list[int]] = defaultdict(list)
+    for index, tensor in enumerate(checkpoint.tensors):
+        if tensor.storage is not None:
+            viewers[tensor.storage].append(index)
+    return Lookup(
+        storages={storage.key: storage for storage in checkpoint.storages},
+        viewers=viewers,
+        optimizers={optimizer.path: optimizer for optimizer in checkpoint.optimizers},
+    )
+
+
+def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[FactGroup, ...]:
     """Give all that is known of a tensor without reading its data."""
     tensor = checkpoint.tensors[index]
-    groups = [
-        FactGroup(title="Tensor", facts=tuple(_about(tensor))),
-        FactGroup(title="Layout", facts=tuple(_layout(tensor))),
-    ]
-    storage = next((row for row in checkpoint.storages if row.key == tensor.storage), None)
+    groups = [_group("Tensor", _about(tensor, lookup)), _group("Layout", _layout(tensor))]
+    storage = None if tensor.storage is None else lookup.storages.get(tensor.storage)
     if storage is not None:
-        groups.append(FactGroup(title="Storage", facts=tuple(_storage(storage))))
-        others = [row.path for row in checkpoint.tensors if row.storage == storage.key and row is not tensor]
+        groups.append(_group("Storage", _storage(storage)))
+        others = [other for other in lookup.viewers[storage.key] if other != index]
         if others:
-            rows = tuple(("", path) for path in others[:_MOST_LISTED])
-            groups.append(
-                FactGroup(title=f"Shares its bytes with {format_count(len(others), 'tensor')}", facts=rows)
-            )
+            paths = [("", checkpoint.tensors[other].path) for other in others[:_MOST_LISTED]]
+            groups.append(_group(f"Shares its bytes with {format_count(len(others), 'tensor')}", paths))
     return tuple(groups)
 
 
 def value_facts(value: Value) -> tuple[FactGroup, ...]:
     """Give what is known of a value that is no tensor."""
-    return (
-        FactGroup(title="Value", facts=(("Path", value.path), ("Type", value.type), ("Value", value.text))),
-    )
+    rows = [("Path", value.path or "(root)"), ("Type", value.type), ("Value", value.text)]
+    return (_group("Value", rows),)
 
 
 def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup, ...]:
     """Give what is known of the file."""
-    written = written_by(checkpoint)
-    rows = [
-        ("Path", escape_text(checkpoint.path)),
-        ("Size", f"{format_nbytes(checkpoint.file_nbytes)} ({checkpoint.file_nbytes:,} bytes)"),
-        ("Container", f"{checkpoint.format}{f', {written}' if written else ''}"),
-        ("Tensors", f"{len(checkpoint.tensors):,} in {format_count(len(checkpoint.storages), 'storage')}"),
-        ("Stored but unused", format_nbytes(wasted_nbytes(checkpoint.storages))),
-    ]
-    if checkpoint.module_class:
-        rows.append(("Whole module", checkpoint.module_class))
-    groups = [FactGroup(title="File", facts=tuple(rows))]
-    if checkpoint.versions:
-        groups.append(FactGroup(title="Versions in the file", facts=tuple(_plain(checkpoint.versions))))
-    if checkpoint.optimizers:
-        named = tuple((row.path or "(root)", f"{row.detail} [{row.naming}]") for row in checkpoint.optimizers)
-        groups.append(FactGroup(title="Optimizers", facts=named))
-    verdict = (("Verdict", _VERDICTS[safety.verdict]), *(("", reason) for reason in safety.reasons))
-    groups.append(FactGroup(title=f"Safety, by the rules of torch {safety.torch_version}", facts=verdict))
-    names = tuple(
+    optimizers = [(row.path or "(root)", naming_text(row)) for row in checkpoint.optimizers]
+    verdict = [("Verdict", _VERDICTS[safety.verdict]), *(("", reason) for reason in safety.reasons)]
+    names = [
         (use.name, f"{verdict}, {use.count:,} \u00d7")
         for use, verdict in zip(checkpoint.globals, safety.globals, strict=True)
+    ]
+    groups = (
+        _group("File", _about_file(checkpoint)),
+        _group("Versions in the file", checkpoint.versions),
+        _group("Optimizers", optimizers),
+        _group(f"Safety, by the rules of torch {safety.torch_version}", verdict),
+        _group("Names that loading imports", names[:_MOST_LISTED]),
+        _group("Notes", [("", note) for note in checkpoint.notes]),
     )
-    if names:
-        groups.append(FactGroup(title="Names that loading imports", facts=names[:_MOST_LISTED]))
-    if checkpoint.notes:
-        groups.append(FactGroup(title="Notes", facts=tuple(("", note) for note in checkpoint.notes)))
-    return tuple(groups)
+    return tuple(group for group in groups if group.facts)
+
+
+def naming_text(optimizer: Optimizer) -> str:
+    """Say how sure the names of an optimizer's parameters are, and why."""
+    return f"{_SURENESS[optimizer.naming]}. {optimizer.detail}"
 
 
 def written_by(checkpoint: Checkpoint) -> str:
@@ -104,7 +130,21 @@ def written_by(checkpoint: Checkpoint) -> str:
     return {"3": "torch 1.6 to 2.0", "2": "torch 1.5", "1": "torch 1.4"}.get(versions.get("version", ""), "")
 
 
-def _about(tensor: Tensor) -> list[tuple[str, str]]:
+def _about_file(checkpoint: Checkpoint) -> list[tuple[str, str]]:
+    written = written_by(checkpoint)
+    rows = [
+        ("Path", checkpoint.path),
+        ("Size", _size(checkpoint.file_nbytes)),
+        ("Container", f"{checkpoint.format}, {written}" if written else checkpoint.format),
+        ("Tensors", f"{len(checkpoint.tensors):,} in {format_count(len(checkpoint.storages), 'storage')}"),
+        ("Stored but unused", format_nbytes(wasted_nbytes(checkpoint.storages))),
+    ]
+    if checkpoint.module_class:
+        rows.append(("Whole module", checkpoint.module_class))
+    return rows
+
+
+def _about(tensor: Tensor, lookup: Lookup) -> list[tuple[str, str]]:
     rows = [
         ("Path", tensor.path or "(root)"),
         ("Python", python_expression(tensor)),
@@ -112,10 +152,9 @@ def _about(tensor: Tensor) -> list[tuple[str, str]]:
         ("Role", _ROLES[tensor.role]),
     ]
     if tensor.slot is not None:
-        rows.append(("Slot", tensor.slot))
-        rows.append(
-            ("Parameter", escape_text(tensor.parameter) if tensor.parameter is not None else "not certain")
-        )
+        optimizer = _optimizer_around(tensor, lookup)
+        rows += [("Slot", tensor.slot), ("Parameter", tensor.parameter or "not known")]
+        rows += [] if optimizer is None else [("How sure", naming_text(optimizer))]
     if tensor.on_cpu_by_design:
         rows.append(("On the CPU", "by design: torch keeps this state there"))
     if tensor.problem is not None:
@@ -123,11 +162,20 @@ def _about(tensor: Tensor) -> list[tuple[str, str]]:
     return rows
 
 
+def _optimizer_around(tensor: Tensor, lookup: Lookup) -> Optimizer | None:
+    path = tensor.path
+    while path:
+        path = path.rpartition("/")[0]
+        if path in lookup.optimizers:
+            return lookup.optimizers[path]
+    return None
+
+
 def _layout(tensor: Tensor) -> list[tuple[str, str]]:
     rows = [
         ("Shape", format_shape(tensor.shape)),
         ("Type", tensor.dtype),
-        ("Size", f"{format_nbytes(tensor.nbytes)} ({tensor.nbytes:,} bytes)"),
+        ("Size", _size(tensor.nbytes)),
         ("Layout", tensor.layout),
     ]
     if tensor.stride is not None:
@@ -141,9 +189,9 @@ def _layout(tensor: Tensor) -> list[tuple[str, str]]:
 def _storage(storage: Storage) -> list[tuple[str, str]]:
     place = "missing from the file" if storage.missing else "compressed"
     return [
-        ("Key", escape_text(storage.key)),
-        ("Location tag", escape_text(storage.device)),
-        ("Stored", f"{format_nbytes(storage.nbytes)} ({storage.nbytes:,} bytes)"),
+        ("Key", storage.key),
+        ("Location tag", storage.device),
+        ("Stored", _size(storage.nbytes)),
         ("At byte", f"{storage.file_offset:,}" if storage.file_offset is not None else place),
         ("Unused", format_nbytes(max(storage.nbytes - storage.viewed_nbytes, 0))),
     ]
@@ -151,12 +199,21 @@ def _storage(storage: Storage) -> list[tuple[str, str]]:
 
 def python_expression(tensor: Tensor) -> str:
     """Give the Python expression that reaches a tensor in the loaded checkpoint, in ASCII."""
-    steps = []
+    expression = "checkpoint"
     for key in tensor.keys:
-        attribute = isinstance(key, str) and key.startswith(".") and key[1:].isidentifier()
-        steps.append(ascii(key)[1:-1] if attribute else f"[{key!a}]")
-    return "checkpoint" + "".join(steps)
+        if not isinstance(key, str) or not key.startswith(".") or len(key) == 1:
+            expression += f"[{key!a}]"
+        elif key.isascii() and key[1:].isidentifier() and not iskeyword(key[1:]):
+            expression += key
+        else:
+            expression = f"getattr({expression}, {key[1:]!a})"
+    return expression
 
 
-def _plain(pairs: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
-    return [(escape_text(name), escape_text(text)) for name, text in pairs]
+def _size(nbytes: int) -> str:
+    text = format_nbytes(nbytes)
+    return f"{text} ({nbytes:,} bytes)" if 1000 <= nbytes < _COUNTABLE else text
+
+
+def _group(title: str, facts: Iterable[tuple[str, str]]) -> FactGroup:
+    return FactGroup(title=title, facts=tuple((escape_text(name), escape_text(text)) for name, text in facts))

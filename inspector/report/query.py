@@ -1,16 +1,19 @@
-"""The search language: words in the path, and `device:`, `dtype:`, `role:`, `shape:`, `size>10MB`."""
+"""The search language: words in the path, and `device:`, `dtype:`, `role:`, `shape:`, `size>10MB`.
+
+What is plain is a beginning or a part, as one types it; what stands in quotes is the whole.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from inspector.model.checkpoint import Checkpoint, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.report.tree import Tree
 
-_TERM = re.compile(r'(?:(device|dtype|role|shape|path):)?(?:"([^"]*)"|(\S+))')
-_SIZE = re.compile(r"size(<=|>=|<|>)(\d+(?:\.\d+)?)\s*([kmgt]?i?b?)", re.IGNORECASE)
+_TERM = re.compile(r'(?:(device|dtype|role|shape|path):)?("[^"]*"?|\S*)', re.IGNORECASE)
+_SIZE = re.compile(r"size(<=|>=|<|>)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _COMPARE: dict[str, Callable[[int, float], bool]] = {
@@ -19,6 +22,10 @@ _COMPARE: dict[str, Callable[[int, float], bool]] = {
     "<=": lambda size, bound: size <= bound,
     ">=": lambda size, bound: size >= bound,
 }
+_SHORT_DTYPE = re.compile(r"(bf|fp|f|i|u|c)(\d+)(.*)", re.ASCII)
+_DTYPES = {"bf": "bfloat", "fp": "float", "f": "float", "i": "int", "u": "uint", "c": "complex"}
+_NUMBERED = re.compile(r".+:\d+", re.ASCII)
+"""A device of which there may be ten more that begin so: `cuda:1` does not mean `cuda:10`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,7 @@ class Term:
     Attributes:
         field: What it is compared with: `path`, `device`, `dtype`, `role`, `shape` or `size`.
         text: The text sought, in lower case; for `size` the comparison.
-        exact: Whether the whole must be equal rather than contain it.
+        exact: Whether the whole must be equal.
         bound: For `size`, the bound in bytes.
     """
 
@@ -38,75 +45,118 @@ class Term:
     bound: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """What is searched: a checkpoint, and the names of its rows in lower case, worked out once for each file.
+
+    Attributes:
+        checkpoint: The checkpoint.
+        tensors: The path of each tensor and, on a second line, an optimizer slot's `PARAMETER/SLOT`.
+        values: The path of each value.
+    """
+
+    checkpoint: Checkpoint
+    tensors: tuple[str, ...]
+    values: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """Terms that must all hold; without a term everything matches."""
 
     terms: tuple[Term, ...]
 
-    def matches_tensor(self, tensor: Tensor) -> bool:
-        """Say whether a tensor is sought; an optimizer slot is found by its parameter's name too."""
-        return all(_holds(term, tensor) for term in self.terms)
+    def find(self, rows: Rows) -> tuple[Iterable[int], Iterable[int]]:
+        """Give the indexes of the tensors and of the values that are sought."""
+        tensors: Iterable[int] = range(len(rows.tensors))
+        values: Iterable[int] = range(len(rows.values))
+        for term in self.terms:
+            if term.field == "path":
+                tensors, values = _named(term, rows.tensors, tensors), _named(term, rows.values, values)
+            else:
+                table = rows.checkpoint.tensors
+                tensors, values = [index for index in tensors if _holds(term, table[index])], ()
+        return tensors, values
 
     def narrow(self, checkpoint: Checkpoint) -> Checkpoint:
         """Give the checkpoint with only the tensors and values that are sought."""
+        tensors, values = self.find(searchable(checkpoint))
         return replace(
             checkpoint,
-            tensors=tuple(tensor for tensor in checkpoint.tensors if self.matches_tensor(tensor)),
-            values=tuple(value for value in checkpoint.values if self.matches_value(value)),
+            tensors=tuple(checkpoint.tensors[index] for index in tensors),
+            values=tuple(checkpoint.values[index] for index in values),
         )
 
-    def matches_value(self, value: Value) -> bool:
-        """Say whether another value is sought: only words can mean one."""
-        path = value.path.lower()
-        return all(term.field == "path" and _compare(term, path) for term in self.terms)
+
+def searchable(checkpoint: Checkpoint) -> Rows:
+    """Prepare a checkpoint for being searched."""
+    return Rows(
+        checkpoint=checkpoint,
+        tensors=tuple(
+            tensor.path.lower()
+            if tensor.parameter is None
+            else f"{tensor.path}\n{tensor.parameter}/{tensor.slot}".lower()
+            for tensor in checkpoint.tensors
+        ),
+        values=tuple(value.path.lower() for value in checkpoint.values),
+    )
+
+
+def matching_nodes(query: Query, rows: Rows, tree: Tree) -> tuple[int, ...] | None:
+    """Give the ids of the tree's rows that are sought, in display order; None when nothing is sought."""
+    if not query.terms:
+        return None
+    tensors, values = query.find(rows)
+    found = [tree.tensor_nodes[index] for index in tensors]
+    found += [node for index in values if (node := tree.value_nodes[index]) >= 0]
+    return tuple(sorted(found))
 
 
 def parse_query(text: str) -> Query:
     """Read a query; there is no malformed one, what is not a known word is sought in the path."""
     terms = []
     for match in _TERM.finditer(text):
-        name, quoted, plain = match.groups()
-        size = _SIZE.fullmatch(plain) if plain and not name else None
+        field, said = (match[1] or "path").lower(), match[2].lower()
+        size = None if match[1] else _SIZE.fullmatch(said)
+        sought = said.strip('"')
         if size is not None:
             terms.append(_size_term(size))
-        else:
-            sought = quoted if quoted is not None else plain
-            terms.append(
-                Term(name or "path", sought.lower().replace("\u00d7", "x"), exact=quoted is not None)
-            )
+        elif sought:  # a word that has only been begun, such as `device:`, does not narrow yet
+            terms.append(Term(field, _as_written(field, sought), exact=_is_whole(field, said)))
+    terms.sort(key=lambda term: term.field != "path")  # the quickest first
     return Query(tuple(terms))
 
 
 def _size_term(match: re.Match[str]) -> Term:
-    unit = match[3].lower().removesuffix("b")
+    unit = match[3].removesuffix("b")
     factors = _BINARY if unit.endswith("i") else _FACTORS
     return Term("size", match[1], bound=float(match[2]) * factors[unit.removesuffix("i")])
+
+
+def _is_whole(field: str, said: str) -> bool:
+    return said[0] == said[-1] == '"' or (field == "device" and _NUMBERED.fullmatch(said) is not None)
+
+
+def _as_written(field: str, text: str) -> str:
+    """Give what is sought in the words of the rows: `bf16` means `bfloat16`."""
+    if field == "shape":
+        return text.replace("\u00d7", "x").strip("x")
+    short = _SHORT_DTYPE.fullmatch(text) if field == "dtype" else None
+    return text if short is None else f"{_DTYPES[short[1]]}{short[2]}{short[3]}"
+
+
+def _named(term: Term, names: tuple[str, ...], among: Iterable[int]) -> list[int]:
+    text = term.text
+    if term.exact:
+        return [index for index in among if text in names[index].split("\n")]
+    return [index for index in among if text in names[index]]
 
 
 def _holds(term: Term, tensor: Tensor) -> bool:
     if term.field == "size":
         return _COMPARE[term.text](tensor.nbytes, term.bound)
-    if term.field == "path":
-        path = f"{tensor.path} {tensor.parameter}/{tensor.slot}" if tensor.parameter else tensor.path
-        return _compare(term, path.lower()) or (term.exact and term.text == tensor.path.lower())
     if term.field == "shape":
-        shape = "x".join(str(size) for size in tensor.shape)
-        return shape == term.text or (not term.exact and term.text in f"x{shape}x" and "x" in term.text)
-    found = {"device": tensor.device, "dtype": tensor.dtype, "role": tensor.role}[term.field]
-    return found == term.text or (not term.exact and found.startswith(term.text))
-
-
-def _compare(term: Term, text: str) -> bool:
-    return text == term.text if term.exact else term.text in text
-
-
-def matching_nodes(query: Query, checkpoint: Checkpoint, tree: Tree) -> tuple[int, ...] | None:
-    """Give the ids of the tree's rows that are sought, in display order; None when nothing is sought."""
-    if not query.terms:
-        return None
-    tensors = zip(tree.tensor_nodes, checkpoint.tensors, strict=True)
-    values = zip(tree.value_nodes, checkpoint.values, strict=True)
-    found = [node for node, tensor in tensors if query.matches_tensor(tensor)]
-    found += [node for node, value in values if query.matches_value(value)]
-    return tuple(sorted(node for node in found if node >= 0))
+        shape = "x".join(map(str, tensor.shape)) or "scalar"
+        return shape == term.text if term.exact else f"x{term.text}x" in f"x{shape}x"
+    found = str(getattr(tensor, term.field)).lower()
+    return found == term.text if term.exact else found.startswith(term.text)

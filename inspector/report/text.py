@@ -1,13 +1,16 @@
-"""The report of `show` for people: verdict, devices, tree and findings in plain text."""
+"""The report of `show` for people: verdict, devices, tree, optimizers and findings in plain text."""
 
 from __future__ import annotations
 
+import textwrap
+import unicodedata
 from collections.abc import Collection, Iterator
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.model.totals import device_totals
-from inspector.report.details import written_by
+from inspector.report.colours import device_name
+from inspector.report.details import naming_text, written_by
 from inspector.report.tree import Node, Tree
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes
@@ -19,7 +22,11 @@ _SAFETY = {
     "dangerous": "DANGEROUS: can run commands when loaded",
 }
 _MARKS = {"error": "!!", "warning": " !", "note": "  "}
-_MOST_NAME = 48
+_HEADER = ("Name", "Device", "Shape or value", "Type", "Size")
+_MOST_WIDE = (48, 24, 40, 32, 12)
+_MOST_LEVELS = 12
+_LINE = 100
+_MOST_PATHS = 3
 _Row = tuple[str, str, str, str, str]
 
 
@@ -42,12 +49,15 @@ def format_report(
         depth: How many levels of the tree to show; None for all.
         only: Ids of the tree's rows to show, with the way to them; None for all.
     """
-    lines = [*_head(checkpoint, safety), "", *_devices(checkpoint), ""]
-    lines += _table(list(_rows(tree, depth, only)))
-    if findings:
-        lines += ["", "Findings"]
-        lines += [f"{_MARKS[finding.severity]} {finding.title}" for finding in findings]
-    return "\n".join(lines) + "\n"
+    sections = (
+        _head(checkpoint, safety),
+        _devices(checkpoint),
+        _table(list(_rows(tree, depth, only)), sought=only is not None),
+        _optimizers(checkpoint),
+        _findings(findings),
+    )
+    texts = ("\n".join(section) for section in sections)
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[str]:
@@ -58,14 +68,46 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[str]:
     yield f"  {form}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}"
     yield f"  {_SAFETY[safety.verdict]}"
     for note in checkpoint.notes:
-        yield f"  {note}"
+        yield from _wrapped(note, "  ")
 
 
 def _devices(checkpoint: Checkpoint) -> Iterator[str]:
-    yield "Saved on"
-    for total in device_totals(checkpoint):
+    totals = device_totals(checkpoint)
+    if totals:
+        yield "Saved on"
+    for total in totals:
+        device = device_name(total.device)
         tensors, size = format_count(total.tensors, "tensor"), format_nbytes(total.nbytes)
-        yield f"  {escape_text(total.device):<10} {tensors:>16} {size:>10}"
+        yield f"  {device:<10} {tensors:>16} {size:>10}"
+
+
+def _optimizers(checkpoint: Checkpoint) -> Iterator[str]:
+    shown = [optimizer for optimizer in checkpoint.optimizers if optimizer.with_state]
+    if shown:
+        yield "Parameter names of optimizer state"
+    for optimizer in shown:
+        yield from _wrapped(f"{optimizer.path or '(root)'}: {naming_text(optimizer)}", "  ")
+
+
+def _findings(findings: Collection[Finding]) -> Iterator[str]:
+    if findings:
+        yield "Findings"
+    for finding in findings:
+        yield f"{_MARKS[finding.severity]} {escape_text(finding.title)}"
+        yield from _wrapped(finding.detail, "     ")
+        if finding.paths:
+            named = [_cut_middle(path, _LINE - 10) for path in finding.paths[:_MOST_PATHS]]
+            more = finding.count - len(named)
+            yield from (f"     - {path}" for path in named)
+            if more > 0:
+                yield f"     - and {more:,} more"
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(escape_text(text), _LINE, initial_indent=indent, subsequent_indent=indent)
+
+
+# --- the tree -----------------------------------------------------------------------------------------------
 
 
 def _rows(tree: Tree, depth: int | None, only: Collection[int] | None) -> Iterator[_Row]:
@@ -74,9 +116,7 @@ def _rows(tree: Tree, depth: int | None, only: Collection[int] | None) -> Iterat
     while stack:
         id_, level = stack.pop()
         node = tree.nodes[id_]
-        if shown is not None and id_ not in shown:
-            continue
-        if depth is None or level < depth:
+        if (shown is None or id_ in shown) and (depth is None or level < depth):
             yield _row(node, level)
             stack.extend((child, level + 1) for child in reversed(node.children))
 
@@ -92,27 +132,54 @@ def _with_ancestors(tree: Tree, only: Collection[int]) -> set[int]:
 
 
 def _row(node: Node, level: int) -> _Row:
-    name = "  " * level + node.name
+    indent = "  " * min(level, _MOST_LEVELS)
+    name = indent + _cut_middle(node.name, _MOST_WIDE[0] - len(indent))
     if node.kind == "value":
         return name, "", node.text, node.type_text, ""
-    shape = (
-        node.shape_text
-        if node.kind == "tensor"
-        else format_count(node.tensors, "tensor")
-        if node.tensors
-        else ""
+    if not node.tensors:
+        return name, "", "", "", ""
+    shape = node.shape_text if node.kind == "tensor" else format_count(node.tensors, "tensor")
+    return name, node.device_text, shape, node.type_text, format_nbytes(node.nbytes)
+
+
+def _table(rows: list[_Row], *, sought: bool) -> Iterator[str]:
+    """Align the columns; a column is as wide as its widest text, within reason, and no text is wider."""
+    if not rows:
+        if sought:
+            yield "Nothing matches the filter."
+        return
+    cut = [_HEADER, *(tuple(map(_cut_end, row, _MOST_WIDE)) for row in rows)]
+    widths = [max(map(_width, column)) for column in zip(*cut, strict=True)]
+    for *cells, size in cut:
+        padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths[:-1], strict=True)]
+        yield "  ".join([*padded, size.rjust(widths[-1])]).rstrip()
+
+
+def _cut_end(text: str, most: int) -> str:
+    """Cut a text to so many columns of a terminal."""
+    if _width(text) <= most:
+        return text
+    text = text[:most]
+    while _width(text) >= most:
+        text = text[:-1]
+    return f"{text}\u2026"
+
+
+def _cut_middle(text: str, most: int) -> str:
+    """Cut a name so that its beginning and its end, which tell most, stay."""
+    if _width(text) <= most:
+        return text
+    begin, end = text[: most // 2], text[-(most // 2) :]
+    while _width(begin) + _width(end) >= most:
+        begin, end = (begin[:-1], end) if _width(begin) >= _width(end) else (begin, end[1:])
+    return f"{begin}\u2026{end}"
+
+
+def _width(text: str) -> int:
+    """Give how many columns a text takes in a terminal: East Asian characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
     )
-    return name, node.device_text, shape, node.type_text, format_nbytes(node.nbytes) if node.tensors else ""
-
-
-def _table(rows: list[_Row]) -> Iterator[str]:
-    """Align the columns; a column is as wide as its widest text, within reason."""
-    header = ("Name", "Device", "Shape or value", "Type", "Size")
-    widths = [
-        min(max((len(row[column]) for row in [header, *rows]), default=0), _MOST_NAME)
-        for column in range(len(header))
-    ]
-    for row in [header, *rows]:
-        *cells, size = row
-        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=False))
-        yield f"{line}  {size:>{widths[-1]}}".rstrip()

@@ -6,24 +6,27 @@ in the order of display, so that a sorted list of ids is a list in display order
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from inspector.model.checkpoint import Checkpoint, Key, Tensor
+from inspector.model.build import collector_paused
+from inspector.model.checkpoint import Checkpoint, Tensor, Value
 from inspector.model.devices import device_order
-from inspector.model.texts import step_text
+from inspector.report.arrange import Arrangement, Group, Leaf, arrange
+from inspector.report.colours import device_name
 from inspector.units import cut_text, format_shape
 
 NodeKind = Literal["group", "tensor", "value", "bucket"]
 BUCKET_ROWS = 1000
 """A parent of more than twice as many children shows them in slices of this size: Qt lays out them all."""
+_MOST_LISTED = 3
+_NOTHING: dict[str, int] = {}
+_Rows = tuple[int, int, Sequence[Group | Leaf]]
+"""A parent's id, the place of the next row, and the parent's rows."""
 
-_MOST_NAME = 512
-_WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
 
-
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Node:
     """One row. Filled while the tree is built, then only read.
 
@@ -36,7 +39,7 @@ class Node:
         children: Ids of the rows below, in file order.
         index: Index into the checkpoint's tensors or values, or -1.
         devices: (device, bytes) of the tensors below, largest first; for a tensor its own device.
-        device_text: What the Device column says: `cuda:0`, `cuda:0, cuda:1`, or empty.
+        device_text: What the Device column says: `cuda:0`, `cuda:0, cuda:1`, or empty; escaped.
         shape_text: What the Shape column says.
         type_text: What the Type column says: a dtype, or a value's type.
         nbytes: Bytes of the tensors below, each part counted once.
@@ -76,195 +79,127 @@ class Tree:
     colours: dict[str, int]
 
 
-@dataclass(slots=True, eq=False)
-class _Draft:
-    """A row before it has an id."""
-
-    kind: NodeKind
-    name: str
-    index: int = -1
-    below: list[_Draft] = field(default_factory=list)
-    groups: dict[str, _Draft] = field(default_factory=dict)
-
-    def group(self, name: str) -> _Draft:
-        found = self.groups.get(name)
-        if found is None:
-            found = self.groups[name] = self.add(_Draft("group", name))
-        return found
-
-    def add(self, draft: _Draft) -> _Draft:
-        self.below.append(draft)
-        return draft
-
-
 def build_tree(checkpoint: Checkpoint, colours: dict[str, int]) -> Tree:
     """Arrange a checkpoint's tensors and values as rows."""
-    root = _arrange(checkpoint)
-    nodes: list[Node] = []
-    tensor_nodes = [-1] * len(checkpoint.tensors)
-    value_nodes = [-1] * len(checkpoint.values)
-    for parent, row, draft in _in_display_order(root, nodes):
-        id_ = len(nodes)
-        nodes.append(_node(checkpoint, parent, row, draft))
-        if parent >= 0:
-            nodes[parent].children.append(id_)
-        if draft.kind == "tensor":
-            tensor_nodes[draft.index] = id_
-        elif draft.kind == "value":
-            value_nodes[draft.index] = id_
-    _sum_up(nodes, checkpoint)
+    with collector_paused():
+        numbered = _Numbering(checkpoint, arrange(checkpoint))
+        _sum_up(numbered.nodes, checkpoint.tensors)
     return Tree(
-        nodes=tuple(nodes), tensor_nodes=tuple(tensor_nodes), value_nodes=tuple(value_nodes), colours=colours
+        nodes=tuple(numbered.nodes),
+        tensor_nodes=tuple(numbered.tensor_nodes),
+        value_nodes=tuple(numbered.value_nodes),
+        colours=colours,
     )
 
 
-# --- arranging ----------------------------------------------------------------------------------------------
+class _Numbering:
+    """Walks over an arrangement depth first, in the order of display, and makes a node of each row."""
+
+    def __init__(self, checkpoint: Checkpoint, arrangement: Arrangement) -> None:
+        self._checkpoint = checkpoint
+        self._parts = arrangement.parts
+        self.nodes = [Node(-1, 0, "group", "", [], -1, (), "", "", "", 0, 0, "")]
+        self.tensor_nodes = [-1] * len(checkpoint.tensors)
+        self.value_nodes = [-1] * len(checkpoint.values)
+        stack: list[_Rows] = [(0, 0, in_buckets(arrangement.root.below))]
+        while stack:
+            stack.extend(self._number(*stack.pop()))
+
+    def _number(self, parent: int, start: int, rows: Sequence[Group | Leaf]) -> list[_Rows]:
+        """Number rows from `start` up to the first that has rows below; give that and what is left."""
+        children = self.nodes[parent].children
+        for row in range(start, len(rows)):
+            id_ = len(self.nodes)
+            children.append(id_)
+            below = self._add(id_, parent, row, rows[row])
+            if below:
+                return [(parent, row + 1, rows), (id_, 0, below)]
+        return []
+
+    def _add(self, id_: int, parent: int, row: int, item: Group | Leaf) -> Sequence[Group | Leaf]:
+        """Make the node of a row; give the rows below it."""
+        if isinstance(item, Group):
+            self.nodes.append(_group_node(parent, row, item))
+            return item.below if item.is_bucket else in_buckets(item.below)
+        _, index = item
+        if index < 0:
+            self.nodes.append(_value_node(parent, row, item, self._checkpoint.values[~index]))
+            self.value_nodes[~index] = id_
+            return ()
+        self.nodes.append(_tensor_node(parent, row, item, self._checkpoint.tensors[index]))
+        self.tensor_nodes[index] = id_
+        return in_buckets(self._parts[index]) if index in self._parts else ()
 
 
-def _arrange(checkpoint: Checkpoint) -> _Draft:
-    root = _Draft("group", "")
-    drafts: list[_Draft] = []
-    for index, tensor in enumerate(checkpoint.tensors):
-        *steps, name = _tensor_steps(tensor)
-        parent = root if tensor.part_of is None else drafts[tensor.part_of]
-        for step in steps if tensor.part_of is None else ():
-            parent = parent.group(step)
-        drafts.append(parent.add(_Draft("tensor", name, index)))
-    for index, value in enumerate(checkpoint.values):
-        if not _is_internal(value.keys):
-            *steps, name = [_step(key) for key in value.keys if key not in _WRAPPERS] or ["(value)"]
-            parent = root
-            for step in steps:
-                parent = parent.group(step)
-            parent.add(_Draft("value", name, index))
-    return root
-
-
-def _tensor_steps(tensor: Tensor) -> list[str]:
-    """Give the steps under which a tensor is shown, which differ from its keys in three ways.
-
-    Dotted names of modules are nested, the dictionaries inside `nn.Module` are left out, and optimizer slots
-    stand under their parameter's name.
-    """
-    keys = tensor.keys
-    if not keys:
-        return ["(tensor)"]
-    if tensor.part_of is not None:
-        return [_step(keys[-1])]
-    if tensor.slot is not None:
-        return _slot_steps(tensor)
-    steps = [_step(key) for key in keys if key not in _WRAPPERS]
-    last = keys[-1]
-    if isinstance(last, str) and "." in last[1:-1]:
-        return steps[:-1] + _dotted(last)
-    return steps
-
-
-def _slot_steps(tensor: Tensor) -> list[str]:
-    at = len(tensor.keys) - 1
-    while at > 0 and tensor.keys[at] != "state":
-        at -= 1
-    above = [_step(key) for key in tensor.keys[:at]]
-    owner = tensor.keys[at + 1] if at + 1 < len(tensor.keys) else ""
-    name = tensor.parameter if tensor.parameter is not None else f"parameter {owner}"
-    return [*above, _cut(step_text(name)), *(_step(key) for key in tensor.keys[at + 2 :])]
-
-
-def _dotted(name: str) -> list[str]:
-    parts = name.split(".")
-    return [_cut(step_text(part)) for part in parts] if all(parts) else [_cut(step_text(name))]
-
-
-def _is_internal(keys: tuple[Key, ...]) -> bool:
-    """Say whether a value is one of the empty hook dictionaries that every `nn.Module` carries."""
-    return any(isinstance(key, str) and key.startswith("._") and key not in _WRAPPERS for key in keys)
-
-
-def _step(key: Key) -> str:
-    return _cut(step_text(key))
-
-
-def _cut(text: str) -> str:
-    return cut_text(text, _MOST_NAME) or "\u2205"
-
-
-def _in_display_order(root: _Draft, nodes: list[Node]) -> Iterator[tuple[int, int, _Draft]]:
-    """Walk over the drafts depth first, slicing very long lists of children into buckets."""
-    stack = [(-1, 0, root)]
-    while stack:
-        parent, row, draft = stack.pop()
-        id_ = len(nodes)
-        yield parent, row, draft
-        below = _in_buckets(draft.below) if draft.kind != "bucket" else draft.below
-        stack.extend((id_, place, below[place]) for place in range(len(below) - 1, -1, -1))
-
-
-def _in_buckets(below: list[_Draft]) -> list[_Draft]:
+def in_buckets(below: Sequence[Group | Leaf]) -> Sequence[Group | Leaf]:
+    """Slice a very long list of rows."""
     if len(below) <= 2 * BUCKET_ROWS:
         return below
     buckets = []
     for start in range(0, len(below), BUCKET_ROWS):
-        rows = below[start : start + BUCKET_ROWS]
-        name = f"{start:,} \u2026 {start + len(rows) - 1:,}   ({cut_text(rows[0].name, 40)} \u2026)"
-        buckets.append(_Draft("bucket", name, below=rows))
+        rows = list(below[start : start + BUCKET_ROWS])
+        first = rows[0].name if isinstance(rows[0], Group) else rows[0][0]
+        name = f"{start:,} \u2026 {start + len(rows) - 1:,}   ({cut_text(first, 40)} \u2026)"
+        buckets.append(Group(name, is_bucket=True, below=rows))
     return buckets
 
 
-# --- filling ------------------------------------------------------------------------------------------------
+# --- rows ---------------------------------------------------------------------------------------------------
+# By position: a hundred thousand rows are made before the window shows any.
 
 
-def _node(checkpoint: Checkpoint, parent: int, row: int, draft: _Draft) -> Node:
-    node = Node(
-        parent=parent,
-        row=row,
-        kind=draft.kind,
-        name=draft.name,
-        children=[],
-        index=draft.index,
-        devices=(),
-        device_text="",
-        shape_text="",
-        type_text="",
-        nbytes=0,
-        tensors=0,
-        text="",
-    )
-    if draft.kind == "tensor":
-        tensor = checkpoint.tensors[draft.index]
-        node.shape_text, node.type_text = format_shape(tensor.shape), tensor.dtype
-        node.devices, node.device_text = ((tensor.device, tensor.nbytes),), tensor.device
-        node.nbytes, node.tensors = tensor.nbytes, 1
-    elif draft.kind == "value":
-        value = checkpoint.values[draft.index]
-        node.type_text, node.text = value.type, value.text
-    return node
+def _group_node(parent: int, row: int, group: Group) -> Node:
+    kind: NodeKind = "bucket" if group.is_bucket else "group"
+    return Node(parent, row, kind, group.name, [], -1, (), "", "", "", 0, 0, "")
 
 
-def _sum_up(nodes: list[Node], checkpoint: Checkpoint) -> None:
+def _tensor_node(parent: int, row: int, leaf: Leaf, tensor: Tensor) -> Node:
+    name, index = leaf
+    device, nbytes = tensor.device, tensor.nbytes
+    text, shape, devices = device_name(device), format_shape(tensor.shape), ((device, nbytes),)
+    return Node(parent, row, "tensor", name, [], index, devices, text, shape, tensor.dtype, nbytes, 1, "")
+
+
+def _value_node(parent: int, row: int, leaf: Leaf, value: Value) -> Node:
+    return Node(parent, row, "value", leaf[0], [], ~leaf[1], (), "", "", value.type, 0, 0, value.text)
+
+
+# --- sums ---------------------------------------------------------------------------------------------------
+
+
+def _sum_up(nodes: list[Node], tensors: Sequence[Tensor]) -> None:
     """Fill the sums of groups from below; ids of children are larger than their parent's."""
-    sums: list[dict[str, int]] = [{} for _ in nodes]
-    for id_ in range(len(nodes) - 1, -1, -1):
-        node = nodes[id_]
+    sums: list[dict[str, int]] = [{} if node.children else _NOTHING for node in nodes]
+    for id_ in range(len(nodes) - 1, 0, -1):
+        node, own = nodes[id_], sums[id_]
+        above, totals = nodes[node.parent], sums[node.parent]
         if node.kind == "tensor":
-            _count_tensor(node, sums[id_], checkpoint.tensors[node.index])
-        elif node.kind != "value":
-            _count_group(node, sums[id_])
-        if node.parent >= 0 and node.tensors:
-            above = nodes[node.parent]
-            above.nbytes += node.nbytes
-            above.tensors += node.tensors if above.kind != "tensor" else 0
-            totals = sums[node.parent]
-            for device, nbytes in sums[id_].items():
-                totals[device] = totals.get(device, 0) + nbytes
+            tensor = tensors[node.index]
+            if own and tensor.storage is None:
+                node.nbytes -= tensor.nbytes  # a sparse tensor takes what its parts take
+            else:
+                totals[tensor.device] = totals.get(tensor.device, 0) + tensor.nbytes
+        elif own:
+            _fill_group(node, own)
+        for device, nbytes in own.items():
+            totals[device] = totals.get(device, 0) + nbytes
+        above.nbytes += node.nbytes
+        if above.kind != "tensor":
+            above.tensors += node.tensors
+    _fill_group(nodes[0], sums[0])
 
 
-def _count_tensor(node: Node, totals: dict[str, int], tensor: Tensor) -> None:
-    if node.children and tensor.storage is None:
-        node.nbytes -= tensor.nbytes  # a sparse tensor takes what its parts take, not what it stands for
-    else:
-        totals[tensor.device] = totals.get(tensor.device, 0) + tensor.nbytes
+def _fill_group(node: Node, totals: dict[str, int]) -> None:
+    """Name the devices below a group in their order, the first few of many."""
+    names = list(totals)
+    if len(names) > 1:
+        names.sort(key=device_order)
+    shown = [device_name(device) for device in names[:_MOST_LISTED]]
+    if len(names) > _MOST_LISTED:
+        shown[-1] = f"+{len(names) - _MOST_LISTED + 1}"
+    node.devices = tuple(sorted(totals.items(), key=_nbytes_descending))
+    node.device_text = ", ".join(shown)
 
 
-def _count_group(node: Node, totals: dict[str, int]) -> None:
-    node.devices = tuple(sorted(totals.items(), key=lambda item: -item[1]))
-    node.device_text = ", ".join(sorted(totals, key=device_order))
+def _nbytes_descending(item: tuple[str, int]) -> int:
+    return -item[1]

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import PurePath
 
 from inspector.diagnose.rules import diagnose
 from inspector.errors import PlanError
 from inspector.model.findings import Finding
-from inspector.remap.plan import Plan
 from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
-from inspector.report.colours import device_colours
-from inspector.report.details import FactGroup, file_facts, tensor_facts, value_facts, written_by
-from inspector.report.query import matching_nodes, parse_query
+from inspector.report.colours import device_name, more_colours
+from inspector.report.details import (
+    FactGroup,
+    Lookup,
+    file_facts,
+    look_up,
+    tensor_facts,
+    value_facts,
+    written_by,
+)
+from inspector.report.query import Rows, matching_nodes, parse_query, searchable
 from inspector.report.tree import Node
 from inspector.session.document import Document
-from inspector.session.mapping import Destinations, destinations, device_rows, moves_of, plan_for
-from inspector.session.screen import Choice, CodePage, FindingRow, Screen, Tone
+from inspector.session.mapping import DeviceMap, Pairs, device_rows, map_devices
+from inspector.session.memory import remembered
+from inspector.session.screen import Banner, Choice, CodePage, DeviceRow, FindingRow, Screen, Tone
 from inspector.session.state import State
 from inspector.session.verdict import banner, safety_chip
 from inspector.snippet.styles import render, styles
@@ -36,21 +43,18 @@ def compose(state: State) -> Screen:
     document = state.document if state.phase == "ready" else None
     if document is None:
         return _frame(state, title)
-    target = target_of(state)
-    going = going_of(state, document)
-    findings = _findings(document, target)
-    colours = _colours(document, going, target)
+    asked = document, target_of(state), state.chosen
     return replace(
         _frame(state, title),
-        banner=banner(document, target, going, findings),
+        banner=_banner(*asked),
         safety=safety_chip(document.safety),
         tree=document.tree,
         matches=_matches(document, state.query),
-        device_map=device_rows(document, target, going, plan_of(document, going), colours),
-        charts=_charts(document, going, target),
-        tensor=node_facts(document, state.selected),
-        findings=_finding_rows(document, findings),
-        code=_code(document, state, target, going),
+        device_map=_device_rows(*asked),
+        charts=_charts(*asked),
+        tensor=_node_facts(document, state.selected),
+        findings=_finding_rows(document, target_of(state)),
+        code=_code(*asked, state.style),
         file=_file(document),
         status=_status(document),
         can_export=True,
@@ -60,11 +64,6 @@ def compose(state: State) -> Screen:
 def target_of(state: State) -> Profile:
     """Give the chosen machine."""
     return next((preset for preset in PRESETS if preset.id == state.target), state.machine)
-
-
-def going_of(state: State, document: Document) -> Destinations:
-    """Give where each device goes."""
-    return destinations(document, target_of(state), dict(state.chosen))
 
 
 def targets_of(state: State) -> tuple[Choice, ...]:
@@ -102,110 +101,127 @@ def _frame(state: State, title: str) -> Screen:
     )
 
 
-# Documents compare by identity, so each of these remembers its last few answers for the open file only.
+# --- what depends on the target and the map -----------------------------------------------------------------
 
 
-@lru_cache(maxsize=8)
-def plan_of(document: Document, going: Destinations) -> Plan:
-    """Give the plan of a device map."""
-    return plan_for(document, going)
+@remembered
+def device_map_of(document: Document, target: Profile, chosen: Pairs) -> DeviceMap:
+    """Give where each device goes, and what that changes."""
+    return map_devices(document, target, chosen)
 
 
-@lru_cache(maxsize=8)
+@remembered
+def _banner(document: Document, target: Profile, chosen: Pairs) -> Banner:
+    return banner(document, target, device_map_of(document, target, chosen), _findings(document, target))
+
+
+@remembered
+def _device_rows(document: Document, target: Profile, chosen: Pairs) -> tuple[DeviceRow, ...]:
+    device_map = device_map_of(document, target, chosen)
+    return device_rows(document, target, device_map, _colours(document, target, device_map))
+
+
+@remembered
+def _charts(document: Document, target: Profile, chosen: Pairs) -> tuple[Chart, ...]:
+    device_map = device_map_of(document, target, chosen)
+    colours = _colours(document, target, device_map)
+    return (device_chart(document.checkpoint, device_map.plan.storages, colours), *_fixed_charts(document))
+
+
+@remembered
+def _fixed_charts(document: Document) -> tuple[Chart, ...]:
+    return role_chart(document.checkpoint), dtype_chart(document.checkpoint)
+
+
+def _colours(document: Document, target: Profile, device_map: DeviceMap) -> dict[str, int]:
+    """Colour the file's devices as its tree does, and new destinations after them."""
+    return more_colours(document.tree.colours, {*target.devices, *(to for _, to in device_map.going)})
+
+
+@remembered
 def _findings(document: Document, target: Profile) -> tuple[Finding, ...]:
     return diagnose(document.checkpoint, document.safety, target)
 
 
-@lru_cache(maxsize=8)
-def _charts(document: Document, going: Destinations, target: Profile) -> tuple[Chart, ...]:
-    moved = plan_of(document, going).storages
-    colours = _colours(document, going, target)
-    chart = device_chart(document.checkpoint, moved, colours)
-    return (chart, role_chart(document.checkpoint), dtype_chart(document.checkpoint))
-
-
-@lru_cache(maxsize=8)
-def _colours(document: Document, going: Destinations, target: Profile) -> dict[str, int]:
-    """Colour the file's devices as its tree does, and new destinations after them."""
-    colours = dict(document.tree.colours)
-    free = max(colours.values(), default=-1) + 1
-    for device in sorted({to for _, to in going} | set(target.devices)):
-        if device not in colours:
-            colours[device] = free if device_colours([device])[device] >= 0 else -1
-            free += colours[device] >= 0
-    return colours
-
-
-@lru_cache(maxsize=8)
-def _matches(document: Document, text: str) -> tuple[int, ...] | None:
-    return matching_nodes(parse_query(text), document.checkpoint, document.tree)
-
-
-@lru_cache(maxsize=8)
-def _file(document: Document) -> tuple[FactGroup, ...]:
-    return file_facts(document.checkpoint, document.safety)
-
-
-def node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
-    """Give the facts of a tree node."""
-    if id_ is None or not 0 < id_ < len(document.tree.nodes):
-        return ()
-    node = document.tree.nodes[id_]
-    if node.kind == "tensor":
-        return tensor_facts(document.checkpoint, node.index)
-    if node.kind == "value":
-        return value_facts(document.checkpoint.values[node.index])
-    return _group_facts(node)
-
-
-def _group_facts(node: Node) -> tuple[FactGroup, ...]:
-    facts = [("Name", node.name), ("Tensors", f"{node.tensors:,}"), ("Size", format_nbytes(node.nbytes))]
-    below = tuple((device, format_nbytes(nbytes)) for device, nbytes in node.devices)
-    groups = [FactGroup(title="Group", facts=tuple(facts))]
-    return (*groups, FactGroup(title="On devices", facts=below)) if below else tuple(groups)
-
-
-def _finding_rows(document: Document, findings: tuple[Finding, ...]) -> tuple[FindingRow, ...]:
+@remembered
+def _finding_rows(document: Document, target: Profile) -> tuple[FindingRow, ...]:
     return tuple(
         FindingRow(
             id=finding.id,
             tone=_TONES[finding.severity],
-            title=finding.title,
-            detail=finding.detail,
+            title=escape_text(finding.title),
+            detail=escape_text(finding.detail),
             nodes=tuple(_nodes_of(document, finding.paths)),
         )
-        for finding in findings
+        for finding in _findings(document, target)
     )
 
 
-@lru_cache(maxsize=2)
+def _nodes_of(document: Document, paths: tuple[str, ...]) -> list[int]:
+    nodes = _nodes_by_path(document)
+    return [nodes[path] for path in paths[:_MOST_NODES] if path in nodes]
+
+
+@remembered
 def _nodes_by_path(document: Document) -> dict[str, int]:
     paths = (tensor.path for tensor in document.checkpoint.tensors)
     return dict(zip(paths, document.tree.tensor_nodes, strict=True))
 
 
-def _nodes_of(document: Document, paths: tuple[str, ...]) -> list[int]:
-    nodes = _nodes_by_path(document)
-    return [nodes[path] for path in paths[:_MOST_NODES] if nodes.get(path, -1) >= 0]
-
-
-def _code(document: Document, state: State, target: Profile, going: Destinations) -> CodePage:
+@remembered
+def _code(document: Document, target: Profile, chosen: Pairs, wanted: str) -> CodePage:
     offered = styles(document.checkpoint)
     ids = [style.id for style in offered]
-    style = state.style if state.style in ids else ids[0]
+    style = wanted if wanted in ids else next(iter(ids), "")
+    moves = device_map_of(document, target, chosen).moves
     try:
-        text = render(
-            document.checkpoint,
-            style=style,
-            target=target,
-            mapping=moves_of(going),
-            path=document.checkpoint.path,
-        )
+        text = render(document.checkpoint, style=style, target=target, mapping=moves)
     except PlanError as error:
-        text = f"# {error.what}"
-    return CodePage(
-        styles=tuple(Choice(id=style.id, label=style.label) for style in offered), style=style, text=text
-    )
+        text = f"# {escape_text(error.what)}\n"
+    choices = tuple(Choice(id=style.id, label=style.label) for style in offered)
+    return CodePage(styles=choices, style=style, text=text)
+
+
+# --- what depends on the file alone -------------------------------------------------------------------------
+
+
+@remembered
+def _matches(document: Document, text: str) -> tuple[int, ...] | None:
+    return matching_nodes(parse_query(text), _rows(document), document.tree)
+
+
+@remembered
+def _rows(document: Document) -> Rows:
+    return searchable(document.checkpoint)
+
+
+def _node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
+    lookup = _lookup(document)
+    if id_ is None or not 0 < id_ < len(document.tree.nodes):
+        return ()
+    node = document.tree.nodes[id_]
+    if node.kind == "tensor":
+        return tensor_facts(document.checkpoint, node.index, lookup)
+    if node.kind == "value":
+        return value_facts(document.checkpoint.values[node.index])
+    return _group_facts(node)
+
+
+@remembered
+def _lookup(document: Document) -> Lookup:
+    return look_up(document.checkpoint)
+
+
+def _group_facts(node: Node) -> tuple[FactGroup, ...]:
+    facts = (("Name", node.name), ("Tensors", f"{node.tensors:,}"), ("Size", format_nbytes(node.nbytes)))
+    below = tuple((device_name(device), format_nbytes(nbytes)) for device, nbytes in node.devices)
+    groups = (FactGroup(title="Group", facts=facts), FactGroup(title="On devices", facts=below))
+    return tuple(group for group in groups if group.facts)
+
+
+@remembered
+def _file(document: Document) -> tuple[FactGroup, ...]:
+    return file_facts(document.checkpoint, document.safety)
 
 
 def _status(document: Document) -> tuple[str, ...]:

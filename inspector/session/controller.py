@@ -6,15 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from inspector.errors import CancelledError, CheckpointError
+from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.remap.export import Export, export_copy
 from inspector.report.details import python_expression
 from inspector.resources import demo_path
-from inspector.session.compose import compose, going_of, plan_of
+from inspector.session.compose import compose, device_map_of, target_of
 from inspector.session.document import Document, open_document
-from inspector.session.exporting import done_lines, draft_of, failure_of
-from inspector.session.screen import FailurePage, Screen, TaskRunner, View
+from inspector.session.exporting import done_lines, draft_of, failure_page
+from inspector.session.mapping import DeviceMap
+from inspector.session.screen import Screen, TaskRunner, View
 from inspector.session.state import State
 from inspector.target.profile import Profile
 
@@ -58,43 +59,38 @@ class Session:
 
     def open(self, path: str) -> None:
         """Open a file in place of the present one."""
-        self.cancel()
-        self._generation += 1
-        generation = self._generation
-        progress = self._work = Progress("opening")
-        self._set(
-            phase="opening",
-            path=path,
-            progress=progress,
-            document=None,
-            failure=None,
-            chosen=(),
-            selected=None,
-            query="",
-        )
-        self._runner.run(
-            lambda running: open_document(path, running),
-            progress,
-            lambda document: self._on_opened(generation, document),
-            lambda error: self._on_open_failed(generation, error),
-        )
+        self._open(replace(self._state, path=path, chosen=(), query=""))
 
     def open_demo(self) -> None:
         """Open the demo checkpoint that ships with the program."""
         self.open(str(demo_path()))
 
     def reload(self) -> None:
-        """Read the file again; the target and the map stay."""
-        chosen = self._state.chosen
+        """Read the file again; the target, the map and the search stay."""
         if self._state.path:
-            self.open(self._state.path)
-            self._state = replace(self._state, chosen=chosen)
+            self._open(self._state)
 
     def close(self) -> None:
         """Let go of the file and go back to the empty window."""
         self.cancel()
         self._generation += 1
-        self._set(phase="empty", path="", document=None, failure=None, progress=None, selected=None, query="")
+        self._show(_without_file(self._state))
+
+    def _open(self, state: State) -> None:
+        self.cancel()
+        self._generation += 1
+        generation = self._generation
+        progress = self._work = Progress("opening")
+        path = state.path
+        opening = replace(_without_file(state), phase="opening", path=path, progress=progress)
+        self._show(replace(opening, chosen=state.chosen, query=state.query))
+        asked = self._state
+        self._runner.run(
+            lambda running: _prepare(asked, open_document(path, running)),
+            progress,
+            lambda document: self._on_opened(generation, document),
+            lambda error: self._on_open_failed(generation, error),
+        )
 
     def _on_opened(self, generation: int, document: Document) -> None:
         if generation != self._generation:
@@ -102,7 +98,7 @@ class Session:
         self._work = None
         path = str(Path(self._state.path).absolute())
         recent = (path, *(known for known in self._state.recent if known != path))[:_MOST_RECENT]
-        self._set(phase="ready", document=document, progress=None, recent=recent)
+        self._show(replace(self._state, phase="ready", document=document, progress=None, recent=recent))
         self._start_probe()
 
     def _on_open_failed(self, generation: int, error: Exception) -> None:
@@ -110,9 +106,10 @@ class Session:
             return
         self._work = None
         if isinstance(error, CancelledError):
-            self._set(phase="empty", path="", progress=None)
+            self._show(_without_file(self._state))
         else:
-            self._set(phase="failed", failure=_failure(error, _CANNOT_OPEN), progress=None)
+            page = failure_page(error, _CANNOT_OPEN)
+            self._show(replace(self._state, phase="failed", failure=page, progress=None))
 
     # --- this machine ---------------------------------------------------------------------------------------
 
@@ -120,72 +117,86 @@ class Session:
         """Ask once about this machine, after the first file stands on the screen."""
         if self._probe is None or self._state.probing or self._state.this_machine is not None:
             return
-        self._set(probing=True)
+        self._show(replace(self._state, probing=True))
         self._runner.run(self._probe, Progress("looking for GPUs"), self._on_probed, self._on_probe_failed)
 
     def _on_probed(self, profile: Profile) -> None:
-        self._set(probing=False, this_machine=profile)
+        self._show(replace(self._state, probing=False, this_machine=profile))
 
     def _on_probe_failed(self, _error: Exception) -> None:
-        # Without an answer this machine counts as having no GPU, which is what the label says.
-        self._set(probing=False)
+        # Without an answer this machine counts as having no GPU, which is what its label says.
+        self._show(replace(self._state, probing=False))
 
     # --- choices --------------------------------------------------------------------------------------------
 
     def set_target(self, target: str) -> None:
         """Choose the machine that the file shall load on; the map follows it again."""
-        self._set(target=target, chosen=())
+        self._show(replace(self._state, target=target, chosen=()))
 
     def set_mapping(self, device: str, to: str) -> None:
         """Choose where the tensors of one original device go."""
         chosen = {**dict(self._state.chosen), device: to}
-        self._set(chosen=tuple(chosen.items()))
+        self._show(replace(self._state, chosen=tuple(chosen.items())))
 
     def select(self, node: int | None) -> None:
         """Show the facts of a tree node."""
-        self._set(selected=node)
+        self._show(replace(self._state, selected=node))
 
     def search(self, query: str) -> None:
         """Look for tree nodes; an empty query ends the search."""
-        self._set(query=query)
+        self._show(replace(self._state, query=query))
 
     def set_code_style(self, style: str) -> None:
         """Choose the style of the loading snippet."""
-        self._set(style=style)
+        self._show(replace(self._state, style=style))
 
     # --- export ---------------------------------------------------------------------------------------------
 
     def begin_export(self) -> None:
         """Ask the view for the destination of a fixed copy."""
-        document = self._ready()
-        if document is not None:
-            going = going_of(self._state, document)
-            self._view.show_export(draft_of(document.checkpoint, going, plan_of(document, going)))
+        device_map = self._mapped()
+        if device_map is not None:
+            self._view.show_export(draft_of(device_map))
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - the view's contract
-        """Write the fixed copy."""
-        document = self._ready()
-        if document is None:
+        """Write the fixed copy, unless work is under way."""
+        device_map = self._mapped()
+        if device_map is None or self._work is not None:
             return
-        plan = plan_of(document, going_of(self._state, document))
-        path = document.checkpoint.path
+        path, plan = device_map.checkpoint.path, device_map.plan
         progress = self._work = Progress("copying")
         self._view.show_export_running(progress)
         self._runner.run(
             lambda running: export_copy(path, Path(destination), plan, overwrite=overwrite, progress=running),
             progress,
-            self._on_exported,
-            self._on_export_failed,
+            lambda export: self._on_exported(progress, export),
+            lambda error: self._on_export_failed(progress, error),
         )
 
-    def _on_exported(self, export: Export) -> None:
-        self._work = None
+    def _on_exported(self, progress: Progress, export: Export) -> None:
+        self._end(progress)
         self._view.show_export_done(str(export.destination), done_lines(export))
 
-    def _on_export_failed(self, error: Exception) -> None:
-        self._work = None
+    def _on_export_failed(self, progress: Progress, error: Exception) -> None:
+        self._end(progress)
         cancelled = isinstance(error, CancelledError)
-        self._view.show_export_failed(_failure(error, _NO_COPY), cancelled=cancelled)
+        self._view.show_export_failed(failure_page(error, _NO_COPY), cancelled=cancelled)
+
+    def _mapped(self) -> DeviceMap | None:
+        """Give the map to be carried out; where it is refused, the view says why."""
+        document = self._ready()
+        if document is None:
+            return None
+        device_map = device_map_of(document, target_of(self._state), self._state.chosen)
+        if device_map.refusal is None:
+            return device_map
+        self._view.show_export_failed(failure_page(device_map.refusal, _NO_COPY), cancelled=False)
+        return None
+
+    def _end(self, progress: Progress) -> None:
+        """Forget a piece of work, but not another that was begun after it was cancelled."""
+        if self._work is progress:
+            self._work = None
 
     def cancel(self) -> None:
         """Stop the running work, if any."""
@@ -223,17 +234,28 @@ class Session:
     def _ready(self) -> Document | None:
         return self._state.document if self._state.phase == "ready" else None
 
-    def _set(self, **changes: object) -> None:
-        self._state = replace(self._state, **changes)  # type: ignore[arg-type]  # names and types as in State
-        self._screen = compose(self._state)
+    def _show(self, state: State) -> None:
+        self._state = state
+        self._screen = compose(state)
         self._view.show_screen(self._screen)
 
 
-def _failure(error: Exception, title: str) -> FailurePage:
-    if isinstance(error, CheckpointError):
-        return failure_of(error, title)
-    # Not foreseen, so a mistake of this program's: said as such, never swallowed.
-    what = f"unexpected {type(error).__name__}: {error}"
-    return FailurePage(
-        title=title, what=what, where="", remedy="please report this with the file's kind and size"
+def _prepare(asked: State, document: Document) -> Document:
+    """Compose the first screen away from the main thread, which then finds all its parts remembered."""
+    compose(replace(asked, phase="ready", document=document))
+    return document
+
+
+def _without_file(state: State) -> State:
+    """Give the state of the empty window with the same choices."""
+    return replace(
+        state,
+        phase="empty",
+        path="",
+        document=None,
+        failure=None,
+        progress=None,
+        chosen=(),
+        selected=None,
+        query="",
     )

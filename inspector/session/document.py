@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from inspector.model.build import open_checkpoint
+from inspector.model.build import collector_paused, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.progress import Progress
@@ -14,7 +14,7 @@ from inspector.report.tree import Tree, build_tree
 from inspector.safety.verdict import SafetyVerdict, judge
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class Document:
     """An opened checkpoint, ready to be shown. Compares by identity, since comparing all rows would be slow.
 
@@ -41,13 +41,15 @@ def open_document(path: str, progress: Progress) -> Document:
         CancelledError: The work was cancelled.
     """
     started = time.perf_counter()
-    checkpoint = open_checkpoint(path, progress=progress)
-    totals = device_totals(checkpoint)
-    tree = build_tree(checkpoint, device_colours(total.device for total in totals))
-    return Document(
-        checkpoint=checkpoint,
-        safety=judge(checkpoint),
-        totals=totals,
-        tree=tree,
-        open_seconds=time.perf_counter() - started,
-    )
+    with collector_paused():
+        checkpoint = open_checkpoint(path, progress=progress)
+        progress.start("arranging")
+        totals = device_totals(checkpoint)
+        tree = build_tree(checkpoint, device_colours(total.device for total in totals))
+        return Document(
+            checkpoint=checkpoint,
+            safety=judge(checkpoint),
+            totals=totals,
+            tree=tree,
+            open_seconds=time.perf_counter() - started,
+        )

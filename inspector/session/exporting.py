@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
 from inspector.errors import CheckpointError
-from inspector.model.checkpoint import Checkpoint
 from inspector.remap.export import Export
-from inspector.remap.plan import Plan
-from inspector.session.mapping import Destinations, moves_of
+from inspector.report.colours import device_name
+from inspector.session.mapping import DeviceMap, Pairs
 from inspector.session.screen import ExportDraft, FailurePage
-from inspector.units import format_count, format_nbytes
+from inspector.units import escape_text, format_count, format_nbytes
+
+_MOST_MOVES = 16
+_MOST_SUFFIX = 16
+_MOST_STEM_NBYTES = 200
+"""File systems take 255 for a name; the rest is for what is added."""
 
 
-def draft_of(checkpoint: Checkpoint, going: Destinations, plan: Plan) -> ExportDraft:
+def draft_of(device_map: DeviceMap) -> ExportDraft:
     """Give what the export dialog starts with."""
+    checkpoint = device_map.checkpoint
     return ExportDraft(
-        destination=str(propose_destination(Path(checkpoint.path).absolute(), going)),
-        summary=tuple(_summary(checkpoint, going, plan)),
+        destination=str(propose_destination(Path(checkpoint.path).absolute(), device_map.moves)),
+        summary=tuple(_summary(device_map)),
         size=format_nbytes(checkpoint.file_nbytes),
     )
 
 
-def propose_destination(source: Path, going: Destinations) -> Path:
+def propose_destination(source: Path, moves: Pairs) -> Path:
     """Give a path beside the source that is free: `best.cpu.pth`, then `best.cpu-2.pth`, ..."""
-    kinds = {to.partition(":")[0] for _, to in moves_of(going)}
+    kinds = {to.partition(":")[0] for _, to in moves}
     word = kinds.pop() if len(kinds) == 1 else "fixed"
     name = source.name.removesuffix(".gz")
     stem, dot, suffix = name.rpartition(".")
-    if not dot:
+    if not dot or len(suffix) > _MOST_SUFFIX:
         stem, suffix = name, "pth"
+    while len(os.fsencode(stem)) > _MOST_STEM_NBYTES:
+        stem = stem[:-1]
     candidate = source.with_name(f"{stem}.{word}.{suffix}")
     number = 2
-    while candidate.exists():
+    while os.path.lexists(candidate):
         candidate = source.with_name(f"{stem}.{word}-{number}.{suffix}")
         number += 1
     return candidate
@@ -42,26 +50,39 @@ def propose_destination(source: Path, going: Destinations) -> Path:
 def done_lines(export: Export) -> tuple[str, ...]:
     """Say what was written and how it was checked."""
     lines = [
-        f"{format_nbytes(export.nbytes)} written, {format_count(export.moved_tensors, 'tensor')} relabelled.",
-        "Opened again and compared: the same tensors and values, devices as planned.",
+        f"{format_nbytes(export.nbytes)} written, {format_count(export.moved_tensors, 'tensor')} relabelled."
     ]
+    if export.verified:
+        lines.append("Opened again and compared: the same tensors and values, devices as planned.")
     if export.kept_tensors:
-        lines.append(f"{format_count(export.kept_tensors, 'tensor')} stayed on the CPU by design.")
+        lines.append(f"{format_count(export.kept_tensors, 'tensor')} kept on the CPU by design.")
     return tuple(lines)
 
 
-def failure_of(error: CheckpointError, title: str) -> FailurePage:
+def failure_page(error: Exception, title: str) -> FailurePage:
     """Give the page that explains an error."""
-    return FailurePage(title=title, what=error.what, where=error.where or "", remedy=error.remedy or "")
+    if isinstance(error, CheckpointError):
+        what, where, remedy = error.what, error.where or "", error.remedy or ""
+    else:
+        # Not foreseen, so a mistake of this program's: said as such, never swallowed.
+        what, where = f"unexpected {type(error).__name__}: {error}", ""
+        remedy = "please report this with the file's kind and size"
+    return FailurePage(
+        title=title, what=escape_text(what), where=escape_text(where), remedy=escape_text(remedy)
+    )
 
 
-def _summary(checkpoint: Checkpoint, going: Destinations, plan: Plan) -> list[str]:
-    counts = Counter(checkpoint.tensors[index].device for index in plan.tensors)
+def _summary(device_map: DeviceMap) -> list[str]:
+    plan, moves = device_map.plan, device_map.moves
+    counts = Counter(device_map.checkpoint.tensors[index].device for index in plan.tensors)
     lines = [
-        f"{format_count(counts[device], 'tensor')} from {device} to {to}" for device, to in moves_of(going)
+        f"{format_count(counts[device], 'tensor')} from {device_name(device)} to {to}"
+        for device, to in moves[:_MOST_MOVES]
     ]
+    if len(moves) > _MOST_MOVES:
+        lines.append(f"and those of {len(moves) - _MOST_MOVES:,} more devices")
     if plan.kept:
-        lines.append(f"{format_count(len(plan.kept), 'tensor')} stay on the CPU by design (step, RNG state)")
+        lines.append(f"{format_count(len(plan.kept), 'tensor')} kept on the CPU by design (step, RNG state)")
     if not lines:
         lines.append("Nothing changes: the copy equals the file. Choose destinations in the device map.")
     lines.append("Weights, names and all other values stay as they are, byte for byte.")

@@ -4,67 +4,106 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint
 from inspector.model.devices import device_order
 from inspector.remap.plan import Plan, plan_remap, rules_for_target
-from inspector.remap.rules import Rule
+from inspector.remap.rules import Rule, check_destination
+from inspector.report.colours import NEUTRAL, device_name
 from inspector.session.document import Document
 from inspector.session.screen import DeviceRow
 from inspector.target.profile import Profile
+from inspector.target.simulate import restore_failure
 from inspector.units import format_count, format_nbytes
 
-Destinations = tuple[tuple[str, str], ...]
-"""(original device, destination) for each device of the file, whether it moves or not."""
+Pairs = tuple[tuple[str, str], ...]
+"""(original device, destination)."""
+
+_MOST_ROWS = 64
+"""More devices than any machine has; a hostile file may name a hundred thousand."""
 
 
-def destinations(document: Document, target: Profile, chosen: Mapping[str, str]) -> Destinations:
-    """Give where each device goes: what the person chose, else what makes the file load on the target."""
-    wanted = {rule.device: rule.to for rule in rules_for_target(document.checkpoint, target)}
-    return tuple(
-        (total.device, chosen.get(total.device) or wanted.get(total.device) or total.device)
-        for total in document.totals
-    )
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DeviceMap:
+    """Where each device goes, and what that changes.
+
+    Attributes:
+        checkpoint: The file.
+        going: Each device of the file with its destination, whether it moves or not.
+        plan: What an export would change; nothing when it is refused.
+        refusal: Why the map cannot be carried out, or None.
+    """
+
+    checkpoint: Checkpoint
+    going: Pairs
+    plan: Plan
+    refusal: PlanError | None
+
+    @property
+    def moves(self) -> Pairs:
+        """Only the devices that move."""
+        return tuple((device, to) for device, to in self.going if device != to)
 
 
-def moves_of(going: Destinations) -> Destinations:
-    """Give only the devices that move."""
-    return tuple((device, to) for device, to in going if device != to)
-
-
-def plan_for(document: Document, going: Destinations) -> Plan:
-    """Give the plan of a device map."""
-    rules = [Rule(device=device, to=to) for device, to in moves_of(going)]
-    return plan_remap(document.checkpoint, rules)
+def map_devices(document: Document, target: Profile, chosen: Pairs) -> DeviceMap:
+    """Send each device where the person chose, else where it makes the file load on the target."""
+    checkpoint = document.checkpoint
+    wanted = {rule.device: rule.to for rule in rules_for_target(checkpoint, target)}
+    picked = dict(chosen)
+    going = []
+    for device in (total.device for total in document.totals):
+        name = device_name(device)
+        to = picked.get(name) or wanted.get(device) or device
+        going.append((device, device if to == name else to))
+    rules = [Rule(device=device, to=to) for device, to in going if device != to]
+    try:
+        plan, refusal = plan_remap(checkpoint, rules), None
+    except PlanError as error:
+        plan, refusal = plan_remap(checkpoint, ()), error
+    return DeviceMap(checkpoint=checkpoint, going=tuple(going), plan=plan, refusal=refusal)
 
 
 def device_rows(
-    document: Document, target: Profile, going: Destinations, plan: Plan, colours: Mapping[str, int]
+    document: Document, target: Profile, device_map: DeviceMap, colours: Mapping[str, int]
 ) -> tuple[DeviceRow, ...]:
     """Give the rows of the device map."""
-    kept = Counter(document.checkpoint.tensors[index].device for index in plan.kept)
-    offered = {to for _, to in going} | {total.device for total in document.totals} | set(target.devices)
-    rows = []
-    for total, (device, to) in zip(document.totals, going, strict=True):
-        rows.append(
-            DeviceRow(
-                device=device,
-                colour=colours.get(device, -1),
-                summary=f"{format_count(total.tensors, 'tensor')}, {format_nbytes(total.nbytes)}",
-                to=to,
-                choices=_choices(device, offered),
-                note=_note(kept[device], device == to),
-            )
+    kept = Counter(document.checkpoint.tensors[index].device for index in device_map.plan.kept)
+    rows = list(zip(document.totals, device_map.going, strict=True))[:_MOST_ROWS]
+    offered = {to for _, (_, to) in rows} | {total.device for total, _ in rows} | {*target.devices, "cpu"}
+    offered = {device for device in offered if _can_be_reached(device)}
+    return tuple(
+        DeviceRow(
+            device=device_name(device),
+            colour=colours.get(device, NEUTRAL),
+            summary=f"{format_count(total.tensors, 'tensor')}, {format_nbytes(total.nbytes)}",
+            to=device_name(to),
+            choices=_choices(device, offered),
+            note=_note(device, to, target, device_map, kept[device]),
         )
-    return tuple(rows)
+        for total, (device, to) in rows
+    )
 
 
 def _choices(device: str, offered: set[str]) -> tuple[str, ...]:
-    if device == "meta":
+    if device == "meta":  # there is no data to put anywhere
         return ("meta",)
-    return tuple(sorted({*(name for name in offered if name != "meta"), device, "cpu"}, key=device_order))
+    return tuple(sorted({device_name(device), *offered}, key=device_order))
 
 
-def _note(kept: int, stays: bool) -> str:  # noqa: FBT001 - a private helper of one caller
+def _can_be_reached(device: str) -> bool:
+    try:
+        check_destination(device)
+    except PlanError:
+        return False
+    return True
+
+
+def _note(device: str, to: str, target: Profile, device_map: DeviceMap, kept: int) -> str:
+    """Say what is not plain from the row: what stays behind, what is missing, and what is left alone."""
+    if restore_failure(to, target) is not None:
+        return f"the target has no {device_name(to)}"
     if kept:
-        return f"{format_count(kept, 'tensor')} stay on cpu by design (step, RNG state)"
-    return "kept as saved" if stays else ""
+        return f"{format_count(kept, 'tensor')} kept on cpu by design (step, RNG state)"
+    return "kept as saved" if device == to and device_map.moves else ""

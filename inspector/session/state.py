@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspector.progress import Progress
 from inspector.session.document import Document
 from inspector.session.screen import FailurePage, Phase
-from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.profile import Profile
 
 THIS = "this"
 
@@ -48,8 +48,8 @@ class State:
 
     @property
     def machine(self) -> Profile:
-        """What is known of this machine; without a probe's answer it counts as having no GPU."""
+        """What is known of this machine; without a probe's answer it counts as having no GPU, and says so."""
         if self.this_machine is not None:
             return self.this_machine
-        label = "this machine (looking for GPUs \u2026)" if self.probing else "this machine (CPU only)"
-        return Profile(id=THIS, label=label, cuda=CPU_ONLY.cuda)
+        known = "looking for GPUs \u2026" if self.probing else "taken as CPU only"
+        return Profile(id=THIS, label=f"this machine ({known})")

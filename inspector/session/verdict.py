@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
+from inspector.model.devices import split_device
 from inspector.model.findings import Finding
 from inspector.model.totals import DeviceTotal
+from inspector.report.colours import device_name
 from inspector.safety.verdict import SafetyVerdict
 from inspector.session.document import Document
-from inspector.session.mapping import Destinations, moves_of
+from inspector.session.mapping import DeviceMap
 from inspector.session.screen import Banner, Chip, Tone
-from inspector.target.profile import Profile
-from inspector.target.simulate import simulate_load
-from inspector.units import format_nbytes
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import restore_failure, simulate_load
+from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _MOST_NAMED = 3
+_MOST_CHARS = 300
+_PLACES = {
+    CPU_ONLY.id: "a machine without a GPU",
+    "mps": "Apple silicon",
+    "xpu": "a machine with an Intel GPU",
+}
+_SAID_BY_HEADLINE = frozenset({"needs-allow-list", "runs-code", "whole-module"})
 _CHIPS: dict[str, tuple[str, Tone, str]] = {
     "weights-only": (
         "safe: weights only",
@@ -31,57 +41,149 @@ _CHIPS: dict[str, tuple[str, Tone, str]] = {
 }
 
 
-def banner(document: Document, target: Profile, going: Destinations, findings: Sequence[Finding]) -> Banner:
-    """Say what `torch.load` does on the target, and what the device map makes of it."""
-    saved = saved_on(document.totals)
+def banner(document: Document, target: Profile, device_map: DeviceMap, findings: Sequence[Finding]) -> Banner:
+    """Say what `torch.load` does on the target, and what the device map makes of it; the worst first."""
+    saved = saved_on(document)
+    advice = _advice(device_map, target)
+    if document.safety.verdict == "dangerous":
+        return _dangerous(document.safety, saved)
     failure = simulate_load(document.checkpoint, target)
     if failure is not None:
-        return Banner(
-            tone="bad",
-            headline=f"{saved} On {target.label}, torch.load stops with this error:",
-            advice=_advice(going),
-            error_text=failure.message,
-        )
-    worst = next((finding for finding in findings if finding.severity != "note"), None)
-    if worst is not None:
-        advice = f"{worst.title}. {_advice(going)}".strip()
-        return Banner(
-            tone="warning", headline=f"{saved} It loads on {target.label}.", advice=advice, error_text=None
-        )
-    return Banner(
-        tone="good",
-        headline=f"{saved} It simply loads on {target.label}.",
-        advice=_advice(going),
-        error_text=None,
-    )
+        headline = f"{saved} On {place(target)}, torch.load stops with this error:"
+        return Banner(tone="bad", headline=headline, advice=advice, error_text=escape_text(failure.message))
+    damage = next((finding for finding in findings if finding.severity == "error"), None)
+    if damage is not None:
+        headline = f"{saved} torch.load does not take it: {_small(damage.title)}."
+        return Banner(tone="bad", headline=headline, advice=_plain(damage.detail), error_text=None)
+    warnings = [finding for finding in findings if finding.severity == "warning"]
+    remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
+    if remark is not None:
+        advice = f"{_plain(remark.title)}. {advice}".strip()
+    tone: Tone = "warning" if warnings or device_map.refusal is not None else "good"
+    return Banner(tone=tone, headline=f"{saved} {_loads(document, target)}", advice=advice, error_text=None)
 
 
-def saved_on(totals: Sequence[DeviceTotal]) -> str:
-    """Give the sentence that says where the tensors were saved."""
+def place(target: Profile) -> str:
+    """Name a machine so that "on" can stand before it."""
+    if target.id in _PLACES:
+        return _PLACES[target.id]
+    return target.label if target.id == "this" else f"a machine with {target.label}"
+
+
+def saved_on(document: Document) -> str:
+    """Say where the tensors were saved."""
+    totals, module = document.totals, document.checkpoint.module_class
     if not totals:
         return "This file holds no tensors."
-    named = [f"{total.device} ({format_nbytes(total.nbytes)})" for total in totals]
+    if all(total.device == "meta" for total in totals):
+        count = sum(total.tensors for total in totals)
+        return f"Saved on meta: {format_count(count, 'tensor')} without data."
+    named = _named(totals)
     if len(named) > _MOST_NAMED + 1:
         named = [*named[:_MOST_NAMED], f"{len(named) - _MOST_NAMED} more devices"]
-    return f"Saved on {_listed(named)}."
+    where = f"aved on {_listed(named)}."
+    return f"S{where}" if module is None else f"A whole module ({_plain(module)}), s{where}"
 
 
 def safety_chip(safety: SafetyVerdict) -> Chip:
     """Give the chip of the safety verdict."""
     text, tone, meaning = _CHIPS[safety.verdict]
-    return Chip(text=text, tone=tone, tooltip=" ".join((meaning, *safety.reasons)))
+    return Chip(text=text, tone=tone, tooltip=" ".join((meaning, *map(_plain, safety.reasons))))
 
 
-def _advice(going: Destinations) -> str:
-    moves = moves_of(going)
+def _dangerous(safety: SafetyVerdict, saved: str) -> Banner:
+    why = _plain(" ".join(safety.reasons[:1]))
+    return Banner(
+        tone="bad",
+        headline=f"Loading this file can run commands on your computer. {saved}",
+        advice=f"{why} Do not load it unless you made it yourself; a fixed copy would hold the same.".strip(),
+        error_text=None,
+    )
+
+
+def _loads(document: Document, target: Profile) -> str:
+    safety, module = document.safety, document.checkpoint.module_class
+    everywhere = all(restore_failure(total.device, CPU_ONLY) is None for total in document.totals)
+    where = "every machine" if everywhere else place(target)
+    if safety.verdict == "runs-code":
+        said = f"On {where}, torch.load takes it only with weights_only=False, and can then run code in it."
+    elif safety.verdict == "needs-allow-list":
+        said = (
+            f"It loads on {where} once torch is told to allow {format_count(len(safety.to_allow), 'name')}."
+        )
+    else:
+        said = f"It loads on {where} as it is."
+    return said if module is None else f"{said} Its class must be importable there."
+
+
+# --- advice -------------------------------------------------------------------------------------------------
+
+
+def _advice(device_map: DeviceMap, target: Profile) -> str:
+    if device_map.refusal is not None:
+        return f"This map cannot be carried out: {_plain(device_map.refusal.what)}."
+    missing = {to for _, to in device_map.going if restore_failure(to, target) is not None}
+    if missing:
+        names = _listed([device_name(to) for to in sorted(missing)[:_MOST_NAMED]])
+        return f"The map leaves tensors on {names}, and {place(target)} has no such device: choose another."
+    moves = device_map.moves
     if not moves:
         return ""
     if len({to for _, to in moves}) == 1:
-        sent = f"{_listed([device for device, _ in moves])} to {moves[0][1]}"
+        runs = [name for name, _ in _runs([device for device, _ in moves])]
+        sent = f"{_listed(_few(runs))} to {moves[0][1]}"
     else:
-        sent = _listed([f"{device} to {to}" for device, to in moves])
+        sent = _listed(_few([f"{device_name(device)} to {to}" for device, to in moves]))
     return f"Map {sent}: export a fixed copy, or load it with the code."
 
 
-def _listed(items: list[str]) -> str:
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def _named(totals: Sequence[DeviceTotal]) -> list[str]:
+    """Name devices with what lies on them, runs such as cuda:0 to cuda:7 in one."""
+    by_device = {total.device: total for total in totals}
+    named = []
+    for name, devices in _runs(list(by_device)):
+        nbytes = sum(by_device[device].nbytes for device in devices)
+        count = sum(by_device[device].tensors for device in devices)
+        amount = format_nbytes(nbytes) if nbytes else format_count(count, "tensor")
+        named.append(f"{name} ({amount})")
+    return named
+
+
+def _runs(devices: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Join three or more devices that are numbered in a row: `cuda:0\u20137`."""
+    runs = []
+    numbered = enumerate(devices)
+    for _, group in groupby(numbered, key=lambda item: _row_of(*item)):
+        run = [device for _, device in group]
+        if len(run) < 3:
+            runs += [("the CPU" if device == "cpu" else device_name(device), [device]) for device in run]
+        else:
+            runs.append((f"{run[0]}\u2013{run[-1].rpartition(':')[2]}", run))
+    return runs
+
+
+def _row_of(position: int, device: str) -> tuple[str, int]:
+    """Give what is the same for devices that are numbered in a row, and different for all others."""
+    kind, index = split_device(device) or (device, None)
+    return (kind, index - position) if index is not None else (device, -1)
+
+
+def _few(items: list[str]) -> list[str]:
+    return (
+        items if len(items) <= _MOST_NAMED + 1 else [*items[:_MOST_NAMED], f"{len(items) - _MOST_NAMED} more"]
+    )
+
+
+def _listed(items: Sequence[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _small(title: str) -> str:
+    return _plain(title[:1].lower() + title[1:])
+
+
+def _plain(text: str) -> str:
+    return escape_text(cut_text(text, _MOST_CHARS))

@@ -1,0 +1,185 @@
+"""Where each tensor and value stands in the tree: below modules by dotted name, below its parameter.
+
+All rows stand in the order of the file.
+Everything is found by paths, which are text: Python salts the hash of text, so that no file can make a
+dictionary slow, as it could with numbers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from inspector.model.checkpoint import Checkpoint, Tensor, Value
+from inspector.model.texts import step_text
+from inspector.units import cut_text
+
+Leaf = tuple[str, int]
+"""A row's name, and its index: `i` among the tensors, `~i` among the values."""
+
+_MOST_NAME = 512
+_MOST_NESTED = 64
+"""A name with more dots stays whole: a hostile one could nest half a million rows."""
+_WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
+_HOOKS = (
+    "._backend ._backward_hooks ._backward_pre_hooks ._forward_hooks ._forward_hooks_always_called "
+    "._forward_hooks_with_kwargs ._forward_pre_hooks ._forward_pre_hooks_with_kwargs "
+    "._is_full_backward_hook ._load_state_dict_post_hooks ._load_state_dict_pre_hooks "
+    "._non_persistent_buffers_set ._state_dict_hooks ._state_dict_pre_hooks"
+)
+"""What every `nn.Module` carries, see `torch/nn/modules/module.py`; empty nearly always."""
+_ALWAYS_THERE = _WRAPPERS.union(_HOOKS.split())
+_EMPTY = frozenset(
+    {"{}", "None", "False", "collections.OrderedDict()", "builtins.set([])", "__builtin__.set([])"}
+)
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """A row with rows below it, before it has an id.
+
+    Attributes:
+        name: Its name.
+        is_bucket: Whether it is but a slice of a very long list of rows.
+        below: The rows below in file order.
+        groups: The groups among them, by name.
+    """
+
+    name: str
+    is_bucket: bool = False
+    below: list[Group | Leaf] = field(default_factory=list)
+    groups: dict[str, Group] = field(default_factory=dict)
+
+    def enter(self, name: str) -> Group:
+        """Give the group of this name, a new one if there is none."""
+        found = self.groups.get(name)
+        if found is None:
+            found = self.groups[name] = Group(name)
+            self.below.append(found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The rows in their places.
+
+    Attributes:
+        root: The invisible root.
+        parts: The parts of each composite tensor, by its index.
+    """
+
+    root: Group
+    parts: dict[int, list[Leaf]]
+
+
+def arrange(checkpoint: Checkpoint) -> Arrangement:
+    """Give each tensor and value its place; only what is empty in every module is left out."""
+    places = _Places(checkpoint)
+    parts: dict[int, list[Leaf]] = defaultdict(list)
+    values = [(i, value) for i, value in enumerate(checkpoint.values) if not _is_empty_part_of_module(value)]
+    values.reverse()
+    for index, tensor in enumerate(checkpoint.tensors):
+        while values and values[-1][1].after <= index:
+            places.add_value(*values.pop())
+        if tensor.part_of is None:
+            places.add_tensor(index, tensor)
+        else:
+            parts[tensor.part_of].append((_cut(tensor.path.rpartition("/")[2]), index))
+    for turn, value in reversed(values):
+        places.add_value(turn, value)
+    return Arrangement(places.root, parts)
+
+
+class _Places:
+    """Finds the group that a row belongs to, by the path of its container and the dotted name within that."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.root = Group("")
+        self._checkpoint = checkpoint
+        self._known: dict[tuple[str | None, str], Group] = {}
+        self._states = {_join(optimizer.path, "state") for optimizer in checkpoint.optimizers}
+
+    def add_tensor(self, index: int, tensor: Tensor) -> None:
+        """Put a tensor in its place."""
+        container, name = _split(tensor)
+        self._add(container, name, index, nested="." in name and _is_dotted(name))
+
+    def add_value(self, index: int, value: Value) -> None:
+        """Put a value in its place; its name is split only where tensors beside it have dotted names."""
+        container, name = _split(value)
+        self._add(container, name, ~index, nested=_is_dotted(name) and container in self._state_dicts)
+
+    def _add(self, container: str | None, name: str, index: int, *, nested: bool) -> None:
+        head = ""
+        if nested:
+            head, _, name = name.rpartition(".")
+        self._group(container, head).below.append((_cut(name), index))
+
+    def _group(self, container: str | None, head: str) -> Group:
+        found = self._known.get((container, head))
+        if found is None:
+            found = self._known[container, head] = self._new_group(container, head)
+        return found
+
+    def _new_group(self, container: str | None, head: str) -> Group:
+        if head:
+            above, _, name = head.rpartition(".")
+            return self._group(container, above).enter(_cut(name))
+        group = self.root
+        for step in () if container is None else self._steps(container):
+            if step not in _WRAPPERS:
+                group = group.enter(_cut(step))
+        return group
+
+    def _steps(self, container: str) -> list[str]:
+        """Split a path, with the parameter's name in place of `state` and its number inside an optimizer."""
+        steps = container.split("/")
+        for at, step in enumerate(steps[:-1]):
+            if step == "state" and "/".join(steps[: at + 1]) in self._states:
+                owner = "/".join(steps[: at + 2])
+                name = self._parameters.get(owner, f"parameter {steps[at + 1]}")
+                return [*steps[:at], name, *steps[at + 2 :]]
+        return steps
+
+    @cached_property
+    def _state_dicts(self) -> set[str | None]:
+        """The containers of tensors with dotted names."""
+        split = (_split(tensor) for tensor in self._checkpoint.tensors)
+        return {container for container, name in split if _is_dotted(name)}
+
+    @cached_property
+    def _parameters(self) -> dict[str, str]:
+        """The parameter's name for the path of its state (`optimizer/state/0`)."""
+        return {
+            tensor.path.rsplit("/", tensor.slot.count("/") + 1)[0]: step_text(tensor.parameter)
+            for tensor in self._checkpoint.tensors
+            if tensor.slot is not None and tensor.parameter is not None
+        }
+
+
+def _split(row: Tensor | Value) -> tuple[str | None, str]:
+    """Split a path into that of the container (None for the root) and the last step."""
+    container, _, name = row.path.rpartition("/")
+    if len(row.keys) > 1:
+        return container, name
+    return None, name if row.keys else f"({'tensor' if isinstance(row, Tensor) else 'value'})"
+
+
+def _is_dotted(name: str) -> bool:
+    """Say whether the last step of a path is a dotted name, as those in a state dict are."""
+    if "." not in name[1:-1] or ".." in name or "." in {name[0], name[-1]}:
+        return False
+    return name.count(".") <= _MOST_NESTED
+
+
+def _is_empty_part_of_module(value: Value) -> bool:
+    return bool(value.keys) and value.keys[-1] in _ALWAYS_THERE and value.text in _EMPTY
+
+
+def _join(path: str, step: str) -> str:
+    return f"{path}/{step}" if path else step
+
+
+def _cut(text: str) -> str:
+    return cut_text(text, _MOST_NAME) or "\u2205"

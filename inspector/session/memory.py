@@ -1,0 +1,34 @@
+"""Answers about a document that are worked out once, and forgotten together with the document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar, TypeVarTuple
+from weakref import WeakKeyDictionary
+
+from inspector.session.document import Document
+
+_MOST_ANSWERS = 8
+Answer = TypeVar("Answer")
+Asked = TypeVarTuple("Asked")
+
+
+def remembered(ask: Callable[[Document, *Asked], Answer]) -> Callable[[Document, *Asked], Answer]:
+    """Remember the last few answers of a function for each document.
+
+    A click asks anew for everything on the screen, and nearly all of it is as it was. An answer must not
+    refer to the document itself, or neither would ever be let go.
+    """
+    known: WeakKeyDictionary[Document, dict[tuple[object, ...], Answer]] = WeakKeyDictionary()
+
+    @wraps(ask)
+    def recall(document: Document, *asked: *Asked) -> Answer:
+        answers = known.setdefault(document, {})
+        if asked not in answers:
+            answers[asked] = ask(document, *asked)
+            if len(answers) > _MOST_ANSWERS:
+                del answers[next(iter(answers))]
+        return answers[asked]
+
+    return recall
