@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEventLoop, QObject, QSize, QTimer
 from PySide6.QtWidgets import QApplication
@@ -18,16 +19,38 @@ from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 from inspector.gui.theme import Theme
 
+if TYPE_CHECKING:
+    from inspector.progress import Progress
+    from inspector.target.profile import Profile
+
 _NAME = "checkpoint-inspector"
 _PICTURE_TIMEOUT_S = 120.0
 _CASCADE = 32
 
 
+class MachineProbe:
+    """Asks about this machine once for all windows; each answer takes seconds and a process."""
+
+    def __init__(self) -> None:
+        self._found: Profile | None = None
+
+    def __call__(self, progress: Progress) -> Profile:
+        """Give the answer, from a worker thread."""
+        if self._found is None:
+            from inspector.target.this_machine import probe_this_machine
+
+            self._found = probe_this_machine(progress)
+        return self._found
+
+
 class Program(QObject):
     """Keeps the windows; each has a session and threads of its own."""
 
-    def __init__(self, app: QApplication, settings: Settings, theme_mode: str) -> None:
+    def __init__(
+        self, app: QApplication, settings: Settings, theme_mode: str, probe: MachineProbe | None = None
+    ) -> None:
         super().__init__(app)
+        self._probe = probe
         self._settings = settings
         self._theme = Theme(app, theme_mode)
         self._windows: list[MainWindow] = []
@@ -74,7 +97,7 @@ class Program(QObject):
         from inspector.session.controller import Session
 
         runner = ThreadRunner(window)
-        session = Session(window, runner, self._settings.recent)
+        session = Session(window, runner, self._settings.recent, self._probe)
         window.closed.connect(runner.close)
         window.attach(session)
         if demo:
@@ -107,7 +130,7 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
         if server is None:
             return 0
     settings = Settings(fresh=fresh)
-    program = Program(app, settings, settings.theme)
+    program = Program(app, settings, settings.theme, MachineProbe())
     if server is not None:
         server.paths_received.connect(program.open_paths)
     for path in paths:

@@ -50,6 +50,8 @@ class BannerFrame(QFrame):
         self._glyph = Glyph(theme, "tone-neutral", 36, ink="on_fill", fill="neutral_fill")
         self._headline = plain_label("", "lead", wrap=True, selectable=True)
         self._advice = plain_label("", "muted", wrap=True, selectable=True)
+        for label in (self._headline, self._advice):
+            label.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         self._chip = named(QPushButton(), "chip", spoken="Safety")
         self._chip.clicked.connect(self.why_wanted)
         self._chip.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -120,24 +120,27 @@ def ink_on(colour: QColor) -> QColor:
     return QColor("#ffffff" if luminance < 0.33 else "#10131a")
 
 
-class ChartView(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """One `Chart`: bars on a common scale of bytes."""
+class ChartView(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
+    """One `Chart`: bars on a common scale of bytes.
+
+    A bare view box and an axis: a `PlotItem` would bring menus, buttons and a form of 50 widgets along.
+    """
 
     def __init__(self, theme: Theme, chart: Chart, colour_of: Callable[[Segment], QColor]) -> None:
-        super().__init__(background=None, axisItems={"bottom": ByteAxis("bottom")})
+        super().__init__(background=None)
         self._theme = theme
         self._colour_of = colour_of
         self.setAcceptDrops(False)
         self.viewport().setAcceptDrops(False)
         self.viewport().setAutoFillBackground(False)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._plot = self.getPlotItem()
-        self._plot.hideButtons()
-        self._plot.setMenuEnabled(False)
-        self._plot.hideAxis("left")
-        self._plot.setMouseEnabled(x=False, y=False)
-        self._plot.setContentsMargins(0, 0, 0, 0)
-        self._plot.invertY(True)
+        layout = pg.GraphicsLayout()
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        self.setCentralItem(layout)
+        self._box = layout.addViewBox(row=0, col=0, enableMenu=False, enableMouse=False, invertY=True)
+        self._axis = ByteAxis("bottom", linkView=self._box)
+        layout.addItem(self._axis, row=1, col=0)
         self._small = QFont(self.font())
         self._small.setPointSizeF(self._small.pointSizeF() * 0.9)
         self.show_chart(chart)
@@ -147,13 +150,12 @@ class ChartView(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.setAccessibleName(chart.title)
         self.setAccessibleDescription(describe(chart))
         self.setFixedHeight(len(chart.bars) * (_BAR_PIXELS + _GAP_PIXELS) + _AXIS_PIXELS)
-        self._plot.clear()
+        self._box.clear()
         longest = max((sum(part.nbytes for part in bar.segments) for bar in chart.bars), default=0) or 1
-        self._plot.setXRange(-0.008 * longest, longest, padding=0)
-        self._plot.setYRange(0, max(len(chart.bars), 1), padding=0)
+        self._box.setRange(xRange=(-0.008 * longest, longest), yRange=(0, max(len(chart.bars), 1)), padding=0)
         for line, bar in enumerate(chart.bars):
             self._draw_bar(line, bar, longest)
-        self._style_axis(self._plot.getAxis("bottom"))
+        self._style_axis(self._axis)
 
     @override
     def wheelEvent(self, ev: QWheelEvent) -> None:
@@ -169,10 +171,10 @@ class ChartView(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         figure.setPos(longest, line + share)
         for label in (caption, figure):
             label.setFont(self.font())
-            self._plot.addItem(label, ignoreBounds=True)
+            self._box.addItem(label, ignoreBounds=True)
         item = BarItem(bar, self._colour_of, self._small)
         item.place(line + share, 1 - share)
-        self._plot.addItem(item, ignoreBounds=True)
+        self._box.addItem(item, ignoreBounds=True)
 
     def _style_axis(self, axis: Any) -> None:  # noqa: ANN401  # pyqtgraph has no types
         tokens = self._theme.tokens
@@ -183,7 +185,7 @@ class ChartView(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         axis.setStyle(tickLength=0, tickTextOffset=8, hideOverlappingLabels=False)
         axis.setHeight(_AXIS_PIXELS)
         axis.setGrid(255)
-        axis.setZValue(-10)
+        axis.setZValue(self._box.zValue() - 1)  # its grid lies behind the bars
 
 
 def describe(chart: Chart) -> str:

@@ -99,7 +99,7 @@ class DraftPage(QWidget):
     def show_draft(self, draft: ExportDraft) -> None:
         """Start from a draft."""
         _fill_lines(self._theme, self._lines, draft.summary, "arrow-right", "accent")
-        self._size.setText(draft.size)
+        self._size.setText(f"Size of the copy: {draft.size}" if draft.size else "")
         self._overwrite.setChecked(False)
         self.show_destination(draft.destination)
 

@@ -431,7 +431,7 @@ class FakeSession:
                     "24 tensors move from cuda:1 to cpu",
                     "41 tensors stay on cpu: Adam's step and the random state",
                 ),
-                size="The copy will take 126 MB.",
+                size="126 MB",
             )
         )
 

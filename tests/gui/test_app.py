@@ -1,0 +1,162 @@
+"""The program with its real session, as far as that goes within one process."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from PySide6.QtGui import QImage
+
+from inspector.gui import app as module
+from inspector.gui import single_instance
+from inspector.gui.app import MachineProbe, Program, main, screenshot
+from inspector.gui.settings import Settings
+from inspector.progress import Progress
+from inspector.resources import demo_path
+from inspector.target import this_machine
+from inspector.target.profile import Profile
+
+
+@pytest.fixture
+def program(qapp, qtbot):
+    program = Program(qapp, Settings(fresh=True), "light")
+    yield program
+    for window in program.windows:
+        window.close()
+    qtbot.waitUntil(lambda: not program._leaving)
+    program.setParent(None)
+    program._theme.setParent(None)
+
+
+@pytest.fixture
+def copies(tmp_path) -> list[str]:
+    return [str(shutil.copy(demo_path(), tmp_path / f"rank{number}.pth")) for number in range(3)]
+
+
+def titles(program: Program) -> list[str]:
+    return sorted(window.windowTitle() for window in program.windows)
+
+
+def wait_ready(qtbot, *windows) -> None:
+    qtbot.waitUntil(
+        lambda: all(window.shown is not None and window.shown.phase == "ready" for window in windows),
+        timeout=20_000,
+    )
+
+
+def test_the_demo_opens(program, qtbot):
+    window = program.open_window(demo=True)
+    wait_ready(qtbot, window)
+    assert window.windowTitle() == "demo.pth - Checkpoint Inspector"
+    assert window.shown.tree.nodes
+    assert program.open_window is not None
+
+
+def test_files_get_a_window_each_the_empty_one_first(program, qtbot, copies):
+    empty = program.open_window()
+    qtbot.waitUntil(lambda: empty.shown is not None)
+    program.open_paths(copies)
+    wait_ready(qtbot, *program.windows)
+    assert titles(program) == [f"rank{number}.pth - Checkpoint Inspector" for number in range(3)]
+    assert empty.windowTitle() == "rank0.pth - Checkpoint Inspector"
+
+
+def test_a_launch_without_a_file_brings_an_empty_window(program, qtbot, copies):
+    window = program.open_window(copies[0])
+    wait_ready(qtbot, window)
+    program.open_paths([])
+    qtbot.waitUntil(lambda: titles(program)[0] == "Checkpoint Inspector")
+    assert len(program.windows) == 2
+    qtbot.waitUntil(lambda: program.windows[1].shown is not None)
+    program.open_paths([])
+    assert len(program.windows) == 2
+
+
+def test_a_closed_window_is_let_go(program, qtbot, copies):
+    window = program.open_window(copies[0])
+    wait_ready(qtbot, window)
+    window.close()
+    assert program.windows == ()
+    qtbot.waitUntil(lambda: not program._leaving)
+
+
+def test_a_window_can_close_while_its_file_is_read(program, qtbot, copies):
+    window = program.open_window(copies[0])
+    qtbot.waitUntil(lambda: window.shown is not None)
+    window.close()
+    assert program.windows == ()
+
+
+def test_a_file_that_cannot_be_read_is_explained(program, qtbot, tmp_path):
+    path = tmp_path / "page.pth"
+    path.write_text("<!DOCTYPE html><html><body>Not found</body></html>")
+    window = program.open_window(str(path))
+    qtbot.waitUntil(lambda: window.shown is not None and window.shown.phase == "failed")
+    assert window.shown.failure.what
+
+
+@pytest.mark.parametrize("page", ["memory", "tensor"])
+def test_a_picture_shows_the_real_window(qapp, qtbot, tmp_path, page):
+    out = tmp_path / "window.png"
+    screenshot(str(demo_path()), str(out), size=(1000, 700), theme="dark", page=page)
+    image = QImage(str(out))
+    assert (image.width(), image.height()) == (1000, 700)
+    assert len({image.pixelColor(x, y).name() for x in range(0, 1000, 7) for y in range(0, 700, 7)}) > 30
+
+
+def test_a_picture_of_the_empty_window_and_of_no_place(qapp, qtbot, tmp_path):
+    screenshot(None, str(tmp_path / "empty.png"))
+    assert (tmp_path / "empty.png").exists()
+    with pytest.raises(OSError, match="could not be written"):
+        screenshot(None, str(tmp_path / "none" / "empty.png"))
+
+
+def test_a_picture_is_not_waited_for_forever(qapp, qtbot, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "_PICTURE_TIMEOUT_S", -1)
+    with pytest.raises(TimeoutError):
+        screenshot(None, str(tmp_path / "late.png"))
+
+
+def test_this_machine_is_asked_once(monkeypatch):
+    asked = []
+
+    def answer(progress: Progress) -> Profile:
+        asked.append(progress)
+        return Profile(id="this", label="this machine", cuda=0, xpu=0, mps=False, torch_version="2.9")
+
+    monkeypatch.setattr(this_machine, "probe_this_machine", answer)
+    probe = MachineProbe()
+    assert probe(Progress()) is probe(Progress())
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("demo", [True, False])
+def test_main_runs_until_the_last_window_is_closed(qapp, qtbot, monkeypatch, demo):
+    programs = []
+
+    def run() -> int:
+        (program,) = programs
+        wait_ready(qtbot, *program.windows) if demo else qtbot.waitUntil(
+            lambda: program.windows[0].shown is not None
+        )
+        for window in program.windows:
+            window.close()
+        qtbot.waitUntil(lambda: not program._leaving)
+        return 0
+
+    class Watched(Program):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments[:3])
+            programs.append(self)
+
+    monkeypatch.setattr(module, "Program", Watched)
+    monkeypatch.setattr(module.signal, "signal", lambda *_args: None)
+    monkeypatch.setattr(qapp, "exec", run)
+    monkeypatch.setattr(module, "make_app", lambda: qapp)
+    assert main([], demo=demo) == 0
+
+
+def test_main_ends_at_once_when_the_files_are_handed_over(qapp, monkeypatch):
+    monkeypatch.setattr(single_instance, "lead_or_hand_over", lambda _paths: None)
+    monkeypatch.setattr(module.signal, "signal", lambda *_args: None)
+    assert main(["/x/best.pth"]) == 0

@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QMenu, QTabWidget, QWidget
+
+from inspector.gui.code_panel import CodePanel
+from inspector.gui.empty_page import EmptyPage
+from inspector.gui.failure_page import FailurePageWidget, OpeningPage
+from inspector.gui.settings import Settings
+from inspector.progress import Progress
+from inspector.session.screen import ExportDraft, FailurePage
+from tests.gui import fakes
+
+READY = fakes.ready_screen()
+COPY = Qt.DropAction.CopyAction
+MOVE = Qt.DropAction.MoveAction
+
+
+def page_of(window) -> QWidget:
+    return window.centralWidget().currentWidget()
+
+
+# ------------------------------------------------------------------ screens
+
+
+def test_each_phase_has_its_page(make_window):
+    window = make_window(fakes.empty_screen())
+    assert isinstance(page_of(window), EmptyPage)
+    opening = replace(fakes.empty_screen(), phase="opening", path="/x/best.pth", progress=Progress("reading"))
+    window.show_screen(opening)
+    assert isinstance(page_of(window), OpeningPage)
+    window.show_screen(fakes.failed_screen())
+    assert isinstance(page_of(window), FailurePageWidget)
+    window.show_screen(READY)
+    assert page_of(window) is window.workspace
+    window.show_screen(fakes.empty_screen())
+    assert isinstance(page_of(window), EmptyPage)
+
+
+def test_title_and_status_line(make_window):
+    window = make_window(fakes.empty_screen())
+    assert window.windowTitle() == "Checkpoint Inspector"
+    window.show_screen(READY)
+    assert window.windowTitle() == "best.pth - Checkpoint Inspector"
+    words = [label.text() for label in window.statusBar().findChildren(QLabel)]
+    assert READY.path in words
+    assert any("opened in 0.04 s" in text for text in words)
+
+
+def test_showing_a_screen_wants_nothing(window, session):
+    for screen in (
+        replace(READY, target="mps", selected=7, query="conv", matches=(5, 7)),
+        replace(READY, device_map=tuple(replace(row, to="mps") for row in READY.device_map)),
+        replace(READY, code=replace(READY.code, style="resume")),
+        fakes.failed_screen(),
+        fakes.empty_screen(),
+        READY,
+    ):
+        window.show_screen(screen)
+    assert session.mock_calls == []
+
+
+def test_the_same_screen_touches_nothing(window, monkeypatch):
+    window.show_screen(READY)
+    space = window.workspace
+
+    def fail(*_args: object) -> None:
+        raise AssertionError("touched")
+
+    for part, method in (
+        (space.tree, "show_tree"),
+        (space.tree, "show_matches"),
+        (space.tree, "show_selected"),
+        (space.banner, "show_banner"),
+        (space.banner, "show_safety"),
+        (space.device_map, "show_rows"),
+        (space.pages.page("memory"), "show_screen"),
+    ):
+        monkeypatch.setattr(part, method, fail)
+    window.show_screen(replace(READY))
+
+
+def test_pages_are_built_when_they_are_looked_at_and_fed_what_they_show(window):
+    pages = window.workspace.pages
+    assert pages.page("code") is None
+    pages.open_page("code")
+    code = pages.page("code")
+    assert isinstance(code, CodePanel)
+    window.show_screen(replace(READY, code=replace(READY.code, style="resume")))
+    assert code.findChild(QComboBox).currentData() == "resume"
+    pages.open_page("file")
+    window.show_screen(READY)
+    assert code.findChild(QComboBox).currentData() == "resume"
+    pages.open_page("code")
+    assert code.findChild(QComboBox).currentData() == "plain"
+    assert pages.current_id == "code"
+
+
+def test_the_number_of_findings_stands_on_their_tab(window):
+    tabs = window.findChild(QTabWidget)
+    assert tabs.tabText(2) == "Findings  3"
+    window.show_screen(replace(READY, findings=()))
+    assert tabs.tabText(2) == "Findings"
+
+
+def test_the_search_shows_its_count_and_place(window):
+    matches = tuple(place for place, node in enumerate(READY.tree.nodes) if node.name == "conv1")
+    window.show_screen(replace(READY, query="conv1", matches=matches, selected=matches[2]))
+    box = window.top_bar.search
+    assert f"3 of {len(matches)}" in [label.text() for label in box.findChildren(QLabel)]
+    assert box.findChild(QLineEdit).text() == "conv1"
+    tree = window.workspace.tree
+    assert tree.current_node() == matches[2]
+    assert not tree.model().index_of(1).isValid()
+    box.only_toggled.emit(False)
+    assert tree.model().index_of(1).isValid()
+
+
+# ------------------------------------------------------------------ wishes
+
+
+def test_the_target_the_map_and_the_style_are_handed_on(window, session):
+    window.top_bar._targets.activated.emit(2)
+    session.set_target.assert_called_once_with("cuda:2")
+    window.workspace.device_map.mapping_chosen.emit("cuda:0", "mps")
+    session.set_mapping.assert_called_once_with("cuda:0", "mps")
+    window.workspace.pages.style_chosen.emit("resume")
+    session.set_code_style.assert_called_once_with("resume")
+
+
+def test_choosing_and_activating_a_row(window, session):
+    window.workspace.tree.node_chosen.emit(5)
+    session.select.assert_called_once_with(5)
+    window.workspace.tree.node_activated.emit(6)
+    session.select.assert_called_with(6)
+    assert window.workspace.pages.current_id == "tensor"
+    window.workspace.pages.node_wanted.emit(7)
+    session.select.assert_called_with(7)
+
+
+@pytest.mark.parametrize(
+    ("command", "method"),
+    [("demo", "open_demo"), ("reload", "reload"), ("export", "begin_export"), ("close", "close")],
+)
+def test_commands_of_the_session(window, session, command, method):
+    window.actions_by_name[command].trigger()
+    getattr(session, method).assert_called_once_with()
+
+
+def test_the_banner_leads_to_export_code_and_findings(window, session):
+    banner = window.workspace.banner
+    banner.export_wanted.emit()
+    session.begin_export.assert_called_once_with()
+    banner.copy_code_wanted.emit()
+    assert QGuiApplication.clipboard().text() == fakes.CODE
+    banner.why_wanted.emit()
+    assert window.workspace.pages.current_id == "findings"
+
+
+def test_pages_have_keys(window):
+    for page in ("tensor", "findings", "code", "file", "memory"):
+        window.actions_by_name[f"page_{page}"].trigger()
+        assert window.workspace.pages.current_id == page
+
+
+def test_copying_from_the_tree(window, session):
+    session.node_path.return_value = "model/conv1.weight"
+    session.node_expression.return_value = 'checkpoint["model"]["conv1.weight"]'
+    window.show_screen(replace(READY, selected=5))
+    window.actions_by_name["copy_path"].trigger()
+    assert QGuiApplication.clipboard().text() == "model/conv1.weight"
+    window.actions_by_name["copy_expression"].trigger()
+    assert QGuiApplication.clipboard().text() == 'checkpoint["model"]["conv1.weight"]'
+    session.node_expression.return_value = ""
+    window.actions_by_name["copy_expression"].trigger()
+    assert QGuiApplication.clipboard().text() == 'checkpoint["model"]["conv1.weight"]'
+    assert "Only a tensor" in window.statusBar().currentMessage()
+    window.actions_by_name["copy_rows"].trigger()
+    assert QGuiApplication.clipboard().text().startswith("Name\tDevice")
+    assert window.statusBar().currentMessage() == "Copied 2 lines"
+
+
+def test_folding(window):
+    window.actions_by_name["collapse"].trigger()
+    tree = window.workspace.tree
+    assert not tree.isExpanded(tree.model().index(2, 0))
+    window.actions_by_name["expand"].trigger()
+    assert tree.isExpanded(tree.model().index(2, 0))
+
+
+def test_matches_are_walked_round(window, session):
+    matches = (5, 9, 12)
+    window.show_screen(replace(READY, query="x", matches=matches, selected=12))
+    window.actions_by_name["find_next"].trigger()
+    session.select.assert_called_with(5)
+    window.actions_by_name["find_previous"].trigger()
+    session.select.assert_called_with(9)
+    window.show_screen(replace(READY, query="x", matches=matches, selected=None))
+    window.actions_by_name["find_next"].trigger()
+    session.select.assert_called_with(5)
+    window.actions_by_name["find_previous"].trigger()
+    session.select.assert_called_with(12)
+
+
+def test_find_and_escape(window, session, qtbot):
+    window.actions_by_name["find"].trigger()
+    line = window.top_bar.search.findChild(QLineEdit)
+    qtbot.waitUntil(line.hasFocus)
+    line.setText("conv")
+    window.top_bar.search.flush()
+    session.search.assert_called_with("conv")
+    qtbot.keyClick(line, Qt.Key.Key_Escape)
+    session.search.assert_called_with("")
+    qtbot.waitUntil(window.workspace.tree.hasFocus)
+
+
+def test_the_tree_has_a_menu(window, qtbot):
+    window.workspace.tree.menu_wanted.emit(QPoint(5, 5))
+    menu = window.workspace.tree.findChildren(QMenu)[-1]
+    qtbot.waitUntil(menu.isVisible)
+    texts = [action.text().replace("&", "") for action in menu.actions()]
+    assert texts[:3] == ["Copy path", "Copy as Python expression", "Copy rows"]
+    assert "Expand all below" in texts
+    menu.close()
+
+
+def test_cancel_and_retry(window, session):
+    stack = window.centralWidget()
+    stack.cancel_wanted.emit()
+    session.cancel.assert_called_once_with()
+    stack.retry_wanted.emit()
+    session.reload.assert_called_once_with()
+
+
+def test_closing_without_a_file_closes_the_window(make_window, session):
+    window = make_window(fakes.empty_screen())
+    window.actions_by_name["close"].trigger()
+    assert not window.isVisible()
+    session.close.assert_not_called()
+
+
+def test_quit_closes_everything(window):
+    window.actions_by_name["quit"].trigger()
+    assert not window.isVisible()
+
+
+# ------------------------------------------------------------------ files from outside
+
+
+def drag(kind: type, paths: list[str]):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(path) for path in paths])
+    place = QPoint(300, 300) if kind is QDragEnterEvent else QPointF(300, 300)
+    event = kind(place, COPY | MOVE, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    event.data_kept_alive = data
+    event.setDropAction(MOVE)
+    return event
+
+
+def test_a_dropped_file_is_copied_from_and_opened_after_the_drop(make_window, session, qtbot):
+    window = make_window(fakes.empty_screen())
+    enter = drag(QDragEnterEvent, ["/x/best.pth"])
+    enter.ignore()
+    window.dragEnterEvent(enter)
+    assert enter.isAccepted()
+    assert enter.dropAction() == COPY
+    assert page_of(window)._zone.property("hot") == "true"
+    drop = drag(QDropEvent, ["/x/best.pth"])
+    window.dropEvent(drop)
+    assert (drop.isAccepted(), drop.dropAction()) == (True, COPY)
+    session.open.assert_not_called()
+    qtbot.waitUntil(lambda: session.open.called)
+    session.open.assert_called_once_with("/x/best.pth")
+    assert page_of(window)._zone.property("hot") == "false"
+
+
+def test_several_files_get_a_window_each(make_window, session, qtbot):
+    window = make_window(fakes.empty_screen())
+    with qtbot.waitSignal(window.files_wanted) as wanted:
+        window.dropEvent(drag(QDropEvent, ["/a.pth", "/b.pth", "/c.pth"]))
+    assert wanted.args == [["/b.pth", "/c.pth"]]
+    session.open.assert_called_once_with("/a.pth")
+
+
+def test_what_is_no_file_is_not_taken(window):
+    event = drag(QDragEnterEvent, [])
+    event.ignore()
+    window.dragEnterEvent(event)
+    assert not event.isAccepted()
+    window.dragLeaveEvent(QDragLeaveEvent())
+
+
+def test_no_part_of_the_window_keeps_a_drop(window):
+    for page in ("memory", "tensor", "findings", "code", "file"):
+        window.workspace.pages.open_page(page)
+    takers = [
+        widget for widget in window.findChildren(QWidget) if widget.acceptDrops() and widget.isVisible()
+    ]
+    assert takers == []
+    assert window.acceptDrops()
+
+
+@pytest.mark.parametrize("answer", [[], ["/x/a.pth", "/x/b.pth"]])
+def test_the_file_dialog(window, session, qtbot, monkeypatch, answer):
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_args: (answer, ""))
+    wanted = []
+    window.files_wanted.connect(wanted.append)
+    window.actions_by_name["open"].trigger()
+    assert [call.args for call in session.open.mock_calls] == [("/x/a.pth",)][: len(answer)]
+    assert wanted == ([["/x/b.pth"]] if answer else [])
+
+
+def test_recent_files(make_window, session):
+    window = make_window(fakes.empty_screen(("/runs/a&b.pth",)))
+    (action,) = window._recent.actions()
+    assert "a&&b.pth" in action.text()
+    action.trigger()
+    session.open.assert_called_once_with("/runs/a&b.pth")
+    window.show_screen(fakes.empty_screen())
+    assert not window._recent.isEnabled()
+
+
+# ------------------------------------------------------------------ export
+
+
+def test_the_export_dialog_is_the_sessions_voice(window, session, qtbot, tmp_path):
+    target = str(tmp_path / "copy.pth")
+    window.show_export(ExportDraft(destination=target, summary=("x",), size="1 B"))
+    dialog = window.export_dialog
+    assert (dialog.isVisible(), dialog.state) == (True, "draft")
+    dialog.export_wanted.emit(target, True)
+    session.export.assert_called_once_with(target, overwrite=True)
+    window.show_export_running(Progress("copying"))
+    assert dialog.state == "running"
+    dialog.cancel_wanted.emit()
+    session.cancel.assert_called_once_with()
+    window.show_export_done(target, ("fine",))
+    assert dialog.state == "result"
+    with qtbot.waitSignal(window.files_wanted) as wanted:
+        dialog.open_wanted.emit(target)
+    assert wanted.args == [[target]]
+    failure = FailurePage(title="t", what="w", where="", remedy="")
+    window.show_export_failed(failure, cancelled=True)
+    dialog.close()
+
+
+# ------------------------------------------------------------------ layout and theme
+
+
+def test_the_theme_is_chosen_in_the_menu_and_remembered(make_window, theme, qapp, tmp_path):
+    settings = Settings()
+    window = make_window(READY, settings)
+    dark = window._theme_menu.actions()[2]
+    dark.trigger()
+    assert theme.tokens.name == "dark"
+    assert Settings().theme == "dark"
+    assert window.workspace.banner._chip.property("icon_ink") == "good"
+
+
+def test_the_layout_is_remembered(make_window):
+    settings = Settings()
+    first = make_window(READY, settings)
+    first.resize(900, 600)  # Qt cuts it to the screen, which has 800 pixels offscreen
+    first.workspace.tree.setColumnHidden(3, True)
+    first.close()
+    second = make_window(READY, settings)
+    assert second.height() == 600
+    assert second.workspace.tree.isColumnHidden(3)
+
+
+def test_first_painted_then_told(make_window, qtbot):
+    window = make_window()
+    with qtbot.waitSignal(window.painted):
+        window.update()
+    with qtbot.assertNotEmitted(window.painted):
+        window.repaint()
+
+
+def test_the_picture_is_ready_when_the_bars_are(make_window, qtbot):
+    window = make_window(READY)
+    qtbot.waitUntil(lambda: window.is_drawn)
+    window.workspace.pages.open_page("code")
+    assert window.is_drawn
+
+
+def test_every_control_has_a_name_and_can_be_reached(window):
+    for page in ("memory", "tensor", "findings", "code", "file"):
+        window.workspace.pages.open_page(page)
+    for kind in ("QPushButton", "QToolButton", "QComboBox", "QLineEdit", "QTreeView", "QPlainTextEdit"):
+        for widget in window.findChildren(QWidget):
+            if not widget.isVisible() or not widget.inherits(kind) or widget.objectName().startswith("qt_"):
+                continue
+            name = widget.accessibleName() or (widget.text() if hasattr(widget, "text") else "")
+            assert name, widget
+            if widget.isEnabled():
+                assert widget.focusPolicy() != Qt.FocusPolicy.NoFocus, widget

@@ -1,0 +1,100 @@
+"""The pages that stand in place of the tree: empty, opening and failed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
+
+from inspector.gui.empty_page import EmptyPage, RecentRow
+from inspector.gui.failure_page import FailurePageWidget, OpeningPage
+from inspector.gui.labels import WrappedText
+from inspector.progress import Progress
+from tests.gui import fakes
+
+PATHS = tuple(f"/runs/{number}/best.pth" for number in range(7))
+
+
+def said(widget) -> str:
+    words = [label.text() for label in widget.findChildren(QLabel) if label.isVisible()]
+    return "\n".join([*words, *(text.toPlainText() for text in widget.findChildren(WrappedText))])
+
+
+def button(widget, text: str) -> QPushButton:
+    return next(each for each in widget.findChildren(QPushButton) if text in each.text())
+
+
+@pytest.fixture
+def empty(qtbot, theme) -> EmptyPage:
+    page = EmptyPage(theme)
+    qtbot.addWidget(page)
+    page.show_screen(fakes.empty_screen(PATHS))
+    page.show()
+    return page
+
+
+def test_the_empty_window_makes_a_promise(empty):
+    assert "Drop a checkpoint here" in said(empty)
+    assert "Nothing is executed, nothing is uploaded." in said(empty)
+
+
+@pytest.mark.parametrize(("text", "signal"), [("Open", "open_wanted"), ("demo", "demo_wanted")])
+def test_the_empty_window_offers_two_ways(empty, qtbot, text, signal):
+    with qtbot.waitSignal(getattr(empty, signal)):
+        button(empty, text).click()
+
+
+def test_a_few_recent_files_are_one_click_away(empty, qtbot):
+    rows = empty.findChildren(RecentRow)
+    assert len(rows) == 5
+    assert "/runs/0" in said(empty)
+    with qtbot.waitSignal(empty.path_wanted) as wanted:
+        rows[1].click()
+    assert wanted.args == [PATHS[1]]
+    empty.show_screen(fakes.empty_screen())
+    assert "Recent files" not in said(empty)
+
+
+def test_the_drop_target_lights_up(empty):
+    empty.show_hot(hot=True)
+    assert empty._zone.property("hot") == "true"
+    empty.show_hot(hot=False)
+    assert empty._zone.property("hot") == "false"
+
+
+def test_opening_is_blank_at_first_and_then_tells_how_far_it_is(qtbot):
+    page = OpeningPage()
+    qtbot.addWidget(page)
+    page.show()
+    work = Progress()
+    screen = replace(fakes.empty_screen(), phase="opening", path="/x/best.pth", progress=work)
+    page.show_screen(screen)
+    assert "best.pth" not in said(page)
+    work.start("reading opcodes", 100)
+    work.advance(25)
+    qtbot.waitUntil(lambda: "reading opcodes" in said(page))
+    assert "Opening best.pth" in said(page)
+    bar = page.findChild(QProgressBar)
+    assert bar.value() * 4 == bar.maximum()
+    with qtbot.waitSignal(page.cancel_wanted):
+        button(page, "Cancel").click()
+    page.show_screen(fakes.empty_screen())
+    assert "best.pth" not in said(page)
+
+
+def test_a_failure_tells_what_where_and_what_to_do(qtbot, theme):
+    page = FailurePageWidget(theme)
+    qtbot.addWidget(page)
+    page.show()
+    screen = fakes.failed_screen()
+    page.show_screen(screen)
+    for words in (screen.failure.title, screen.failure.what, screen.failure.where, screen.failure.remedy):
+        assert words in said(page)
+    with qtbot.waitSignal(page.open_wanted):
+        button(page, "Open another").click()
+    with qtbot.waitSignal(page.retry_wanted):
+        button(page, "Try again").click()
+    page.show_screen(replace(screen, failure=replace(screen.failure, where="", remedy="")))
+    assert "What to do" not in said(page)
+    page.show_screen(replace(screen, failure=None))

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QByteArray, QSettings
+
+from inspector.gui.settings import MOST_RECENT, Settings
+
+
+@pytest.fixture(autouse=True)
+def _empty_store():
+    QSettings("checkpoint-inspector", "checkpoint-inspector").clear()
+
+
+def test_recent_files_are_remembered_while_they_exist(tmp_path):
+    paths = tuple(str(tmp_path / f"{number}.pth") for number in range(12))
+    for path in paths[:-1]:
+        (tmp_path / path).touch()
+    Settings().keep_recent(paths)
+    assert Settings().recent == paths[:MOST_RECENT]
+    (tmp_path / paths[0]).unlink()
+    assert Settings().recent == paths[1:MOST_RECENT]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_lists_of_any_length_come_back(tmp_path, count):
+    paths = tuple(str(tmp_path / f"{number}.pth") for number in range(count))
+    for path in paths:
+        (tmp_path / path).touch()
+    settings = Settings()
+    settings.keep_recent(paths)
+    settings._store.sync()
+    assert Settings().recent == paths
+
+
+def test_the_theme_is_remembered_and_nonsense_is_not_believed():
+    assert Settings().theme == "system"
+    Settings().keep_theme("dark")
+    assert Settings().theme == "dark"
+    Settings().keep_theme("pink")
+    assert Settings().theme == "system"
+
+
+def test_the_layout_is_remembered():
+    assert Settings().layout("window") is None
+    Settings().keep_layout("window", QByteArray(b"abc"))
+    assert Settings().layout("window") == QByteArray(b"abc")
+
+
+def test_a_fresh_start_neither_reads_nor_keeps(tmp_path):
+    Settings().keep_theme("dark")
+    fresh = Settings(fresh=True)
+    fresh.keep_recent((str(tmp_path),))
+    fresh.keep_theme("light")
+    assert (fresh.theme, fresh.recent, fresh.layout("window")) == ("system", (), None)
+    assert (Settings().theme, Settings().recent) == ("dark", ())

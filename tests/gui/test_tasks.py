@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from inspector.errors import CancelledError
+from inspector.gui.tasks import ThreadRunner
+from inspector.progress import Progress
+
+
+@pytest.fixture
+def runner(qapp):
+    runner = ThreadRunner()
+    yield runner
+    runner.close()
+    runner.deleteLater()
+
+
+def fail(*_args: object) -> None:
+    pytest.fail("called")
+
+
+def test_work_runs_elsewhere_and_its_result_comes_back_here(runner, qtbot):
+    done = []
+
+    def work(progress: Progress) -> str:
+        progress.advance(3)
+        return threading.current_thread().name
+
+    progress = Progress("counting")
+    runner.run(work, progress, lambda name: done.append((name, threading.current_thread())), fail)
+    qtbot.waitUntil(lambda: bool(done))
+    name, thread = done[0]
+    assert name.startswith("checkpoint-work")
+    assert thread is threading.main_thread()
+    assert progress.done == 3
+
+
+def test_any_failure_comes_back_too(runner, qtbot):
+    failed = []
+
+    def work(_progress: Progress) -> None:
+        raise ZeroDivisionError("by hand")
+
+    runner.run(work, Progress(), fail, failed.append)
+    qtbot.waitUntil(lambda: bool(failed))
+    assert isinstance(failed[0], ZeroDivisionError)
+
+
+def test_cancelled_work_fails_as_such(runner, qtbot):
+    failed, started = [], threading.Event()
+
+    def work(progress: Progress) -> None:
+        started.set()
+        while True:
+            progress.advance()
+
+    progress = Progress()
+    runner.run(work, progress, fail, failed.append)
+    started.wait(5)
+    progress.cancel()
+    qtbot.waitUntil(lambda: bool(failed))
+    assert isinstance(failed[0], CancelledError)
+
+
+def test_closing_stops_the_work_and_lets_nothing_come_back(runner, qtbot):
+    started = threading.Event()
+
+    def work(progress: Progress) -> None:
+        started.set()
+        while True:
+            progress.advance()
+
+    runner.run(work, Progress(), fail, fail)
+    started.wait(5)
+    runner.close()
+    runner.run(work, Progress(), fail, fail)
+    qtbot.wait(50)
