@@ -55,7 +55,8 @@ def rewrite_pickle(
         return data
     for rule in plan.rules:
         check_destination(rule.to)
-    texts = plan.texts | frozenset(KNOWN_TYPES)  # torch.device is called with its type's text
+    kinds = {text.partition(":")[0] for text in plan.texts}  # torch.device is called with its type's text
+    texts = plan.texts.union(kinds, KNOWN_TYPES)
     trace = trace_pickle(data, texts=texts, names=REBUILDS, limits=limits, progress=progress)
     rewrite = _Rewrite(data, trace, plan)
     rewrite.send_storages()
@@ -113,17 +114,17 @@ class _Rewrite:
     ) -> None:
         device = own.args[own.place]
         old = device_text(device)
-        if old is None:
-            return
         # What no row shows, inside objects of unknown classes, follows the rules by device as storages do.
-        listed = planned.get(id(own.args))
-        to = (self._plan.by_device(old) if listed is None else listed[1]) or old
+        to = planned[id(own.args)][1] if id(own.args) in planned else self._plan.by_device(old or "meta")
+        if old is None:
+            _refuse_change("of a tensor", to or "of a tensor")
+            return
         if own.has_parts:
-            self._refuse_torn(call, old, to)
+            self._refuse_torn(call, old, to or old)
         if isinstance(device, str):
-            self._want_text(own.args, own.place, to)
+            self._want_text(own.args, own.place, to or old)
         else:
-            self._want_device(own.args, own.place, (old, to))
+            self._want_device(own.args, own.place, (old, to or old))
 
     def _refuse_torn(self, call: TracedCall, old: str, to: str) -> None:
         """Refuse to send a wrapper elsewhere than the storages on its device that it is made of."""
@@ -150,9 +151,8 @@ class _Rewrite:
         push = None if place is None else self._trace.texts.get(place)
         if push is None:
             _refuse_change(str(owner[index]), new)
-        elif self._texts.setdefault(push.start, new) != new:
-            where = f"byte {push.start:,}"
-            raise PlanError("one device text serves what is sent to different devices", where=where)
+        else:
+            self._texts[push.start] = new
 
     def _want_device(self, owner: tuple[Value, ...], index: int, move: tuple[str, str]) -> None:
         """Note that an element of a tuple, a `torch.device`, shall change (or must not change)."""
