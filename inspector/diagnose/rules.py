@@ -13,7 +13,9 @@ from inspector.target.profile import Profile
 RULES: tuple[Rule, ...] = (*DEVICE_RULES, *FILE_RULES)
 
 
-def diagnose(checkpoint: Checkpoint, safety: SafetyVerdict, target: Profile | None = None) -> tuple[Finding, ...]:
+def diagnose(
+    checkpoint: Checkpoint, safety: SafetyVerdict, target: Profile | None = None
+) -> tuple[Finding, ...]:
     """Give all findings, worst first; within one severity in the order of the rules."""
     case = Case(checkpoint=checkpoint, safety=safety, target=target)
     found = [finding for rule in RULES for finding in rule(case)]

@@ -35,7 +35,14 @@ def _unloadable(case: Case) -> Iterator[Finding]:
             f"torch.load without map_location stops with: {message} "
             f"Map {device} to a device of the target, with map_location or in a fixed copy."
         )
-        yield finding(id_, "error", _TITLES[id_], detail, paths[device], Fix(rule=f"{device}={case.target.devices[0]}"))
+        yield finding(
+            id_,
+            "error",
+            _TITLES[id_],
+            detail,
+            paths[device],
+            fix=Fix(rule=f"{device}={case.target.devices[0]}"),
+        )
 
 
 def _mixed(case: Case) -> Iterator[Finding]:
@@ -56,7 +63,7 @@ def _mixed(case: Case) -> Iterator[Finding]:
         "stop with 'Expected all tensors to be on the same device'. If the model was not split on purpose, map all "
         "to one device.",
         strays,
-        Fix(rule=f"*={home}"),
+        fix=Fix(rule=f"*={home}"),
     )
 
 
@@ -99,13 +106,17 @@ def _step_on_accelerator(case: Case) -> Iterator[Finding]:
             "Neither capturable nor fused is set, so torch expects them on the CPU: each step then waits for the GPU, "
             "and torch 1.12.0 stops with 'If capturable=False, state_steps should not be CUDA tensors'.",
             strays,
-            Fix(rule="path:**/step@cpu"),
+            fix=Fix(rule="path:**/step@cpu"),
         )
 
 
 def _rng_off_cpu(case: Case) -> Iterator[Finding]:
     """Point at random generator states that were moved off the CPU."""
-    strays = [tensor.path for tensor in case.checkpoint.tensors if tensor.role == "rng" and _by_design_elsewhere(tensor)]
+    strays = [
+        tensor.path
+        for tensor in case.checkpoint.tensors
+        if tensor.role == "rng" and _by_design_elsewhere(tensor)
+    ]
     if strays:
         yield finding(
             "rng-off-cpu",
@@ -143,4 +154,11 @@ def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:
     return paths
 
 
-DEVICE_RULES: tuple[Rule, ...] = (_unloadable, _mixed, _optimizer_apart, _step_on_accelerator, _rng_off_cpu, _hidden)
+DEVICE_RULES: tuple[Rule, ...] = (
+    _unloadable,
+    _mixed,
+    _optimizer_apart,
+    _step_on_accelerator,
+    _rng_off_cpu,
+    _hidden,
+)

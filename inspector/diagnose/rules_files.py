@@ -42,7 +42,8 @@ def _oversized(case: Case) -> Iterator[Finding]:
     wasteful = [
         storage
         for storage in case.checkpoint.storages
-        if storage.tensors and storage.nbytes - storage.viewed_nbytes > max(_WASTE_NBYTES, storage.viewed_nbytes)
+        if storage.tensors
+        and storage.nbytes - storage.viewed_nbytes > max(_WASTE_NBYTES, storage.viewed_nbytes)
     ]
     keys = {storage.key for storage in wasteful}
     if keys:
@@ -124,9 +125,13 @@ def _safety(case: Case) -> Iterator[Finding]:
     if case.safety.verdict == "dangerous":
         yield finding("dangerous-global", "error", "Loading this file can run commands", reasons, [])
     elif case.safety.verdict == "runs-code":
-        yield finding("runs-code", "warning", "torch.load takes this file only with weights_only=False", reasons, [])
+        yield finding(
+            "runs-code", "warning", "torch.load takes this file only with weights_only=False", reasons, []
+        )
     elif case.safety.verdict == "needs-allow-list":
-        yield finding("needs-allow-list", "warning", "torch.load needs names allowed for this file", reasons, [])
+        yield finding(
+            "needs-allow-list", "warning", "torch.load needs names allowed for this file", reasons, []
+        )
 
 
 def _versions(case: Case) -> Iterator[Finding]:
@@ -134,7 +139,11 @@ def _versions(case: Case) -> Iterator[Finding]:
     versions = dict(case.checkpoint.versions)
     if versions.get("byteorder") == "big":
         yield finding(
-            "byteorder", "note", "Saved on a big-endian machine", "torch swaps the bytes of typed storages on load.", []
+            "byteorder",
+            "note",
+            "Saved on a big-endian machine",
+            "torch swaps the bytes of typed storages on load.",
+            [],
         )
     number = versions.get("version", "")
     if number.isdecimal() and int(number) > _NEWEST_ZIP_VERSION:

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import gc
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import defaultdict
 
 from inspector.containers.base import Container
+from inspector.containers.collector import collector_paused
 from inspector.containers.sniff import read_container
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.model.checkpoint import Checkpoint, GlobalUse, Key, Optimizer, Safety, Storage, Tensor
-from inspector.model.dtypes import stored_nbytes
-from inspector.model.naming import Names, Shape, Shapes, name_parameters, slot_shape
+from inspector.model.by_design import is_metadata_on_cpu
+from inspector.model.checkpoint import Checkpoint, GlobalUse, Key, Optimizer, Safety, Tensor
+from inspector.model.found import Found
+from inspector.model.naming import Names, Owned, name_parameters
 from inspector.model.optimizer import OptimizerDraft
-from inspector.model.shapes import mapping_pairs
+from inspector.model.parameters import Shape, read_parameters, serves_all, slot_shape
+from inspector.model.shapes import attributes_of
+from inspector.model.storages import build_storages, mark_misfits
 from inspector.model.tensors import describe_tensor
-from inspector.model.texts import step_text, type_of
-from inspector.model.walk import Findings, TensorDraft, walk
+from inspector.model.texts import cut_name, type_of
+from inspector.model.views import Known
+from inspector.model.walk import walk
 from inspector.pickles.instructions import OPCODES
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Dict, Value
 from inspector.progress import Progress
-from inspector.units import escape_text
 
-_Slots = dict[Key, list[tuple[str, Shape]]]
-_NESTED_METADATA = frozenset({("sizes",), ("strides",), ("offsets",)})
-_MESH_RANKS = frozenset({(".mesh", "._rank_map"), (".mesh", ".mesh")})  # its name today and its former one
+__all__ = ["build_checkpoint", "collector_paused", "is_metadata_on_cpu", "open_checkpoint"]
+
+_PARAMETER = Tensor._fields.index("parameter")
 
 
-def open_checkpoint(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Checkpoint:
+def open_checkpoint(
+    path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
+) -> Checkpoint:
     """Open a file and describe it wholly, without executing anything in it or reading any weights.
 
     Raises:
@@ -53,120 +56,54 @@ def build_checkpoint(
     progress = progress or Progress()
     progress.start("listing tensors")
     stream = container.stream
-    found = walk(stream.root, limits, progress)
-    names = _name_optimizers(found)
-    tensors = _tensor_rows(found, names)
+    found = walk(stream.root, limits, progress, Known(container.storage_ids))
+    names = _name_slots(found) if found.optimizers else []
+    storages, misfits = build_storages(container, found.views)
+    mark_misfits(found.tensors, misfits)
     return Checkpoint(
         path=container.path,
         format=container.format,
         file_nbytes=container.file_nbytes,
-        tensors=tensors,
-        storages=_storage_rows(container, tensors),
+        tensors=tuple(found.tensors),
+        storages=tuple(storages),
         values=tuple(found.values),
-        globals=tuple(GlobalUse(name=escape_text(node.dotted), count=node.count) for node in stream.globals),
+        globals=tuple(GlobalUse(name=cut_name(node.dotted), count=node.count) for node in stream.globals),
         hidden_devices=tuple(found.hidden_devices),
-        optimizers=tuple(_optimizer_row(draft, names[number]) for number, draft in enumerate(found.optimizers)),
+        optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,
         root=_kind_of_root(stream.root),
         module_class=_module_class(stream.root),
-        safety=_safety(stream),
+        safety=_safety(stream, found),
         notes=container.notes + _notes(found),
     )
 
 
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Keep the cycle collector from walking over millions of young values again and again (it doubles the time)."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+# --- optimizers ---------------------------------------------------------------------------------------------
 
 
-# --- tensors ------------------------------------------------------------------------------------------------
+def _name_slots(found: Found) -> list[Names]:
+    """Give every optimizer slot the name of its parameter, where that is certain."""
+    slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
+    for row, number, owner in found.slots:
+        slots[number][owner].append(found.tensors[row])
+    models = [read_parameters(model, found.tensors) for model in found.models if model.rows]
+    names = name_parameters(list(map(_owned, found.optimizers, slots)), models)
+    for row, number, owner in found.slots:
+        name = names[number].by_id.get(owner)
+        if name is not None:
+            before = found.tensors[row]
+            found.tensors[row] = Tensor._make((*before[:_PARAMETER], name, *before[_PARAMETER + 1 :]))
+    return names
 
 
-def _tensor_rows(found: Findings, names: list[Names]) -> tuple[Tensor, ...]:
-    rows: list[Tensor] = []
-    for draft in found.tensors:
-        whole = None if draft.part_of is None else rows[draft.part_of]
-        rows.append(_tensor_row(draft, found, names, whole))
-    return tuple(rows)
-
-
-def _tensor_row(draft: TensorDraft, found: Findings, names: list[Names], whole: Tensor | None) -> Tensor:
-    facts = draft.facts
-    parameter: str | None = None
-    slot: str | None = None
-    by_design = draft.role == "rng"
-    if draft.optimizer is not None:
-        optimizer = found.optimizers[draft.optimizer]
-        owner, slot = _slot_of(optimizer, draft.keys)
-        if owner is not None and slot is not None:
-            parameter = names[draft.optimizer].by_id.get(owner)
-            by_design = facts.numel == 1 and optimizer.is_kept_on_cpu(owner, slot)
-    if whole is not None:
-        by_design = whole.on_cpu_by_design or is_metadata_on_cpu(whole, draft.keys)
-    storage = facts.storage.key if facts.storage is not None else None
-    return Tensor(
-        keys=draft.keys,
-        path=draft.path,
-        device=facts.device,
-        dtype=facts.dtype,
-        shape=facts.shape,
-        stride=facts.stride,
-        storage_offset=facts.offset,
-        layout=facts.layout,
-        requires_grad=facts.requires_grad,
-        nbytes=facts.nbytes,
-        storage=storage,
-        role=draft.role,
-        parameter=parameter,
-        slot=slot,
-        part_of=draft.part_of,
-        on_cpu_by_design=by_design,
-        problem=facts.problem,
-    )
-
-
-def is_metadata_on_cpu(whole: Tensor, keys: tuple[Key, ...]) -> bool:
-    """Say whether a part of a tensor only describes it, and must lie on the CPU wherever the tensor is.
-
-    These are the sizes, strides and offsets of nested tensors (`NestedTensorImpl` in torch's
-    `aten/src/ATen/NestedTensorImpl.cpp`) and the ranks of a DTensor's mesh (`torch/distributed/device_mesh.py`).
-    """
-    if whole.layout == "nested":
-        return keys[len(whole.keys) :] in _NESTED_METADATA
-    return keys[-2:] in _MESH_RANKS
-
-
-def _slot_of(optimizer: OptimizerDraft, keys: tuple[Key, ...]) -> tuple[Key | None, str | None]:
-    """Split a path below an optimizer into the parameter's number and the slot's name."""
-    below = keys[len(optimizer.keys) :]
-    if len(below) < 3 or below[0] != "state":
-        return None, None
-    return below[1], "/".join(step_text(step) for step in below[2:])
-
-
-def _name_optimizers(found: Findings) -> list[Names]:
-    slots: list[_Slots] = [defaultdict(list) for _ in found.optimizers]
-    for draft in found.tensors:
-        if draft.optimizer is not None and draft.part_of is None:
-            owner, slot = _slot_of(found.optimizers[draft.optimizer], draft.keys)
-            if owner is not None and slot is not None:
-                slots[draft.optimizer][owner].append((slot, draft.facts.shape))
-    return [
-        name_parameters(optimizer, _known_shapes(slots[number]), found.models)
-        for number, optimizer in enumerate(found.optimizers)
-    ]
-
-
-def _known_shapes(slots: _Slots) -> Shapes:
-    shapes = {owner: slot_shape(found) for owner, found in slots.items()}
-    return {owner: shape for owner, shape in shapes.items() if shape is not None}
+def _owned(optimizer: OptimizerDraft, slots: dict[Key, list[Tensor]]) -> Owned:
+    names = {tensor.slot for tensors in slots.values() for tensor in tensors}
+    shapes: dict[Key, Shape] = {}
+    for owner, tensors in slots.items():
+        shape = slot_shape(tensors)
+        if shape is not None:
+            shapes[owner] = shape
+    return Owned(optimizer, shapes, serves_all(names))
 
 
 def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
@@ -181,59 +118,11 @@ def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
     )
 
 
-# --- storages -----------------------------------------------------------------------------------------------
-
-
-def _storage_rows(container: Container, tensors: tuple[Tensor, ...]) -> tuple[Storage, ...]:
-    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    counts: Counter[str] = Counter()
-    for tensor in tensors:
-        if tensor.storage is not None:
-            counts[tensor.storage] += 1
-            spans[tensor.storage].append(_viewed_span(tensor))
-    rows = []
-    for key, storage_id in container.storage_ids.items():
-        stored = container.stored.get(key)
-        rows.append(
-            Storage(
-                key=key,
-                device=storage_id.location,
-                dtype=storage_id.dtype,
-                nbytes=storage_id.nbytes if stored is None else stored.nbytes,
-                file_offset=None if stored is None else stored.file_offset,
-                missing=stored is None,
-                viewed_nbytes=_length_of_union(spans[key]),
-                tensors=counts[key],
-            )
-        )
-    return tuple(rows)
-
-
-def _viewed_span(tensor: Tensor) -> tuple[int, int]:
-    """Give the bytes of its storage that a tensor spans, holes of a strided view included."""
-    if tensor.stride is None or tensor.storage_offset is None or tensor.problem is not None:
-        return 0, tensor.nbytes
-    start = stored_nbytes(tensor.dtype, tensor.storage_offset)
-    if 0 in tensor.shape:
-        return start, start
-    last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride, strict=True))
-    return start, start + stored_nbytes(tensor.dtype, last + 1)
-
-
-def _length_of_union(spans: list[tuple[int, int]]) -> int:
-    total, reached = 0, 0
-    for start, end in sorted(spans):
-        total += max(end - max(start, reached), 0)
-        reached = max(reached, end)
-    return total
-
-
 # --- the rest -----------------------------------------------------------------------------------------------
 
 
 def _kind_of_root(root: Value) -> str:
-    facts = describe_tensor(root)
-    if facts is not None:
+    if describe_tensor(root) is not None:
         return "tensor"
     if _module_class(root) is not None:
         return "module"
@@ -248,19 +137,20 @@ def _module_class(root: Value) -> str | None:
     """Give the class of a whole pickled `nn.Module`, told by the dictionaries that every module has."""
     if not isinstance(root, Call):
         return None
-    names = [key for key, _ in mapping_pairs(root.state) or [] if isinstance(key, str)]
-    return type_of(root) if "_parameters" in names and "_modules" in names else None
+    names = [key for key, _ in attributes_of(root.state)]
+    return type_of(root) if "._parameters" in names and "._modules" in names else None
 
 
-def _safety(stream: Stream) -> Safety:
+def _safety(stream: Stream, found: Found) -> Safety:
     return Safety(
         opcodes=tuple(sorted(OPCODES[code].name for code in stream.opcodes)),
         protocol=stream.protocol,
         oddities=tuple(str(note) for note in stream.notes),
+        uses=tuple(sorted(found.uses)),
     )
 
 
-def _notes(found: Findings) -> tuple[str, ...]:
+def _notes(found: Found) -> tuple[str, ...]:
     if not found.too_deep:
         return ()
     return (f"{found.too_deep:,} values are nested too deeply to be shown.",)

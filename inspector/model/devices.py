@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import re
 
-KNOWN_TYPES = ("cpu", "cuda", "mps", "meta", "xpu", "hpu", "mtia", "xla", "npu", "ipu", "maia", "mlu", "musa", "privateuseone")
-_DEVICE = re.compile(r"([a-z_][a-z0-9_]*)(?::(\d{1,3}))?")
+KNOWN_TYPES = (
+    "cpu",
+    "cuda",
+    "mps",
+    "meta",
+    "xpu",
+    "hpu",
+    "mtia",
+    "xla",
+    "npu",
+    "ipu",
+    "maia",
+    "mlu",
+    "musa",
+    "privateuseone",
+)
+_DEVICE = re.compile(r"([a-z_][a-z0-9_]*)(?::([0-9]{1,3}))?")
 
 
 def split_device(text: str) -> tuple[str, int | None] | None:

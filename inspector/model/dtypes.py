@@ -45,8 +45,21 @@ ITEMSIZES: dict[str, int] = {
 # Quantized types that hold several elements in one byte; the item size that torch states is still 1.
 _ELEMENTS_PER_BYTE = {"quint4x2": 2, "quint2x4": 4}
 
-_ALIASES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16"}
-_WHOLE = ("int", "uint", "bool", "bits")
+PLAIN_ITEMSIZES = {name: size for name, size in ITEMSIZES.items() if name not in _ELEMENTS_PER_BYTE}
+"""The sizes of all types but those."""
+
+_ALIASES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+    "chalf": "complex32",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+}
+_WHOLE = frozenset(name for name in ITEMSIZES if name.startswith(("int", "uint", "bool", "bits")))
 
 
 def known_dtype(name: str) -> str | None:
@@ -57,10 +70,10 @@ def known_dtype(name: str) -> str | None:
 
 def is_whole(dtype: str) -> bool:
     """Say whether elements are integers, booleans or bits: buffers, as a rule, and never parameters."""
-    return dtype.startswith(_WHOLE)
+    return dtype in _WHOLE
 
 
 def stored_nbytes(dtype: str, numel: int) -> int:
-    """Give the bytes that so many elements take in a storage; less than item size times count for packed types."""
+    """Give the bytes that so many elements take in a storage; packed types share them."""
     packed = _ELEMENTS_PER_BYTE.get(dtype, 1)
     return -(-numel // packed) * ITEMSIZES.get(dtype, 1)

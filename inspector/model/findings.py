@@ -41,8 +41,22 @@ class Finding:
     fix: Fix | None = None
 
 
-def finding(id: str, severity: Severity, title: str, detail: str, paths: list[str], fix: Fix | None = None) -> Finding:  # noqa: A002 - `id` is the contract's word
+def finding(
+    id: str,  # noqa: A002 - the contract's word
+    severity: Severity,
+    title: str,
+    detail: str,
+    paths: list[str],
+    *,
+    fix: Fix | None = None,
+) -> Finding:
     """Make a finding about these tensors, naming the first few and counting all."""
     return Finding(
-        id=id, severity=severity, title=title, detail=detail, paths=tuple(paths[:MOST_PATHS]), count=len(paths), fix=fix
+        id=id,
+        severity=severity,
+        title=title,
+        detail=detail,
+        paths=tuple(paths[:MOST_PATHS]),
+        count=len(paths),
+        fix=fix,
     )

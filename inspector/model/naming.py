@@ -1,21 +1,23 @@
 """Optimizer slots under the name of their parameter: certain, or not at all.
 
 A file that says the names is believed. Otherwise `Optimizer.state_dict` numbers parameters in the order in
-which they were handed over, which is the model's order when nothing was regrouped. So a number is given a
-name only if counts and shapes leave a single possibility; wherever two parameters could be meant, the slots
-stay without a name and the optimizer says so.
+which they were handed over. A single group is handed over in the model's order: `Adam(model.parameters())`,
+or what a filter left of it. Nothing of the kind holds for several groups, which are filled by name, by layer
+or by number of dimensions, sorted or not; there only a shape that occurs once can tell a parameter. Wherever
+two parameters could be meant, the slots stay without a name and the optimizer says so.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inspector.model.checkpoint import Key, Naming
 from inspector.model.optimizer import OptimizerDraft
-from inspector.model.roles import ModelDraft
+from inspector.model.parameters import Parameters, Shape
+from inspector.model.texts import cut_name
 
-Shape = tuple[int, ...]
 Shapes = dict[Key, Shape]
 
 
@@ -34,95 +36,151 @@ class Names:
     detail: str
 
 
-def name_parameters(optimizer: OptimizerDraft, shapes: Shapes, models: list[ModelDraft]) -> Names:
-    """Name an optimizer's parameters.
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """An optimizer with what its slots tell of its parameters.
 
-    Args:
+    Attributes:
         optimizer: The optimizer.
-        shapes: For each parameter with state, the shape that its slots share (see `slot_shape`).
-        models: The candidates to whose parameters it may belong.
+        shapes: The shapes of those parameters whose slots tell it.
+        together: Whether one state serves all parameters, as that of LBFGS does.
     """
-    said = _names_in_file(optimizer)
+
+    optimizer: OptimizerDraft
+    shapes: Shapes
+    together: bool = False
+
+    @property
+    def ids(self) -> list[Key]:
+        """The parameters that its groups list, in order."""
+        return [key for group in self.optimizer.groups for key in group.ids]
+
+
+def name_parameters(owned: Sequence[Owned], models: Sequence[Parameters]) -> list[Names]:
+    """Name the parameters of all optimizers of a file.
+
+    A model all of whose parameters belong to one optimizer is not looked at for a part that another, whose
+    own model may not be in the file, could fit by chance.
+    """
+    whole = [[model for model in models if _fits_wholly(one, model)] for one in owned]
+    claimed = {id(model) for fitting in whole for model in fitting}
+    free = [model for model in models if id(model) not in claimed]
+    return [_name(one, fitting, free) for one, fitting in zip(owned, whole, strict=True)]
+
+
+def _name(owned: Owned, whole: Sequence[Parameters], free: Sequence[Parameters]) -> Names:
+    said = _names_in_file(owned.optimizer)
     if said is not None:
         return said
-    outcomes = [outcome for model in models if (outcome := _match(optimizer, shapes, model)) is not None]
-    best = [outcome for outcome in outcomes if outcome.naming == "order"] or outcomes
-    if not best:
-        return Names({}, "unknown", "No set of parameters in this file fits the optimizer's count and shapes.")
-    if all(outcome.by_id == best[0].by_id for outcome in best):
-        return best[0]
-    return Names({}, "unknown", "Several sets of parameters in this file fit this optimizer equally well.")
-
-
-def slot_shape(slots: list[tuple[str, Shape]]) -> Shape | None:
-    """Give the shape of the parameter that these slots belong to, or None if they do not tell.
-
-    Slots shaped like the parameter (`exp_avg`) outnumber or equal in rank all others (`step` is a scalar,
-    factored moments have fewer dimensions), so the shape of highest rank counts, and it must be unique.
-    """
-    shapes = {shape for name, shape in slots if name != "step"}
-    if not shapes:
-        return None
-    rank = max(len(shape) for shape in shapes)
-    highest = [shape for shape in shapes if len(shape) == rank]
-    return highest[0] if len(highest) == 1 else None
+    if owned.together:
+        return Names({}, "unknown", "It keeps one state for all its parameters together.")
+    found = [_match(owned, model) for model in whole or (free if len(owned.shapes) > 1 else ())]
+    outcomes = [outcome for outcome in found if outcome is not None]
+    if not outcomes:
+        return Names(
+            {}, "unknown", "No set of parameters in this file fits the optimizer's count and shapes."
+        )
+    if any(outcome.by_id != outcomes[0].by_id for outcome in outcomes):
+        return Names(
+            {}, "unknown", "Several sets of parameters in this file fit this optimizer equally well."
+        )
+    return outcomes[0]
 
 
 def _names_in_file(optimizer: OptimizerDraft) -> Names | None:
-    ids = [key for group in optimizer.groups for key in group.ids]
-    names = [name for group in optimizer.groups for name in group.names]
-    if names and len(names) == len(ids):
-        return Names(dict(zip(ids, names, strict=True)), "names", "The file names them (param_names).")
+    groups = optimizer.groups
+    if groups and all(group.names and len(group.names) == len(group.ids) for group in groups):
+        names = {
+            key: cut_name(name) for group in groups for key, name in zip(group.ids, group.names, strict=True)
+        }
+        return Names(names, "names", "The file names them (param_names).")
     texts = [key for key in optimizer.state_ids if isinstance(key, str)]
-    if texts and len(texts) == len(optimizer.state_ids):
-        return Names({key: key for key in texts}, "names", "The optimizer's state is kept by parameter name.")
+    # Numbers that went through JSON are texts and still no names.
+    if texts and len(texts) == len(optimizer.state_ids) and not all(text.isdecimal() for text in texts):
+        return Names(
+            {key: cut_name(key) for key in texts}, "names", "The optimizer's state is kept by parameter name."
+        )
     return None
 
 
-def _match(optimizer: OptimizerDraft, shapes: Shapes, model: ModelDraft) -> Names | None:
-    ids = [key for group in optimizer.groups for key in group.ids]
-    parameters = _without_ties(model)
-    where = "/".join(str(key) for key in model.keys) or "the checkpoint"
-    if len(optimizer.groups) == 1 and len(ids) == len(parameters):
-        if all(_fits(shapes.get(key), shape) for key, (_, shape) in zip(ids, parameters, strict=True)):
-            names = {key: name for key, (name, _) in zip(ids, parameters, strict=True)}
-            return Names(names, "order", f"Count, order and shapes agree with {where}.")
+# --- one optimizer against one model ------------------------------------------------------------------------
+
+
+def _fits_wholly(owned: Owned, model: Parameters) -> bool:
+    """Say whether an optimizer has all parameters of a model: count, shapes and (in one group) order."""
+    ids = owned.ids
+    if not ids or owned.together or len(ids) != len(model.names):
+        return False
+    if len(owned.optimizer.groups) == 1:
+        return all(
+            owned.shapes.get(key, shape) == shape for key, shape in zip(ids, model.shapes, strict=True)
+        )
+    return Counter(owned.shapes.values()) <= Counter(model.shapes)
+
+
+def _match(owned: Owned, model: Parameters) -> Names | None:
+    """Name what a model leaves only one name for; None if the optimizer cannot be of this model."""
+    if len(owned.optimizer.groups) == 1:
+        return _match_by_order(owned, model)
+    return _match_by_shape(owned, model)
+
+
+def _match_by_order(owned: Owned, model: Parameters) -> Names | None:
+    """Pick parameters of these shapes in the model's order.
+
+    The first that can be picked and the last that can be picked bound all other ways to do it, so where both
+    are the same parameter there is no other.
+    """
+    ids = owned.ids
+    shapes = [owned.shapes.get(key) for key in ids]
+    first = _pick(shapes, model.shapes)
+    last = _pick(shapes[::-1], model.shapes[::-1])
+    if first is None or last is None:
         return None
-    return _match_by_shape(optimizer, shapes, parameters, where)
+    end = len(model.shapes) - 1
+    names = {
+        key: model.names[early]
+        for key, early, late in zip(ids, first, reversed(last), strict=True)
+        if early == end - late
+    }
+    return _outcome(owned, model, names, "order")
 
 
-def _fits(slot: Shape | None, parameter: Shape) -> bool:
-    return slot is None or slot == parameter
+def _pick(wanted: Sequence[Shape | None], offered: Sequence[Shape]) -> list[int] | None:
+    """Give the places of the first offered shapes that are the wanted ones in this order; None fits any."""
+    places: list[int] = []
+    place = 0
+    for shape in wanted:
+        while place < len(offered) and shape is not None and offered[place] != shape:
+            place += 1
+        if place == len(offered):
+            return None
+        places.append(place)
+        place += 1
+    return places
 
 
-def _without_ties(model: ModelDraft) -> list[tuple[str, Shape]]:
-    """Give the parameters as `Module.parameters` does: those that share their data count once."""
-    first: dict[object, tuple[str, Shape]] = {}
-    for name, shape, view in zip(model.names, model.shapes, model.views, strict=True):
-        first.setdefault(view, (name, shape))
-    return list(first.values())
-
-
-def _match_by_shape(
-    optimizer: OptimizerDraft, shapes: Shapes, parameters: list[tuple[str, Shape]], where: str
-) -> Names | None:
-    """Name what the shapes alone decide: a shape whose parameters all lie in one group keeps its order there."""
-    wanted, offered = defaultdict(list), defaultdict(list)
-    for number, group in enumerate(optimizer.groups):
-        for key in group.ids:
-            if key in shapes:
-                wanted[shapes[key]].append((number, key))
-    for name, shape in parameters:
-        offered[shape].append(name)
-    if not wanted or any(len(keys) > len(offered[shape]) for shape, keys in wanted.items()):
+def _match_by_shape(owned: Owned, model: Parameters) -> Names | None:
+    """Name the parameters whose shape no other parameter of the model has."""
+    offered = Counter(model.shapes)
+    if len(owned.ids) > len(model.names) or not Counter(owned.shapes.values()) <= offered:
         return None
-    names: dict[Key, str] = {}
-    for shape, keys in wanted.items():
-        if len(keys) == len(offered[shape]) and len({number for number, _ in keys}) == 1:
-            names.update(zip((key for _, key in keys), offered[shape], strict=True))
-    total = sum(len(keys) for keys in wanted.values())
-    if not names:
-        return None
-    if len(names) == total:
-        return Names(names, "shape", f"The shapes allow one assignment to {where} only.")
-    return Names(names, "partial", f"The shapes decide {len(names)} of {total} against {where}; the others stay unnamed.")
+    name_of = dict(zip(model.shapes, model.names, strict=True))
+    names = {key: name_of[shape] for key, shape in owned.shapes.items() if offered[shape] == 1}
+    return _outcome(owned, model, names, "shape")
+
+
+def _outcome(owned: Owned, model: Parameters, names: dict[Key, str], naming: Naming) -> Names:
+    total = len(owned.shapes)
+    named = sum(1 for key in owned.shapes if key in names)
+    if named == total:
+        reason = {
+            "order": f"Count, order and shapes agree with {model.where}.",
+            "shape": f"Each shape occurs once in {model.where}.",
+        }[naming]
+        return Names(names, naming, reason)
+    groups = "its groups may be filled in any order" if naming == "shape" else "some may be left out"
+    reason = (
+        f"The shapes decide {named} of {total} against {model.where}, the others could be several: {groups}."
+    )
+    return Names(names, "partial" if named else "unknown", reason)

@@ -15,6 +15,7 @@ from inspector.model.texts import key_of
 from inspector.pickles.values import Value
 
 _KEPT_ON_CPU = frozenset({"step", "mu_product"})
+_MOST_PARTS = 64
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,35 +44,35 @@ class OptimizerDraft:
         path: The same as text.
         groups: Its parameter groups.
         state_ids: The parameters that have state, in file order.
+        group_by_id: The group that lists a parameter.
     """
 
     keys: tuple[Key, ...]
     path: str
     groups: list[GroupDraft]
     state_ids: list[Key]
+    group_by_id: dict[Key, GroupDraft]
 
-    def is_kept_on_cpu(self, parameter: Key, slot: str) -> bool:
+    def is_kept_on_cpu(self, parameter: Key, slot: str, shape: tuple[int, ...]) -> bool:
         """Say whether torch keeps this slot on the CPU wherever the parameter is.
 
-        `_init_group` of Adam and most others makes `step` a CPU tensor unless the group is capturable or
-        fused, and `load_state_dict` leaves it where it is.
+        `_init_group` of Adam and most others makes `step` a CPU tensor of one number unless the group is
+        capturable or fused, and `load_state_dict` leaves it where it is.
         """
-        if slot not in _KEPT_ON_CPU:
+        if slot not in _KEPT_ON_CPU or any(size != 1 for size in shape):
             return False
         group = self.group_of(parameter)
         return group is None or not (group.capturable or group.step_follows)
 
     def group_of(self, parameter: Key) -> GroupDraft | None:
         """Give the group that lists a parameter; the only group even if it does not."""
-        if len(self.groups) == 1:
-            return self.groups[0]
-        return next((group for group in self.groups if parameter in group.ids), None)
+        return self.groups[0] if len(self.groups) == 1 else self.group_by_id.get(parameter)
 
 
 def looks_like_optimizer(value: Value) -> bool:
     """Say whether a value is an optimizer's state dict: a mapping with `state` and `param_groups`."""
     pairs = mapping_pairs(value)
-    if pairs is None or len(pairs) > 64:
+    if pairs is None or len(pairs) > _MOST_PARTS:
         return False
     names = [key for key, _ in pairs if isinstance(key, str)]
     return "state" in names and "param_groups" in names
@@ -80,12 +81,14 @@ def looks_like_optimizer(value: Value) -> bool:
 def read_optimizer(keys: tuple[Key, ...], path: str, value: Value) -> OptimizerDraft:
     """Read an optimizer's state dict; parts that are malformed count as empty."""
     parts = dict(_named(value))
-    groups = parts.get("param_groups")
+    listed = parts.get("param_groups")
+    groups = [_read_group(group) for group in listed] if isinstance(listed, list | tuple) else []
     return OptimizerDraft(
         keys=keys,
         path=path,
-        groups=[_read_group(group) for group in groups] if isinstance(groups, list) else [],
+        groups=groups,
         state_ids=[key_of(key) for key, _ in mapping_pairs(parts.get("state")) or []],
+        group_by_id={key: group for group in groups for key in group.ids},
     )
 
 
@@ -97,8 +100,8 @@ def _read_group(value: Value) -> GroupDraft:
     parts = dict(_named(value))
     ids, names = parts.get("params"), parts.get("param_names")
     return GroupDraft(
-        ids=[key_of(item) for item in ids] if isinstance(ids, list) else [],
-        names=[item for item in names if isinstance(item, str)] if isinstance(names, list) else [],
+        ids=[key_of(item) for item in ids] if isinstance(ids, list | tuple) else [],
+        names=[item for item in names if isinstance(item, str)] if isinstance(names, list | tuple) else [],
         capturable=parts.get("capturable") is True or parts.get("fused") is True,
         step_follows={"lambd", "t0"} <= parts.keys(),
     )

@@ -6,6 +6,7 @@ object's attributes with a leading dot.
 
 from __future__ import annotations
 
+from inspector.model.arrays import describe_array, describe_bytes, describe_scalar
 from inspector.model.checkpoint import Key
 from inspector.model.texts import key_of
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
@@ -14,12 +15,28 @@ _SCALARS = (type(None), bool, int, float, str, bytes, Blob, Global)
 # Called with what fills them; everything else shows its arguments by their index.
 _MAPPINGS = frozenset({"collections.OrderedDict", "collections.Counter", "builtins.dict", "__builtin__.dict"})
 _SEQUENCES = frozenset(
-    {"builtins.set", "builtins.frozenset", "builtins.list", "builtins.tuple", "__builtin__.set", "collections.deque"}
+    {
+        "builtins.set",
+        "builtins.frozenset",
+        "builtins.list",
+        "builtins.tuple",
+        "__builtin__.set",
+        "__builtin__.frozenset",
+        "__builtin__.list",
+        "__builtin__.tuple",
+        "collections.deque",
+    }
 )
 # Their arguments are their value, not their contents.
-_CLOSED = ("torch.Size", "torch.device", "torch.serialization._get_layout", "_codecs.encode", "builtins.complex")
-# Arrays and scalars of NumPy (`numpy._core.multiarray` since 2.0): one leaf, their bytes are no children.
-_ARRAYS = ("multiarray._reconstruct", "multiarray.scalar")
+_CLOSED = frozenset(
+    {
+        "torch.Size",
+        "torch.device",
+        "torch.serialization._get_layout",
+        "builtins.complex",
+        "__builtin__.complex",
+    }
+)
 
 Children = list[tuple[Key, Value]]
 
@@ -29,15 +46,15 @@ def children_of(value: Value) -> Children:
 
     A sequence of plain numbers and texts is one leaf: 624 words of a random generator's state are no news.
     """
-    if isinstance(value, list | tuple):
-        return [] if all(isinstance(item, _SCALARS) for item in value) else list(enumerate(value))
     if isinstance(value, Dict):
-        return [(key_of(key), item) for key, item in value.pairs]
+        return _pairs_by_key(value.pairs)
+    if isinstance(value, list | tuple):
+        return _items(value)
     if isinstance(value, Set):
-        return children_of(value.items)
+        return _items(value.items)
     if isinstance(value, Call):
         return _children_of_call(value)
-    return children_of([value.pid]) if isinstance(value, PersistentId) else []
+    return _items([value.pid]) if isinstance(value, PersistentId) else []
 
 
 def mapping_pairs(value: Value) -> list[tuple[Value, Value]] | None:
@@ -46,11 +63,36 @@ def mapping_pairs(value: Value) -> list[tuple[Value, Value]] | None:
         return value.pairs
     if not isinstance(value, Call):
         return None
-    pairs = list(value.pairs or [])
+    pairs = value.pairs or []
     name = value.func.dotted if isinstance(value.func, Global) else ""
     if name in _MAPPINGS and isinstance(value.args, tuple) and value.args:
         pairs = _pairs_of(value.args[0]) + pairs
     return pairs if pairs or name in _MAPPINGS or name == "collections.defaultdict" else None
+
+
+def attributes_of(state: Value) -> Children:
+    """Give what BUILD sets: a dictionary of attributes, or (dictionary, slots); anything else as `.state`."""
+    if state is None:
+        return []
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
+    if len(parts) == 2 and any(part is not None and not isinstance(part, Dict) for part in parts):
+        parts = (state,)
+    children: Children = []
+    for part in parts:
+        pairs = mapping_pairs(part)
+        if pairs is not None:
+            children += [(f".{key_of(key)}", item) for key, item in pairs]
+        elif part is not None:
+            children.append((".state", part))
+    return children
+
+
+def _items(items: list[Value] | tuple[Value, ...]) -> Children:
+    return [] if all(isinstance(item, _SCALARS) for item in items) else list(enumerate(items))
+
+
+def _pairs_by_key(pairs: list[tuple[Value, Value]]) -> Children:
+    return [(key if type(key) is str else key_of(key), item) for key, item in pairs]
 
 
 def _pairs_of(value: Value) -> list[tuple[Value, Value]]:
@@ -63,32 +105,29 @@ def _pairs_of(value: Value) -> list[tuple[Value, Value]]:
 
 def _children_of_call(call: Call) -> Children:
     name = call.func.dotted if isinstance(call.func, Global) else ""
-    if name in _CLOSED or name.endswith(_ARRAYS):
+    array = describe_array(call)
+    if array is not None:
+        return [] if array.items is None else _items(array.items)
+    if name in _CLOSED or describe_bytes(call) is not None or describe_scalar(call) is not None:
         return []
     children: Children = [] if name in _MAPPINGS else _args_of(call, name)
-    children += [(key_of(key), item) for key, item in mapping_pairs(call) or []]
+    children += _pairs_by_key(mapping_pairs(call) or [])
     children += list(enumerate(call.items or []))
     return children + attributes_of(call.kwargs) + attributes_of(call.state)
 
 
 def _args_of(call: Call, name: str) -> Children:
     args = call.args if isinstance(call.args, tuple) else (call.args,)
-    if name in _SEQUENCES:
-        return children_of(args[0]) if args else []
-    if name.startswith(("copyreg.", "copy_reg.")):  # the class, its base and the base's value: no contents
-        return []
-    if all(isinstance(item, _SCALARS) for item in args):
-        return []
-    return list(enumerate(args))
+    if name in _SEQUENCES and args and isinstance(args[0], list | tuple):
+        return _items(args[0])
+    if name.startswith(
+        ("copyreg.", "copy_reg.")
+    ):  # (class, base, the base's value): only the last is contents
+        return _contents(args[2]) if len(args) == 3 else []
+    return _items(args)
 
 
-def attributes_of(state: Value) -> Children:
-    """Give what BUILD sets: a dictionary of attributes, or (dictionary, slots); anything else as `.state`."""
-    if state is None:
-        return []
-    if isinstance(state, tuple) and len(state) == 2 and all(part is None or isinstance(part, Dict) for part in state):
-        return attributes_of(state[0]) + attributes_of(state[1])
-    pairs = mapping_pairs(state)
-    if pairs is None:
-        return [(".state", state)]
-    return [(f".{key_of(key)}", item) for key, item in pairs]
+def _contents(value: Value) -> Children:
+    if isinstance(value, Dict):
+        return _pairs_by_key(value.pairs)
+    return _items(value) if isinstance(value, list | tuple) else []

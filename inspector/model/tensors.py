@@ -1,204 +1,102 @@
 """Tensors as pickles describe them: which rebuild function, and what its arguments mean.
 
 The functions are those of torch's `torch/_utils.py` and `torch/_tensor.py` (`Tensor.__reduce_ex__`), of
-every generation since 0.4. None is called; `describe_tensor` reads their arguments.
+every generation since 0.4. None is called; `describe_tensor` reads their arguments. Of the parts of a tensor
+at most one is described with it, so that parts which contain each other many times over cost no more than
+they are long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
-from inspector.containers.persistent_ids import StorageId, parse_storage_id
-from inspector.model.dtypes import ITEMSIZES, known_dtype, stored_nbytes
+from inspector.model.arrays import describe_array
+from inspector.model.texts import device_label, int_text
+from inspector.model.views import (
+    NOTHING_KNOWN,
+    Known,
+    NoTensorError,
+    TensorFacts,
+    bare_storage,
+    dtype_of,
+    is_call_to,
+    nbytes_of,
+    shape_of,
+    sizes_of,
+    storage_of,
+    strided,
+)
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 
-_MOST_BITS = 63
-_MOST_DIMENSIONS = 4096
 
-
-@dataclass(frozen=True, slots=True)
-class TensorFacts:
-    """What a rebuild call says of its tensor.
-
-    Attributes:
-        device: The device's text.
-        dtype: torch's name of the element type.
-        shape: Sizes by dimension.
-        stride: Steps by dimension in elements, or None.
-        offset: First element in the storage, or None.
-        layout: torch's name of the layout.
-        requires_grad: Whether gradients were asked for.
-        storage: The storage viewed, or None.
-        parts: Tensors it is made of, by torch's names for them.
-        state: Attributes set on it, to be looked through for more tensors.
-        is_parameter: Whether it was an `nn.Parameter`.
-        problem: Why the description cannot be true, or None.
-    """
-
-    device: str
-    dtype: str
-    shape: tuple[int, ...]
-    stride: tuple[int, ...] | None = None
-    offset: int | None = None
-    layout: str = "strided"
-    requires_grad: bool = False
-    storage: StorageId | None = None
-    parts: tuple[tuple[str, Value], ...] = ()
-    state: Value = None
-    is_parameter: bool = False
-    problem: str | None = None
-
-    @property
-    def numel(self) -> int:
-        """Number of elements."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
-
-    @property
-    def nbytes(self) -> int:
-        """Elements times item size."""
-        return self.numel * ITEMSIZES.get(self.dtype, 1)
-
-
-def describe_tensor(value: Value) -> TensorFacts | None:
+def describe_tensor(value: Value, known: Known = NOTHING_KNOWN) -> TensorFacts | None:
     """Read a value as a tensor or bare storage; None if it is neither."""
-    if type(value) is Call:
-        return _describe_call(value)
-    if type(value) is PersistentId:
-        storage = parse_storage_id(value)
-        return None if storage is None else _bare_storage(storage)
-    return None
+    try:
+        if type(value) is Call:
+            func, args = value.func, value.args
+            if type(func) is not Global or type(args) is not tuple or not func.module.startswith("torch"):
+                return None
+            rebuild = _REBUILDS.get(func.name)
+            if rebuild is None:
+                return _describe_old(func.name, args, value.state, known)
+            facts = rebuild(args, known)
+            return facts if value.state is None else facts._replace(state=value.state)
+        return bare_storage(storage_of(value, known)) if type(value) is PersistentId else None
+    except (IndexError, NoTensorError):
+        return None  # arguments of another generation or of a deceiver: shown as an object instead
 
 
 def looks_like_tensor(value: Value) -> bool:
     """Say quickly whether `describe_tensor` is likely to know a value, without reading its arguments."""
-    if type(value) is Call and type(value.func) is Global:
-        return value.func.name in _REBUILDS and value.func.module.startswith("torch")
+    if type(value) is Call:
+        func = value.func
+        return type(func) is Global and func.name in _REBUILDS and func.module.startswith("torch")
     return type(value) is PersistentId
 
 
 def device_text(value: Value) -> str | None:
-    """Read a `torch.device(...)` call or a device text; None if it is neither."""
+    """Read a `torch.device(...)` call or a device text, fit to be shown; None if it is neither."""
     if isinstance(value, str):
-        return value
+        return device_label(value)
     if not is_call_to(value, "torch", "device") or not isinstance(value, Call):
         return None
     args = value.args if isinstance(value.args, tuple) else ()
     if not args or not isinstance(args[0], str):
         return None
-    return f"{args[0]}:{args[1]}" if len(args) > 1 and isinstance(args[1], int) else args[0]
+    kind = device_label(args[0])
+    return f"{kind}:{int_text(args[1])}" if len(args) > 1 and isinstance(args[1], int) else kind
 
 
-def is_call_to(value: Value, module: str, name: str) -> bool:
-    """Say whether a value is a call of that global."""
-    if not isinstance(value, Call) or not isinstance(value.func, Global):
-        return False
-    return value.func.name == name and value.func.module == module
-
-
-def _bare_storage(storage: StorageId) -> TensorFacts:
-    return TensorFacts(storage.location, storage.dtype, (storage.numel,), layout="storage", storage=storage)
-
-
-def _describe_call(call: Call) -> TensorFacts | None:
-    func, args = call.func, call.args
-    if type(func) is not Global or type(args) is not tuple or not func.module.startswith("torch"):
-        return None
-    rebuild = _REBUILDS.get(func.name)
-    if rebuild is not None:
-        try:
-            return rebuild(args)
-        except (IndexError, TypeError, ValueError, RecursionError):
-            return None  # arguments of another generation or of a deceiver: shown as an object instead
-    if func.name.endswith("Tensor"):
-        return _old_tensor(call)
-    return None
-
-
-# --- one function for each rebuild function: arguments in, facts out --------------------------------------
-
-
-def _storage_of(value: Value) -> StorageId:
-    storage = parse_storage_id(value) if type(value) is PersistentId else None
-    if storage is None:
-        raise TypeError("no storage")
-    return storage.viewed()
-
-
-def _tensor(args: tuple[Value, ...]) -> TensorFacts:
-    storage = _storage_of(args[0])
-    requires_grad = len(args) > 4 and args[4] is True
-    return _strided(storage, storage.dtype, args[1], args[2], args[3], requires_grad=requires_grad)
-
-
-def _tensor_v3(args: tuple[Value, ...]) -> TensorFacts:
-    storage = _storage_of(args[0])
-    return _strided(storage, _dtype(args[6]), args[1], args[2], args[3], requires_grad=args[4] is True)
-
-
-def _strided(
-    storage: StorageId, dtype: str, offset: Value, size: Value, stride: Value, *, requires_grad: bool
-) -> TensorFacts:
-    shape, problem = _sizes(size)
-    steps, stride_problem = _sizes(stride)
-    if type(offset) is not int or offset.bit_length() > _MOST_BITS:
-        offset, problem = 0, "its offset is no sensible number"
-    problem = problem or stride_problem or _misfit(storage, dtype, offset, shape, steps)
-    return TensorFacts(
-        storage.location, dtype, shape, steps, offset, requires_grad=requires_grad, storage=storage, problem=problem
-    )
-
-
-def _sizes(value: Value) -> tuple[tuple[int, ...], str | None]:
-    if is_call_to(value, "torch", "Size") and isinstance(value, Call) and isinstance(value.args, tuple) and value.args:
-        value = value.args[0]
-    if type(value) is not tuple and type(value) is not list:
-        raise TypeError("no sizes")
-    if len(value) > _MOST_DIMENSIONS:
-        return (), f"it claims {len(value):,} dimensions"
-    sizes = tuple(size for size in value if type(size) is int and 0 <= size and size.bit_length() <= _MOST_BITS)
-    if len(sizes) < len(value):
-        return (), "its sizes or strides are not all sensible numbers"
-    return sizes, None
-
-
-def _misfit(
-    storage: StorageId, dtype: str, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]
-) -> str | None:
-    """Say why a view cannot lie within its storage, or None if it can."""
-    if len(shape) != len(stride):
-        return f"it has {len(shape)} sizes but {len(stride)} strides"
-    if offset < 0:
-        return "its offset is negative"
-    if 0 in shape:
-        return None
-    last = offset
-    for size, step in zip(shape, stride, strict=True):
-        last += (size - 1) * step
-    needed = stored_nbytes(dtype, last + 1)
-    if needed > storage.nbytes:
-        return f"it runs past its storage: {needed:,} of {storage.nbytes:,} bytes"
-    return None
-
-
-def _parameter(args: tuple[Value, ...]) -> TensorFacts:
-    data = describe_tensor(args[0])
-    if data is None:
-        raise TypeError("no tensor")
-    state = args[3] if len(args) > 3 else None
-    return replace(data, requires_grad=args[1] is True, is_parameter=True, state=state if state else data.state)
-
-
-def _quantized(args: tuple[Value, ...]) -> TensorFacts:
-    storage = _storage_of(args[0])
-    facts = _strided(storage, storage.dtype, args[1], args[2], args[3], requires_grad=args[5] is True)
-    qparams = args[4]
-    if isinstance(qparams, tuple) and len(qparams) == 4:  # per channel: scheme, scales, zero points, axis
-        return replace(facts, parts=(("scales", qparams[1]), ("zero_points", qparams[2])))
+def _describe_inner(value: Value, known: Known) -> TensorFacts:
+    """Describe a tensor that another is made of, or raise `NoTensorError`, also when too many are nested."""
+    facts = describe_tensor(value, Known(known.storages, known.room - 1)) if known.room else None
+    if facts is None:
+        raise NoTensorError
     return facts
+
+
+# --- one function for each rebuild function: arguments in, facts out ----------------------------------------
+
+
+def _tensor(args: tuple[Value, ...], known: Known) -> TensorFacts:
+    storage = storage_of(args[0], known)
+    return strided(storage, storage.dtype, args[1:4], requires_grad=False)
+
+
+def _tensor_v2(args: tuple[Value, ...], known: Known) -> TensorFacts:
+    node = args[0]
+    # The ids that torch 1.6 and later write: all but a few in a file, so looked up without being parsed.
+    if type(node) is PersistentId and type(node.pid) is tuple and len(node.pid) == 5:
+        key = node.pid[2]
+        storage = known.storages.get(key) if type(key) is str else None
+        if storage is not None and storage.numel and storage.location != "meta" and node.pid[4]:
+            return strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
+    storage = storage_of(node, known)
+    return strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
+
+
+def _tensor_v3(args: tuple[Value, ...], known: Known) -> TensorFacts:
+    return strided(storage_of(args[0], known), dtype_of(args[6]), args[1:4], requires_grad=args[4] is True)
 
 
 _SPARSE_PARTS = {
@@ -210,120 +108,164 @@ _SPARSE_PARTS = {
 }
 
 
-def _sparse(args: tuple[Value, ...]) -> TensorFacts:
+def _parameter(args: tuple[Value, ...], known: Known) -> TensorFacts:
+    data = _describe_inner(args[0], known)
+    state = args[3] if len(args) > 3 else data.state
+    return data._replace(requires_grad=args[1] is True, is_parameter=True, state=state)
+
+
+def _quantized(args: tuple[Value, ...], known: Known) -> TensorFacts:
+    storage = storage_of(args[0], known)
+    facts = strided(storage, storage.dtype, args[1:4], requires_grad=args[5] is True)
+    qparams = args[4]
+    if isinstance(qparams, tuple) and len(qparams) == 4:  # per channel: scheme, scales, zero points, axis
+        return facts._replace(parts=(("scales", qparams[1]), ("zero_points", qparams[2])))
+    return facts
+
+
+def _sparse(args: tuple[Value, ...], known: Known) -> TensorFacts:
     layout, data = _layout(args[0]), args[1]
-    if not isinstance(data, tuple):
-        raise TypeError("no parts")
-    names = _SPARSE_PARTS[layout] if layout in _SPARSE_PARTS else ()
-    return _composite(layout, tuple(zip(names, data, strict=False)), data[len(names)])
+    names = _SPARSE_PARTS.get(layout)
+    if names is None or not isinstance(data, tuple):
+        raise NoTensorError
+    return _composite(layout, tuple(zip(names, data, strict=False)), data[len(names)], known)
 
 
-def _composite(layout: str, parts: tuple[tuple[str, Value], ...], size: Value) -> TensorFacts:
-    """Describe a tensor made of others; device and type are those of its last part, the values."""
-    values = describe_tensor(parts[-1][1])
-    if values is None:
-        raise TypeError("no values")
-    shape, problem = _sizes(size)
+def _composite(layout: str, parts: tuple[tuple[str, Value], ...], size: Value, known: Known) -> TensorFacts:
+    """Describe a tensor whose device and type are those of its last part, the values."""
+    values = _describe_inner(parts[-1][1], known)
+    shape, problem = shape_of(size)
+    return _whole(values, shape, layout, parts, problem)
+
+
+def _whole(
+    values: TensorFacts,
+    shape: tuple[int, ...],
+    layout: str,
+    parts: tuple[tuple[str, Value], ...],
+    problem: str | None = None,
+) -> TensorFacts:
     return TensorFacts(
         values.device,
         values.dtype,
         shape,
         layout=layout,
         requires_grad=values.requires_grad,
+        nbytes=nbytes_of(values.dtype, shape),
         parts=parts,
         problem=problem,
     )
 
 
-def _nested(args: tuple[Value, ...]) -> TensorFacts:
-    buffer = describe_tensor(args[0])
-    if buffer is None:
-        raise TypeError("no buffer")
+def _nested(args: tuple[Value, ...], known: Known) -> TensorFacts:
+    buffer = _describe_inner(args[0], known)
     parts = tuple(zip(("buffer", "sizes", "strides", "offsets"), args, strict=False))
-    return TensorFacts(buffer.device, buffer.dtype, buffer.shape, layout="nested", parts=parts)
+    return _whole(buffer, buffer.shape, "nested", parts)
 
 
-def _jagged(args: tuple[Value, ...]) -> TensorFacts:
-    state = args[0]
-    pairs = state.pairs if isinstance(state, Dict) else []
-    parts = tuple((key, value) for key, value in pairs if isinstance(key, str) and describe_tensor(value) is not None)
-    values = next((describe_tensor(value) for key, value in parts if key == "values"), None)
-    if values is None:
-        raise TypeError("no values")
-    return TensorFacts(values.device, values.dtype, values.shape, layout="jagged", parts=parts)
+def _jagged(args: tuple[Value, ...], known: Known) -> TensorFacts:
+    arguments = args[0].pairs if isinstance(args[0], Dict) else []
+    parts = tuple((key, item) for key, item in arguments if isinstance(key, str) and looks_like_tensor(item))
+    for key, item in parts:
+        if key == "values":
+            values = _describe_inner(item, known)
+            return _whole(values, values.shape, "jagged", parts)
+    raise NoTensorError
 
 
-def _on_device(args: tuple[Value, ...]) -> TensorFacts:
+def _on_device(args: tuple[Value, ...], known: Known) -> TensorFacts:
     """Describe a tensor that is stored on the CPU and sent to a device while loading (XLA, Maia, MTIA)."""
-    inner = describe_tensor(args[0])
-    device = device_text(args[2])
+    device, dtype = device_text(args[2]), dtype_of(args[1])
     if device is None:
-        raise TypeError("no device")
-    dtype = _dtype(args[1])
-    if inner is None:  # a NumPy array
-        return TensorFacts(device, dtype, (), requires_grad=args[3] is True, problem="its data is a NumPy array")
-    return replace(inner, device=device, dtype=dtype, stride=None, offset=None, requires_grad=args[3] is True)
-
-
-def _meta(args: tuple[Value, ...]) -> TensorFacts:
-    shape, problem = _sizes(args[1])
-    stride, _ = _sizes(args[2])
-    return TensorFacts(
-        "meta", _dtype(args[0]), shape, stride, 0, requires_grad=args[3] is True, problem=problem
+        raise NoTensorError
+    array = describe_array(args[0])
+    inner = _describe_inner(args[0], known) if array is None else TensorFacts("cpu", dtype, array.shape)
+    return inner._replace(
+        device=device,
+        dtype=dtype,
+        stride=None,
+        offset=None,
+        requires_grad=args[3] is True,
+        nbytes=nbytes_of(dtype, inner.shape),
     )
 
 
-def _wrapper(args: tuple[Value, ...]) -> TensorFacts:
-    _, dtype, size, stride, offset, layout, device, requires_grad = args[:8]
-    shape, problem = _sizes(size)
-    steps, _ = _sizes(stride)
+def _meta(args: tuple[Value, ...], known: Known) -> TensorFacts:  # noqa: ARG001 - the table's signature
+    dtype = dtype_of(args[0])
+    shape, problem = shape_of(args[1])
+    stride, _ = sizes_of(args[2])
     return TensorFacts(
-        device_text(device) or "cpu",
-        _dtype(dtype),
+        "meta",
+        dtype,
         shape,
-        steps,
-        offset if type(offset) is int else None,
-        layout=_layout(layout),
-        requires_grad=requires_grad is True,
+        stride,
+        0,
+        requires_grad=args[3] is True,
+        nbytes=nbytes_of(dtype, shape),
         problem=problem,
     )
 
 
-def _from_type(args: tuple[Value, ...]) -> TensorFacts:
-    func, _, inner_args = args[:3]
-    facts = _describe_call(Call(func, inner_args, "reduce"))
-    if facts is None:
-        raise TypeError("no tensor")
-    return replace(facts, state=args[3] if len(args) > 3 else None)
+def _wrapper(args: tuple[Value, ...], known: Known) -> TensorFacts:  # noqa: ARG001 - the table's signature
+    dtype, offset = dtype_of(args[1]), args[4]
+    shape, problem = shape_of(args[2])
+    stride, _ = sizes_of(args[3])
+    return TensorFacts(
+        device_text(args[6]) or "cpu",
+        dtype,
+        shape,
+        stride,
+        offset if type(offset) is int and 0 <= offset < 1 << 63 else None,
+        layout=_layout(args[5]),
+        requires_grad=args[7] is True,
+        nbytes=nbytes_of(dtype, shape),
+        problem=problem,
+    )
 
 
-def _old_tensor(call: Call) -> TensorFacts | None:
-    """Describe a tensor of torch 0.x: made empty, its (storage, offset, size, stride) set as state."""
-    state, args = call.state, call.args
+def _from_type(args: tuple[Value, ...], known: Known) -> TensorFacts:
+    return _describe_inner(Call(args[0], args[2], "reduce"), known)._replace(state=args[3])
+
+
+# --- objects of classes that torch pickled as such, before there were rebuild functions ---------------------
+
+
+def _describe_old(name: str, args: tuple[Value, ...], state: Value, known: Known) -> TensorFacts | None:
+    if name in {"Parameter", "Variable"}:
+        return _old_variable(args, state, known)
+    return _old_tensor(args, state, known) if name.endswith("Tensor") else None
+
+
+def _old_tensor(args: tuple[Value, ...], state: Value, known: Known) -> TensorFacts | None:
+    """Describe a tensor of torch 0.x: made empty, its (storage, offset, size, stride) set as state.
+
+    A sparse one is called with its indices, values and size.
+    """
     if isinstance(state, tuple) and len(state) == 4 and type(state[0]) is PersistentId:
-        return _describe_call(Call(Global("torch._utils", "_rebuild_tensor"), state, "reduce"))
-    if isinstance(args, tuple) and len(args) == 3 and describe_tensor(args[1]) is not None:
-        return _composite("sparse_coo", (("indices", args[0]), ("values", args[1])), args[2])
+        return _tensor(state, known)
+    if len(args) == 3:
+        return _composite("sparse_coo", (("indices", args[0]), ("values", args[1])), args[2], known)
     return None
 
 
-def _dtype(value: Value) -> str:
-    name = known_dtype(value.name) if isinstance(value, Global) and value.module == "torch" else None
-    if name is None:
-        raise TypeError("no dtype")
-    return name
+def _old_variable(args: tuple[Value, ...], state: Value, known: Known) -> TensorFacts:
+    """Describe a parameter of torch 0.x: its data is an argument, or in the state (data, _, _, grad, _)."""
+    if isinstance(state, tuple) and len(state) == 5:
+        return _describe_inner(state[0], known)._replace(requires_grad=state[3] is True, is_parameter=True)
+    return _describe_inner(args[0], known)._replace(requires_grad=True, is_parameter=True)
 
 
 def _layout(value: Value) -> str:
+    """Read a layout: a text, a global, or a call of `torch.serialization._get_layout`."""
     if isinstance(value, Call) and isinstance(value.args, tuple) and value.args:
         value = value.args[0]
     text = value.name if isinstance(value, Global) else value
     return text.removeprefix("torch.") if isinstance(text, str) else "strided"
 
 
-_REBUILDS: dict[str, Callable[[tuple[Value, ...]], TensorFacts]] = {
+_REBUILDS: dict[str, Callable[[tuple[Value, ...], Known], TensorFacts]] = {
     "_rebuild_tensor": _tensor,
-    "_rebuild_tensor_v2": _tensor,
+    "_rebuild_tensor_v2": _tensor_v2,
     "_rebuild_tensor_v3": _tensor_v3,
     "_rebuild_parameter": _parameter,
     "_rebuild_parameter_with_state": _parameter,

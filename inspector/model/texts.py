@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from inspector.model.arrays import Bytes, describe_array, describe_bytes, describe_scalar
 from inspector.model.checkpoint import Key
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
-from inspector.units import cut_text, escape_text, format_count, format_nbytes
+from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 MOST_CHARS = 200
 _MOST_ITEMS = 24
 _MOST_BITS = 512
 # Python hashes integers modulo 2**61 - 1, so that smaller ones cannot be made to collide in a dictionary.
-_MOST_KEY_BITS = 61
+_MOST_KEY_BITS = 60
+MOST_STEP_CHARS = 512
+_MOST_LABEL_CHARS = 100
 _BLOB_TYPES = {"text": "str", "bytes": "bytes", "int": "int", "buffer": "buffer"}
+_BUILTINS = ("builtins.", "__builtin__.")
+# Shown as what they hold: {1, 2} for set([1, 2]).
+_SEQUENCES = {"set": "{}", "frozenset": "{}", "list": "[]", "tuple": "()", "torch.Size": "()"}
+
+
+# --- types --------------------------------------------------------------------------------------------------
 
 
 def type_of(value: Value) -> str:
@@ -19,7 +30,7 @@ def type_of(value: Value) -> str:
     if isinstance(value, Blob):
         return _BLOB_TYPES[value.kind]
     if isinstance(value, Call):
-        return escape_text(cut_text(class_of(value) or "object", MOST_CHARS))
+        return _type_of_call(value)
     if isinstance(value, Dict):
         return "dict"
     if isinstance(value, Set):
@@ -29,6 +40,16 @@ def type_of(value: Value) -> str:
     return "persistent id" if isinstance(value, PersistentId) else type(value).__name__
 
 
+def _type_of_call(call: Call) -> str:
+    scalar = describe_scalar(call)
+    if scalar is not None:
+        return f"numpy.{scalar.dtype}"
+    name = class_of(call) or "object"
+    for prefix in _BUILTINS:
+        name = name.removeprefix(prefix)
+    return escape_text(cut_text(name, MOST_CHARS))
+
+
 def class_of(call: Call) -> str | None:
     """Give the dotted name of what a call makes, or None if it is made up while loading.
 
@@ -36,16 +57,20 @@ def class_of(call: Call) -> str | None:
     `copyreg` and NumPy rebuild is named by an argument.
     """
     maker: Value = call.func
-    args = call.args if isinstance(call.args, tuple) else ()
     if isinstance(maker, Global):
         dotted = maker.dotted
         if dotted == "_codecs.encode":
             return "bytes"
+        if dotted.endswith("numeric._frombuffer"):
+            return "numpy.ndarray"
         if dotted.startswith(("copyreg.", "copy_reg.")) or dotted.endswith("multiarray._reconstruct"):
-            maker = args[0] if args else maker
+            maker = call.args[0] if isinstance(call.args, tuple) and call.args else maker
     if isinstance(maker, PersistentId) and isinstance(maker.pid, tuple) and len(maker.pid) > 1:
         maker = maker.pid[1]
     return maker.dotted if isinstance(maker, Global) else None
+
+
+# --- values -------------------------------------------------------------------------------------------------
 
 
 def text_of(value: Value) -> str:
@@ -62,9 +87,9 @@ def _text(value: Value, *, nested: bool) -> str:
     if isinstance(value, int):
         return int_text(value)
     if isinstance(value, bytes):
-        return f"{format_nbytes(len(value))}: {value[:MOST_CHARS].hex(' ')}" if value else "0 B"
+        return _bytes_text(Bytes(len(value), value[:MOST_CHARS]))
     if isinstance(value, list | tuple):
-        return _sequence_text(value, nested=nested)
+        return _sequence_text("[]" if isinstance(value, list) else "()", value, nested=nested)
     return _node_text(value, nested=nested)
 
 
@@ -72,15 +97,20 @@ def int_text(value: int) -> str:
     """Give an integer in digits, or in hexadecimal and by its size when it is enormous."""
     if value.bit_length() <= _MOST_BITS:
         return str(value)
-    return f"{value.bit_length():,}-bit integer {hex(value)[:40]}\u2026"
+    sign, head = "-" if value < 0 else "", abs(value) >> (value.bit_length() - 128)
+    return f"{value.bit_length():,}-bit integer {sign}{head:#x}\u2026"
 
 
-def _sequence_text(value: list[Value] | tuple[Value, ...], *, nested: bool) -> str:
-    opening, closing = "[]" if isinstance(value, list) else "()"
-    if nested and value:
+def _bytes_text(value: Bytes) -> str:
+    return f"{format_nbytes(value.nbytes)}: {value.head.hex(' ')}" if value.nbytes else "0 B"
+
+
+def _sequence_text(brackets: str, items: list[Value] | tuple[Value, ...], *, nested: bool) -> str:
+    opening, closing = brackets[0], brackets[1]
+    if nested and items:
         return f"{opening}\u2026{closing}"
-    shown = ", ".join(_text(item, nested=True) for item in value[:_MOST_ITEMS])
-    more = ", \u2026" if len(value) > _MOST_ITEMS else ""
+    shown = ", ".join(_text(item, nested=True) for item in items[:_MOST_ITEMS])
+    more = ", \u2026" if len(items) > _MOST_ITEMS else ""
     return f"{opening}{shown}{more}{closing}"
 
 
@@ -88,21 +118,50 @@ def _node_text(value: Dict | Set | Global | Call | PersistentId | Blob, *, neste
     if isinstance(value, Dict):
         return format_count(len(value.pairs), "item") if value.pairs else "{}"
     if isinstance(value, Set):
-        items = ["\u2026"] if nested else [_text(item, nested=True) for item in value.items[:_MOST_ITEMS]]
-        return f"{{{', '.join(items)}}}"
+        return _sequence_text("{}", value.items, nested=nested)
     if isinstance(value, Global):
         return escape_text(cut_text(value.dotted, MOST_CHARS))
     if isinstance(value, Call):
-        return f"{cut_text(type_of(value), 80)}(\u2026)" if nested else _call_text(value)
+        return _call_text(value, nested=nested)
     if isinstance(value, Blob):
         return f"{format_nbytes(value.nbytes)}, not shown"
     return "persistent id"
 
 
-def _call_text(value: Call) -> str:
-    args = value.args if isinstance(value.args, tuple) else ()
+def _call_text(call: Call, *, nested: bool) -> str:
+    special = _special_text(call)
+    if special is not None:
+        return special
+    name = cut_text(type_of(call), 80)
+    if nested:
+        return f"{name}(\u2026)"
+    args = call.args if isinstance(call.args, tuple) else ()
+    if name in _SEQUENCES and len(args) == 1 and isinstance(args[0], list | tuple):
+        return _sequence_text(_SEQUENCES[name], args[0], nested=False)
     shown = ", ".join(_text(item, nested=True) for item in args[:_MOST_ITEMS])
-    return f"{cut_text(type_of(value), 80)}({shown})"
+    return f"{name}({shown})"
+
+
+def _special_text(call: Call) -> str | None:
+    """Give the text of what has a shorter one than its call: bytes, NumPy's arrays and numbers."""
+    data = describe_bytes(call)
+    if data is not None:
+        return _bytes_text(data)
+    array = describe_array(call)
+    if array is not None:
+        return f"{array.dtype} {format_shape(array.shape)}"
+    scalar = describe_scalar(call)
+    if scalar is not None:
+        return scalar.dtype if scalar.number is None else str(scalar.number)
+    args = call.args
+    if type_of(call) == "complex" and isinstance(args, tuple) and len(args) == 2:
+        real, imaginary = args
+        if isinstance(real, float) and isinstance(imaginary, float):
+            return str(complex(real, imaginary))
+    return None
+
+
+# --- places -------------------------------------------------------------------------------------------------
 
 
 def key_of(value: Value) -> Key:
@@ -115,8 +174,22 @@ def key_of(value: Value) -> Key:
 
 
 def step_text(key: Key) -> str:
-    """Escape one step of a path as in JSON Pointer (RFC 6901), invisible characters too."""
-    text = key if isinstance(key, str) else str(key)
-    if "~" in text or "/" in text:
-        text = text.replace("~", "~0").replace("/", "~1")
-    return escape_text(text)
+    """Escape one step of a path as in JSON Pointer (RFC 6901), and invisible characters; cut huge ones."""
+    if type(key) is not str:
+        return str(key)
+    if len(key) > MOST_STEP_CHARS:
+        key = cut_text(key, MOST_STEP_CHARS)
+    if "~" in key or "/" in key:
+        key = key.replace("~", "~0").replace("/", "~1")
+    return key if key.isascii() and key.isprintable() else escape_text(key)
+
+
+@lru_cache(maxsize=256)
+def device_label(location: str) -> str:
+    """Give a location tag as it is shown: as in the file, unless it is long or has invisible characters."""
+    return escape_text(cut_text(location, _MOST_LABEL_CHARS))
+
+
+def cut_name(name: str) -> str:
+    """Give an imported name as it is shown; no genuine one is cut."""
+    return escape_text(cut_text(name, MOST_STEP_CHARS))

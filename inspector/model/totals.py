@@ -34,7 +34,7 @@ def device_totals(checkpoint: Checkpoint) -> tuple[DeviceTotal, ...]:
 
 
 def storage_nbytes_by(checkpoint: Checkpoint, label: Callable[[Tensor], str]) -> dict[str, int]:
-    """Add up stored bytes by a property of tensors; a storage counts once, with the first tensor viewing it."""
+    """Add up stored bytes by a property of tensors; a storage counts once, with the first that views it."""
     sizes = {storage.key: storage.nbytes for storage in checkpoint.storages}
     totals: Counter[str] = Counter()
     for tensor in checkpoint.tensors:

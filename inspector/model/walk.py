@@ -1,194 +1,270 @@
 """From values to rows: everything that can be reached from the root, in file order, each container once.
 
 Walks with a stack of its own, so that no depth of nesting can exhaust Python's; below `Limits.depth` values
-are counted and no longer entered.
+are counted and no longer entered. Names are bounded as well: a name of a megabyte on the way to a million
+tensors is a terabyte of paths.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import time
 
 from inspector.errors import ModelError
 from inspector.limits import Limits
-from inspector.model.checkpoint import HiddenDevice, Key, Role, Value as Leaf
-from inspector.model.optimizer import OptimizerDraft, looks_like_optimizer, read_optimizer
-from inspector.model.roles import Context, ModelDraft, enter, names_model, parameter_name, role_of_tensor
-from inspector.model.shapes import attributes_of, children_of
-from inspector.model.tensors import TensorFacts, describe_tensor, device_text, is_call_to, looks_like_tensor
-from inspector.model.texts import step_text, text_of, type_of
-from inspector.pickles.values import Call, Dict, Global, Set, Value
+from inspector.model.by_design import NONE_PINNED, is_metadata_on_cpu, pinned_keys
+from inspector.model.checkpoint import HiddenDevice, Key, Role, Tensor
+from inspector.model.checkpoint import Value as Leaf
+from inspector.model.found import Found, Frame
+from inspector.model.hidden import hidden_devices
+from inspector.model.optimizer import looks_like_optimizer, read_optimizer
+from inspector.model.roles import Context, ModelDraft, enter, names_model, role_of_tensor
+from inspector.model.shapes import Children, attributes_of, children_of
+from inspector.model.tensors import describe_tensor, looks_like_tensor
+from inspector.model.texts import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
+from inspector.model.uses import note_use
+from inspector.model.views import NOTHING_KNOWN, Known, TensorFacts
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Value
 from inspector.progress import Progress
+from inspector.units import cut_text
 
 _ASK_EACH = 4096
-_SCALARS = (type(None), bool, int, float, str, bytes)
+_MOST_NAME_NBYTES = 128 << 20
+_SCALARS = frozenset({type(None), bool, int, float, str, bytes, Blob, Global})
 
 
-class TensorDraft(NamedTuple):
-    """A tensor row before optimizer slots have their names.
-
-    Attributes:
-        keys: The way to it.
-        path: The same as text.
-        facts: What the pickle says of it.
-        role: What it is for.
-        optimizer: Index of the optimizer it belongs to, or None.
-        part_of: Index of the composite tensor it is a part of, or None.
-        value: What it is in the pickle, for those who change it there.
-    """
-
-    keys: tuple[Key, ...]
-    path: str
-    facts: TensorFacts
-    role: Role
-    optimizer: int | None
-    part_of: int | None
-    value: Value
-
-
-@dataclass(slots=True)
-class Findings:
-    """All that a walk found."""
-
-    tensors: list[TensorDraft] = field(default_factory=list)
-    values: list[Leaf] = field(default_factory=list)
-    optimizers: list[OptimizerDraft] = field(default_factory=list)
-    models: list[ModelDraft] = field(default_factory=list)
-    hidden_devices: list[HiddenDevice] = field(default_factory=list)
-    too_deep: int = 0
-
-
-class _Visit(NamedTuple):
-    keys: tuple[Key, ...]
-    path: str
-    value: Value
-    context: Context
-    part_of: int | None
-
-
-def walk(root: Value, limits: Limits, progress: Progress) -> Findings:
+def walk(root: Value, limits: Limits, progress: Progress, known: Known = NOTHING_KNOWN) -> Found:
     """Collect the rows of everything below `root`.
 
     Raises:
-        ModelError: There are more rows than the limits allow.
+        ModelError: There are more rows, or longer names, than the limits allow, or it takes too long.
         CancelledError: The work was cancelled.
     """
-    return _Walk(limits, progress).run(root)
+    return _Walk(known, limits, progress).run(root)
 
 
 class _Walk:
-    def __init__(self, limits: Limits, progress: Progress) -> None:
+    def __init__(self, known: Known, limits: Limits, progress: Progress) -> None:
+        self._known = known
         self._limits = limits
         self._progress = progress
-        self._found = Findings()
+        self._deadline_s = time.monotonic() + limits.seconds
+        self._found = Found()
+        self._stack: list[Frame] = []
         self._entered: dict[int, str] = {}
+        self._closed: set[int] = set()
+        self._room = _MOST_NAME_NBYTES
 
-    def run(self, root: Value) -> Findings:
-        found, stack = self._found, [_Visit((), "", root, Context(), None)]
+    def run(self, root: Value) -> Found:
+        stack, known = self._stack, self._known
+        stack.append(Frame(iter([(None, root)])))
         visits = 0
         while stack:
-            visits += 1
-            if visits % _ASK_EACH == 0:
-                self._progress.advance(0)
-                if len(found.tensors) + len(found.values) > self._limits.rows:
-                    raise ModelError(f"the checkpoint holds more than {self._limits.rows:,} tensors and values")
-            below = self._visit(stack.pop())
-            below.reverse()
-            stack.extend(below)
-        return found
+            frame = stack[-1]
+            for key, value in frame.children:
+                visits += 1
+                if visits % _ASK_EACH == 0:
+                    self._check_budget()
+                kind = type(value)
+                facts = describe_tensor(value, known) if kind is Call or kind is PersistentId else None
+                if facts is not None:
+                    self._add_tensor(frame, key, value, facts)
+                elif kind in _SCALARS:
+                    self._add_leaf(frame, key, value)
+                else:
+                    self._enter(frame, key, value)
+                if stack[-1] is not frame:
+                    break
+            else:
+                stack.pop()
+        return self._found
 
-    def _visit(self, visit: _Visit) -> list[_Visit]:
-        value = visit.value
-        if isinstance(value, _SCALARS):
-            return self._leaf(visit)
-        facts = describe_tensor(value)
-        if facts is not None:
-            return self._tensor(visit, facts)
-        self._note_device(visit)
-        children = children_of(value)
-        if not children:
-            return self._leaf(visit)
-        if id(value) in self._entered:
-            where = self._entered[id(value)] or "the root"
-            return self._leaf(visit, f"the same object as {where}")
-        if len(visit.keys) >= self._limits.depth:
-            self._found.too_deep += 1
-            return self._leaf(visit)
-        self._entered[id(value)] = visit.path
-        return self._enter(visit, children)
+    def _check_budget(self) -> None:
+        self._progress.advance(0)
+        rows = len(self._found.tensors) + len(self._found.values)
+        if rows > self._limits.rows:
+            raise ModelError(f"the checkpoint holds more than {self._limits.rows:,} tensors and values")
+        if time.monotonic() > self._deadline_s:
+            raise ModelError(f"listing the tensors takes longer than {self._limits.seconds:g} s")
 
-    def _leaf(self, visit: _Visit, text: str | None = None) -> list[_Visit]:
-        value, after = visit.value, len(self._found.tensors)
+    def _place(self, frame: Frame, key: Key | None) -> tuple[tuple[Key, ...], str, str]:
+        """Give the way to a child, the same as text, and its last step."""
+        if key is None:
+            return (), "", ""
+        step = step_text(key)
+        path = frame.prefix + step
+        self._room -= len(path) + 8 * len(frame.keys) + frame.extra
+        if len(step) >= MOST_STEP_CHARS:
+            self._room -= _excess(key)
+        if self._room < 0:
+            raise ModelError("the names in the checkpoint are too long to be listed")
+        return (*frame.keys, key), path, step
+
+    # --- leaves -----------------------------------------------------------------------------------------
+
+    def _add_leaf(self, frame: Frame, key: Key | None, value: Value, text: str | None = None) -> None:
+        keys, path, _ = self._place(frame, key)
         shown = text_of(value) if text is None else text
-        self._found.values.append(
-            Leaf(keys=visit.keys, path=visit.path, type=type_of(value), text=shown, after=after)
-        )
-        return []
+        self._found.values.append(Leaf(keys, path, type_of(value), shown, len(self._found.tensors)))
 
-    def _tensor(self, visit: _Visit, facts: TensorFacts) -> list[_Visit]:
-        context, found = visit.context, self._found
-        index = len(found.tensors)
-        if visit.part_of is None:
-            role = role_of_tensor(context, visit.keys, facts)
+    # --- tensors ----------------------------------------------------------------------------------------
+
+    def _add_tensor(self, frame: Frame, key: Key | None, value: Value, facts: TensorFacts) -> None:
+        keys, path, step = self._place(frame, key)
+        found, context = self._found, frame.context
+        if frame.part_of is None:
+            role = role_of_tensor(context, keys, facts)
+            slot, on_cpu = None, role == "rng" or key in frame.pinned
+            if context.owner is not None:
+                slot, on_cpu = self._slot(context, step, facts)
+            elif role == "parameter" and context.model is not None:
+                context.model.rows.append(len(found.tensors))
         else:
-            role = found.tensors[visit.part_of].role
+            role, slot, on_cpu = self._part(frame, found.tensors[frame.part_of], keys, step)
+        (
+            device,
+            dtype,
+            shape,
+            stride,
+            offset,
+            layout,
+            requires_grad,
+            nbytes,
+            storage,
+            span,
+            parts,
+            state,
+            _,
+            problem,
+        ) = facts
+        storage_key = None
+        if storage is not None:
+            storage_key = storage.key
+            found.views.add(storage_key, span)
+            self._room -= len(storage_key)
+        found.sources.append(value)
         found.tensors.append(
-            TensorDraft(visit.keys, visit.path, facts, role, context.optimizer, visit.part_of, visit.value)
+            Tensor(
+                keys,
+                path,
+                device,
+                dtype,
+                shape,
+                stride,
+                offset,
+                layout,
+                requires_grad,
+                nbytes,
+                storage_key,
+                role,
+                None,
+                slot,
+                frame.part_of,
+                on_cpu,
+                problem,
+            )
         )
-        if role == "parameter" and context.model is not None and visit.part_of is None:
-            context.model.add(parameter_name(context, visit.keys), facts)
-        below: list[tuple[Key, Value]] = list(facts.parts)
-        if facts.state is not None:
-            below += [pair for pair in attributes_of(facts.state) if _holds_tensor(pair[1])]
-        return [self._below(visit, key, value, context, index) for key, value in below]
+        if parts or state is not None:
+            self._enter_tensor(frame, keys, path, value, facts)
 
-    def _enter(self, visit: _Visit, children: list[tuple[Key, Value]]) -> list[_Visit]:
-        context = self._context(visit, children)
-        return [self._below(visit, key, value, enter(context, key), visit.part_of) for key, value in children]
+    def _slot(self, context: Context, step: str, facts: TensorFacts) -> tuple[str, bool]:
+        """Give the slot that a tensor of an optimizer's state is, and whether it is on the CPU by design."""
+        found, number, owner = self._found, context.optimizer, context.owner
+        slot = context.slot + step
+        if number is None or owner is None:
+            return slot, False
+        found.slots.append((len(found.tensors), number, owner))
+        return slot, found.optimizers[number].is_kept_on_cpu(owner, slot, facts.shape)
 
     @staticmethod
-    def _below(visit: _Visit, key: Key, value: Value, context: Context, part_of: int | None) -> _Visit:
-        step = step_text(key)
-        return _Visit((*visit.keys, key), f"{visit.path}/{step}" if visit.keys else step, value, context, part_of)
+    def _part(frame: Frame, whole: Tensor, keys: tuple[Key, ...], step: str) -> tuple[Role, str | None, bool]:
+        """Give role, slot and place by design of a tensor that belongs to another."""
+        slot = frame.context.slot + step if whole.slot is not None else None
+        on_cpu = whole.on_cpu_by_design or is_metadata_on_cpu(whole, keys) or keys[-1] in frame.pinned
+        return whole.role, slot, on_cpu
 
-    def _context(self, visit: _Visit, children: list[tuple[Key, Value]]) -> Context:
+    def _enter_tensor(
+        self, frame: Frame, keys: tuple[Key, ...], path: str, value: Value, facts: TensorFacts
+    ) -> None:
+        """List what a tensor is made of right below it, and its attributes."""
+        children: Children = list(facts.parts)
+        if id(value) not in self._entered:
+            children += attributes_of(facts.state)
+        elif any(id(part) in self._entered for _, part in facts.parts):
+            return  # composites within composites would double with each level
+        if len(keys) >= self._limits.depth:
+            self._found.too_deep += 1
+            return
+        self._entered[id(value)] = path
+        index = len(self._found.tensors) - 1
+        extra = frame.extra + (_excess(keys[-1]) if keys else 0)
+        prefix = f"{path}/" if keys else ""
+        self._stack.append(Frame(iter(children), keys, prefix, frame.context, index, NONE_PINNED, extra))
+
+    # --- containers -------------------------------------------------------------------------------------
+
+    def _enter(self, frame: Frame, key: Key | None, value: Value) -> None:
+        if id(value) in self._entered:
+            where = self._entered[id(value)] or "the root"
+            self._add_leaf(frame, key, value, cut_text(f"the same object as {where}", MOST_CHARS))
+            return
+        children = [] if id(value) in self._closed else children_of(value)
+        if not children or len(frame.keys) >= self._limits.depth:
+            self._closed.add(id(value))
+            self._found.too_deep += bool(children)
+            self._add_leaf(frame, key, value)
+            self._note(value, self._found.values[-1].path)
+            return
+        keys, path, step = self._place(frame, key)
+        self._note(value, path)
+        self._entered[id(value)] = path
+        context = frame.context if key is None else enter(frame.context, key, step)
+        context = self._context(context, keys, path, value, children)
+        pinned, extra = pinned_keys(value, key), frame.extra + (0 if key is None else _excess(key))
+        prefix = "" if key is None else f"{path}/"
+        self._stack.append(Frame(iter(children), keys, prefix, context, frame.part_of, pinned, extra))
+
+    def _context(
+        self, context: Context, keys: tuple[Key, ...], path: str, value: Value, children: Children
+    ) -> Context:
         """Say what the inside of a container is: an optimizer's state, a model, or nothing new."""
-        context, value, depth = visit.context, visit.value, len(visit.keys)
-        if context.optimizer is None and looks_like_optimizer(value):
-            self._found.optimizers.append(read_optimizer(visit.keys, visit.path, value))
-            return Context(optimizer=len(self._found.optimizers) - 1, optimizer_depth=depth)
-        if context.model is not None or context.optimizer is not None or context.role not in {None, "ema"}:
+        found = self._found
+        if context.optimizer is not None:
             return context
-        if not _looks_like_model(visit, children):
+        if looks_like_optimizer(value):
+            found.optimizers.append(read_optimizer(keys, path, value))
+            return Context(optimizer=len(found.optimizers) - 1)
+        if context.model is not None or context.role not in {None, "ema"}:
             return context
-        model = ModelDraft(visit.keys)
-        self._found.models.append(model)
-        return Context(role=context.role, model=model, model_depth=depth)
+        if isinstance(value, Call) and class_of(value) == "torch._C.Generator":
+            return Context(role="rng")
+        if not _looks_like_model(keys, value, children):
+            return context
+        model = ModelDraft(keys, path)
+        found.models.append(model)
+        return Context(role=context.role, model=model)
 
-    def _note_device(self, visit: _Visit) -> None:
-        value = visit.value
-        if is_call_to(value, "torch", "device"):
-            device = device_text(value) or "?"
-            self._found.hidden_devices.append(HiddenDevice(path=visit.path, device=device, what="torch.device"))
-        elif isinstance(value, Call) and isinstance(value.func, Global) and value.func.dotted == "torch._C.Generator":
-            args = value.args if isinstance(value.args, tuple) else ()
-            device = (device_text(args[0]) if args else None) or "cpu"
-            self._found.hidden_devices.append(HiddenDevice(path=visit.path, device=device, what="torch.Generator"))
+    def _note(self, value: Value, path: str) -> None:
+        """Note what a call does besides holding values: names it uses, devices that no map reaches."""
+        if isinstance(value, Call):
+            note_use(self._found.uses, value)
+            for device, what in hidden_devices(value):
+                self._found.hidden_devices.append(HiddenDevice(path=path, device=device, what=what))
 
 
-def _looks_like_model(visit: _Visit, children: list[tuple[Key, Value]]) -> bool:
+def _excess(key: Key) -> int:
+    """Give what a key weighs beyond its text in a path, which is cut."""
+    return len(key) if isinstance(key, str) and len(key) > MOST_STEP_CHARS else 0
+
+
+def _looks_like_model(keys: tuple[Key, ...], value: Value, children: Children) -> bool:
     """Say whether a container is a model: a module, or a mapping from names to mostly tensors."""
-    # Compared one by one: a set would hash integer keys, which a hostile file can make collide.
-    if any(key == "._parameters" for key, _ in children):
-        return True
-    if not isinstance(visit.value, Dict | Call):
+    if not isinstance(value, Dict | Call):
         return False
-    tensors = sum(1 for key, value in children if isinstance(key, str) and looks_like_tensor(value))
-    last = visit.keys[-1] if visit.keys else None
+    # Compared one by one: a set would hash integer keys, which a hostile file can make collide.
+    if isinstance(value, Call) and any(key == "._parameters" for key, _ in children):
+        return True
+    tensors = sum(1 for key, item in children if type(key) is str and looks_like_tensor(item))
+    last = keys[-1] if keys else None
     if names_model(last):
-        return tensors > 0 and (bool(visit.keys) or 2 * tensors > len(children))
+        return tensors > 0 and (bool(keys) or 2 * tensors > len(children))
     return tensors > 1 and 2 * tensors > len(children)
-
-
-def _holds_tensor(value: Value) -> bool:
-    return looks_like_tensor(value) or isinstance(value, Dict | Set | Call)

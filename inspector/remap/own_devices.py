@@ -59,8 +59,8 @@ def planned_own_devices(
     root: Value, plan: Plan, limits: Limits, progress: Progress
 ) -> Iterator[tuple[OwnDevice, str | None]]:
     """Give each listed tensor's own device with where the plan sends it; None where it stays."""
-    for index, draft in enumerate(walk(root, limits, progress).tensors):
-        own = find_own_device(draft.value)
+    for index, value in enumerate(walk(root, limits, progress).sources):
+        own = find_own_device(value)
         if own is not None:
             yield own, plan.tensors.get(index)
 

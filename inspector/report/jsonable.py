@@ -1,17 +1,26 @@
-"""Documents of `--json`, exactly as the command line's contract fixes them (`schema` 1)."""
+"""Documents of `--json`, exactly as the command line's contract fixes them (`schema` 1).
+
+`show_document` gives one as plain values. `write_show` gives the same as text, piece by piece: a checkpoint
+of a hundred thousand tensors would otherwise be held as dictionaries and once more as text.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from json.encoder import encode_basestring_ascii as quote
 from typing import Any
 
 from inspector.errors import CheckpointError
-from inspector.model.checkpoint import Checkpoint, Storage, Tensor
+from inspector.model.checkpoint import Checkpoint, Key, Storage, Tensor, Value
 from inspector.model.findings import Finding
 from inspector.model.totals import device_totals
 from inspector.safety.verdict import SafetyVerdict
 
 SCHEMA = 1
 Document = dict[str, Any]
+_BATCH = 4096
 
 
 def show_document(
@@ -19,32 +28,27 @@ def show_document(
 ) -> Document:
     """Give the document of `show --json` for one file."""
     return {
-        "schema": SCHEMA,
-        "path": checkpoint.path,
-        "format": checkpoint.format,
-        "file_nbytes": checkpoint.file_nbytes,
-        "open_seconds": round(open_seconds, 6),
+        **_head(checkpoint, open_seconds),
         "tensors": [_tensor(tensor) for tensor in checkpoint.tensors],
         "storages": [_storage(storage) for storage in checkpoint.storages],
-        "devices": [
-            {"device": row.device, "tensors": row.tensors, "storages": row.storages, "nbytes": row.nbytes}
-            for row in device_totals(checkpoint)
-        ],
-        "values": [
-            {"path": value.path, "type": value.type, "text": value.text} for value in checkpoint.values
-        ],
-        "globals": [
-            {"name": use.name, "count": use.count, "verdict": verdict}
-            for use, verdict in zip(checkpoint.globals, safety.globals, strict=True)
-        ],
-        "safety": {
-            "verdict": safety.verdict,
-            "weights_only": safety.weights_only,
-            "globals_to_allow": list(safety.to_allow),
-        },
-        "versions": dict(checkpoint.versions),
-        "findings": [finding_document(finding) for finding in findings],
+        "devices": _devices(checkpoint),
+        "values": [_value(value) for value in checkpoint.values],
+        **_tail(checkpoint, safety, findings),
     }
+
+
+def write_show(
+    checkpoint: Checkpoint, safety: SafetyVerdict, findings: tuple[Finding, ...], *, open_seconds: float
+) -> Iterator[str]:
+    """Give what `json.dumps` makes of `show_document`, in pieces, in half the time and hardly any memory."""
+    yield json.dumps(_head(checkpoint, open_seconds))[:-1]
+    yield ', "tensors": ['
+    yield from _joined(map(_tensor_text, checkpoint.tensors))
+    yield '], "storages": ['
+    yield from _joined(map(_storage_text, checkpoint.storages))
+    yield f'], "devices": {json.dumps(_devices(checkpoint))}, "values": ['
+    yield from _joined(map(_value_text, checkpoint.values))
+    yield f"], {json.dumps(_tail(checkpoint, safety, findings))[1:]}"
 
 
 def error_document(path: str, error: CheckpointError) -> Document:
@@ -68,6 +72,42 @@ def finding_document(finding: Finding) -> Document:
         "count": finding.count,
         "fix": None if finding.fix is None else {"map": finding.fix.rule},
     }
+
+
+# --- parts of a document ------------------------------------------------------------------------------------
+
+
+def _head(checkpoint: Checkpoint, open_seconds: float) -> Document:
+    return {
+        "schema": SCHEMA,
+        "path": checkpoint.path,
+        "format": checkpoint.format,
+        "file_nbytes": checkpoint.file_nbytes,
+        "open_seconds": round(open_seconds, 6),
+    }
+
+
+def _tail(checkpoint: Checkpoint, safety: SafetyVerdict, findings: tuple[Finding, ...]) -> Document:
+    return {
+        "globals": [
+            {"name": use.name, "count": use.count, "verdict": verdict}
+            for use, verdict in zip(checkpoint.globals, safety.globals, strict=True)
+        ],
+        "safety": {
+            "verdict": safety.verdict,
+            "weights_only": safety.weights_only,
+            "globals_to_allow": list(safety.to_allow),
+        },
+        "versions": dict(checkpoint.versions),
+        "findings": [finding_document(finding) for finding in findings],
+    }
+
+
+def _devices(checkpoint: Checkpoint) -> list[Document]:
+    return [
+        {"device": row.device, "tensors": row.tensors, "storages": row.storages, "nbytes": row.nbytes}
+        for row in device_totals(checkpoint)
+    ]
 
 
 def _tensor(tensor: Tensor) -> Document:
@@ -97,3 +137,49 @@ def _storage(storage: Storage) -> Document:
         "nbytes": storage.nbytes,
         "file_offset": storage.file_offset,
     }
+
+
+def _value(value: Value) -> Document:
+    return {"path": value.path, "type": value.type, "text": value.text}
+
+
+# --- the same as text ---------------------------------------------------------------------------------------
+
+
+def _joined(rows: Iterator[str]) -> Iterator[str]:
+    separator = ""
+    while batch := ", ".join(islice(rows, _BATCH)):
+        yield separator + batch
+        separator = ", "
+
+
+def _tensor_text(tensor: Tensor) -> str:
+    keys, path, device, dtype, shape, stride, offset, layout, grad, nbytes, storage, role, *_ = tensor
+    steps = "null" if stride is None else list(stride)
+    return (
+        f'{{"path": {quote(path)}, "keys": [{_keys_text(keys)}], "device": {quote(device)}, '
+        f'"dtype": "{dtype}", "shape": {list(shape)}, "stride": {steps}, '
+        f'"storage_offset": {"null" if offset is None else offset}, "layout": {quote(layout)}, '
+        f'"requires_grad": {"true" if grad else "false"}, "nbytes": {nbytes}, "storage": {_text(storage)}, '
+        f'"role": "{role}", "parameter": {_text(tensor.parameter)}, "slot": {_text(tensor.slot)}}}'
+    )
+
+
+def _storage_text(storage: Storage) -> str:
+    key, device, dtype, nbytes, offset, *_ = storage
+    return (
+        f'{{"key": {quote(key)}, "device": {quote(device)}, "dtype": "{dtype}", "nbytes": {nbytes}, '
+        f'"file_offset": {"null" if offset is None else offset}}}'
+    )
+
+
+def _value_text(value: Value) -> str:
+    return f'{{"path": {quote(value.path)}, "type": {quote(value.type)}, "text": {quote(value.text)}}}'
+
+
+def _keys_text(keys: Iterable[Key]) -> str:
+    return ", ".join([quote(key) if isinstance(key, str) else str(key) for key in keys])
+
+
+def _text(text: str | None) -> str:
+    return "null" if text is None else quote(text)

@@ -1,0 +1,66 @@
+"""What a walk over the values remembers: where it is, and all that it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from inspector.model.by_design import NONE_PINNED
+from inspector.model.checkpoint import HiddenDevice, Key, Tensor
+from inspector.model.checkpoint import Value as Leaf
+from inspector.model.optimizer import OptimizerDraft
+from inspector.model.roles import NOWHERE, Context, ModelDraft
+from inspector.model.storages import Views
+from inspector.pickles.values import Value
+
+
+@dataclass(slots=True)
+class Found:
+    """All that a walk found.
+
+    Attributes:
+        tensors: The rows; optimizer slots do not know their parameter's name yet.
+        sources: What each of them is in the pickle, for those who change it there.
+        slots: For each slot, its row, its optimizer and the optimizer's own number or name of the parameter.
+        views: What the tensors view of each storage.
+        values: All other leaves.
+        optimizers: Optimizer state dicts.
+        models: Sets of parameters.
+        hidden_devices: Devices that are values.
+        uses: What is done with imported names.
+        too_deep: How many values are nested too deeply to be shown.
+    """
+
+    tensors: list[Tensor] = field(default_factory=list)
+    sources: list[Value] = field(default_factory=list)
+    slots: list[tuple[int, int, Key]] = field(default_factory=list)
+    views: Views = field(default_factory=Views)
+    values: list[Leaf] = field(default_factory=list)
+    optimizers: list[OptimizerDraft] = field(default_factory=list)
+    models: list[ModelDraft] = field(default_factory=list)
+    hidden_devices: list[HiddenDevice] = field(default_factory=list)
+    uses: set[tuple[str, str]] = field(default_factory=set)
+    too_deep: int = 0
+
+
+class Frame(NamedTuple):
+    """A container that is being walked.
+
+    Attributes:
+        children: What is still to come of it; the root comes under the key None.
+        keys: The way to it.
+        prefix: The same as text, with a slash behind.
+        context: What is known of its inside.
+        part_of: Index of the composite tensor that it is a part of, or None.
+        pinned: Keys below which tensors are on the CPU by design.
+        extra: What the names on the way to it weigh beyond their text.
+    """
+
+    children: Iterator[tuple[Key | None, Value]]
+    keys: tuple[Key, ...] = ()
+    prefix: str = ""
+    context: Context = NOWHERE
+    part_of: int | None = None
+    pinned: frozenset[Key] = NONE_PINNED
+    extra: int = 0

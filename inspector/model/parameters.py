@@ -1,0 +1,109 @@
+"""The parameters that a model has, and the shapes that an optimizer's slots tell of its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from inspector.model.checkpoint import Tensor
+from inspector.model.roles import ModelDraft, parameter_name
+from inspector.model.texts import cut_name
+
+Shape = tuple[int, ...]
+
+# Slots that every optimizer of torch, and most others, shape like their parameter.
+_LIKE_PARAMETER = frozenset(
+    {
+        "acc_delta",
+        "ax",
+        "exp_avg",
+        "exp_avg_sq",
+        "exp_inf",
+        "grad_avg",
+        "max_exp_avg_sq",
+        "momentum_buffer",
+        "prev",
+        "square_avg",
+        "state1",
+        "state2",
+        "step_size",
+        "sum",
+        "variance",
+    }
+)
+_FACTORS = frozenset({"row_var", "col_var"})
+# Parts of names of slots that are not: factors of a matrix, scales of blocks.
+_UNLIKE_PARAMETER = ("row", "col", "factor", "absmax", "qmap")
+# Slots of LBFGS, which lays all parameters end to end.
+_ALL_TOGETHER = frozenset({"prev_flat_grad", "old_dirs", "old_stps", "H_diag"})
+# Python hashes integers modulo 2**61 - 1: larger ones could be made to collide in a dictionary of shapes.
+_MOST_SIZE = (1 << 60) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of one model, in order, those that share their data counted once.
+
+    Attributes:
+        where: What the model is called in sentences.
+        names: Their names.
+        shapes: Their shapes.
+    """
+
+    where: str
+    names: list[str]
+    shapes: list[Shape]
+
+
+def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
+    """Give a model's parameters as `Module.parameters` does: tied ones once, under their first name."""
+    first: dict[object, tuple[str, Shape]] = {}
+    for row in model.rows:
+        tensor = tensors[row]
+        if not _is_sane(tensor.shape):
+            continue
+        view = (tensor.storage, tensor.storage_offset, tensor.shape) if tensor.storage is not None else row
+        first.setdefault(view, (cut_name(parameter_name(model, tensor.keys)), tensor.shape))
+    return Parameters(
+        model.path or "the checkpoint",
+        [name for name, _ in first.values()],
+        [shape for _, shape in first.values()],
+    )
+
+
+def slot_shape(slots: Iterable[Tensor]) -> Shape | None:
+    """Give the shape of the parameter that these slots belong to, or None if they do not tell."""
+    shapes: dict[str, set[Shape]] = defaultdict(set)
+    for tensor in slots:
+        if not _is_sane(tensor.shape):
+            return None
+        shapes[_kind_of_slot(tensor.slot or "", tensor.shape)].add(tensor.shape)
+    if "like" not in shapes and "factor" in shapes:
+        return _factored(*shapes["factor"]) if len(shapes["factor"]) == 2 else None
+    told = shapes["other" if "like" not in shapes and "unlike" not in shapes else "like"]
+    return next(iter(told)) if len(told) == 1 else None
+
+
+def _kind_of_slot(name: str, shape: Shape) -> str:
+    if name in _LIKE_PARAMETER:
+        return "like"
+    if name in _FACTORS:
+        return "factor"
+    if any(part in name for part in _UNLIKE_PARAMETER):
+        return "unlike"
+    return "other" if shape else "number"  # numbers, such as counters, tell nothing
+
+
+def serves_all(slots: Iterable[str | None]) -> bool:
+    """Say whether slots of these names are those of an optimizer with one state for all parameters."""
+    return any(slot is not None and slot.partition("/")[0] in _ALL_TOGETHER for slot in slots)
+
+
+def _factored(rows: Shape, columns: Shape) -> Shape | None:
+    """Give the shape of which torch's Adafactor stores the means over rows and over columns."""
+    return tuple(map(max, rows, columns)) if len(rows) == len(columns) else None
+
+
+def _is_sane(shape: Shape) -> bool:
+    return max(shape, default=0) <= _MOST_SIZE

@@ -1,0 +1,78 @@
+"""Storages: what the file holds of each, and how much of that its tensors view."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from inspector.containers.base import Container
+from inspector.model.checkpoint import Storage, Tensor
+from inspector.model.texts import device_label, int_text
+
+Span = tuple[int, int]
+_MOST = (1 << 63) - 1
+
+
+class Views:
+    """What tensors view of each storage: bytes from (inclusive) and to (exclusive), holes included.
+
+    Nearly all storages have one tensor, so only the others get a list.
+    """
+
+    __slots__ = ("first", "more")
+
+    def __init__(self) -> None:
+        self.first: dict[str, Span] = {}
+        self.more: defaultdict[str, list[Span]] = defaultdict(list)
+
+    def add(self, key: str, span: Span) -> None:
+        """Add what one tensor views."""
+        if self.first.setdefault(key, span) is not span:
+            self.more[key].append(span)
+
+    def total(self, key: str) -> tuple[int, int]:
+        """Give how many bytes of a storage are viewed at least once, and by how many tensors."""
+        start, end = self.first.get(key, (0, 0))
+        if key not in self.more:
+            return end - start, int(key in self.first)
+        spans = [(start, end), *self.more[key]]
+        return _length_of_union(spans), len(spans)
+
+
+def build_storages(container: Container, views: Views) -> tuple[list[Storage], dict[str, str]]:
+    """Describe every storage, in the order of first use.
+
+    Returns:
+        The rows; and a sentence for each storage that holds more or less than its pickle declares.
+    """
+    rows: list[Storage] = []
+    misfits: dict[str, str] = {}
+    stored, total = container.stored, views.total
+    for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
+        device, declared, place = device_label(location), numel * itemsize, stored.get(key)
+        missing = place is None
+        if place is None:
+            file_offset, nbytes = None, declared if declared <= _MOST else 0
+        else:
+            file_offset, nbytes = place
+            if nbytes != declared:
+                misfits[key] = (
+                    f"its storage has {int_text(declared)} bytes, of which the file holds {nbytes:,}"
+                )
+        viewed, tensors = total(key)
+        rows.append(Storage(key, device, dtype, nbytes, file_offset, missing, min(viewed, nbytes), tensors))
+    return rows, misfits
+
+
+def mark_misfits(tensors: list[Tensor], misfits: dict[str, str]) -> None:
+    """Give the tensors of those storages that sentence as their problem, unless they have one."""
+    for row, tensor in enumerate(tensors) if misfits else ():
+        if tensor.problem is None and tensor.storage in misfits:
+            tensors[row] = tensor._replace(problem=misfits[tensor.storage])
+
+
+def _length_of_union(spans: list[Span]) -> int:
+    total, reached = 0, 0
+    for start, end in sorted(spans):
+        total += max(end - max(start, reached), 0)
+        reached = max(reached, end)
+    return total
