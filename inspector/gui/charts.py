@@ -70,11 +70,8 @@ class BarItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no type
     @override
     def paint(self, painter: QPainter, *_: object) -> None:
         painter.save()
-        box = painter.transform().mapRect(self._area)  # device pixels: text must not be stretched
-        ratio = painter.device().devicePixelRatioF()
+        box = painter.transform().mapRect(self._area)  # in pixels: text must not be stretched
         painter.resetTransform()
-        painter.scale(ratio, ratio)
-        box = QRectF(box.x() / ratio, box.y() / ratio, box.width() / ratio, box.height() / ratio)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         outline = QPainterPath()
         outline.addRoundedRect(box, _RADIUS, _RADIUS)

@@ -125,7 +125,7 @@ def build_sheet(tokens: Tokens, base_points: float) -> str:
     values = dict(tokens.colours)
     values["icons"] = resource_path("icons").as_posix()
     values["mono"] = ", ".join(f'"{family}"' for family in _MONO_FAMILIES)
-    for name, factor in (("small", 0.9), ("base", 1.0), ("lead", 1.14), ("title", 1.9)):
+    for name, factor in (("small", 0.9), ("base", 1.0), ("lead", 1.08), ("title", 1.9)):
         values[f"size_{name}"] = f"{base_points * factor:.1f}pt"
     template = resource_path("themes/window.qss").read_text(encoding="utf-8")
     return re.sub(r"@(\w+)", lambda match: values[match[1]], template)

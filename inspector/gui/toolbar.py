@@ -18,7 +18,7 @@ from inspector.gui.theme import Theme
 if TYPE_CHECKING:
     from inspector.session.screen import Choice, Screen
 
-_TARGET_WIDTH = 264
+_TARGET_WIDTH = 240
 
 
 class ActionButton(QToolButton):
@@ -58,6 +58,7 @@ class TopBar(QToolBar):
         self._targets = CalmComboBox()
         self._targets.setAccessibleName("The machine that the file shall load on")
         self._targets.setMinimumWidth(_TARGET_WIDTH)
+        self._targets.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
         self._targets.activated.connect(self._on_activated)
         self._target_label.setBuddy(self._targets)
         self.search = SearchBox(theme)

@@ -17,12 +17,11 @@ from inspector.gui.tree_model import Column, TreeModel, cell_text
 from inspector.report.tree import Tree
 
 _FIRST_ROWS = 32  # about one page: how far a fresh tree unfolds by itself
-_FIRST_LEVELS = 2
 _MATCH_ROWS = 400
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
-_WIDTHS = {Column.NAME: 220, Column.DEVICE: 164, Column.SHAPE: 140, Column.TYPE: 80, Column.SIZE: 80}
+_WIDTHS = {Column.NAME: 220, Column.DEVICE: 190, Column.SHAPE: 132, Column.TYPE: 76, Column.SIZE: 78}
 
 
 class TensorTreeView(QTreeView):
@@ -88,7 +87,7 @@ class TensorTreeView(QTreeView):
             self._unfolded = set()
             self._delegate.matches = frozenset()
             if tree is not None:
-                self._unfold(self._rows_to_unfold([0], _FIRST_ROWS, _FIRST_LEVELS))
+                self._unfold(self._first_to_unfold())
 
     def show_matches(self, matches: tuple[int, ...] | None, *, only: bool) -> None:
         """Mark the matches of a search, and hide everything else if `only`."""
@@ -139,11 +138,21 @@ class TensorTreeView(QTreeView):
         self.collapseAll()
         self._unfolded = set()
 
-    def _rows_to_unfold(self, roots: Iterable[int], budget: int, levels: int = 1000) -> list[int]:
+    def _first_to_unfold(self) -> list[int]:
+        """Give what a fresh tree shows: its first level, and below it the folders with tensors that fit."""
+        budget = _FIRST_ROWS - len(self._model.below(0))
+        found = [0]
+        for child in self._model.below(0)[:_FIRST_ROWS]:
+            node = self._model.node(child)
+            if node.tensors and 0 < len(node.children) <= budget:
+                budget -= len(node.children)
+                found.append(child)
+        return found
+
+    def _rows_to_unfold(self, roots: Iterable[int], budget: int) -> list[int]:
         """Give the nodes to unfold, level by level, as long as no more than `budget` rows come into sight."""
         level, found = list(roots), []
-        while level and levels > 0:
-            levels -= 1
+        while level:
             deeper: list[int] = []
             for node_id in level:
                 children = self._model.below(node_id)
