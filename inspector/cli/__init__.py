@@ -7,20 +7,24 @@ usage, 3 the input could not be read, 4 the output could not be written, 130 int
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 
-from inspector.cli.messages import DONE, INTERRUPTED, complain, exit_code
+from inspector.cli.messages import (
+    DONE,
+    INTERRUPTED,
+    as_checkpoint_error,
+    complain,
+    exit_code,
+    prepare_streams,
+)
 from inspector.cli.options import parse
-from inspector.errors import CancelledError, CheckpointError
+from inspector.errors import CancelledError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; no failure leaves as a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    prepare_streams()
     try:
         options = parse(list(sys.argv[1:] if arguments is None else arguments))
         command: Callable[[argparse.Namespace], int] = options.run
@@ -28,9 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, CancelledError):
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe has seen enough; Python must not complain again while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except CheckpointError as error:
-        complain(str(error))
-        return exit_code(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is said in one line
+        failure = as_checkpoint_error(error)
+        complain(str(failure))
+        return exit_code(failure)

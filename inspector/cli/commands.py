@@ -1,85 +1,25 @@
-"""What each command does."""
+"""What each command does, but for `show`."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.messages import DONE, PROGRAM, UNREADABLE, complain
-from inspector.errors import CheckpointError, PlanError
+from inspector.cli.messages import DONE, say
+from inspector.errors import ContainerError, ExportError, PlanError
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
+    from inspector.remap.export import Export
     from inspector.remap.rules import Rule
     from inspector.target.profile import Profile
-
-
-def show(options: argparse.Namespace) -> int:
-    """Print what files hold, as text or JSON; files that cannot be read do not stop the others."""
-    code = DONE
-    for number, path in enumerate(options.files):
-        try:
-            sys.stdout.write(_show_json(path, options) if options.json else _show_text(path, options, number))
-        except CheckpointError as error:
-            code = UNREADABLE
-            if options.json:
-                sys.stdout.write(_error_json(path, error))
-            else:
-                complain(str(error) if error.where == path else f"{error} [{path}]")
-    sys.stdout.flush()
-    return code
-
-
-def _show_json(path: str, options: argparse.Namespace) -> str:
-    import json
-
-    from inspector.diagnose.rules import diagnose
-    from inspector.model.build import open_checkpoint
-    from inspector.report.jsonable import show_document
-    from inspector.report.query import parse_query
-    from inspector.safety.verdict import judge
-
-    started = time.perf_counter()
-    checkpoint = open_checkpoint(path)
-    seconds = time.perf_counter() - started
-    safety = judge(checkpoint)
-    findings = diagnose(checkpoint, safety)
-    query = parse_query(options.filter)
-    if query.terms:
-        checkpoint = query.narrow(checkpoint)
-    return json.dumps(show_document(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
-
-
-def _error_json(path: str, error: CheckpointError) -> str:
-    import json
-
-    from inspector.report.jsonable import error_document
-
-    return json.dumps(error_document(path, error)) + "\n"
-
-
-def _show_text(path: str, options: argparse.Namespace, number: int) -> str:
-    from inspector.diagnose.rules import diagnose
-    from inspector.model.build import open_checkpoint
-    from inspector.report.query import matching_nodes, parse_query
-    from inspector.report.text import format_report
-    from inspector.report.tree import build_tree
-    from inspector.safety.verdict import judge
-
-    checkpoint = open_checkpoint(path)
-    safety = judge(checkpoint)
-    tree = build_tree(checkpoint, {})
-    only = matching_nodes(parse_query(options.filter), checkpoint, tree)
-    findings = diagnose(checkpoint, safety)
-    report = format_report(checkpoint, safety, findings, tree, depth=options.depth, only=only)
-    return report if number == 0 else f"\n{report}"
 
 
 def remap(options: argparse.Namespace) -> int:
@@ -88,12 +28,13 @@ def remap(options: argparse.Namespace) -> int:
     from inspector.progress import Progress
     from inspector.remap.export import export_copy, refuse_destination
     from inspector.remap.plan import plan_remap
-    from inspector.units import format_count, format_nbytes
 
-    destination = Path(options.output)
+    said, target = _parse_map(options)
     checkpoint = open_checkpoint(options.file)
+    destination = Path(options.output)
     refuse_destination(options.file, destination, overwrite=options.force)
-    plan = plan_remap(checkpoint, _rules(checkpoint, options), move_all=options.move_all)
+    rules = _rules(checkpoint, options, said, target)
+    plan = plan_remap(checkpoint, rules, move_all=options.move_all)
     progress = Progress()
     with _ended_by_signals(progress):
         done = export_copy(
@@ -104,105 +45,133 @@ def remap(options: argparse.Namespace) -> int:
             verify=not options.no_verify,
             progress=progress,
         )
-    kept = (
-        f", {format_count(done.kept_tensors, 'tensor')} kept on the CPU by design"
-        if done.kept_tensors
-        else ""
-    )
-    checked = ", opened again and compared" if done.verified else ""
-    moved = format_count(done.moved_tensors, "tensor")
-    sys.stdout.write(f"{options.output}: {format_nbytes(done.nbytes)}, {moved} relabelled{kept}{checked}\n")
+    say(_done_line(options.output, done))
     return DONE
 
 
-def _rules(checkpoint: Checkpoint, options: argparse.Namespace) -> tuple[Rule, ...]:
-    """Give the rules of --map, then what --target still needs; by default all goes to the CPU."""
-    from inspector.remap.plan import rules_for_target
+def _parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Profile | None]:
+    """Read --map and --target before any file, so that wrong usage is told at once; None is this machine."""
     from inspector.remap.rules import parse_rule
+    from inspector.target.profile import parse_target
 
     rules = tuple(parse_rule(text) for text in options.map)
-    if options.target is not None:
-        return rules + rules_for_target(checkpoint, _target(options.target))
-    return rules or (parse_rule("*=cpu"),)
+    return rules, None if options.target in {None, "this"} else parse_target(options.target)
 
 
-def _target(text: str) -> Profile:
-    from inspector.target.profile import parse_target
+def _rules(
+    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
+) -> tuple[Rule, ...]:
+    """Give the rules of --map, then what --target still needs; without either all goes to the CPU."""
+    from inspector.progress import Progress
+    from inspector.remap.plan import rules_for_target
+    from inspector.remap.rules import parse_rule
     from inspector.target.this_machine import probe_this_machine
 
-    if text != "this":
-        return parse_target(text)
-    from inspector.progress import Progress
+    if options.target is None:
+        return said or (parse_rule("*=cpu"),)
+    return said + rules_for_target(checkpoint, target or probe_this_machine(Progress()))
 
-    return probe_this_machine(Progress())
+
+def _done_line(output: str, done: Export) -> str:
+    from inspector.units import escape_text, format_count, format_nbytes
+
+    parts = [format_nbytes(done.nbytes), f"{format_count(done.moved_tensors, 'tensor')} relabelled"]
+    if done.kept_tensors:
+        parts.append(f"{format_count(done.kept_tensors, 'tensor')} kept on the CPU by design")
+    if done.verified:
+        parts.append("opened again and compared")
+    return f"{escape_text(output)}: {', '.join(parts)}\n"
 
 
 @contextmanager
 def _ended_by_signals(progress: Progress) -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl+C does, so that nothing half-written is left."""
+    """Let Ctrl+C and SIGTERM end the work at its next step, so that nothing half-written is left.
+
+    The second Ctrl+C ends it at once.
+    """
     import signal
 
-    def stop(_number: int, _frame: object) -> None:
-        progress.cancel()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    before = signal.signal(signal.SIGTERM, stop)
+    def stop(number: int, _frame: object) -> None:
+        progress.cancel()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def snippet(options: argparse.Namespace) -> int:
     """Print Python code that loads a file."""
     from inspector.model.build import open_checkpoint
     from inspector.model.totals import device_totals
-    from inspector.remap.rules import parse_rule
     from inspector.snippet.styles import render
-    from inspector.target.profile import Profile, parse_target
+    from inspector.target.profile import Profile
 
+    rules, target = _parse_map(options)
+    if any(rule.device is None for rule in rules):
+        raise PlanError("code can map devices only, no path", remedy="use remap for path:GLOB@TO")
     checkpoint = open_checkpoint(options.file)
-    rules = [parse_rule(text) for text in options.map]
     mapping = tuple(
         (total.device, rule.to)
         for total in device_totals(checkpoint)
         if (rule := next((rule for rule in rules if rule.matches(total.device, ())), None)) is not None
     )
-    this = Profile(id="this", label="this machine")
-    target = this if options.target in {None, "this"} else parse_target(options.target)
-    code = render(checkpoint, style=options.style, target=target, mapping=mapping, path=options.file)
-    sys.stdout.write(code if code.endswith("\n") else f"{code}\n")
+    target = target or Profile(id="this", label="this machine")
+    say(render(checkpoint, style=options.style, target=target, mapping=mapping, path=options.file))
     return DONE
 
 
 def screenshot(options: argparse.Namespace) -> int:
-    """Render the window on a file to a picture."""
-    with _window_libraries():
-        from inspector.gui.app import screenshot
+    """Render the window on a file to a picture, which appears whole or not at all."""
+    from inspector.model.build import open_checkpoint
+    from inspector.remap.export import refuse_destination
 
-        screenshot(options.file, options.output, size=options.size, theme=options.theme, page=options.page)
+    open_checkpoint(options.file)  # what cannot be read is told in words, not in a picture of them
+    output = Path(options.output)
+    refuse_destination(options.file, output, overwrite=True)
+    part = output.with_name(f".{secrets.token_hex(6)}.part")
+    try:
+        with _window_libraries():
+            from inspector.gui.app import screenshot
+
+            screenshot(
+                options.file, os.fspath(part), size=options.size, theme=options.theme, page=options.page
+            )
+        part.replace(output)
+    except TimeoutError as error:
+        raise ContainerError(str(error), where=options.file) from error
+    except OSError as error:
+        reason = error.strerror or "the folder takes no file"
+        raise ExportError(f"the picture cannot be written: {reason}", where=options.output) from error
+    finally:
+        part.unlink(missing_ok=True)
     return DONE
 
 
 def desktop(options: argparse.Namespace) -> int:
     """Register the program for this user, or take that back."""
     from inspector.desktop.registration import install, remove
+    from inspector.units import escape_text
 
     paths = install() if options.action == "install" else remove()
-    for path in paths:
-        sys.stdout.write(f"{path}\n")
+    say("".join(f"{escape_text(os.fspath(path))}\n" for path in paths))
     return DONE
 
 
 def open_window(options: argparse.Namespace) -> int:
     """Hand the files to the running program, or open a window on them."""
+    from inspector.cli.display import require_display
     from inspector.desktop.handover import hand_over
 
     if not options.demo and hand_over(options.files):
         return DONE
-    if sys.platform == "linux" and not any(
-        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    ):
-        raise PlanError("there is no screen to open a window on", remedy=f"use {PROGRAM} show FILE")
+    require_display()
     with _window_libraries():
         from inspector.gui.app import main as run_window
 
@@ -212,10 +181,10 @@ def open_window(options: argparse.Namespace) -> int:
 @contextmanager
 def _window_libraries() -> Iterator[None]:
     """Say which package is missing when Qt's own libraries are."""
+    from inspector.cli.display import LIBRARIES_REMEDY
+
     try:
         yield
     except ImportError as error:
-        remedy = (
-            "on Debian: apt install libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon0 libxcb-cursor0"
-        )
-        raise PlanError(f"the window's libraries cannot be loaded: {error}", remedy=remedy) from error
+        what = f"the window's libraries cannot be loaded: {error}"
+        raise PlanError(what, remedy=LIBRARIES_REMEDY if sys.platform == "linux" else None) from error

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, NoReturn
 
 from inspector import __version__
-from inspector.cli import commands
+from inspector.cli import commands, showing
 from inspector.cli.messages import PROGRAM, USAGE, complain
 from inspector.errors import PlanError
 
@@ -21,10 +21,17 @@ else:
 
 _PLANNED = frozenset({"check", "recover", "diff", "stats", "verify", "target"})
 _SMALLEST, _LARGEST = 200, 8000
+"""Pixels along an edge of a picture."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, as every other error is said."""
+    """Says in one line what is wrong, as every other error is said; takes options by their whole name only.
+
+    An abbreviation would change its meaning, or lose it, with the next option.
+    """
+
+    def __init__(self, name: str, description: str, epilog: str = "") -> None:
+        super().__init__(prog=name, description=description, epilog=epilog, allow_abbrev=False)
 
     @override
     def error(self, message: str) -> NoReturn:
@@ -50,9 +57,9 @@ def parse(given: list[str]) -> argparse.Namespace:
 def _window_parser(parsers: dict[str, argparse.ArgumentParser]) -> argparse.ArgumentParser:
     names = ", ".join(parsers)
     parser = _Parser(
-        prog=PROGRAM,
-        description="Open PyTorch checkpoints without executing them, and fix the devices they name.",
-        epilog=f"Commands: {names}. Ask each with --help. Without a command, files open in the window.",
+        PROGRAM,
+        "Open PyTorch checkpoints without executing them, and fix the devices they name.",
+        f"Commands: {names}. Ask each with --help. Without a command, files open in the window.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="checkpoints to open in the window")
     parser.add_argument("--demo", action="store_true", help="open the demo checkpoint")
@@ -73,19 +80,19 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def _show_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=f"{PROGRAM} show", description="Show what checkpoints hold; nothing in them runs.")
+    parser = _Parser(f"{PROGRAM} show", "Show what checkpoints hold; nothing in them runs.")
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--json", action="store_true", help="one JSON document for each file, one a line")
     parser.add_argument(
         "--filter", metavar="QUERY", default="", help="words, device:, dtype:, role:, size>10MB"
     )
-    parser.add_argument("--depth", type=int, metavar="N", help="levels of the tree to show")
-    parser.set_defaults(run=commands.show)
+    parser.add_argument("--depth", type=_depth, metavar="N", help="levels of the tree to show")
+    parser.set_defaults(run=showing.show)
     return parser
 
 
 def _remap_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=f"{PROGRAM} remap", description="Write a copy with other devices; weights stay.")
+    parser = _Parser(f"{PROGRAM} remap", "Write a copy with other devices; weights stay.")
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("-o", "--output", required=True, metavar="OUT")
     _add_map_options(parser)
@@ -97,7 +104,7 @@ def _remap_parser() -> argparse.ArgumentParser:
 
 
 def _snippet_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=f"{PROGRAM} snippet", description="Print Python code that loads the file.")
+    parser = _Parser(f"{PROGRAM} snippet", "Print Python code that loads the file.")
     parser.add_argument("file", metavar="FILE")
     _add_map_options(parser)
     parser.add_argument("--style", default="plain", help="plain or resume")
@@ -117,7 +124,7 @@ def _add_map_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _screenshot_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=f"{PROGRAM} screenshot", description="Render the window on a file to a PNG.")
+    parser = _Parser(f"{PROGRAM} screenshot", "Render the window on a file to a PNG.")
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("output", metavar="OUT.png")
     parser.add_argument("--size", default="1280x800", metavar="WxH", type=_size)
@@ -128,18 +135,25 @@ def _screenshot_parser() -> argparse.ArgumentParser:
 
 
 def _size(text: str) -> tuple[int, int]:
-    width, _, height = text.partition("x")
-    if not (
-        width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000
-    ):
+    width, _, height = (_number(part) for part in text.partition("x"))
+    if not (_SMALLEST <= width <= _LARGEST and _SMALLEST <= height <= _LARGEST):
         raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1280x800")
-    return int(width), int(height)
+    return width, height
+
+
+def _depth(text: str) -> int:
+    if _number(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of levels")
+    return _number(text)
+
+
+def _number(text: str) -> int:
+    """Read a number of up to six plain digits; -1 for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 6 else -1
 
 
 def _desktop_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog=f"{PROGRAM} desktop", description="Register for this user: double-click, Open With."
-    )
+    parser = _Parser(f"{PROGRAM} desktop", "Register for this user: double-click, Open With.")
     parser.add_argument("action", choices=("install", "remove"))
     parser.set_defaults(run=commands.desktop)
     return parser

@@ -1,0 +1,73 @@
+"""Whether a window can be opened here: where it cannot, Qt ends the whole program, so we ask before."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import socket
+import sys
+from pathlib import Path
+
+from inspector.cli.messages import PROGRAM
+from inspector.errors import PlanError
+
+LIBRARIES_REMEDY = (
+    "on Debian: apt install libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon-x11-0 libxcb-cursor0 "
+    "libxcb-icccm4 libxcb-keysyms1"
+)
+
+
+def require_display() -> None:
+    """Make sure that Qt will find a screen.
+
+    Raises:
+        PlanError: There is none, or a library that Qt needs for it is missing.
+    """
+    if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM"):
+        return
+    if os.environ.get("WAYLAND_DISPLAY") and _wayland_answers():
+        return
+    if not (os.environ.get("DISPLAY") and _x_answers()):
+        raise PlanError("there is no screen to open a window on", remedy=f"use {PROGRAM} show FILE")
+    _require_plugin()
+
+
+def _wayland_answers() -> bool:
+    """Knock at the socket ourselves: Wayland's library would write its own complaint to stderr."""
+    path = Path(os.environ.get("XDG_RUNTIME_DIR", ""), os.environ["WAYLAND_DISPLAY"])
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(os.fspath(path))
+        except OSError:
+            return False
+    return True
+
+
+def _x_answers() -> bool:
+    try:
+        library = ctypes.CDLL("libxcb.so.1")
+    except OSError as error:
+        raise _missing(error) from error
+    library.xcb_connect.restype = ctypes.c_void_p
+    connection = ctypes.c_void_p(library.xcb_connect(None, None))
+    failed = bool(library.xcb_connection_has_error(connection))
+    library.xcb_disconnect(connection)
+    return not failed
+
+
+def _require_plugin() -> None:
+    """Load what Qt would load next: it would abort where here the missing library is named."""
+    package = importlib.util.find_spec("PySide6")
+    folders = (package.submodule_search_locations if package is not None else None) or []
+    for folder in folders:
+        plugin = Path(folder, "Qt", "plugins", "platforms", "libqxcb.so")
+        if plugin.exists():
+            try:
+                ctypes.CDLL(str(plugin))
+            except OSError as error:
+                raise _missing(error) from error
+
+
+def _missing(error: OSError) -> PlanError:
+    return PlanError(f"the window's libraries cannot be loaded: {error}", remedy=LIBRARIES_REMEDY)

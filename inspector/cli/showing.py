@@ -1,0 +1,74 @@
+"""The command `show`: what files hold, as text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from inspector.cli.messages import DONE, UNREADABLE, as_checkpoint_error, complain, say
+from inspector.errors import CancelledError, CheckpointError
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print what files hold; files that cannot be read do not stop the others."""
+    code, between = DONE, ""
+    for path in options.files:
+        try:
+            answer = _json(path, options) if options.json else between + _text(path, options)
+        except CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other files are still shown
+            code, failure = UNREADABLE, as_checkpoint_error(error)
+            if options.json:
+                say(_error_json(path, failure))
+            else:
+                complain(str(failure) if failure.where == path else f"{failure} [{path}]")
+        else:
+            say(answer)
+            between = "\n"
+    return code
+
+
+def _json(path: str, options: argparse.Namespace) -> str:
+    import json
+
+    from inspector.diagnose.rules import diagnose
+    from inspector.model.build import open_checkpoint
+    from inspector.report.jsonable import show_document
+    from inspector.report.query import parse_query
+    from inspector.safety.verdict import judge
+
+    started = time.perf_counter()
+    checkpoint = open_checkpoint(path)
+    seconds = time.perf_counter() - started
+    safety = judge(checkpoint)
+    findings = diagnose(checkpoint, safety)
+    query = parse_query(options.filter)
+    if query.terms:
+        checkpoint = query.narrow(checkpoint)
+    return json.dumps(show_document(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
+
+
+def _error_json(path: str, error: CheckpointError) -> str:
+    import json
+
+    from inspector.report.jsonable import error_document
+
+    return json.dumps(error_document(path, error)) + "\n"
+
+
+def _text(path: str, options: argparse.Namespace) -> str:
+    from inspector.diagnose.rules import diagnose
+    from inspector.model.build import open_checkpoint
+    from inspector.report.query import matching_nodes, parse_query, searchable
+    from inspector.report.text import format_report
+    from inspector.report.tree import build_tree
+    from inspector.safety.verdict import judge
+
+    checkpoint = open_checkpoint(path)
+    safety = judge(checkpoint)
+    tree = build_tree(checkpoint, {})
+    query = parse_query(options.filter)
+    only = matching_nodes(query, searchable(checkpoint), tree) if query.terms else None
+    findings = diagnose(checkpoint, safety)
+    return format_report(checkpoint, safety, findings, tree, depth=options.depth, only=only)
