@@ -117,7 +117,8 @@ class _Rewrite:
         # What no row shows, inside objects of unknown classes, follows the rules by device as storages do.
         to = planned[id(own.args)][1] if id(own.args) in planned else self._plan.by_device(old or "meta")
         if old is None:
-            _refuse_change("of a tensor", to or "of a tensor")
+            if to is not None:
+                raise PlanError("the device of a tensor is written in a way that cannot be changed")
             return
         if own.has_parts:
             self._refuse_torn(call, old, to or old)

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CancelledError, ExportError
+from inspector.progress import Progress
+from inspector.remap import copying
+from inspector.remap.copying import clone_file, copy_bytes, write_bytes
+
+DATA = bytes(range(256)) * 20_000  # 5 MB, so that reading takes several steps
+
+
+class Files:
+    def __init__(self, folder: Path) -> None:
+        (folder / "source").write_bytes(DATA)
+        self.source = os.open(folder / "source", os.O_RDONLY)
+        self.path = folder / "target"
+        self.target = os.open(self.path, os.O_RDWR | os.O_CREAT)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[Files]:
+    made = Files(tmp_path)
+    yield made
+    os.close(made.source)
+    os.close(made.target)
+
+
+def refuse(code: int):
+    def refused(*args: object, **named: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    return refused
+
+
+def ways(monkeypatch: pytest.MonkeyPatch, *refused: str, code: int = errno.EOPNOTSUPP) -> list[str]:
+    """Refuse some ways; gives the list that fills with the names of those that were asked."""
+    asked: list[str] = []
+    for name in ("copy_file_range", "sendfile", "pread"):
+        real = refuse(code) if name in refused else getattr(os, name)
+
+        def spy(*args: object, name: str = name, real=real, **named: object) -> object:
+            asked.append(name)
+            return real(*args, **named)
+
+        monkeypatch.setattr(os, name, spy)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("refused", "used"),
+    [
+        ((), "copy_file_range"),
+        (("copy_file_range",), "sendfile"),
+        (("copy_file_range", "sendfile"), "pread"),
+    ],
+)
+@pytest.mark.parametrize("code", [errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EPERM])
+def test_each_way_copies_the_same_bytes(
+    files: Files, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...], used: str, code: int
+) -> None:
+    asked = ways(monkeypatch, *refused, code=code)
+    write_bytes(files.target, b"head")
+    progress = Progress()
+    progress.start("copying", len(DATA) - 11)
+    copy_bytes(files.source, files.target, 7, len(DATA) - 11, progress)
+    assert files.path.read_bytes() == b"head" + DATA[7:-4]
+    assert asked[-1] == used
+    assert progress.done == len(DATA) - 11
+
+
+def test_a_way_that_was_refused_is_not_asked_again(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ways(monkeypatch, "copy_file_range", "sendfile")
+    copy_bytes(files.source, files.target, 0, len(DATA), Progress())
+    assert asked.count("copy_file_range") == asked.count("sendfile") == 1
+
+
+@pytest.mark.parametrize("name", ["copy_file_range", "sendfile"])
+def test_a_way_that_copies_nothing_is_given_up(
+    files: Files, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(os, name, lambda *args, **named: 0)
+    copy_bytes(files.source, files.target, 0, len(DATA), Progress())
+    assert files.path.read_bytes() == DATA
+
+
+def test_systems_without_such_calls_read_and_write(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying.sys, "platform", "darwin")
+    monkeypatch.delattr(os, "copy_file_range")
+    asked = ways_of_reading(monkeypatch)
+    copy_bytes(files.source, files.target, 0, len(DATA), Progress())
+    assert files.path.read_bytes() == DATA
+    assert asked
+    assert not clone_file(files.source, files.target)
+
+
+def ways_of_reading(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    asked: list[int] = []
+    real = os.pread
+
+    def spy(fd: int, count: int, offset: int) -> bytes:
+        asked.append(count)
+        return real(fd, count, offset)
+
+    monkeypatch.setattr(os, "pread", spy)
+    return asked
+
+
+@pytest.mark.parametrize("refused", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
+def test_a_source_that_ends_too_early_is_told(
+    files: Files, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...]
+) -> None:
+    ways(monkeypatch, *refused)
+    with pytest.raises(ExportError, match="ended while it was copied"):
+        copy_bytes(files.source, files.target, 0, len(DATA) + 1, Progress())
+
+
+@pytest.mark.parametrize("name", ["copy_file_range", "sendfile"])
+def test_other_failures_are_not_taken_for_a_refusal(
+    files: Files, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    ways(monkeypatch, "copy_file_range")
+    monkeypatch.setattr(os, name, refuse(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space"):
+        copy_bytes(files.source, files.target, 0, len(DATA), Progress())
+
+
+def test_the_last_way_has_no_other_to_give_way_to(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    ways(monkeypatch, "copy_file_range", "sendfile", "pread")
+    with pytest.raises(OSError, match="not supported"):
+        copy_bytes(files.source, files.target, 0, len(DATA), Progress())
+
+
+def test_copying_can_be_cancelled(files: Files) -> None:
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(CancelledError):
+        copy_bytes(files.source, files.target, 0, len(DATA), progress)
+    assert not files.path.read_bytes()
+
+
+def test_short_writes_are_finished(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data)[:3]))
+    assert write_bytes(files.target, b"0123456789") == 10
+    assert files.path.read_bytes() == b"0123456789"
+
+
+# --- cloning ------------------------------------------------------------------------------------------------
+
+
+def test_a_file_system_that_cannot_clone_says_so(files: Files) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    patch = pytest.MonkeyPatch()
+    with patch.context() as context:
+        context.setattr(fcntl, "ioctl", refuse(errno.EOPNOTSUPP))
+        assert not clone_file(files.source, files.target)
+        context.setattr(fcntl, "ioctl", refuse(errno.ENOSPC))
+        with pytest.raises(OSError, match="No space"):
+            clone_file(files.source, files.target)
+
+
+def test_a_file_system_that_clones_is_asked_for_the_whole_file(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    asked: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(fcntl, "ioctl", lambda *args: asked.append(args))
+    assert clone_file(files.source, files.target)
+    assert asked == [(files.target, 0x40049409, files.source)]
