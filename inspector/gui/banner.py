@@ -76,6 +76,10 @@ class BannerFrame(QFrame):
         self._advice.setVisible(bool(banner.advice))
         self._error.setText(banner.error_text or "")
         self._inset.setVisible(banner.error_text is not None)
+        # The way out stands out only where there is something to get out of.
+        kind = "" if banner.error_text is None else "primary"
+        set_state(self._export, "kind", kind)
+        set_icon(self._export, "export", self._theme.tokens, "on_accent" if kind else "muted")
         self.setAccessibleDescription(f"{_SPOKEN[banner.tone]}: {banner.headline} {banner.advice}")
 
     def show_safety(self, chip: Chip | None) -> None:

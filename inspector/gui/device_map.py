@@ -16,6 +16,7 @@ from inspector.gui.theme import Theme
 from inspector.session.screen import DeviceRow
 
 _CARD_WIDTH = 300
+_CARD_MAX_WIDTH = 440
 _TITLE_WIDTH = 128
 _ROWS_IN_SIGHT = 2
 
@@ -61,6 +62,7 @@ class DeviceCard(QFrame):
         self._theme = theme
         self._device = ""
         self.setProperty("card", True)
+        self.setMaximumWidth(_CARD_MAX_WIDTH)
         self._colour = -1
         self._swatch = Swatch(lambda: theme.tokens.device(self._colour))
         self._name = ElidedLabel("", "strong")
@@ -124,6 +126,7 @@ class DeviceMapBar(QWidget):
         self._grid = QGridLayout(self._grid_holder)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(8)
+        self._grid.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self._scroll = QScrollArea()
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.failure_page import POLL_MS, show_fraction
+from inspector.gui.failure_page import POLL_MS, sentence, show_fraction
 from inspector.gui.icons import Glyph, set_icon
 from inspector.gui.labels import ElidedLabel, clear_layout, named, plain_label
 from inspector.gui.rate import Rate
@@ -258,7 +258,7 @@ class ResultPage(QWidget):
         self._glyph.show_glyph(f"tone-{tone}", ink="on_fill", fill=f"{tone}_fill")
         self._title.setText(failure.title)
         self._path.setText(failure.where)
-        lines = tuple(line for line in (failure.what, failure.remedy) if line)
+        lines = tuple(sentence(line) for line in (failure.what, failure.remedy) if line)
         _fill_lines(self._theme, self._lines, lines, "arrow-right", "faint")
         self._offer(copy=False)
 

@@ -27,6 +27,13 @@ def show_fraction(bar: QProgressBar, fraction: float | None) -> None:
         bar.setValue(round(fraction * _STEPS))
 
 
+def sentence(text: str) -> str:
+    """Begin with a capital and end with a stop: errors are worded to stand within a line."""
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?:" else ".")
+
+
 class OpeningPage(QWidget):
     """Shown while a file is read; stays blank for the first tenth of a second."""
 
@@ -105,10 +112,10 @@ class FailurePageWidget(QWidget):
         failure = screen.failure or FailurePage(title="", what="", where="", remedy="")
         self._path.setText(screen.path)
         self._title.setText(failure.title)
-        self._what.setText(failure.what)
+        self._what.setText(sentence(failure.what))
         self._where.setText(failure.where)
         self._where_part.setVisible(bool(failure.where))
-        self._remedy.setText(failure.remedy)
+        self._remedy.setText(sentence(failure.remedy))
         self._remedy_part.setVisible(bool(failure.remedy))
 
     def _build_card(self) -> QFrame:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from inspector.gui.icons import Glyph
-from inspector.gui.labels import WrappedText, clear_layout, named, plain_label
+from inspector.gui.labels import ElidedLabel, WrappedText, clear_layout, named, plain_label
 from inspector.gui.theme import Theme
 from inspector.session.screen import FactGroup, Screen
 
-_LABEL_WIDTH = 152
+_LABEL_WIDTHS = (136, 240)
 _LONGEST_WORD = 24
 
 
@@ -66,23 +66,29 @@ class FactsPanel(ScrollPanel):
 
     def _build_group(self, group: FactGroup) -> QWidget:
         holder = QWidget()
-        grid = QGridLayout(holder)
-        grid.setContentsMargins(0, 0, 0, 8)
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(7)
-        grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
-        grid.setColumnStretch(1, 1)
-        grid.addWidget(plain_label(group.title, "strong"), 0, 0, 1, 2)
-        grid.addWidget(named(QFrame(), "line"), 1, 0, 1, 2)
-        for row, (label, value) in enumerate(group.facts, start=2):
-            if not label:
-                grid.addWidget(_value_text(group.title, value), row, 0, 1, 2)
-                continue
-            name = plain_label(label, "muted", wrap=True)
-            name.setMaximumWidth(_LABEL_WIDTH)
-            grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
-            grid.addWidget(_value_text(label, value), row, 1, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(0, 0, 0, 8)
+        column.setSpacing(7)
+        column.addWidget(plain_label(group.title, "strong", wrap=True))
+        column.addWidget(named(QFrame(), "line"))
+        metrics = self.fontMetrics()
+        longest = max((metrics.horizontalAdvance(label) for label, _ in group.facts), default=0)
+        width = min(max(longest + 2, _LABEL_WIDTHS[0]), _LABEL_WIDTHS[1])
+        for label, value in group.facts:
+            column.addLayout(_build_fact(label, value, width))
         return holder
+
+
+def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
+    """Lay one fact out in a row of its own: a grid miscounts the heights of texts that wrap."""
+    row = QHBoxLayout()
+    row.setSpacing(16)
+    if label:
+        name = ElidedLabel(label, "muted", Qt.TextElideMode.ElideMiddle)
+        name.setFixedWidth(width)
+        row.addWidget(name, 0, Qt.AlignmentFlag.AlignTop)
+    row.addWidget(_value_text(label, value), 1, Qt.AlignmentFlag.AlignTop)
+    return row
 
 
 def _value_text(label: str, value: str) -> QWidget:

@@ -15,7 +15,7 @@ from inspector.report.tree import Node, Tree
 
 ROW_HEIGHT = 26
 _PAD = 10
-_STRIP_WIDTH, _STRIP_HEIGHT = 44, 8
+_STRIP_WIDTH, _STRIP_HEIGHT = 36, 8
 _CHIP = 10
 _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
 _CENTRE_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft

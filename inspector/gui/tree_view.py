@@ -21,7 +21,7 @@ _MATCH_ROWS = 400
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
-_WIDTHS = {Column.NAME: 220, Column.DEVICE: 190, Column.SHAPE: 132, Column.TYPE: 76, Column.SIZE: 78}
+_WIDTHS = {Column.NAME: 220, Column.DEVICE: 196, Column.SHAPE: 132, Column.TYPE: 76, Column.SIZE: 78}
 
 
 class TensorTreeView(QTreeView):

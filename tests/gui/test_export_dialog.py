@@ -141,7 +141,7 @@ def test_close_is_what_enter_does_at_the_end(dialog):
 @pytest.mark.parametrize("cancelled", [True, False])
 def test_a_failure_is_explained_and_leads_back(dialog, cancelled):
     dialog.show_failed(FAILURE, cancelled=cancelled)
-    for words in (FAILURE.title, FAILURE.what, FAILURE.where, FAILURE.remedy):
+    for words in (FAILURE.title, "The disk is full.", FAILURE.where, "Make room."):
         assert words in said(dialog)
     button(dialog, "Back").click()
     assert dialog.state == "draft"
