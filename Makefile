@@ -18,7 +18,7 @@ ifneq ($(SCREEN),)
 	$(BIN)/checkpoint-inspector --demo
 else
 	@echo "No screen here: the report of the demo checkpoint, and a picture of its window."
-	$(BIN)/checkpoint-inspector show $(DEMO)
+	$(BIN)/checkpoint-inspector show --depth 2 $(DEMO)
 	@mkdir -p screenshots
 	QT_QPA_PLATFORM=offscreen $(BIN)/checkpoint-inspector screenshot $(DEMO) screenshots/demo.png
 endif

@@ -1,4 +1,4 @@
-"""Write `inspector/safety/allowlist.json` from the installed torch: what `weights_only=True` imports by default.
+"""Write `inspector/safety/allowlist.json` from the installed torch: what `weights_only=True` imports.
 
 Run with the newest torch that the verdict shall speak for: `python packaging/make_allowlist.py`.
 """
@@ -15,7 +15,7 @@ TARGET = pathlib.Path(__file__).parent.parent / "inspector" / "safety" / "allowl
 
 def main() -> int:
     """Write the list, sorted, with the version that it was read from."""
-    names = sorted(unpickler._get_allowed_globals())
+    names = sorted(unpickler._get_allowed_globals())  # noqa: SLF001  # torch has no public name for it
     document = {"torch": torch.__version__.partition("+")[0], "globals": names}
     TARGET.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"{TARGET}: {len(names)} names of torch {document['torch']}")
