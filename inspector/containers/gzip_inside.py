@@ -57,8 +57,7 @@ class GzipInside:
     def _inflate_some(self) -> bytes:
         """Give the next bytes, or none at the end."""
         for _ in range(_MOST_EMPTY_STEPS):
-            if len(self._packed) < len(MAGIC):
-                more = self._read(self._taken, _PACKED_NBYTES)
+            while len(self._packed) < len(MAGIC) and (more := self._read(self._taken, _PACKED_NBYTES)):
                 self._taken += len(more)
                 self._packed += more
             if not self._packed:

@@ -8,15 +8,16 @@ endian) and its elements. Nothing says where a pickle ends but the pickle itself
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
-from inspector.containers.persistent_ids import StorageId
+from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import NearReader, Source
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
-from inspector.pickles.values import Dict, Value
+from inspector.pickles.values import Dict, PersistentId, Value
 from inspector.progress import Progress
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -155,20 +156,25 @@ def _find_storages(
             break
         stored[key] = StoredBytes(None if source.gzipped else pos + NUMEL.size, nbytes)
         pos += NUMEL.size + nbytes
-    return stored | _views(storage_ids, stored), pos
+    return stored | _views(layout.object_stream.persistent_ids, storage_ids, stored), pos
 
 
-def _views(storage_ids: dict[str, StorageId], stored: dict[str, StoredBytes]) -> dict[str, StoredBytes]:
+def _views(
+    nodes: Iterable[PersistentId], storage_ids: dict[str, StorageId], stored: dict[str, StoredBytes]
+) -> dict[str, StoredBytes]:
     """Place views, which torch 0.x wrote into persistent ids, within the storages that they view."""
     views: dict[str, StoredBytes] = {}
-    for storage_id in storage_ids.values():
-        if storage_id.view is None or storage_id.key not in stored:
+    if not any(storage_id.view for storage_id in storage_ids.values()):
+        return views
+    for storage_id in filter(None, map(parse_storage_id, nodes)):
+        root = stored.get(storage_id.key)
+        if storage_id.view is None or root is None:
             continue
         key, offset, size = storage_id.view
-        root = stored[storage_id.key]
         start, nbytes = offset * storage_id.itemsize, size * storage_id.itemsize
         if start + nbytes <= root.nbytes:
-            views[key] = StoredBytes(None if root.file_offset is None else root.file_offset + start, nbytes)
+            place = None if root.file_offset is None else root.file_offset + start
+            views.setdefault(key, StoredBytes(place, nbytes))
     return views
 
 

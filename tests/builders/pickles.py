@@ -28,7 +28,12 @@ def proto(version: int = 2) -> bytes:
 
 
 def number(value: int) -> bytes:
-    return op("BININT1", bytes([value])) if 0 <= value < 256 else op("BININT", struct.pack("<i", value))
+    if 0 <= value < 256:
+        return op("BININT1", bytes([value]))
+    if -(2**31) <= value < 2**31:
+        return op("BININT", struct.pack("<i", value))
+    data = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+    return op("LONG1", bytes([len(data)]) + data)
 
 
 def text(value: str) -> bytes:

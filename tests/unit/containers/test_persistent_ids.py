@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.containers.persistent_ids import STORAGE_DTYPES, StorageId, parse_storage_id
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
+
+FLOAT = Global("torch", "FloatStorage")
+
+
+def parse(*pid: Any) -> StorageId | None:
+    return parse_storage_id(PersistentId(pid))
+
+
+def test_zip_form() -> None:
+    found = parse("storage", FLOAT, "7", "cuda:1", 10)
+    assert found == StorageId(
+        key="7", dtype="float32", itemsize=4, location="cuda:1", numel=10, untyped=False, view=None
+    )
+    assert type(found) is StorageId
+    assert found.nbytes == 40
+    assert found.viewed() is found
+
+
+def test_legacy_form_without_a_view() -> None:
+    assert parse("storage", FLOAT, "7", "cpu", 10, None) == parse("storage", FLOAT, "7", "cpu", 10)
+
+
+def test_legacy_form_with_a_view() -> None:
+    found = parse("storage", FLOAT, "7", "cpu", 10, ("8", 2, 3))
+    assert found is not None
+    assert found.view == ("8", 2, 3)
+    viewed = found.viewed()
+    assert (viewed.key, viewed.numel, viewed.nbytes, viewed.location) == ("8", 3, 12, "cpu")
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "8",
+        (),
+        ("8", 2),
+        ("8", 2, 3, 4),
+        (8, 2, 3),
+        ("8", -1, 3),
+        ("8", 2, -1),
+        ("8", 2.0, 3),
+        ("8", 2, True),
+        ("8", 2**63, 3),
+        ["8", 2, 3],
+    ],
+)
+def test_malformed_view_is_none(view: Value) -> None:
+    found = parse("storage", FLOAT, "7", "cpu", 10, view)
+    assert found is not None
+    assert found.view is None
+
+
+@pytest.mark.parametrize(("name", "row"), STORAGE_DTYPES.items())
+@pytest.mark.parametrize("module", ["torch", "torch.cuda", "torch.storage"])
+def test_every_class_whatever_its_module(name: str, row: tuple[str, int], module: str) -> None:
+    found = parse("storage", Global(module, f"{name}Storage"), "0", "cpu", 1)
+    assert found is not None
+    assert (found.dtype, found.itemsize) == row
+    assert found.untyped == (name in {"Untyped", "_Untyped"})
+
+
+def test_class_with_a_dotted_name() -> None:
+    found = parse("storage", Global("torch", "storage.HalfStorage"), "0", "cpu", 1)
+    assert found is not None
+    assert found.dtype == "float16"
+
+
+def test_class_through_a_helper_of_python_2() -> None:
+    helper = Call(Global("torch._utils", "_get"), (Global("a", "b"), FLOAT), "reduce")
+    assert parse("storage", helper, "0", "cpu", 1) == parse("storage", FLOAT, "0", "cpu", 1)
+
+
+def test_key_of_torch_package_is_an_int() -> None:
+    found = parse("storage", FLOAT, 12, "cpu", 1)
+    assert found is not None
+    assert found.key == "12"
+
+
+@pytest.mark.parametrize("numel", [0, 1, 2**63 - 1])
+def test_number_of_elements(numel: int) -> None:
+    found = parse("storage", FLOAT, "0", "cpu", numel)
+    assert found is not None
+    assert found.numel == numel
+
+
+@pytest.mark.parametrize(
+    "pid",
+    [
+        (),
+        ("storage",),
+        ("storage", FLOAT, "0", "cpu"),
+        ("module", FLOAT, "0", "cpu", 1),
+        (["storage"], FLOAT, "0", "cpu", 1),
+        ("storage", FLOAT, "0", b"cpu", 1),
+        ("storage", FLOAT, "0", None, 1),
+        ("storage", FLOAT, "0", "cpu", -1),
+        ("storage", FLOAT, "0", "cpu", 1.0),
+        ("storage", FLOAT, "0", "cpu", True),
+        ("storage", FLOAT, "0", "cpu", 2**63),  # beyond torch, and printing such a number can fail
+        ("storage", FLOAT, None, "cpu", 1),
+        ("storage", FLOAT, True, "cpu", 1),
+        ("storage", FLOAT, 2**64, "cpu", 1),
+        ("storage", FLOAT, b"0", "cpu", 1),
+        ("storage", "torch.FloatStorage", "0", "cpu", 1),
+        ("storage", Dict([]), "0", "cpu", 1),
+        ("storage", Global("torch", "Float"), "0", "cpu", 1),
+        ("storage", Global("torch", "GhostStorage"), "0", "cpu", 1),
+        ("storage", Call(FLOAT, (), "reduce"), "0", "cpu", 1),
+        ("storage", Call(FLOAT, [FLOAT], "reduce"), "0", "cpu", 1),
+        ("storage", Call(FLOAT, ("FloatStorage",), "reduce"), "0", "cpu", 1),
+    ],
+)
+def test_anything_else_is_none(pid: tuple[Value, ...]) -> None:
+    assert parse(*pid) is None
+
+
+@pytest.mark.parametrize("pid", ["('storage',)", None, 7, ["storage", FLOAT, "0", "cpu", 1]])
+def test_id_that_is_no_tuple_is_none(pid: Value) -> None:
+    assert parse_storage_id(PersistentId(pid)) is None

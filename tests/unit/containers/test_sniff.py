@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import contextlib
+import gc
+import gzip
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inspector.containers.sniff import FORMATS, open_source, read_container
+from inspector.containers.source import GzipSource
+from inspector.errors import CancelledError, ContainerError, NotACheckpointError, UnsupportedFormatError
+from inspector.progress import Progress
+from tests.builders import legacy, zips
+from tests.builders.pickles import NONE, stream
+
+Write = Callable[..., str]
+ZIP = zips.checkpoint(stream(NONE))
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_legacy_is_told_by_its_magic_number(write: Write, protocol: int) -> None:
+    assert read_container(write(legacy.checkpoint(stream(NONE), protocol=protocol))).format == "legacy"
+
+
+def test_zip_is_told_by_its_first_record(write: Write) -> None:
+    assert read_container(write(ZIP)).format == "zip"
+
+
+def test_path_is_kept_as_it_was_named(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(write(ZIP))
+    monkeypatch.chdir(path.parent)
+    assert read_container(path.name).path == path.name
+
+
+def refused(path: str) -> ContainerError:
+    with pytest.raises(ContainerError) as caught:
+        read_container(path)
+    assert caught.value.where == path
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [
+        (bytes(257) + b"ustar", "this is a tar checkpoint of torch 0.1, which this version does not read"),
+        (b"\x10\0\0\0\0\0\0\0{", "this is a safetensors file, which this version does not read"),
+        (
+            pickle.dumps([1], 2),
+            "this is a plain pickle, not written by torch.save, which this version does not read",
+        ),
+        (
+            pickle.dumps([1], 5),
+            "this is a plain pickle, not written by torch.save, which this version does not read",
+        ),
+    ],
+)
+def test_relatives_are_named_with_a_remedy(write: Write, head: bytes, what: str) -> None:
+    error = refused(write(head + bytes(600)))
+    assert type(error) is UnsupportedFormatError
+    assert error.what == what
+    assert error.remedy
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"P",
+        b"PK\5\6" + bytes(18),  # an empty zip: torch tells zips by their first record too
+        b"\x80\x06N.",
+        b"\x80",
+        b"\0\0\0\0\0\0\0\0{}",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff{}",
+        b"version https://git-lfs.github.com/spec/v1\n",
+        b"<!doctype html>",
+        b"\x93NUMPY",
+        bytes(1000),
+        b"\n" * 10,
+    ],
+)
+def test_anything_else_is_no_checkpoint(write: Write, data: bytes) -> None:
+    error = refused(write(data))
+    assert type(error) is NotACheckpointError
+    assert error.what == "this is no checkpoint that torch.save wrote"
+
+
+def test_empty_file(write: Write) -> None:
+    error = refused(write(b""))
+    assert type(error) is NotACheckpointError
+    assert error.what == "the file is empty"
+
+
+def test_folder(tmp_path: Path) -> None:
+    error = refused(str(tmp_path))
+    assert type(error) is NotACheckpointError
+    assert error.what == "this is a folder, and this version reads single files"
+
+
+def test_formats_exclude_each_other() -> None:
+    heads = [
+        ZIP,
+        legacy.checkpoint(stream(NONE)),
+        bytes(257) + b"ustar",
+        b"\x10\0\0\0\0\0\0\0{",
+        pickle.dumps([1], 2),
+    ]
+    assert len(heads) == len(FORMATS)
+    for number, head in enumerate(heads):
+        first = next(index for index, form in enumerate(FORMATS) if form.matches(head[:512]))
+        assert first == number
+
+
+# ------------------------------------------------------------------------------------------- gzip
+
+
+def test_gzip_is_looked_through(write: Write) -> None:
+    path = write(gzip.compress(legacy.checkpoint(stream(NONE))))
+    source = open_source(path)
+    assert isinstance(source, GzipSource)
+    source.close()
+    assert read_container(path).format == "legacy"
+
+
+@pytest.mark.parametrize("inside", [ZIP, pickle.dumps([1], 2), bytes(257) + b"ustar" + bytes(300)])
+def test_gzip_of_anything_but_legacy_is_refused(write: Write, inside: bytes) -> None:
+    error = refused(write(gzip.compress(inside)))
+    assert type(error) is UnsupportedFormatError
+
+
+def test_gzip_of_a_zip_names_the_remedy(write: Write) -> None:
+    error = refused(write(gzip.compress(ZIP)))
+    assert (error.what, error.remedy) == ("this is a gzip file", "unpack it with gunzip first")
+
+
+def test_damaged_gzip(write: Write) -> None:
+    with pytest.raises(ContainerError, match="the gzip stream is damaged"):
+        read_container(write(b"\x1f\x8b\xff\xff" + bytes(100)))
+    assert refused(write(b"\x1f\x8b")).what == "the file is empty"
+
+
+# ------------------------------------------------------------------------------------------- manners
+
+
+def test_file_is_closed_whatever_happens(write: Write) -> None:
+    def lowest_free() -> int:
+        descriptor = os.open(os.devnull, os.O_RDONLY)
+        os.close(descriptor)
+        return descriptor
+
+    before = lowest_free()
+    for data in (ZIP, b"", ZIP[:50], gzip.compress(ZIP), gzip.compress(legacy.checkpoint(stream(NONE)))):
+        with contextlib.suppress(ContainerError):
+            read_container(write(data))
+        assert lowest_free() == before
+
+
+def test_collector_rests_while_reading(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    states = []
+    monkeypatch.setattr(Progress, "advance", lambda self, units=0: states.append(gc.isenabled()))
+    read_container(write(ZIP))
+    assert states[-1] is False
+    assert gc.isenabled()
+
+
+def test_cancelled_before_it_begins(write: Write) -> None:
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(CancelledError):
+        read_container(write(ZIP), progress=progress)
