@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
+from inspector.report.colours import NEUTRAL
+from tests.unit.report.rows import checkpoint, storage, tensor
+
+ROWS = checkpoint(
+    tensor("a", storage="0"),
+    tensor("b", storage="1", dtype="int64", role="buffer"),
+    tensor("c", storage="2", role="buffer"),
+    storage("0", "cuda:0", 3000),
+    storage("1", "cpu", 20),
+    storage("2", "cuda:0", 0),
+)
+
+
+def bars(chart: Chart) -> list[tuple[str, str, list[tuple[str, int, int]]]]:
+    return [
+        (bar.label, bar.text, [(piece.label, piece.colour, piece.nbytes) for piece in bar.segments])
+        for bar in chart.bars
+    ]
+
+
+def test_devices_before_and_after_a_map() -> None:
+    chart = device_chart(ROWS, {"0": "cpu"}, {"cuda:0": 0, "cpu": NEUTRAL})
+    assert chart.title == "Memory by device"
+    assert bars(chart) == [
+        ("As saved", "3.0 KB", [("cuda:0", 0, 3000), ("cpu", NEUTRAL, 20)]),
+        ("After the map", "3.0 KB", [("cpu", NEUTRAL, 3020)]),
+    ]
+
+
+def test_roles_in_their_order_one_bar_each() -> None:
+    assert bars(role_chart(ROWS)) == [
+        ("parameter", "3.0 KB", [("parameter", NEUTRAL, 3000)]),
+        ("buffer", "20 B", [("buffer", NEUTRAL, 20)]),
+    ]
+
+
+def test_dtypes_the_largest_first() -> None:
+    assert [label for label, _, _ in bars(dtype_chart(ROWS))] == ["float32", "int64"]
+
+
+def test_the_last_of_too_many_are_added_up() -> None:
+    many = [tensor(str(index), storage=str(index), dtype=f"float{index}") for index in range(12)]
+    stored = [storage(str(index), f"odd{index:02}", 100 - index) for index in range(12)]
+    chart = dtype_chart(checkpoint(*many, *stored))
+    assert [bar.label for bar in chart.bars][-2:] == ["float8", "others"]
+    assert len(chart.bars) == 10
+    assert chart.bars[-1].segments[0].nbytes == 91 + 90 + 89
+    crowd = [storage(str(index), f"cuda:{index}", 1) for index in range(100)]
+    before = device_chart(checkpoint(*crowd), {}, {}).bars[0]
+    assert len(before.segments) == 64
+    assert before.segments[-1].label == "others"
+    assert sum(segment.nbytes for segment in before.segments) == 100
+
+
+def test_a_device_is_named_harmless() -> None:
+    chart = device_chart(checkpoint(storage("0", "a\nb", 5)), {}, {})
+    assert chart.bars[0].segments[0].label == r"a\u000ab"
+
+
+def test_a_checkpoint_without_bytes_has_empty_bars() -> None:
+    assert bars(device_chart(checkpoint(), {}, {})) == [("As saved", "0 B", []), ("After the map", "0 B", [])]
+    assert role_chart(checkpoint()).bars == dtype_chart(checkpoint()).bars == ()

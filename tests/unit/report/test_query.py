@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.report.query import Term, matching_nodes, parse_query, searchable
+from inspector.report.tree import build_tree
+from tests.unit.report.rows import checkpoint, tensor, value
+
+ROWS = checkpoint(
+    tensor("model", "layer1.0.Weight", device="cuda:1", dtype="bfloat16", shape=(64, 3, 7, 7), nbytes=18_816),
+    value("model", "weight_names"),
+    tensor("model", "layer1.0.bias", device="cuda:10", dtype="float16", shape=(64,), nbytes=128),
+    tensor("rng", device="cpu", dtype="uint8", shape=(), nbytes=1, role="rng"),
+    tensor(
+        "optimizer",
+        "state",
+        0,
+        "exp_avg",
+        device="cuda:0",
+        shape=(164, 3),
+        nbytes=1 << 20,
+        role="optimizer",
+        parameter="layer1.0.Weight",
+        slot="exp_avg",
+    ),
+)
+WEIGHT, BIAS, RNG, SLOT = range(4)
+
+
+@pytest.mark.parametrize(
+    ("query", "tensors", "values"),
+    [
+        ("", [WEIGHT, BIAS, RNG, SLOT], [0]),
+        ("  ", [WEIGHT, BIAS, RNG, SLOT], [0]),
+        ("weight", [WEIGHT, SLOT], [0]),
+        ("WEIGHT model", [WEIGHT], [0]),
+        ("exp_avg layer1", [SLOT], []),
+        ("state/0", [SLOT], []),
+        ("path:rng", [RNG], []),
+        ("Path:rng", [RNG], []),
+        ('"model/layer1.0.weight"', [WEIGHT], []),
+        ('"layer1.0.weight/exp_avg"', [SLOT], []),
+        ('"optimizer/state/0/exp_avg"', [SLOT], []),
+        ('"model/weight_names"', [], [0]),
+        ('"layer1"', [], []),
+        ('"layer1', [WEIGHT, BIAS, SLOT], []),
+        ('""', [WEIGHT, BIAS, RNG, SLOT], [0]),
+        ('"', [WEIGHT, BIAS, RNG, SLOT], [0]),
+        ("nothing", [], []),
+        ("device:cuda", [WEIGHT, BIAS, SLOT], []),
+        ("device:cuda:", [WEIGHT, BIAS, SLOT], []),
+        ("device:cuda:1", [WEIGHT], []),
+        ("device:cuda:10", [BIAS], []),
+        ('device:"cuda:1"', [WEIGHT], []),
+        ('device:"cuda"', [], []),
+        ("device:CPU weight", [], []),
+        ("device:", [WEIGHT, BIAS, RNG, SLOT], [0]),
+        ("dtype:bf16", [WEIGHT], []),
+        ("dtype:f16", [BIAS], []),
+        ("dtype:fp16", [BIAS], []),
+        ("dtype:u8", [RNG], []),
+        ("dtype:float", [BIAS, SLOT], []),
+        ('dtype:"float"', [], []),
+        ("dtype:BFloat", [WEIGHT], []),
+        ("role:opt", [SLOT], []),
+        ("role:rng", [RNG], []),
+        ("shape:64x3", [WEIGHT], []),
+        ("shape:64×3×", [WEIGHT], []),
+        ("shape:7x7", [WEIGHT], []),
+        ("shape:64", [WEIGHT, BIAS], []),
+        ('shape:"64"', [BIAS], []),
+        ('shape:"164x3"', [SLOT], []),
+        ("shape:scalar", [RNG], []),
+        ("size>1KB", [WEIGHT, SLOT], []),
+        ("size>=128", [WEIGHT, BIAS, SLOT], []),
+        ("size<128b", [RNG], []),
+        ("size<=128", [BIAS, RNG], []),
+        ("SIZE>=1MiB", [SLOT], []),
+        ("size>1.5M", [], []),
+        ("size>" + "9" * 400, [], []),
+        ("size>1000000 weight", [SLOT], []),
+        ("size>big", [], []),
+        ("path:size>1KB", [], []),
+    ],
+)
+def test_query_finds(query: str, tensors: list[int], values: list[int]) -> None:
+    found = parse_query(query).find(searchable(ROWS))
+    assert [list(rows) for rows in found] == [tensors, values]
+
+
+def test_words_are_tried_before_what_takes_longer() -> None:
+    assert parse_query("device:cpu weight").terms == (Term("path", "weight"), Term("device", "cpu"))
+
+
+def test_narrowing_keeps_the_rest_of_the_checkpoint() -> None:
+    narrowed = parse_query("model").narrow(ROWS)
+    assert [row.path for row in narrowed.tensors] == ["model/layer1.0.Weight", "model/layer1.0.bias"]
+    assert [row.path for row in narrowed.values] == ["model/weight_names"]
+    assert narrowed.path == ROWS.path
+
+
+def test_matching_rows_stand_in_the_order_of_display() -> None:
+    tree = build_tree(ROWS, {})
+    matches = matching_nodes(parse_query("weight"), searchable(ROWS), tree)
+    assert matches is not None
+    assert list(matches) == sorted(matches)
+    assert [tree.nodes[id_].name for id_ in matches] == ["Weight", "weight_names", "exp_avg"]
+
+
+def test_an_empty_query_is_no_search() -> None:
+    assert matching_nodes(parse_query(" "), searchable(ROWS), build_tree(ROWS, {})) is None
+
+
+def test_what_the_tree_hides_is_not_found() -> None:
+    rows = checkpoint(value("._modules", "._buffers", text="{}"), value("buffers"))
+    tree = build_tree(rows, {})
+    assert matching_nodes(parse_query("buffers"), searchable(rows), tree) == (tree.value_nodes[1],)
+
+
+@given(st.text(alphabet=st.sampled_from('ab:"xX×<>=size19.KMiB path\u202e\n'), max_size=30))
+def test_no_query_is_malformed(text: str) -> None:
+    parse_query(text).find(searchable(ROWS))
