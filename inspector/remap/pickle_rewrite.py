@@ -55,14 +55,20 @@ def rewrite_pickle(
         return data
     for rule in plan.rules:
         check_destination(rule.to)
-    kinds = {text.partition(":")[0] for text in plan.texts}  # torch.device is called with its type's text
-    texts = plan.texts.union(kinds, KNOWN_TYPES)
+    texts = plan.texts.union(_locations(stream), KNOWN_TYPES)
+    texts |= {text.partition(":")[0] for text in texts}  # torch.device is called with its type's text
     trace = trace_pickle(data, texts=texts, names=REBUILDS, limits=limits, progress=progress)
     rewrite = _Rewrite(data, trace, plan)
     rewrite.send_storages()
     if trace.calls:
         rewrite.send_own_devices(limits, progress)
     return rewrite.made()
+
+
+def _locations(stream: Stream) -> set[str]:
+    """Give every location tag as it is written; rows show them fit for a screen."""
+    storages = map(parse_storage_id, stream.persistent_ids)
+    return {storage.location for storage in storages if storage is not None}
 
 
 class _Rewrite:
@@ -79,7 +85,7 @@ class _Rewrite:
     # --- which uses change ----------------------------------------------------------------------------------
 
     def send_storages(self) -> None:
-        """Want the planned location in every persistent id."""
+        """Want the planned location in every persistent id of a storage that moves."""
         for _, pid in self._trace.pids:
             storage = parse_storage_id(PersistentId(pid))
             if storage is None or not isinstance(pid, tuple):
@@ -91,7 +97,8 @@ class _Rewrite:
                     where=f"storage {storage.key}",
                     remedy=_TOGETHER,
                 )
-            self._want_text(pid, _LOCATION, to or storage.location)
+            if to is not None:
+                self._want_text(pid, _LOCATION, to)
 
     def _destination(self, storage: StorageId) -> str:
         return self._plan.storages.get(storage.viewed().key, storage.location)
@@ -118,14 +125,14 @@ class _Rewrite:
         to = planned[id(own.args)][1] if id(own.args) in planned else self._plan.by_device(old or "meta")
         if old is None:
             if to is not None:
-                raise PlanError("the device of a tensor is written in a way that cannot be changed")
+                raise _unchangeable(device)
             return
         if own.has_parts:
             self._refuse_torn(call, old, to or old)
-        if isinstance(device, str):
-            self._want_text(own.args, own.place, to or old)
-        else:
-            self._want_device(own.args, own.place, (old, to or old))
+        if to is not None and isinstance(device, str):
+            self._want_text(own.args, own.place, to)
+        elif to is not None:
+            self._want_device(own.args, own.place, to)
 
     def _refuse_torn(self, call: TracedCall, old: str, to: str) -> None:
         """Refuse to send a wrapper elsewhere than the storages on its device that it is made of."""
@@ -147,22 +154,18 @@ class _Rewrite:
                 )
 
     def _want_text(self, owner: tuple[Value, ...], index: int, new: str) -> None:
-        """Note that an element of a tuple, a text, shall change (or must not change)."""
+        """Note what an element of a tuple, a text, shall be."""
         place = self._trace.place_of(owner, index)
-        push = None if place is None else self._trace.texts.get(place)
-        if push is None:
-            _refuse_change(str(owner[index]), new)
-        else:
-            self._texts[push.start] = new
+        if place not in self._trace.texts:
+            raise _unchangeable(owner[index])
+        self._texts[place] = new
 
-    def _want_device(self, owner: tuple[Value, ...], index: int, move: tuple[str, str]) -> None:
-        """Note that an element of a tuple, a `torch.device`, shall change (or must not change)."""
+    def _want_device(self, owner: tuple[Value, ...], index: int, new: str) -> None:
+        """Note what an element of a tuple, a `torch.device`, shall be."""
         place = self._trace.place_of(owner, index)
-        push = None if place is None else self._trace.devices.get(place)
-        if push is None:
-            _refuse_change(*move)
-        else:
-            self._devices[push.start] = move[1]
+        if place not in self._trace.devices:
+            raise _unchangeable(owner[index])
+        self._devices[place] = new
 
     # --- how the bytes change -------------------------------------------------------------------------------
 
@@ -223,7 +226,7 @@ class _Rewrite:
     def _built(self, call: Call) -> Built:
         built = self._trace.tuples.get(id(call.args))
         if built is None or built.starts[0] not in self._trace.texts:
-            raise PlanError("a device is written in a way that cannot be changed")
+            raise _unchangeable(call)
         return built
 
 
@@ -233,6 +236,6 @@ def _spelling(text: str) -> tuple[str, bytes]:
     return kind, index_instruction(int(index)) if index else b""
 
 
-def _refuse_change(old: str, new: str) -> None:
-    if new != old:
-        raise PlanError(f"the device {old} is written in a way that cannot be changed")
+def _unchangeable(device: Value) -> PlanError:
+    what = device_text(device) or "of a tensor"
+    return PlanError(f"the device {what} is written in a way that cannot be changed")

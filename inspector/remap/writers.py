@@ -72,9 +72,9 @@ class CopyWriter:
         while data := self.source.read_upto(offset, _STEP_NBYTES):
             self.progress.advance(write_bytes(self.target, data))
             offset += len(data)
-        if offset > self.limits.inflated_nbytes:
+        if offset >= self.limits.inflated_nbytes:
             raise ExportError(
-                f"the file holds more than {self.limits.inflated_nbytes:,} bytes once unpacked",
+                f"the file holds {self.limits.inflated_nbytes:,} bytes or more once unpacked",
                 where=self.source.path,
                 remedy="unpack it with gunzip first",
             )

@@ -61,12 +61,15 @@ def stream(body: bytes, protocol: int = 2) -> bytes:
 # --- values -------------------------------------------------------------------------------------------------
 
 
-def storage(location: bytes, key: str = "0", *, view: bytes = b"", kind: str = "FloatStorage") -> bytes:
+def storage(location: bytes, key: str = "0", *, view: bytes = b"", numel: int = NUMEL) -> bytes:
     """A persistent id; its location is given as instructions."""
-    return group(text("storage"), name("torch", kind), text(key), location, bytes([0x4B, NUMEL]), view) + b"Q"
+    return (
+        group(text("storage"), name("torch", "FloatStorage"), text(key), location, bytes([0x4B, numel]), view)
+        + b"Q"
+    )
 
 
-def tensor(location: bytes, key: str = "0", *, view: bytes = b"") -> bytes:
+def tensor(location: bytes, key: str = "0", *, view: bytes = b"", numel: int = NUMEL) -> bytes:
     geometry = (
         b"K\x00",
         bytes([0x4B, NUMEL, 0x85]),
@@ -74,7 +77,9 @@ def tensor(location: bytes, key: str = "0", *, view: bytes = b"") -> bytes:
         b"\x89",
         call(name("collections", "OrderedDict")),
     )
-    return call(name("torch._utils", "_rebuild_tensor_v2"), storage(location, key, view=view), *geometry)
+    return call(
+        name("torch._utils", "_rebuild_tensor_v2"), storage(location, key, view=view, numel=numel), *geometry
+    )
 
 
 def parameter(data: bytes) -> bytes:

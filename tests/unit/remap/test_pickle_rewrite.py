@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import pickletools
 
 import pytest
@@ -154,12 +155,36 @@ def test_a_persistent_id_that_is_pushed_again_changes_once() -> None:
     assert root[2][3] == "cuda:0"
 
 
-def test_a_label_that_no_row_shows_is_not_guessed_at() -> None:
+def test_another_label_of_a_storage_that_moves_goes_with_the_first() -> None:
     hidden = call(name("copyreg", "hidden"), storage(text("npu:3")))
     data = stream(group(tensor(A), hidden))
     assert remapped(data, "cuda:7=cpu") == data
-    with pytest.raises(PlanError, match="the device npu:3 is written in a way that cannot be changed"):
-        remapped(data, "cuda:0=cpu")
+    assert remapped(data, "cuda:0=cpu") == stream(
+        group(tensor(HOST), call(name("copyreg", "hidden"), storage(HOST)))
+    )
+
+
+@pytest.mark.parametrize("tag", ["gpu\x1b[1m", "\u202ecuda:0", "x" * 300, "GPU 1"])
+def test_a_tag_that_is_shown_differently_from_how_it_is_written_moves(tag: str) -> None:
+    body = mapping(a=tensor(text(tag)), b=text(tag))
+    data = remapped(stream(body), "*=cpu")
+    assert data == stream(mapping(a=tensor(HOST), b=text(tag)))
+
+
+def test_a_device_that_is_shown_differently_from_how_it_is_written_stays() -> None:
+    body = group(sent(tensor(HOST), text("xla\x1b:0")), wrapper(device(text("gpu\x1b"))), tensor(A, "1"))
+    data = stream(body)
+    assert remapped(data, "cuda:0=cpu") == stream(body.replace(A, HOST))
+    with pytest.raises(PlanError, match="is written in a way that cannot be changed"):
+        remapped(data, "*=cpu")
+
+
+def test_a_location_that_is_no_text_of_the_stream_cannot_be_changed() -> None:
+    container = container_of(stream(tensor(A)))
+    plan = plan_remap(build_checkpoint(container), [parse_rule("*=cpu")])
+    other = dataclasses.replace(container.stream, persistent_ids=())
+    with pytest.raises(PlanError, match="the device cuda:0 is written in a way that cannot be changed"):
+        rewrite_pickle(other, dataclasses.replace(plan, texts=frozenset()))
 
 
 def test_storages_that_no_row_shows_move_by_device() -> None:
@@ -245,7 +270,9 @@ def test_a_tensor_that_is_sent_goes_elsewhere_and_its_storage_stays(function: st
 
 
 def test_a_tensor_of_an_array_is_sent_elsewhere() -> None:
-    array = call(name("numpy", "array"))
+    dtype = call(name("numpy", "dtype"), text("f4"))
+    made = call(name("numpy._core.multiarray", "_reconstruct"))
+    array = made + group(b"K\x01", b"K\x01\x85", dtype, b"\x89", b"C\x04abcd") + b"b"
     body = mapping(
         a=sent(array, text("maia:0"), "_rebuild_device_tensor_from_numpy"),
         b=sent(array, text("maia:0"), "_rebuild_device_tensor_from_numpy"),
@@ -337,7 +364,7 @@ def test_a_strange_device_that_no_row_shows_is_not_guessed_at() -> None:
     hidden = call(name("copyreg", "hidden"), wrapper(device(text("mine"), b"K\x00")))
     data = stream(group(tensor(A), hidden))
     assert devices_of(remapped(data, "cuda:0=cpu")) == ["cpu"]
-    with pytest.raises(PlanError, match="a device is written in a way that cannot be changed"):
+    with pytest.raises(PlanError, match="the device mine:0 is written in a way that cannot be changed"):
         remapped(data, "*=cpu")
 
 
