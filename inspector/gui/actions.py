@@ -15,7 +15,7 @@ from inspector.gui.theme import Theme
 if TYPE_CHECKING:
     from inspector.session.screen import Screen
 
-Need = Literal["nothing", "file", "ready", "code", "export", "matches"]
+Need = Literal["nothing", "file", "ready", "code", "export", "search", "matches"]
 MENUS = ("&File", "&Edit", "&View", "&Help")
 _STANDARD = QKeySequence.StandardKey
 
@@ -58,6 +58,7 @@ COMMANDS = (
     Command("find", _E, "&Find\u2026", (_STANDARD.Find,), "search", "ready", 1),
     Command("find_next", _E, "Find &next", ("F3",), "", "matches", 1),
     Command("find_previous", _E, "Find pre&vious", ("Shift+F3",), "", "matches", 1),
+    Command("find_end", _E, "&End the search", ("Esc",), "", "search", 1),
     Command("expand", _V, "&Expand all below", ("Ctrl++", "Ctrl+="), "", "ready"),
     Command("collapse", _V, "&Collapse all", ("Ctrl+-",), "", "ready"),
     Command("page_memory", _V, "&Memory", ("Ctrl+1",), "memory", "ready", 1),
@@ -79,6 +80,7 @@ def is_usable(command: Command, screen: Screen) -> bool:
         "ready": ready,
         "code": ready and screen.code is not None,
         "export": ready and screen.can_export,
+        "search": ready and screen.matches is not None,
         "matches": ready and bool(screen.matches),
     }[command.needs]
 

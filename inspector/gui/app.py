@@ -106,6 +106,7 @@ class Program(QObject):
             session.open(path)
         else:
             window.show_screen(session.screen)
+        QTimer.singleShot(0, window, window.prepare)
 
     def _on_closed(self, window: MainWindow) -> None:
         if window not in self._windows:

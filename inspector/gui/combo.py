@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QListView
 
 from inspector.gui.overriding import override
 
@@ -14,6 +14,7 @@ class CalmComboBox(QComboBox):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setView(QListView())  # the style's own pop-up takes no notice of the style sheet
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     @override

@@ -44,6 +44,7 @@ class Commands(QObject):
             "find": self.on_find,
             "find_next": self.on_find_next,
             "find_previous": self.on_find_previous,
+            "find_end": self.on_find_end,
             "expand": self.on_expand,
             "collapse": self.on_collapse,
             "page_memory": self.on_page_memory,
@@ -142,6 +143,10 @@ class Commands(QObject):
     def on_find_previous(self) -> None:
         """Go to the previous match."""
         self.on_step_wanted(-1)
+
+    def on_find_end(self) -> None:
+        """End the search."""
+        self._window.top_bar.search.leave()
 
     def on_step_wanted(self, step: int) -> None:
         """Go some matches on, round at the ends."""

@@ -49,7 +49,9 @@ def swatch_icon(theme: Theme, colour: int) -> QIcon:
     painter.setBrush(theme.tokens.device(colour))
     painter.drawRoundedRect(QRectF(2, 2, 20, 20), 6, 6)
     painter.end()
-    return QIcon(pixmap)
+    icon = QIcon(pixmap)
+    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # or Qt would mix it with the colour of the selection
+    return icon
 
 
 class DeviceCard(QFrame):

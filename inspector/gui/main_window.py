@@ -23,12 +23,14 @@ from PySide6.QtWidgets import QMainWindow
 
 from inspector.gui.actions import COMMANDS, build_actions, build_menus, is_usable
 from inspector.gui.commands import Commands
+from inspector.gui.drop_overlay import DropOverlay
 from inspector.gui.icons import retint
-from inspector.gui.labels import ElidedLabel, plain_label
+from inspector.gui.layout import keep_layout, restore_window, restore_workspace
 from inspector.gui.menus import RecentMenu, ThemeMenu
 from inspector.gui.overriding import override
 from inspector.gui.settings import Settings
 from inspector.gui.stack import PhaseStack
+from inspector.gui.status_line import StatusLine
 from inspector.gui.theme import Theme
 from inspector.gui.toolbar import TopBar
 
@@ -70,7 +72,7 @@ class MainWindow(QMainWindow):
         self._build_frame()
         self._build_stack()
         theme.changed.connect(self._on_theme_changed)
-        self._restore_layout()
+        restore_window(settings, self)
 
     # The parts, for the commands and the tests.
 
@@ -121,6 +123,11 @@ class MainWindow(QMainWindow):
         """Speak to this session from now on."""
         self._session = session
 
+    def prepare(self) -> None:
+        """Make the workspace while the file is still being read in a thread."""
+        if self._screen is not None and self._screen.phase == "opening":
+            self._stack.prepare()
+
     # What the session says (`View`).
 
     def show_screen(self, screen: Screen) -> None:
@@ -135,7 +142,7 @@ class MainWindow(QMainWindow):
             self._recent.show_recent(screen.recent)
             self._settings.keep_recent(screen.recent)
         if old is None or old.status != screen.status:
-            self._show_status(screen.status)
+            self._status.show_status(screen.status)
         for command in COMMANDS:
             self._actions[command.id].setEnabled(is_usable(command, screen))
 
@@ -171,18 +178,18 @@ class MainWindow(QMainWindow):
         if _dropped_paths(event):
             event.setDropAction(Qt.DropAction.CopyAction)  # file managers offer to move, too
             event.accept()
-            self._stack.show_hot(hot=True)
+            self._show_hot(hot=True)
 
     @override
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        self._stack.show_hot(hot=False)
+        self._show_hot(hot=False)
 
     @override
     def dropEvent(self, event: QDropEvent) -> None:
         paths = _dropped_paths(event)
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
-        self._stack.show_hot(hot=False)
+        self._show_hot(hot=False)
         # The source of the drag waits for the end of this event: open afterwards.
         QTimer.singleShot(0, self, lambda: self.open_paths(paths))
 
@@ -201,11 +208,7 @@ class MainWindow(QMainWindow):
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
-        self._settings.keep_layout("window", self.saveGeometry())
-        space = self._stack.built_workspace
-        if space is not None:
-            self._settings.keep_layout("splitter", space.split_state())
-            self._settings.keep_layout("columns", space.tree.header().saveState())
+        keep_layout(self._settings, self, self._stack.built_workspace)
         event.accept()
         self.closed.emit()
 
@@ -227,12 +230,8 @@ class MainWindow(QMainWindow):
         self._bar.search.step_wanted.connect(self._commands.on_step_wanted)
         self._bar.search.only_toggled.connect(self._on_only_toggled)
         self._bar.search.left.connect(self._commands.on_search_left)
-        self._path = ElidedLabel("", mode=Qt.TextElideMode.ElideMiddle)
-        self._facts = plain_label("")
-        self.statusBar().setSizeGripEnabled(False)
-        self.statusBar().setContentsMargins(12, 0, 12, 0)
-        self.statusBar().addWidget(self._path, 1)
-        self.statusBar().addPermanentWidget(self._facts)
+        self._status = StatusLine()
+        self.setStatusBar(self._status)
 
     def _build_stack(self) -> None:
         commands = self._commands
@@ -244,8 +243,17 @@ class MainWindow(QMainWindow):
         self._stack.cancel_wanted.connect(commands.on_cancel)
         self._stack.workspace_built.connect(self._on_workspace_built)
         self.setCentralWidget(self._stack)
+        self._overlay = DropOverlay(self._theme, self)
 
     # Showing.
+
+    def _show_hot(self, *, hot: bool) -> None:
+        """Say that a drop is welcome, or no longer."""
+        self._stack.show_hot(hot=hot)
+        if hot and not self._stack.is_empty_page:
+            self._overlay.cover(self._stack)
+        else:
+            self._overlay.hide()
 
     def _show_ready(self, old: Screen | None, new: Screen) -> None:
         tree = self.workspace.tree
@@ -262,15 +270,6 @@ class MainWindow(QMainWindow):
         selected = screen.selected
         place = screen.matches.index(selected) if selected in screen.matches else None
         self._bar.search.show_matches(len(screen.matches), place)
-
-    def _show_status(self, status: tuple[str, ...]) -> None:
-        self._path.setText(status[0] if status else "")
-        self._facts.setText("   \u00b7   ".join(status[1:]))
-
-    def _restore_layout(self) -> None:
-        state = self._settings.layout("window")
-        if state is not None:
-            self.restoreGeometry(state)
 
     def _tell_painted(self) -> None:
         if not self._was_painted:
@@ -304,14 +303,11 @@ class MainWindow(QMainWindow):
         space.banner.copy_code_wanted.connect(commands.on_copy_code)
         space.banner.why_wanted.connect(commands.on_page_findings)
         space.device_map.mapping_chosen.connect(commands.on_mapping_chosen)
+        space.changed.reload_wanted.connect(commands.on_reload)
         space.pages.node_wanted.connect(commands.on_node_wanted)
         space.pages.style_chosen.connect(commands.on_style_chosen)
         space.pages.copy_code_wanted.connect(commands.on_copy_code)
-        restores = (("splitter", space.restore_split), ("columns", space.tree.header().restoreState))
-        for name, restore in restores:
-            state = self._settings.layout(name)
-            if state is not None:
-                restore(state)
+        restore_workspace(self._settings, space)
 
 
 def _dropped_paths(event: QDropEvent) -> list[str]:

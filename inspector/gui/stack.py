@@ -41,10 +41,20 @@ class PhaseStack(QStackedWidget):
             self.workspace_built.emit()
         return self._workspace
 
+    def prepare(self) -> None:
+        """Make the workspace now, since it will be needed soon."""
+        if self.workspace.isHidden():
+            self.workspace.ensurePolished()
+
     @property
     def built_workspace(self) -> Workspace | None:
         """The workspace, if there was ever a file."""
         return self._workspace
+
+    @property
+    def is_empty_page(self) -> bool:
+        """Whether the window has no file, so that the page itself says where to drop one."""
+        return self.currentWidget() is not None and self.currentWidget() is self._pages.get("empty")
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Bring the present page in line with a screen and turn to it."""

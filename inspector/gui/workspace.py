@@ -6,6 +6,7 @@ from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from inspector.gui.banner import BannerFrame
+from inspector.gui.changed_bar import ChangedBar
 from inspector.gui.device_map import DeviceMapBar
 from inspector.gui.pages import Pages
 from inspector.gui.theme import Theme
@@ -22,6 +23,7 @@ class Workspace(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("workspace")
+        self.changed = ChangedBar(theme)
         self.banner = BannerFrame(theme)
         self.tree = TensorTreeView(theme)
         self.pages = Pages(theme)
@@ -40,6 +42,7 @@ class Workspace(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(_MARGIN, _MARGIN, _MARGIN, _MARGIN)
         column.setSpacing(_MARGIN)
+        column.addWidget(self.changed)
         column.addWidget(self.banner)
         column.addWidget(self._splitter, 1)
         column.addWidget(self.device_map)
@@ -48,6 +51,7 @@ class Workspace(QWidget):
         """Bring the parts in line with a screen, each only where its own fields differ."""
         if old is None or old.tree is not new.tree:
             self.tree.show_tree(new.tree)
+            self.changed.watch(new.path)
         if old is None or old.banner != new.banner:
             self.banner.show_banner(new.banner)
         if old is None or old.safety != new.safety:

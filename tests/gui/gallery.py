@@ -88,6 +88,16 @@ class Gallery:
         window.close()
         window.deleteLater()
 
+    def take_drop(self) -> None:
+        window, _ = self.window(fakes.ready_screen())
+        window.workspace.changed._words.setText("The file has changed on disk since it was read.")
+        window.workspace.changed.show()
+        self.picture("changed", window)
+        window._show_hot(hot=True)
+        self.picture("drop", window)
+        window.close()
+        window.deleteLater()
+
     def take_export(self) -> None:
         window, session = self.window(fakes.ready_screen())
         session.begin_export()
@@ -124,6 +134,7 @@ class Gallery:
             "search": self.take_search,
             "export": self.take_export,
             "help": self.take_help,
+            "drop": self.take_drop,
         }
         for page in ("memory", "tensor", "findings", "code", "file"):
             states[page] = lambda page=page: self.take_page(page)

@@ -26,6 +26,7 @@ KEYS = {
     "find": "Ctrl+F",
     "find_next": "F3",
     "find_previous": "Shift+F3",
+    "find_end": "Esc",
     "expand": "Ctrl++",
     "collapse": "Ctrl+-",
     "page_memory": "Ctrl+1",
@@ -35,6 +36,9 @@ KEYS = {
     "page_file": "Ctrl+5",
     "shortcuts": "F1",
 }
+
+
+SEARCHING = {"find_next", "find_previous", "find_end"}
 
 
 def test_every_command_has_a_handler_and_every_handler_a_command(window):
@@ -75,11 +79,12 @@ def test_every_named_icon_exists(command):
     [
         (fakes.empty_screen(), {"open", "demo", "close", "quit", "shortcuts", "about"}),
         (fakes.failed_screen(), {"open", "demo", "close", "quit", "shortcuts", "about", "reload"}),
-        (READY, set(BY_ID) - {"find_next", "find_previous"}),
+        (READY, set(BY_ID) - SEARCHING),
+        (replace(READY, matches=()), set(BY_ID) - SEARCHING | {"find_end"}),
         (replace(READY, matches=(3, 4)), set(BY_ID)),
         (
             replace(READY, can_export=False, code=None),
-            set(BY_ID) - {"find_next", "find_previous", "export", "copy_code"},
+            set(BY_ID) - SEARCHING - {"export", "copy_code"},
         ),
     ],
 )

@@ -286,6 +286,31 @@ def test_several_files_get_a_window_each(make_window, session, qtbot):
     session.open.assert_called_once_with("/a.pth")
 
 
+def test_over_an_open_file_the_window_says_that_a_drop_is_welcome(window):
+    enter = drag(QDragEnterEvent, ["/x/best.pth"])
+    window.dragEnterEvent(enter)
+    assert window._overlay.isVisible()
+    assert window._overlay.geometry() == window.centralWidget().geometry()
+    assert window._overlay.grab().toImage().pixelColor(40, 40).name() != "#000000"
+    window.dragLeaveEvent(QDragLeaveEvent())
+    assert not window._overlay.isVisible()
+
+
+def test_escape_ends_a_search_from_anywhere(window, session):
+    window.show_screen(replace(READY, query="conv", matches=(5,)))
+    window.actions_by_name["find_end"].trigger()
+    session.search.assert_called_with("")
+
+
+def test_the_workspace_is_made_while_a_file_is_read(make_window):
+    window = make_window(fakes.empty_screen())
+    window.prepare()
+    assert window.centralWidget().built_workspace is None
+    window.show_screen(replace(fakes.empty_screen(), phase="opening", progress=Progress("reading")))
+    window.prepare()
+    assert window.centralWidget().built_workspace is not None
+
+
 def test_what_is_no_file_is_not_taken(window):
     event = drag(QDragEnterEvent, [])
     event.ignore()
