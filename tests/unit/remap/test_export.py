@@ -1,0 +1,523 @@
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
+from inspector.model.build import open_checkpoint
+from inspector.progress import Progress
+from inspector.remap import copying, export, outfile
+from inspector.remap.export import Export, export_copy, refuse_destination
+from inspector.remap.plan import Plan, plan_remap
+from inspector.remap.rules import parse_rule
+from tests.corpus import Case, cases
+from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
+
+READABLE = [case for case in cases() if case.container in {"zip", "legacy", "gzip(legacy)"}]
+OBJECT = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:0"), "1")))
+STORAGES = {"0": bytes(range(NBYTES)), "1": bytes(range(100, 100 + NBYTES))}
+MAKERS = {"zip": zip_of, "legacy": legacy_of}
+CPU, LONGER = "*=cpu", "*=cuda:11"
+
+
+def planned(path: Path, *rules: str, move_all: bool = False) -> Plan:
+    return plan_remap(open_checkpoint(str(path)), [parse_rule(rule) for rule in rules], move_all=move_all)
+
+
+def exported(path: Path, to: Path, *rules: str, overwrite: bool = False) -> Export:
+    return export_copy(str(path), to, planned(path, *rules), overwrite=overwrite)
+
+
+@pytest.fixture(params=MAKERS)
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A checkpoint that must stay as it is, whatever the test does."""
+    path = written(tmp_path, MAKERS[request.param](OBJECT, STORAGES))
+    before = path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode
+    yield path
+    assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode) == before
+
+
+@pytest.fixture(params=["unnamed", "named"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "named":
+        monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+    return request.param
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def devices(path: Path) -> set[str]:
+    return {row.device for row in open_checkpoint(str(path)).tensors}
+
+
+# --- what comes out -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_a_copy_has_the_devices_of_the_plan(source: Path, tmp_path: Path, rule: str) -> None:
+    destination = tmp_path / "out.pt"
+    done = exported(source, destination, rule)
+    assert devices(destination) == {rule.removeprefix("*=")}
+    assert done == Export(
+        destination=destination,
+        nbytes=destination.stat().st_size,
+        moved_tensors=2,
+        kept_tensors=0,
+        in_one_piece=rule == CPU and source.read_bytes().startswith(b"PK"),
+        verified=True,
+    )
+
+
+@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
+def test_an_empty_plan_copies_byte_for_byte(case: Case, tmp_path: Path) -> None:
+    exported(case.path, tmp_path / "out")
+    data = case.path.read_bytes()
+    assert (tmp_path / "out").read_bytes() == (gzip.decompress(data) if case.name.endswith(".gz") else data)
+
+
+@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
+def test_genuine_files_come_out_as_planned(case: Case, tmp_path: Path) -> None:
+    """Each export is opened again and compared: a difference raises."""
+    for number, rule in enumerate((CPU, LONGER, "cuda:0=cuda:5", "cpu=cuda:0", "*=mps")):
+        done = exported(case.path, tmp_path / str(number), rule)
+        assert done.verified
+    export_copy(str(case.path), tmp_path / "all", planned(case.path, "cpu=cuda:1", move_all=True))
+
+
+@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
+def test_there_and_back_is_the_file_itself(case: Case, tmp_path: Path) -> None:
+    there, back = tmp_path / "there", tmp_path / "back"
+    before = open_checkpoint(str(case.path))
+    exported(case.path, there, "cuda:0=cuda:77")
+    exported(there, back, "cuda:77=cuda:0")
+    after = open_checkpoint(str(back))
+    assert (after.tensors, after.values) == (before.tensors, before.values)
+    if not case.name.endswith(".gz"):
+        assert payloads(case.path) == payloads(back)
+
+
+def payloads(path: Path) -> list[bytes]:
+    data = path.read_bytes()
+    places = [(row.file_offset or 0, row.nbytes) for row in open_checkpoint(str(path)).storages]
+    return [data[start : start + nbytes] for start, nbytes in places if start]
+
+
+def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "compare_with_plan", None)
+    done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify=False)
+    assert not done.verified
+    assert devices(tmp_path / "out") == {"cpu"}
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o600, 0o444, 0o640])
+def test_a_copy_may_be_read_by_those_who_may_read_the_source(source: Path, tmp_path: Path, mode: int) -> None:
+    before = source.stat().st_mode
+    source.chmod(mode)
+    exported(source, tmp_path / "out", CPU)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == mode
+    source.chmod(before)
+
+
+def test_storages_known_by_views_only_go_along(tmp_path: Path) -> None:
+    view = b"(X\x01\x00\x00\x007K\x00K\x02t"
+    body = mapping(a=tensor(text("cuda:0"), "0", view=view), b=tensor(text("cuda:0"), "1"))
+    path = written(tmp_path, legacy_of(stream(body), STORAGES))
+    exported(path, tmp_path / "out", "path:a@cpu")
+    assert {row.key: row.device for row in open_checkpoint(str(tmp_path / "out")).storages} == {
+        "0": "cpu",
+        "7": "cpu",
+        "1": "cuda:0",
+    }
+
+
+# --- where it must not go -----------------------------------------------------------------------------------
+
+
+SPELLINGS = ["in.pt", "./in.pt", "folder/../in.pt", "symlink", "hard link", "symlinked folder"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_the_source_is_never_the_destination(source: Path, name: str, overwrite: bool) -> None:
+    folder = source.parent
+    (folder / "folder").mkdir()
+    (folder / "symlink").symlink_to(source)
+    (folder / "hard link").hardlink_to(source)
+    (folder / "elsewhere").symlink_to(folder)
+    destination = folder / "elsewhere" / "in.pt" if name == "symlinked folder" else folder / name
+    before = listing(folder)
+    with pytest.raises(ExportError, match="would replace the file itself"):
+        exported(source, destination, CPU, overwrite=overwrite)
+    assert listing(folder) == before
+
+
+def test_what_stands_there_stays_unless_it_may_be_replaced(source: Path, tmp_path: Path, way: str) -> None:
+    destination = written(tmp_path, b"precious", "out.pt")
+    with pytest.raises(ExportError, match="there is a file already"):
+        exported(source, destination, CPU)
+    assert destination.read_bytes() == b"precious"
+    exported(source, destination, CPU, overwrite=True)
+    assert devices(destination) == {"cpu"}
+    assert listing(tmp_path) == ["in.pt", "out.pt"]
+
+
+def test_a_symlink_is_replaced_not_followed(source: Path, tmp_path: Path, way: str) -> None:
+    other = written(tmp_path, b"precious", "other")
+    (tmp_path / "out.pt").symlink_to(other)
+    with pytest.raises(ExportError, match="there is a file already"):
+        exported(source, tmp_path / "out.pt", CPU)
+    exported(source, tmp_path / "out.pt", CPU, overwrite=True)
+    assert other.read_bytes() == b"precious"
+
+
+def test_a_dangling_symlink_is_a_file_already(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.pt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ExportError, match="there is a file already"):
+        exported(source, tmp_path / "out.pt", CPU)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("", "this is a folder"),
+        ("none/out.pt", "there is no such folder"),
+        ("in.pt/out.pt", "there is no such folder"),
+        ("x" * 256, "File name too long"),
+        ("a\0b", "this is no name for a file"),
+    ],
+)
+def test_impossible_destinations_are_told_before_any_work(source: Path, name: str, what: str) -> None:
+    progress = Progress()
+    with pytest.raises(ExportError, match=what):
+        export_copy(
+            str(source), source.parent / name, planned(source, CPU), overwrite=True, progress=progress
+        )
+    assert not progress.label
+    assert listing(source.parent) == ["in.pt"]
+
+
+def test_a_folder_that_may_not_be_entered_is_told(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(ExportError, match="Permission denied"):
+        refuse_destination(str(source), tmp_path / "out.pt", overwrite=False)
+
+
+def test_a_missing_source_is_the_reader_s_business(tmp_path: Path) -> None:
+    refuse_destination(str(tmp_path / "none"), tmp_path / "out.pt", overwrite=False)
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    path.unlink()
+    with pytest.raises(ContainerError, match="no such file"):
+        export_copy(str(path), tmp_path / "out.pt", plan)
+    assert listing(tmp_path) == []
+
+
+# --- what the system refuses --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_a_read_only_folder_is_told(
+    source: Path, tmp_path: Path, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, plan = os.open, planned(source, rule)
+
+    def refused(path: object, flags: int, *args: object) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, flags, *args)
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(ExportError, match="cannot be written: Permission denied"):
+        export_copy(str(source), tmp_path / "out.pt", plan)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+def full(after: int) -> Callable[..., int]:
+    """A disk that takes so many calls and is full then."""
+    left = [after]
+
+    def refused(*args: object, **named: object) -> int:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        target, data = args
+        return REAL_WRITE(target, data)
+
+    return refused
+
+
+REAL_WRITE = os.write
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_a_full_disk_is_told(
+    source: Path, tmp_path: Path, way: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = planned(source, rule)
+    for name in ("copy_file_range", "sendfile"):
+        monkeypatch.delattr(os, name, raising=False)
+    for after in range(writes_of(source, plan, tmp_path / "counted.pt")):
+        monkeypatch.setattr(os, "write", full(after))
+        with pytest.raises(ExportError, match="the copy cannot be written: No space left on device"):
+            export_copy(str(source), tmp_path / "out.pt", plan)
+        assert listing(tmp_path) == ["in.pt"]
+
+
+def writes_of(source: Path, plan: Plan, destination: Path) -> int:
+    """Count the writes that a copy takes."""
+    count = [0]
+
+    def counted(target: int, data: bytes) -> int:
+        count[0] += 1
+        return REAL_WRITE(target, data)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "write", counted)
+        export_copy(str(source), destination, plan)
+    destination.unlink()
+    assert count[0]
+    return count[0]
+
+
+@pytest.mark.parametrize("name", ["copy_file_range", "pwrite"])
+def test_a_disk_that_is_full_for_the_kernel_is_told(
+    tmp_path: Path, way: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+
+    def refused(*args: object, **named: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, name, refused, raising=False)
+    with pytest.raises(ExportError, match="No space left on device"):
+        export_copy(str(path), tmp_path / "out.pt", plan)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB, where this process may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    command = [str(mount), "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if mount is None or os.name != "posix" or os.geteuid() or subprocess.run(command, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_disk_that_is_truly_full_is_told(tmp_path: Path, small_disk: Path, make, rule: str) -> None:
+    path = written(tmp_path, make(OBJECT, STORAGES | {"1": bytes(2 << 20)}))
+    with pytest.raises(ExportError, match="No space left on device"):
+        exported(path, small_disk / "out.pt", rule)
+    assert listing(small_disk) == []
+    exported(written(tmp_path, make(OBJECT, STORAGES)), small_disk / "out.pt", rule)
+    assert listing(small_disk) == ["out.pt"]
+
+
+# --- cancelling ---------------------------------------------------------------------------------------------
+
+
+class Impatient(Progress):
+    """Is cancelled after so many questions."""
+
+    __slots__ = ("asked", "patience")
+
+    def __init__(self, patience: int) -> None:
+        super().__init__()
+        self.asked = 0
+        self.patience = patience
+
+    def advance(self, units: int = 0) -> None:
+        self.asked += 1
+        if self.asked > self.patience:
+            self.cancel()
+        super().advance(units)
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_an_export_can_be_cancelled_at_every_question(
+    source: Path, tmp_path: Path, way: str, rule: str
+) -> None:
+    plan = planned(source, rule)
+    patience = 0
+    while True:
+        progress = Impatient(patience)
+        try:
+            export_copy(str(source), tmp_path / "out.pt", plan, progress=progress)
+        except CancelledError:
+            assert listing(tmp_path) == ["in.pt"]
+            patience += 1
+            continue
+        break
+    assert patience > 8
+    assert listing(tmp_path) == ["in.pt", "out.pt"]
+    assert devices(tmp_path / "out.pt") == {rule.removeprefix("*=")}
+
+
+# --- a source that changes ----------------------------------------------------------------------------------
+
+
+class Meddler(Progress):
+    """Does something to the source once the copying has begun, or before."""
+
+    __slots__ = ("stage", "work")
+
+    def __init__(self, stage: str, work: Callable[[], object]) -> None:
+        super().__init__()
+        self.stage = stage
+        self.work: Callable[[], object] | None = work
+
+    def start(self, label: str, total: int = 0) -> None:
+        super().start(label, total)
+        if label == self.stage and self.work is not None:
+            work, self.work = self.work, None
+            work()
+
+
+def append(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"more")
+
+
+def touch(path: Path) -> None:
+    os.utime(path, ns=(1, 1))
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 30)
+
+
+def replace(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+@pytest.mark.parametrize("stage", ["reading", "copying"])
+@pytest.mark.parametrize("change", [append, touch, truncate])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_source_that_changes_meanwhile_is_told(
+    tmp_path: Path, make, rule: str, stage: str, change: Callable[[Path], None], way: str
+) -> None:
+    path = written(tmp_path, make(OBJECT, STORAGES))
+    plan = planned(path, rule)
+    with pytest.raises(CheckpointError):
+        export_copy(str(path), tmp_path / "out.pt", plan, progress=Meddler(stage, lambda: change(path)))
+    assert listing(tmp_path) == ["in.pt"]
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_source_that_is_replaced_while_it_is_read_is_told(tmp_path: Path, make) -> None:
+    path = written(tmp_path, make(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    for change in (lambda: replace(path), path.unlink):
+        meddler = Meddler("finding storages", change)
+        with pytest.raises(ExportError, match="the file changed while it was copied"):
+            export_copy(str(path), tmp_path / "out.pt", plan, progress=meddler)
+        assert "out.pt" not in listing(tmp_path)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_source_that_is_replaced_while_it_is_copied_is_copied_as_it_was(tmp_path: Path, make) -> None:
+    path = written(tmp_path, make(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    export_copy(str(path), tmp_path / "out.pt", plan, progress=Meddler("copying", lambda: replace(path)))
+    assert devices(tmp_path / "out.pt") == {"cpu"}
+
+
+@pytest.mark.parametrize("names", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
+def test_a_source_that_shrinks_under_each_way_of_copying_is_told(
+    tmp_path: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, legacy_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    for name in names:
+        monkeypatch.delattr(os, name, raising=False)
+    meddler = Meddler("copying", lambda: truncate(path))
+    with pytest.raises(ExportError, match="ended while it was copied"):
+        export_copy(str(path), tmp_path / "out.pt", plan, progress=meddler)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+def test_a_plan_of_another_file_is_noticed(tmp_path: Path) -> None:
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    other = mapping(c=tensor(text("cuda:1"), "9"), a=tensor(text("cuda:0")))
+    written(tmp_path, zip_of(stream(other), STORAGES))
+    with pytest.raises(ExportError, match="the copy is not as planned"):
+        export_copy(str(path), tmp_path / "out.pt", plan)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+# --- a copy that is not as planned --------------------------------------------------------------------------
+
+
+def test_a_copy_that_is_not_as_planned_does_not_appear(
+    source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: stream.data[: stream.end])
+    with pytest.raises(ExportError, match=r"the copy is not as planned: a is not as planned\."):
+        exported(source, tmp_path / "out.pt", CPU)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+def test_a_copy_that_cannot_be_read_does_not_appear(
+    source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02nonsense")
+    with pytest.raises(ExportError, match="the copy cannot be read: "):
+        exported(source, tmp_path / "out.pt", CPU)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+@pytest.mark.parametrize("error", [ValueError("a mistake of ours"), MemoryError(), KeyboardInterrupt()])
+def test_whatever_is_raised_while_checking_leaves_nothing(
+    source: Path, tmp_path: Path, way: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr(export, "compare_with_plan", fail)
+    with pytest.raises(type(error)):
+        exported(source, tmp_path / "out.pt", CPU)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+# --- ways of copying ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refused", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_every_way_of_copying_gives_the_same_copy(
+    source: Path, tmp_path: Path, refused: tuple[str, ...], rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported(source, tmp_path / "one.pt", rule)
+
+    def refuse(*args: object, **named: object) -> int:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr(copying, "clone_file", lambda source, target: False)
+    for name in refused:
+        monkeypatch.setattr(os, name, refuse, raising=False)
+    exported(source, tmp_path / "two.pt", rule)
+    assert (tmp_path / "one.pt").read_bytes() == (tmp_path / "two.pt").read_bytes()
