@@ -73,8 +73,10 @@ def failure_page(error: Exception, title: str) -> FailurePage:
 
 
 def _summary(device_map: DeviceMap) -> list[str]:
-    plan, moves = device_map.plan, device_map.moves
-    counts = Counter(device_map.checkpoint.tensors[index].device for index in plan.tensors)
+    plan, tensors = device_map.plan, device_map.checkpoint.tensors
+    counts = Counter(tensors[index].device for index in plan.tensors)
+    kept = {tensors[index].device for index in plan.kept}
+    moves = [(device, to) for device, to in device_map.moves if counts[device] or device not in kept]
     lines = [
         f"{format_count(counts[device], 'tensor')} from {device_name(device)} to {to}"
         for device, to in moves[:_MOST_MOVES]

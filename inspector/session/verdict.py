@@ -49,7 +49,8 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
         return _dangerous(document.safety, saved)
     failure = simulate_load(document.checkpoint, target)
     if failure is not None:
-        headline = f"{saved} On {place(target)}, torch.load stops with this error:"
+        call = "torch.load" if document.safety.weights_only else "torch.load(weights_only=False)"
+        headline = f"{saved} On {place(target)}, {call} stops with this error:"
         return Banner(tone="bad", headline=headline, advice=advice, error_text=escape_text(failure.message))
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:
@@ -106,7 +107,7 @@ def _loads(document: Document, target: Profile) -> str:
     everywhere = all(restore_failure(total.device, CPU_ONLY) is None for total in document.totals)
     where = "every machine" if everywhere else place(target)
     if safety.verdict == "runs-code":
-        said = f"On {where}, torch.load takes it only with weights_only=False, and can then run code in it."
+        said = f"It loads on {where} only with weights_only=False, which can run code in it."
     elif safety.verdict == "needs-allow-list":
         said = (
             f"It loads on {where} once torch is told to allow {format_count(len(safety.to_allow), 'name')}."

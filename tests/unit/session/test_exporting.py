@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import ExportError
+from inspector.remap.export import Export
+from inspector.session.exporting import done_lines, draft_of, failure_page, propose_destination
+from inspector.session.mapping import map_devices
+from inspector.session.screen import FailurePage
+from inspector.target.profile import parse_target
+from tests.unit.report.rows import checkpoint, storage, tensor
+from tests.unit.session.documents import document_of, saved_on
+
+BYTE_FOR_BYTE = "Weights, names and all other values stay as they are, byte for byte."
+
+
+@pytest.mark.parametrize(
+    ("source", "moves", "name"),
+    [
+        ("best.pth", [("cuda:0", "cpu")], "best.cpu.pth"),
+        ("best.pth", [("cuda:0", "cpu"), ("cuda:1", "cpu")], "best.cpu.pth"),
+        ("best.pth", [("cuda:0", "cuda:1"), ("cuda:2", "cuda:3")], "best.cuda.pth"),
+        ("best.pth", [("cuda:0", "cpu"), ("cuda:1", "cuda:0")], "best.fixed.pth"),
+        ("best.pth", [], "best.fixed.pth"),
+        ("epoch.12.ckpt", [], "epoch.12.fixed.ckpt"),
+        ("best.pth.gz", [], "best.fixed.pth"),
+        ("pytorch_model", [], "pytorch_model.fixed.pth"),
+        (".hidden", [], ".fixed.hidden"),
+        ("run.with a very long last part", [], "run.with a very long last part.fixed.pth"),
+    ],
+)
+def test_a_free_name_beside_the_source_is_proposed(tmp_path, source, moves, name) -> None:
+    assert propose_destination(tmp_path / source, tuple(moves)) == tmp_path / name
+
+
+def test_a_name_that_is_taken_is_numbered(tmp_path) -> None:
+    (tmp_path / "best.cpu.pth").touch()
+    (tmp_path / "best.cpu-2.pth").symlink_to("nowhere")
+    assert propose_destination(tmp_path / "best.pth", (("mps", "cpu"),)).name == "best.cpu-3.pth"
+
+
+@pytest.mark.parametrize("source", ["x" * 255, "名" * 85, "x" * 250 + ".pth"])
+def test_the_longest_name_still_leaves_room(tmp_path, source: str) -> None:
+    proposed = propose_destination(tmp_path / source, ())
+    proposed.touch()
+    assert len(os.fsencode(propose_destination(tmp_path / source, ()).name)) < 255
+
+
+def test_a_draft_says_what_will_change() -> None:
+    document = document_of(
+        checkpoint(
+            tensor("a", device="cuda:0", storage="0"),
+            tensor("rng", storage="1", on_cpu_by_design=True),
+            storage("0", "cuda:0"),
+            storage("1"),
+            path="/somewhere/best.pth",
+            file_nbytes=5000,
+        )
+    )
+    draft = draft_of(map_devices(document, parse_target("cuda:2"), (("cuda:0", "cuda:1"), ("cpu", "cuda:1"))))
+    assert draft.destination == str(Path("/somewhere/best.cuda.pth"))
+    assert draft.size == "5.0 KB"
+    assert draft.summary == (
+        "1 tensor from cuda:0 to cuda:1",
+        "1 tensor kept on the CPU by design (step, RNG state)",
+        BYTE_FOR_BYTE,
+    )
+
+
+def test_a_draft_without_changes_says_so() -> None:
+    draft = draft_of(map_devices(saved_on("cpu"), parse_target("cpu"), ()))
+    assert draft.summary == (
+        "Nothing changes: the copy equals the file. Choose destinations in the device map.",
+        BYTE_FOR_BYTE,
+    )
+
+
+def test_of_very_many_moves_some_are_named() -> None:
+    document = saved_on(*(f"cuda:{index}" for index in range(20)))
+    summary = draft_of(map_devices(document, parse_target("cpu"), ())).summary
+    assert summary[15:] == ("1 tensor from cuda:15 to cpu", "and those of 4 more devices", BYTE_FOR_BYTE)
+
+
+def export(**fields: object) -> Export:
+    return Export(
+        **{
+            "destination": Path("out.pth"),
+            "nbytes": 2000,
+            "moved_tensors": 3,
+            "kept_tensors": 0,
+            "in_one_piece": True,
+            "verified": True,
+            **fields,
+        }
+    )
+
+
+def test_what_was_done_is_said_and_nothing_else() -> None:
+    assert done_lines(export()) == (
+        "2.0 KB written, 3 tensors relabelled.",
+        "Opened again and compared: the same tensors and values, devices as planned.",
+    )
+    assert done_lines(export(verified=False, kept_tensors=2)) == (
+        "2.0 KB written, 3 tensors relabelled.",
+        "2 tensors kept on the CPU by design.",
+    )
+
+
+def test_an_error_has_a_page_with_nothing_invisible_on_it() -> None:
+    error = ExportError("no\nroom", where="a\u202eb", remedy="make some")
+    assert failure_page(error, "No copy") == FailurePage(
+        title="No copy", what=r"no\u000aroom", where=r"a\u202eb", remedy="make some"
+    )
+    bare = failure_page(ExportError("no room"), "No copy")
+    assert (bare.where, bare.remedy) == ("", "")
+
+
+def test_an_error_that_nobody_foresaw_is_said_as_such() -> None:
+    page = failure_page(KeyError("x"), "This file cannot be opened")
+    assert page.what == "unexpected KeyError: 'x'"
+    assert page.remedy == "please report this with the file's kind and size"
