@@ -182,7 +182,8 @@ def screenshot(
             if page == "tensor":
                 _select_first_tensor(window)
             _wait(lambda: window.is_drawn)
-        _pass_time(0.1)
+        for _ in range(5):  # texts that wrap settle from round to round
+            _pass_time(0.03)
         if not window.grab().save(out, "PNG"):
             raise OSError(f"the picture could not be written: {out}")
     finally:

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QTextOption, QWheelEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QTextLayout, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLayout, QSizePolicy, QTextEdit, QWidget
 
 from inspector.gui.overriding import override
 
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)
+_WRAPPED_WIDTH = 240
 _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
 
 
@@ -98,13 +99,36 @@ class WrappedText(QTextEdit):
         self.setAcceptDrops(False)
         self.viewport().setAcceptDrops(False)
         self.document().setDocumentMargin(0)
-        self.document().documentLayout().documentSizeChanged.connect(self._on_size_changed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.setText(text)
 
     @override
     def setText(self, text: str) -> None:
         self.setPlainText(text)
-        self._on_size_changed()
+        self.updateGeometry()
+
+    @override
+    def heightForWidth(self, arg__1: int) -> int:
+        height = 0.0
+        for paragraph in self.toPlainText().split("\n"):
+            layout = QTextLayout(paragraph, self.font())
+            layout.setTextOption(QTextOption(self.document().defaultTextOption()))
+            layout.beginLayout()
+            while (line := layout.createLine()).isValid():
+                line.setLineWidth(arg__1)
+                height += line.height()
+            layout.endLayout()
+        return math.ceil(height) + 1
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(_WRAPPED_WIDTH, self.heightForWidth(_WRAPPED_WIDTH))
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40, self.fontMetrics().lineSpacing())
 
     @override
     def wheelEvent(self, e: QWheelEvent) -> None:
@@ -114,10 +138,7 @@ class WrappedText(QTextEdit):
     def changeEvent(self, e: QEvent) -> None:
         super().changeEvent(e)
         if e.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
-            self._on_size_changed()
-
-    def _on_size_changed(self) -> None:
-        self.setFixedHeight(math.ceil(self.document().size().height()) + 1)
+            self.updateGeometry()
 
 
 class ElidedLabel(QLabel):
