@@ -87,14 +87,16 @@ class Bench:
 
 def show(bench: Bench) -> Iterator[Row]:
     """Showing a file against opening it with torch, which maps the weights instead of reading them."""
-    seen: list[tuple[str, Figures]] = []
-    for kind, size in (("zip-1gb", "1 GB"), ("zip-10gb", "10 GB"))[: 1 + bench.big]:
-        with bench.file(kind) as path:
-            commands = [[PROGRAM, "show", "--json", str(path)], with_torch("mmap", path)]
-            ours, theirs = compare(commands, runs=bench.runs)
-        seen.append((size, ours))
+    sizes = {"zip-1gb": "1 GB", "zip-10gb": "10 GB"}
+    kinds = list(sizes)[: 1 + bench.big]
+    with contextlib.ExitStack() as files:
+        commands = []
+        for path in [files.enter_context(bench.file(kind)) for kind in kinds]:
+            commands += [[PROGRAM, "show", "--json", str(path)], with_torch("mmap", path)]
+        figures = compare(commands, runs=2 * bench.runs)
+    for kind, ours, theirs in zip(kinds, figures[::2], figures[1::2], strict=True):
         yield Row(
-            what=f"`show --json`, {size} in 400 tensors",
+            what=f"`show --json`, {sizes[kind]} in 400 tensors",
             against="`torch.load(mmap=True)`",
             ours=ours,
             theirs=theirs,
@@ -102,14 +104,9 @@ def show(bench: Bench) -> Iterator[Row]:
             most_nbytes=40 * MEGABYTE,
         )
     if bench.big:
-        (_, small), (_, large) = seen
-        yield Row(
-            what="`show --json`, 10 GB",
-            against="`show --json`, 1 GB",
-            ours=large,
-            theirs=small,
-            most_ratio=1.15,
-        )
+        small, _, large, _ = figures
+        what, against = "`show --json`, 10 GB", "`show --json`, 1 GB"
+        yield Row(what=what, against=against, ours=large, theirs=small, most_ratio=1.15)
 
 
 def many(bench: Bench) -> Iterator[Row]:
