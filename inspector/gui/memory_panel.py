@@ -1,6 +1,6 @@
 """The memory page: what the file's tensors take, device by device, before and after the map.
 
-The bars need pyqtgraph, which takes longer to import than the window to paint: it is fetched in a thread
+The bars need numpy and pyqtgraph, which take longer to import than the window to paint: they are fetched
 after the first paint. Until then the cards show their titles and tables, which say the same in figures.
 """
 
@@ -24,13 +24,18 @@ from inspector.session.screen import Chart, Screen, Segment
 if TYPE_CHECKING:
     from inspector.gui.charts import ChartView
 
-_CHARTS = "inspector.gui.charts"
+_HEAVY = "numpy"
 _AFTER_PAINT_MS = 30
 _LOOK_MS = 15
 
 
 class ChartLoader(QObject):
-    """Imports the module that draws, away from the main thread."""
+    """Imports numpy away from the main thread; what is left of the import of pyqtgraph is short then.
+
+    WORKAROUND: pyqtgraph itself must not be imported in a thread. It makes classes of Qt's, and PySide enters
+    them in a table that it reads without the interpreter's lock whenever an event reaches an object of the
+    main thread (PySide::MetaObjectBuilder::update, PepType_SOTP): one start in some hundreds crashed.
+    """
 
     loaded = Signal()
 
@@ -41,12 +46,11 @@ class ChartLoader(QObject):
         self._timer.timeout.connect(self._on_tick)
 
     def start(self) -> None:
-        """Begin, once; `loaded` comes when the module is there.
+        """Begin, once; `loaded` comes when numpy is there.
 
-        The thread touches nothing of Qt, since the window may close before it is done, and it is no daemon,
-        since an import must not meet the end of the interpreter.
+        The thread is no daemon, since an import must not meet the end of the interpreter.
         """
-        self._thread = Thread(target=import_module, args=(_CHARTS,), name="chart-loader")
+        self._thread = Thread(target=import_module, args=(_HEAVY,), name="chart-loader")
         self._thread.start()
         self._timer.start()
 
