@@ -64,7 +64,7 @@ def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container
         format="legacy",
         file_nbytes=source.file_nbytes,
         stream=layout.object_stream,
-        pickle_offset=layout.object_start,
+        pickle_offset=-1 if source.gzipped else layout.object_start,
         pickle_nbytes=layout.object_end - layout.object_start,
         storage_ids=storage_ids,
         stored=stored,

@@ -90,7 +90,6 @@ def _empty_dict(state: State, data: bytes, pos: int) -> int:
 
 def _dict(state: State, data: bytes, pos: int) -> int:
     items = state.pop_mark()
-    state.literals += len(items) // 2
     state.stack.append(Dict(_pairs(state, pos, items)))
     return pos
 
@@ -98,6 +97,7 @@ def _dict(state: State, data: bytes, pos: int) -> int:
 def _setitem(state: State, data: bytes, pos: int) -> int:
     value = state.stack.pop()
     key = state.stack.pop()
+    state.literals += 1
     _update(state, pos, [(key, value)])
     return pos
 
@@ -111,11 +111,12 @@ def _setitems(state: State, data: bytes, pos: int) -> int:
 def _pairs(state: State, pos: int, items: list[Value]) -> list[tuple[Value, Value]]:
     if len(items) % 2:
         state.note("odd-items", pos, "a dictionary is given a key without a value")
-    return list(zip(items[::2], items[1::2], strict=False))
+    state.add_literals(len(items) // 2)
+    item = iter(items)
+    return list(zip(item, item, strict=False))
 
 
 def _update(state: State, pos: int, pairs: list[tuple[Value, Value]]) -> None:
-    state.literals += len(pairs)
     target = state.stack[-1]
     if isinstance(target, Dict):
         target.pairs.extend(pairs)

@@ -12,7 +12,7 @@ from inspector.pickles.values import Blob, Value
 
 _U1 = struct.Struct("<B")
 _DIGITS_READ_AT_ONCE = 4000  # Python refuses to convert more than 4300 digits
-_WEIGHT_SHIFT = 4  # a long text counts as one more literal for each 16 bytes
+_WEIGHT_SHIFT = 4  # a text counts as one more literal for each 16 bytes
 
 _read_u2 = U2.unpack_from
 _read_i4 = I4.unpack_from
@@ -141,17 +141,26 @@ def _counted_text(length: struct.Struct, errors: Literal["surrogatepass", "surro
         start = pos + size
         end: int = start + count
         # A negative count of BINSTRING must not pass as a slice from the end.
-        if end > len(data) or not 0 <= count <= state.limits.text_nbytes:
-            start, end = _span(data, pos, length)
-            state.literals += 1
-            state.stack.append(Blob("text", start, end - start))
-        else:
-            text = data[start:end].decode("utf-8", errors)
-            state.literals += 1 + (count >> _WEIGHT_SHIFT)
-            state.stack.append(text)
+        if end > len(data) or not 0 <= count <= state.short_nbytes:
+            return _long_text(state, data, _span(data, pos, length), errors)
+        state.literals += 1 + (count >> _WEIGHT_SHIFT)
+        state.stack.append(data[start:end].decode("utf-8", errors))
         return end
 
     return handler
+
+
+def _long_text(
+    state: State, data: bytes, span: tuple[int, int], errors: Literal["surrogatepass", "surrogateescape"]
+) -> int:
+    start, end = span
+    if end - start > state.limits.text_nbytes:
+        state.literals += 1
+        state.stack.append(Blob("text", start, end - start))
+    else:
+        state.add_literals(1 + (end - start >> _WEIGHT_SHIFT))
+        state.stack.append(data[start:end].decode("utf-8", errors))
+    return end
 
 
 def _counted_bytes(length: struct.Struct) -> Handler:
@@ -189,7 +198,7 @@ def _string(state: State, data: bytes, pos: int) -> int:
     if end - pos > state.limits.text_nbytes:
         return _push_large_line(state, pos, end)
     text = _ESCAPE.sub(_unescape, data[pos + 1 : end - 1])
-    state.literals += 1 + (len(text) >> _WEIGHT_SHIFT)
+    state.add_literals(1 + (len(text) >> _WEIGHT_SHIFT))
     state.stack.append(text.decode("utf-8", "surrogateescape"))
     return end + 1
 
@@ -208,9 +217,8 @@ def _unicode(state: State, data: bytes, pos: int) -> int:
     end = _line(data, pos)
     if end - pos > state.limits.text_nbytes:
         return _push_large_line(state, pos, end)
-    text = data[pos:end].decode("raw-unicode-escape")
-    state.literals += 1 + (len(text) >> _WEIGHT_SHIFT)
-    state.stack.append(text)
+    state.add_literals(1 + (end - pos >> _WEIGHT_SHIFT))
+    state.stack.append(data[pos:end].decode("raw-unicode-escape"))
     return end + 1
 
 

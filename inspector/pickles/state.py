@@ -8,6 +8,7 @@ from inspector.limits import Limits
 from inspector.pickles.notes import Note
 from inspector.pickles.values import Global, PersistentId, Value
 
+_SHORT_NBYTES = 1 << 12
 MOST_NOTES = 1000
 """Notes beyond this many say nothing new."""
 
@@ -54,6 +55,7 @@ class State:
         protocol: The protocol declared.
         notes: Oddities.
         root: The value that STOP found.
+        short_nbytes: Texts up to this long are read without further ado.
     """
 
     __slots__ = (
@@ -68,6 +70,7 @@ class State:
         "persistent_ids",
         "protocol",
         "root",
+        "short_nbytes",
         "stack",
         "table",
     )
@@ -86,6 +89,7 @@ class State:
         self.protocol = 0
         self.notes: list[Note] = []
         self.root: Value = None
+        self.short_nbytes = min(_SHORT_NBYTES, limits.text_nbytes)
 
     @property
     def weight(self) -> int:
@@ -113,6 +117,16 @@ class State:
             memo.append(value)
         else:
             self.memo = {**dict(enumerate(memo)), slot: value}
+
+    def add_literals(self, count: int) -> None:
+        """Count what one instruction makes in bulk, before it does: the machine looks only now and then.
+
+        Raises:
+            BrokenStreamError: It is more than the limits allow.
+        """
+        self.literals += count
+        if self.literals // 2 > self.limits.values:
+            raise BrokenStreamError(f"the pickle makes more than {self.limits.values:,} values")
 
     def use_global(self, module: str, name: str) -> Global:
         """Count one more use of a global and give its node, one for each name."""

@@ -130,25 +130,27 @@ def kinds(*parts: bytes) -> list[str]:
     return [note.kind for note in read(*parts).notes]
 
 
-def plain(value: Value) -> Any:
-    """Inert nodes as tuples that can be compared, everything else as it is."""
+def plain(value: Value, above: tuple[int, ...] = ()) -> Any:
+    """Inert nodes as tuples that can be compared, anything else as it is; `...` where it holds itself."""
+    if id(value) in above:
+        return ...
+    inside = (*above, id(value))
     if isinstance(value, list | tuple):
-        return type(value)(plain(item) for item in value)
-    return _PLAIN[type(value)](value) if type(value) in _PLAIN else value
+        return type(value)(plain(item, inside) for item in value)
+    return _PLAIN[type(value)](value, inside) if type(value) in _PLAIN else value
 
 
-def _plain_call(node: Call) -> Any:
-    pairs = None if node.pairs is None else Dict(node.pairs)
-    parts = {"kwargs": node.kwargs, "state": node.state, "items": node.items, "pairs": pairs}
-    given = {key: plain(part) for key, part in parts.items() if part is not None}
-    return (node.kind, plain(node.func), plain(node.args), given)
+def _plain_call(node: Call, above: tuple[int, ...]) -> Any:
+    parts = {"kwargs": node.kwargs, "state": node.state, "items": node.items, "pairs": node.pairs}
+    given = {key: plain(part, above) for key, part in parts.items() if part is not None}
+    return (node.kind, plain(node.func, above), plain(node.args, above), given)
 
 
 _PLAIN: dict[type, Any] = {
     Call: _plain_call,
-    Dict: lambda node: ("dict", [(plain(key), plain(value)) for key, value in node.pairs]),
-    Set: lambda node: ("frozenset" if node.frozen else "set", plain(node.items)),
-    Global: lambda node: ("global", node.dotted),
-    PersistentId: lambda node: ("persistent", plain(node.pid)),
-    Blob: lambda node: ("blob", node.kind, node.offset, node.nbytes),
+    Dict: lambda node, above: ("dict", plain(node.pairs, above)),
+    Set: lambda node, above: ("frozenset" if node.frozen else "set", plain(node.items, above)),
+    Global: lambda node, above: ("global", node.dotted),
+    PersistentId: lambda node, above: ("persistent", plain(node.pid, above)),
+    Blob: lambda node, above: ("blob", node.kind, node.offset, node.nbytes),
 }

@@ -197,6 +197,7 @@ def test_gzip(take_apart: TakeApart) -> None:
     found = take_apart(packed)
     assert found.format == "legacy"
     assert found.file_nbytes == len(packed)
+    assert (found.pickle_offset, found.pickle_nbytes) == (-1, len(TWO))
     assert found.stored == {"11": StoredBytes(None, 8), "22": StoredBytes(None, 24)}
     assert found.stream.root is not None
     (note,) = found.notes

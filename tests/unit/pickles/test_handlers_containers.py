@@ -44,7 +44,7 @@ def test_key_of_any_kind_is_kept_and_never_hashed() -> None:
 
 def test_pairs_are_kept_with_the_object_they_are_set_on() -> None:
     set_ = root(COUNTER, text("a"), number(1), op("SETITEM"), ITEMS, op("SETITEMS"))
-    assert set_[3] == {"pairs": ("dict", [("a", 1), (1, 2)])}
+    assert set_[3] == {"pairs": [("a", 1), (1, 2)]}
 
 
 @pytest.mark.parametrize("target", [NONE, number(1), list_(), op("EMPTY_SET"), name("a.b")])
@@ -91,3 +91,10 @@ def test_containers_weigh_what_they_take() -> None:
         read(*parts, filler, values=100)
         with pytest.raises(PickleError, match="makes more than 9 values"):
             read(*parts, filler, values=9)
+
+
+def test_pairs_are_refused_before_they_are_made() -> None:
+    for parts in ([op("EMPTY_DICT"), MARK, NONE * 400, op("SETITEMS")], [MARK, NONE * 400, op("DICT")]):
+        read(*parts, values=102)
+        with pytest.raises(PickleError, match="makes more than 99 values: pickle, byte 40"):
+            read(*parts, values=99)

@@ -131,6 +131,27 @@ def test_text_over_the_limit_stays_in_the_file(opcode: str) -> None:
     assert root(data, text_nbytes=4) == ("blob", "text", len(data) - 5, 5)
 
 
+@pytest.mark.parametrize(
+    "literal",
+    [
+        counted("BINUNICODE", b"a" * 16_000),
+        op("UNICODE", b"a" * 16_000 + b"\n"),
+        op("STRING", b"'" + b"a" * 16_000 + b"'\n"),
+    ],
+)
+def test_few_long_texts_are_refused_at_once(literal: bytes) -> None:
+    """One character beyond the basic plane makes a text four times as large in memory."""
+    read(literal * 10, values=5010)
+    with pytest.raises(PickleError, match="makes more than 4,990 values"):
+        read(literal * 10, values=4990)
+    read(literal * 10, values=10, text_nbytes=15_999)  # they stay in the file
+
+
+@pytest.mark.parametrize("nbytes", [4095, 4096, 4097])
+def test_text_as_long_as_short_ones_get(nbytes: int) -> None:
+    assert root(counted("BINUNICODE", b"a" * nbytes)) == "a" * nbytes
+
+
 @pytest.mark.parametrize("opcode", COUNTED_BYTES)
 def test_bytes_over_the_limit_stay_in_the_file(opcode: str) -> None:
     data = counted(opcode, b"abcde")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.limits import Limits
-from inspector.pickles.state import MOST_NOTES, FrameStartedError, State, StoppedError
+from inspector.pickles.state import MOST_NOTES, BrokenStreamError, FrameStartedError, State, StoppedError
 
 
 @pytest.fixture
@@ -49,6 +49,13 @@ def test_weight_counts_small_things_as_less(state: State) -> None:
     assert state.weight == 10 + 3 + 2
     state.remember(100, None)
     assert state.weight == 10 + 3 + 17
+
+
+def test_literals_in_bulk_are_refused_before_they_are_made() -> None:
+    state = State(Limits(values=10))
+    state.add_literals(21)
+    with pytest.raises(BrokenStreamError, match="the pickle makes more than 10 values"):
+        state.add_literals(1)
 
 
 def test_globals_are_counted_by_name(state: State) -> None:
