@@ -1,6 +1,6 @@
 """Write `inspector/safety/allowlist.json` from the installed torch: what `weights_only=True` imports.
 
-Run with the newest torch that the verdict shall speak for: `python packaging/make_allowlist.py`.
+Run with the newest torch that the verdict shall speak for: `python packaging/make_allowlist.py [FILE]`.
 """
 
 import json
@@ -13,14 +13,15 @@ from torch import _weights_only_unpickler as unpickler
 TARGET = pathlib.Path(__file__).parent.parent / "inspector" / "safety" / "allowlist.json"
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Write the list, sorted, with the version that it was read from."""
-    names = sorted(unpickler._get_allowed_globals())  # noqa: SLF001  # torch has no public name for it
+    target = pathlib.Path(arguments[0]) if arguments else TARGET
+    names = sorted(unpickler._get_allowed_globals())  # noqa: SLF001 - torch publishes only what users added
     document = {"torch": torch.__version__.partition("+")[0], "globals": names}
-    TARGET.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print(f"{TARGET}: {len(names)} names of torch {document['torch']}")
+    target.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(f"{target}: {len(names)} names of torch {document['torch']}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Rules about devices: what will not load, what will not work together, and what no `map_location` reaches."""
+"""Rules about devices: what will not load, what will not work together, what no `map_location` reaches."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from inspector.diagnose.base import Case, Rule
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.model.devices import device_order, is_accelerator
+from inspector.model.devices import KNOWN_TYPES, device_order, is_accelerator, split_device
 from inspector.model.findings import Finding, Fix, finding
-from inspector.target.simulate import restore_failure
+from inspector.model.roles import DICTIONARIES
+from inspector.model.texts import cut_name
+from inspector.target.simulate import device_failures
 from inspector.units import format_count
 
 _TITLES = {
@@ -22,89 +24,90 @@ _TITLES = {
 
 
 def _unloadable(case: Case) -> Iterator[Finding]:
-    """Explain each location tag that stops `torch.load` on the target."""
+    """Explain each device that stops `torch.load` on the target."""
     if case.target is None:
         return
+    failures = device_failures(case.checkpoint, case.target)
+    if not failures:
+        return
     paths = _paths_by_device(case.checkpoint)
-    for device in sorted({storage.device for storage in case.checkpoint.storages}, key=device_order):
-        failure = restore_failure(device, case.target)
-        if failure is None:
-            continue
-        id_, message = failure
+    for device in sorted(failures, key=device_order):
+        id_, message = failures[device]
         detail = (
             f"torch.load without map_location stops with: {message} "
-            f"Map {device} to a device of the target, with map_location or in a fixed copy."
+            f"Map {device or 'it'} to a device of the target, with map_location or in a fixed copy."
         )
-        yield finding(
-            id_,
-            "error",
-            _TITLES[id_],
-            detail,
-            paths[device],
-            fix=Fix(rule=f"{device}={case.target.devices[0]}"),
-        )
+        is_writable = device and "=" not in device and not device.startswith("path:")
+        fix = Fix(rule=f"{device}={case.target.devices[0]}") if is_writable else None
+        yield finding(id_, "error", _TITLES[id_], detail, paths[device], fix=fix)
 
 
 def _mixed(case: Case) -> Iterator[Finding]:
     """Point at parameters and buffers that are not where most of them are."""
-    by_device: dict[str, list[Tensor]] = defaultdict(list)
+    nbytes: dict[str, int] = defaultdict(int)
+    paths: dict[str, list[str]] = defaultdict(list)
     for tensor in case.checkpoint.tensors:
         if tensor.role in {"parameter", "buffer"} and tensor.part_of is None and tensor.device != "meta":
-            by_device[tensor.device].append(tensor)
-    if len(by_device) < 2:
+            nbytes[tensor.device] += tensor.nbytes
+            paths[tensor.device].append(tensor.path)
+    if len(nbytes) < 2:
         return
-    home = max(by_device, key=lambda device: sum(tensor.nbytes for tensor in by_device[device]))
-    strays = [tensor.path for device, tensors in by_device.items() if device != home for tensor in tensors]
+    home = max(nbytes, key=lambda device: nbytes[device])
+    strays = [path for device, found in paths.items() if device != home for path in found]
+    to = home if case.target is None else case.target.devices[0]
     yield finding(
         "mixed-devices",
         "warning",
-        f"The model lies on {format_count(len(by_device), 'device')}",
-        f"Most of it is on {home}, {format_count(len(strays), 'tensor')} elsewhere. Loaded as saved, a forward pass can "
-        "stop with 'Expected all tensors to be on the same device'. If the model was not split on purpose, map all "
-        "to one device.",
+        f"The model lies on {format_count(len(nbytes), 'device')}",
+        f"Most of it is on {home}, {format_count(len(strays), 'tensor')} elsewhere. Loaded as saved, a "
+        "forward pass can stop with 'Expected all tensors to be on the same device'. If the model was not "
+        "split on purpose, map all to one device.",
         strays,
-        fix=Fix(rule=f"*={home}"),
+        fix=Fix(rule=f"*={to}") if (split_device(to) or ("", None))[0] in KNOWN_TYPES else None,
     )
 
 
 def _optimizer_apart(case: Case) -> Iterator[Finding]:
     """Point at optimizer slots that lie on another device than their parameter."""
-    homes = {
-        str(tensor.keys[-1]): tensor.device
-        for tensor in case.checkpoint.tensors
-        if tensor.role == "parameter" and tensor.part_of is None and tensor.keys
-    }
+    homes: dict[str, set[str]] = defaultdict(set)
+    for tensor in case.checkpoint.tensors:
+        if tensor.role == "parameter" and tensor.part_of is None and tensor.keys:
+            homes[_name_in_model(tensor)].add(tensor.device)
     strays = [
         tensor.path
         for tensor in case.checkpoint.tensors
         if tensor.parameter is not None
         and not tensor.on_cpu_by_design
         and tensor.slot != "step"
-        and homes.get(tensor.parameter, tensor.device) != tensor.device
+        and tensor.device not in homes.get(tensor.parameter, {tensor.device})
     ]
     if strays:
         yield finding(
             "optimizer-off-parameter-device",
             "warning",
             "Optimizer state lies on another device than its parameter",
-            "load_state_dict moves it to the parameter, so this is harmless there; used as loaded, optimizer.step() "
-            "stops with 'Expected all tensors to be on the same device'.",
+            "load_state_dict moves it to the parameter, so this is harmless there; used as loaded, "
+            "optimizer.step() stops with 'Expected all tensors to be on the same device'.",
             strays,
         )
 
 
 def _step_on_accelerator(case: Case) -> Iterator[Finding]:
     """Point at counters that were moved to a GPU although the optimizer keeps them on the CPU."""
+    # Only `step`: torch itself moves NAdam's mu_product when it loads a state dict.
     strays = [
-        tensor.path for tensor in case.checkpoint.tensors if tensor.slot and _by_design_elsewhere(tensor)
+        tensor.path
+        for tensor in case.checkpoint.tensors
+        if tensor.slot == "step" and tensor.on_cpu_by_design and is_accelerator(tensor.device)
     ]
     if strays:
         yield finding(
             "step-on-accelerator",
             "warning",
             "The optimizer's step counters are on an accelerator",
-            "Neither capturable nor fused is set, so torch expects them on the CPU: each step then waits for the GPU, "
-            "and torch 1.12.0 stops with 'If capturable=False, state_steps should not be CUDA tensors'.",
+            "Neither capturable nor fused is set, so torch expects them on the CPU: each step then waits "
+            "for the GPU, and torch 1.12.0 stops with 'If capturable=False, state_steps should not be CUDA "
+            "tensors'.",
             strays,
             fix=Fix(rule="path:**/step@cpu"),
         )
@@ -115,7 +118,7 @@ def _rng_off_cpu(case: Case) -> Iterator[Finding]:
     strays = [
         tensor.path
         for tensor in case.checkpoint.tensors
-        if tensor.role == "rng" and _by_design_elsewhere(tensor)
+        if tensor.role == "rng" and is_accelerator(tensor.device)
     ]
     if strays:
         yield finding(
@@ -132,19 +135,24 @@ def _hidden(case: Case) -> Iterator[Finding]:
     """Point at devices that no map_location reaches."""
     hidden = [item for item in case.checkpoint.hidden_devices if is_accelerator(item.device)]
     if hidden:
-        places = ", ".join(sorted({f"{item.what} {item.device}" for item in hidden}))
+        places = ", ".join(sorted({f"{item.what} {item.device}" for item in hidden})[:8])
         yield finding(
             "hidden-device",
             "note",
             "A device that map_location does not change",
-            f"The file holds {places} as a value of its own. torch.load gives it back as it was saved; code that uses "
-            "it will look for that device.",
+            f"The file holds {places} as a value of its own. torch.load gives it back as it was saved; code "
+            "that uses it will look for that device.",
             [item.path for item in hidden],
         )
 
 
-def _by_design_elsewhere(tensor: Tensor) -> bool:
-    return tensor.on_cpu_by_design and is_accelerator(tensor.device)
+def _name_in_model(tensor: Tensor) -> str:
+    """Give what an optimizer's slots call a parameter: its key, or its dotted way through a whole module."""
+    steps = [key for key in tensor.keys if key not in DICTIONARIES]
+    if len(steps) < len(tensor.keys):
+        first = next(place for place, key in enumerate(tensor.keys) if key in DICTIONARIES)
+        return cut_name(".".join(str(key) for key in steps[first:]))
+    return cut_name(str(tensor.keys[-1]))
 
 
 def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:

@@ -18,6 +18,7 @@ from inspector.model.shapes import attributes_of
 from inspector.model.storages import build_storages, mark_misfits
 from inspector.model.tensors import describe_tensor
 from inspector.model.texts import cut_name, type_of
+from inspector.model.uses import note_attributes
 from inspector.model.views import Known
 from inspector.model.walk import walk
 from inspector.pickles.instructions import OPCODES
@@ -57,15 +58,16 @@ def build_checkpoint(
     progress.start("listing tensors")
     stream = container.stream
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
+    note_attributes(found.uses, stream)
     names = _name_slots(found) if found.optimizers else []
-    storages, misfits = build_storages(container, found.views)
-    mark_misfits(found.tensors, misfits)
+    storages = build_storages(container, found.views)
+    mark_misfits(found.tensors, storages)
     return Checkpoint(
         path=container.path,
         format=container.format,
         file_nbytes=container.file_nbytes,
         tensors=tuple(found.tensors),
-        storages=tuple(storages),
+        storages=storages,
         values=tuple(found.values),
         globals=tuple(GlobalUse(name=cut_name(node.dotted), count=node.count) for node in stream.globals),
         hidden_devices=tuple(found.hidden_devices),
@@ -146,7 +148,7 @@ def _safety(stream: Stream, found: Found) -> Safety:
         opcodes=tuple(sorted(OPCODES[code].name for code in stream.opcodes)),
         protocol=stream.protocol,
         oddities=tuple(str(note) for note in stream.notes),
-        uses=tuple(sorted(found.uses)),
+        uses=tuple(sorted((cut_name(name), verb) for name, verb in found.uses)),
     )
 
 

@@ -83,6 +83,7 @@ class Storage(NamedTuple):
         missing: Whether the file does not hold the bytes.
         viewed_nbytes: Bytes that at least one tensor views, counted once.
         tensors: How many tensor rows view it.
+        expected_nbytes: What the pickle declares, where the file holds more or less than that; else None.
     """
 
     key: str
@@ -93,6 +94,7 @@ class Storage(NamedTuple):
     missing: bool
     viewed_nbytes: int
     tensors: int
+    expected_nbytes: int | None = None
 
 
 class Value(NamedTuple):

@@ -28,7 +28,8 @@ _MODEL = re.compile(r"^(state_?dict|model|net|network|module|weights|params|.*_s
 _BUFFERS = frozenset(
     {"running_mean", "running_var", "num_batches_tracked", "position_ids", "inv_freq", "attn_mask"}
 )
-_DICTIONARIES = frozenset({"._modules", "._parameters", "._buffers"})
+DICTIONARIES = frozenset({"._modules", "._parameters", "._buffers"})
+"""The dictionaries of `nn.Module`, which are no part of a parameter's name."""
 
 
 @dataclass(slots=True, eq=False)
@@ -133,7 +134,7 @@ def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
 def parameter_name(model: ModelDraft, keys: tuple[Key, ...]) -> str:
     """Give a parameter's name within its model: the dotted path without the dictionaries of `nn.Module`."""
     steps = keys[len(model.keys) :]
-    return ".".join(str(step) for step in steps if step not in _DICTIONARIES)
+    return ".".join(str(step) for step in steps if step not in DICTIONARIES)
 
 
 def role_of_key(key: Key) -> Role | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from inspector.containers.base import Container
 from inspector.model.checkpoint import Storage, Tensor
@@ -38,36 +39,34 @@ class Views:
         return _length_of_union(spans), len(spans)
 
 
-def build_storages(container: Container, views: Views) -> tuple[list[Storage], dict[str, str]]:
-    """Describe every storage, in the order of first use.
-
-    Returns:
-        The rows; and a sentence for each storage that holds more or less than its pickle declares.
-    """
+def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
+    """Describe every storage, in the order of first use."""
     rows: list[Storage] = []
-    misfits: dict[str, str] = {}
     stored, total = container.stored, views.total
     for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
         device, declared, place = device_label(location), numel * itemsize, stored.get(key)
-        missing = place is None
+        missing, expected = place is None, None
         if place is None:
             file_offset, nbytes = None, declared if declared <= _MOST else 0
         else:
             file_offset, nbytes = place
             if nbytes != declared:
-                misfits[key] = (
-                    f"its storage has {int_text(declared)} bytes, of which the file holds {nbytes:,}"
-                )
+                expected = declared
         viewed, tensors = total(key)
-        rows.append(Storage(key, device, dtype, nbytes, file_offset, missing, min(viewed, nbytes), tensors))
-    return rows, misfits
+        viewed = min(viewed, nbytes)
+        rows.append(Storage(key, device, dtype, nbytes, file_offset, missing, viewed, tensors, expected))
+    return tuple(rows)
 
 
-def mark_misfits(tensors: list[Tensor], misfits: dict[str, str]) -> None:
-    """Give the tensors of those storages that sentence as their problem, unless they have one."""
+def mark_misfits(tensors: list[Tensor], storages: Iterable[Storage]) -> None:
+    """Name the problem of tensors whose storage is not as long in the file as their pickle says."""
+    misfits = {storage.key: storage for storage in storages if storage.expected_nbytes is not None}
     for row, tensor in enumerate(tensors) if misfits else ():
-        if tensor.problem is None and tensor.storage in misfits:
-            tensors[row] = tensor._replace(problem=misfits[tensor.storage])
+        storage = misfits.get(tensor.storage or "")
+        if storage is not None and storage.expected_nbytes is not None and tensor.problem is None:
+            expected = int_text(storage.expected_nbytes)
+            problem = f"its storage should have {expected} bytes, and the file holds {storage.nbytes}"
+            tensors[row] = tensor._replace(problem=problem)
 
 
 def _length_of_union(spans: list[Span]) -> int:

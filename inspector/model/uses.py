@@ -1,14 +1,24 @@
 """What a pickle does with the names that it imports, as far as torch's restricted unpickler minds.
 
 Importing is only the first step: `weights_only=True` also refuses to append to anything but a list, to set
-items of anything but three kinds of dictionary, and to set the state of what it does not know.
+items of anything but three kinds of dictionary, and to set the state of what it does not know. And `getattr`
+reaches names that are imported nowhere.
 """
 
 from __future__ import annotations
 
-from inspector.model.arrays import describe_array, describe_scalar
-from inspector.pickles.values import Call, Global
+from collections.abc import Iterable
 
+from inspector.model.arrays import describe_array, describe_scalar
+from inspector.pickles.machine import Stream
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
+
+PERSISTENT_ID = "<persistent id>"
+"""Stands for the name of a class that comes as a persistent id: in legacy files of whole modules."""
+
+_GETATTR = frozenset({"builtins.getattr", "__builtin__.getattr"})
+# They drop values that were made, so that not all that is called can be found below the root.
+_DROPPING = frozenset({b"0"[0], b"1"[0]})
 _DTYPE_CLASSES = {
     "bool": "BoolDType",
     "str": "StrDType",
@@ -18,12 +28,12 @@ _DTYPE_CLASSES = {
     "datetime64": "DateTime64DType",
     "timedelta64": "TimeDelta64DType",
 }
+Uses = set[tuple[str, str]]
 
 
-def note_use(uses: set[tuple[str, str]], call: Call) -> None:
+def note_use(uses: Uses, call: Call) -> None:
     """Add what is done in one call, as (name, `call`, `build`, `append` or `setitem`)."""
-    # A class that comes as a persistent id (legacy files of whole modules) has no name for this purpose.
-    name = call.func.dotted if isinstance(call.func, Global) else ""
+    name = _name_of(call.func)
     uses.add((name, "call"))
     if call.items is not None:
         uses.add((name, "append"))
@@ -35,6 +45,64 @@ def note_use(uses: set[tuple[str, str]], call: Call) -> None:
     if array is not None:
         # The state of a dtype is set, and its class is one for each element type, named nowhere in the file.
         uses.add((f"numpy.dtypes.{_dtype_class(array.dtype)}", "build"))
+
+
+def note_attributes(uses: Uses, stream: Stream) -> None:
+    """Add what `getattr` reaches, as (name, `getattr`); the name is empty where that cannot be told.
+
+    Everything below the root is looked through, also what is never listed, since a call can hide anywhere.
+    """
+    if not any(node.dotted in _GETATTR for node in stream.globals):
+        return
+    if stream.notes or stream.opcodes & _DROPPING:
+        uses.add(("", "getattr"))
+    seen: set[int] = set()
+    stack: list[Value] = [stream.root]
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        below = _everything_in(value)
+        if below:
+            seen.add(id(value))
+            stack.extend(below)
+        if isinstance(value, Call) and _is_getattr(value.func):
+            uses.add((_attribute_of(value.args), "getattr"))
+        elif _is_getattr(value):  # handed to somebody else to be called
+            uses.add(("", "getattr"))
+
+
+def _is_getattr(value: Value) -> bool:
+    return isinstance(value, Global) and value.dotted in _GETATTR
+
+
+def _attribute_of(args: Value) -> str:
+    if not isinstance(args, tuple) or len(args) != 2:
+        return ""
+    owner, name = args
+    return f"{owner.dotted}.{name}" if isinstance(owner, Global) and isinstance(name, str) else ""
+
+
+def _everything_in(value: Value) -> Iterable[Value]:
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, Dict):
+        return [part for pair in value.pairs for part in pair]
+    if isinstance(value, Set):
+        return value.items
+    if isinstance(value, PersistentId):
+        return [value.pid]
+    if not isinstance(value, Call):
+        return ()
+    func = () if isinstance(value.func, Global) else (value.func,)
+    pairs = [part for pair in value.pairs or () for part in pair]
+    return [*func, value.args, value.kwargs, value.state, *(value.items or ()), *pairs]
+
+
+def _name_of(func: Value) -> str:
+    if isinstance(func, PersistentId):
+        return PERSISTENT_ID
+    return func.dotted if isinstance(func, Global) else ""
 
 
 def _dtype_class(dtype: str) -> str:

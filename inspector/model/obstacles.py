@@ -1,0 +1,151 @@
+"""What keeps torch from reading a file at all, whatever the machine and whatever it is allowed to import.
+
+torch's zip reader is `caffe2/serialize/inline_container.cc`, the rest is `torch/serialization.py`; the texts
+are those of torch 2.13.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from inspector.model.checkpoint import Checkpoint, Storage
+
+_OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
+_MOST_DIGITS = 19
+_FETCH = "Fetch or copy the file again."
+_SAVE = "Open it and save it again with the program that wrote it."
+# How notes of the containers begin that mean as much.
+_AMBIGUOUS = "Several records share a name"
+_NO_VERSION = "The record 'version' is missing"
+_GZIPPED = "Compressed with gzip"
+_NO_FOLDER = "Not all records stand in one folder"
+_WRONG_CHECKSUM = "The checksum of data.pkl is wrong"
+_TENSORS_FOLDER = "Written by torch 1.4"
+# What torch cannot read from the legacy format, by the name that the file imports for it.
+_NOT_IN_LEGACY = {
+    "torch.storage.UntypedStorage": (
+        "AttributeError: type object 'torch.storage.UntypedStorage' has no attribute 'dtype'"
+    ),
+    "torch._C.Generator": "SystemError: <built-in method __setstate__ of torch._C.Generator object",
+}
+_NO_VERSION_ERROR = (
+    'RuntimeError: Expected hasRecord("version") to be true, but got false.  (Could this error message be '
+    "improved?  If so, please report an enhancement request to PyTorch.)"
+)
+
+
+class Obstacle(NamedTuple):
+    """One reason why `torch.load` stops.
+
+    Attributes:
+        finding: The id of the finding that explains it.
+        message: torch's text, with the exception's name; its beginning, where the rest depends on the build.
+        remedy: What to do about it, in one sentence.
+    """
+
+    finding: str
+    message: str
+    remedy: str
+
+
+def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
+    """Give what torch says to the container, before it looks at any tensor; None if it takes it."""
+    if _has_note(checkpoint, _GZIPPED):
+        return Obstacle(
+            "torch-refuses",
+            "UnpicklingError: invalid load key, '\\x1f'.",
+            "Unpack it with gunzip, or give torch.load what gzip.open returns.",
+        )
+    if checkpoint.format != "zip":
+        return None
+    if _has_note(checkpoint, _NO_FOLDER):
+        return Obstacle("torch-refuses", "RuntimeError: file in archive is not in a subdirectory", _SAVE)
+    if _has_note(checkpoint, _NO_VERSION):
+        return Obstacle("torch-refuses", _NO_VERSION_ERROR, _SAVE)
+    versions = dict(checkpoint.versions)
+    version = versions.get("version", versions.get(".data/version", str(_NEWEST_ZIP_VERSION)))
+    return _version_obstacle(version) or _byteorder_obstacle(versions.get("byteorder"))
+
+
+def storage_obstacles(checkpoint: Checkpoint) -> dict[str, Obstacle]:
+    """Give, by storage, what torch says to records of a zip before it asks for their device."""
+    if checkpoint.format != "zip":
+        return {}
+    is_elsewhere = _has_note(checkpoint, _TENSORS_FOLDER)
+    return {
+        storage.key: _record_obstacle(storage, is_elsewhere=is_elsewhere)
+        for storage in checkpoint.storages
+        if is_elsewhere or storage.missing or storage.expected_nbytes is not None
+    }
+
+
+def _record_obstacle(storage: Storage, *, is_elsewhere: bool) -> Obstacle:
+    expected = storage.expected_nbytes
+    if expected is not None and not is_elsewhere:
+        return Obstacle(
+            "truncated",
+            f"RuntimeError: record size ({storage.nbytes} bytes) does not match expected size "
+            f"({expected} bytes = {expected} elements * 1 bytes/element) for dtype Byte",
+            _FETCH,
+        )
+    message = (
+        f"RuntimeError: PytorchStreamReader failed locating file data/{storage.key}: file not found. This "
+        "is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
+        "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
+        "transferred incorrectly, or the file was modified after saving."
+    )
+    if not is_elsewhere:
+        return Obstacle("truncated", message, _FETCH)
+    remedy = "Only torch 1.4 reads it: load it there, and save it in that version's usual format."
+    return Obstacle("torch-refuses", message, remedy)
+
+
+def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
+    """Give what torch says to a legacy file when every storage has its device; None if it takes it."""
+    if checkpoint.format != "legacy":
+        return None
+    for use in checkpoint.globals:
+        if use.name in _NOT_IN_LEGACY:
+            return Obstacle("torch-refuses", _NOT_IN_LEGACY[use.name], _SAVE)
+    if any(storage.missing and storage.nbytes for storage in checkpoint.storages):
+        return Obstacle("truncated", "RuntimeError: unexpected EOF", _FETCH)
+    return None
+
+
+def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
+    """Give the first reason, or None if torch can read the file somewhere."""
+    of_storages = iter(storage_obstacles(checkpoint).values())
+    return file_obstacle(checkpoint) or next(of_storages, None) or legacy_obstacle(checkpoint)
+
+
+def has_wrong_checksum(checkpoint: Checkpoint) -> bool:
+    """Say whether the pickle is not what its checksum says; torch does not look."""
+    return _has_note(checkpoint, _WRONG_CHECKSUM)
+
+
+def is_ambiguous(checkpoint: Checkpoint) -> bool:
+    """Say whether the pickle may not be the one that torch reads."""
+    return _has_note(checkpoint, _AMBIGUOUS)
+
+
+def _has_note(checkpoint: Checkpoint, beginning: str) -> bool:
+    return any(note.startswith(beginning) for note in checkpoint.notes)
+
+
+def _version_obstacle(version: str) -> Obstacle | None:
+    if not version.isascii() or not version.isdecimal() or len(version) > _MOST_DIGITS:
+        return Obstacle("torch-refuses", f"RuntimeError: Couldn't parse the version {version}", _FETCH)
+    read = f"RuntimeError: Attempted to read a PyTorch file with version {version}, but the"
+    if int(version) < _OLDEST_ZIP_VERSION:
+        message = f"{read} minimum supported version for reading is {_OLDEST_ZIP_VERSION}."
+        return Obstacle("torch-refuses", message, _SAVE)
+    if int(version) > _NEWEST_ZIP_VERSION:
+        message = f"{read} maximum supported version for reading is {_NEWEST_ZIP_VERSION}."
+        return Obstacle("newer-format", message, "Update torch, or save it again for an older one.")
+    return None
+
+
+def _byteorder_obstacle(byteorder: str | None) -> Obstacle | None:
+    if byteorder in {None, "little", "big"}:
+        return None
+    return Obstacle("torch-refuses", f"ValueError: Unknown endianness type: {byteorder}", _FETCH)
