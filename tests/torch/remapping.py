@@ -1,0 +1,94 @@
+"""The remap of a file in one call, for tests that load what comes out."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from inspector.containers.sniff import read_container
+from inspector.model.build import open_checkpoint
+from inspector.remap.export import Export, export_copy
+from inspector.remap.plan import plan_remap
+from inspector.remap.rules import parse_rule
+
+
+def remap(path: Path, *rules: str, move_all: bool = False) -> Path:
+    """Write a copy beside a file."""
+    plan = plan_remap(open_checkpoint(str(path)), [parse_rule(rule) for rule in rules], move_all=move_all)
+    destination = path.with_name(f"{path.stem}-{len(list(path.parent.iterdir()))}.pt")
+    done: Export = export_copy(str(path), destination, plan)
+    assert done.verified
+    return destination
+
+
+@contextmanager
+def tagged(tag_of: Callable[[torch.UntypedStorage], str]) -> Iterator[None]:
+    """Let torch.save write other location tags than the truth, by the very way it writes that."""
+    real = torch.serialization.location_tag
+    torch.serialization.location_tag = lambda storage: tag_of(getattr(storage, "_untyped_storage", storage))
+    try:
+        yield
+    finally:
+        torch.serialization.location_tag = real
+
+
+def loaded(path: Path) -> tuple[object, list[str]]:
+    """What torch loads, and the tags it asks for, in order."""
+    tags: list[str] = []
+
+    def note(storage: torch.UntypedStorage, tag: str) -> torch.UntypedStorage:
+        tags.append(tag)
+        return storage
+
+    return torch.load(path, map_location=note, weights_only=False), tags
+
+
+def pickle_of(path: Path) -> bytes:
+    """The object's pickle."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return next(archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))
+    stream = read_container(str(path)).stream
+    return stream.data[: stream.end]
+
+
+class Made:
+    """What a call in a pickle would make."""
+
+    def __init__(self, name: str, args: tuple) -> None:
+        self.name = name
+        self.args = args
+        self.state: object = None
+
+    def __setstate__(self, state: object) -> None:
+        self.state = state
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self.args = (*self.args, (key, value))
+
+
+class _Recording:
+    def persistent_load(self, pid: tuple) -> tuple:
+        return pid
+
+    def find_class(self, module: str, name: str) -> Callable[..., Made]:
+        return lambda *args: Made(f"{module}.{name}", args)
+
+
+class _C(_Recording, pickle.Unpickler):
+    pass
+
+
+class _Pure(_Recording, pickle._Unpickler):
+    pass
+
+
+def unpickled(data: bytes, *, pure: bool) -> object:
+    """What Python's own unpicklers make of a pickle, persistent ids as they are."""
+    return (_Pure if pure else _C)(io.BytesIO(data)).load()
