@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
 
+from inspector.gui.collector import CollectorPause
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
+_PAUSE = CollectorPause()
 
 
 class ThreadRunner(QObject):
@@ -65,7 +67,8 @@ class ThreadRunner(QObject):
         on_failed: Callable[[Exception], None],
     ) -> None:
         try:
-            result = work(progress)
+            with _PAUSE:
+                result = work(progress)
         except Exception as error:  # noqa: BLE001  # whatever it is, the session words it for the user
             call = partial(on_failed, error)
         else:
