@@ -21,7 +21,7 @@ from inspector.model.texts import (
     type_of,
 )
 from inspector.pickles.machine import read_pickle
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import Blob, Call, Global, PersistentId, Set, Value
 
 ODD = Call(None, (), "reduce")
 
