@@ -12,6 +12,7 @@ from inspector.target.profile import Profile
 
 _TIMEOUT_S = 120.0
 _POLL_S = 0.1
+_MOST_DEVICES = 1024
 
 
 def probe_this_machine(progress: Progress) -> Profile:
@@ -21,26 +22,30 @@ def probe_this_machine(progress: Progress) -> Profile:
         CheckpointError: torch is not installed, or gave no answer.
         CancelledError: The work was cancelled.
     """
+    try:
+        said = _ask(progress).splitlines()
+        return profile_of(json.loads(said[-1]))  # what torch and its plugins say before is none of ours
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        remedy = "see whether python -c 'import torch' works"
+        raise CheckpointError("torch gave no answer about this machine", remedy=remedy) from error
+
+
+def _ask(progress: Progress) -> str:
     command = [sys.executable, "-m", "inspector.worker.probe"]
     # The command is made of this interpreter and a fixed name.
     with subprocess.Popen(  # noqa: S603
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as child:
         try:
-            output = _wait(child, progress)
+            return _wait(child, progress)
         finally:
             child.kill()
-    try:
-        found = json.loads(output)
-        return profile_of(found)
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError("torch gave no answer about this machine") from error
 
 
 def _wait(child: subprocess.Popen[str], progress: Progress) -> str:
     waited_s = 0.0
     while waited_s < _TIMEOUT_S:
-        progress.advance(0)
+        progress.advance()
         try:
             return child.communicate(timeout=_POLL_S)[0]
         except subprocess.TimeoutExpired:
@@ -49,13 +54,23 @@ def _wait(child: subprocess.Popen[str], progress: Progress) -> str:
 
 
 def profile_of(found: dict[str, object]) -> Profile:
-    """Read the probe's answer."""
-    cuda, xpu = int(str(found["cuda"])), int(str(found["xpu"]))
+    """Read the probe's answer.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is none.
+    """
+    cuda, xpu = _count(found["cuda"]), _count(found["xpu"])
     mps, version = found["mps"] is True, str(found["torch"])
     what = _names(cuda, xpu, mps=mps)
     return Profile(
         id="this", label=f"this machine ({what})", cuda=cuda, xpu=xpu, mps=mps, torch_version=version
     )
+
+
+def _count(said: object) -> int:
+    if not isinstance(said, int) or not 0 <= said <= _MOST_DEVICES:
+        raise ValueError("no number of devices")
+    return said
 
 
 def _names(cuda: int, xpu: int, *, mps: bool) -> str:

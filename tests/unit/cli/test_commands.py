@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from inspector.model.build import open_checkpoint
+from inspector.remap import export
+from inspector.resources import demo_path
+from inspector.target import this_machine
+from inspector.target.profile import Profile
+
+DEMO = demo_path()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copy(DEMO, tmp_path / "demo.pth"))
+
+
+def devices(path: Path) -> set[str]:
+    return {storage.device for storage in open_checkpoint(str(path)).storages}
+
+
+# ------------------------------------------------------------------------------------------------- remap
+
+
+def test_remap_sends_all_to_the_cpu_unless_told_otherwise(cli, copy) -> None:
+    out = copy.with_name("out.pth")
+    answer = cli("remap", copy, "-o", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == f"{out}: 788 KB, 233 tensors relabelled, opened again and compared\n"
+    assert devices(out) == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--map", "cuda:1=cuda:0"], {"cuda:0", "cpu"}),
+        (["--map", "cuda:0=mps", "--map", "cuda:*=xpu:0"], {"mps", "xpu:0", "cpu"}),
+        (["--target", "cuda"], {"cuda:0", "cpu"}),
+        (["--target", "cuda:2"], {"cuda:0", "cuda:1", "cpu"}),
+        (["--target", "mps", "--map", "cuda:1=cpu"], {"mps", "cpu"}),
+        (["--map", "path:optimizer/**@cpu"], {"cuda:0", "cuda:1", "cpu"}),
+        (["--map", "*=cuda:0"], {"cuda:0", "cpu"}),
+        (["--map", "*=cuda:0", "--move-all"], {"cuda:0"}),
+    ],
+)
+def test_remap_follows_the_map_then_the_target(cli, copy, options, expected) -> None:
+    out = copy.with_name("out.pth")
+    assert cli("remap", copy, "-o", out, *options).code == 0
+    assert devices(out) == expected
+
+
+def test_remap_says_what_it_kept_and_did_not_check(cli, copy) -> None:
+    answer = cli("remap", copy, "-o", copy.with_name("a\nb"), "--map", "*=cuda:0", "--no-verify")
+    assert answer.out.endswith(
+        r"a\u000ab: 788 KB, 83 tensors relabelled, 50 tensors kept on the CPU by design" "\n"
+    )
+
+
+def test_remap_for_this_machine_asks_torch(cli, copy, monkeypatch) -> None:
+    profile = Profile(id="this", label="this machine", cuda=1)
+    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
+    out = copy.with_name("out.pth")
+    assert cli("remap", copy, "-o", out, "--target", "this").code == 0
+    assert devices(out) == {"cuda:0", "cpu"}
+
+
+def test_remap_onto_an_existing_file_needs_force(cli, copy) -> None:
+    out = copy.with_name("out.pth")
+    out.write_bytes(b"precious")
+    answer = cli("remap", copy, "-o", out)
+    assert (answer.code, answer.out) == (4, "")
+    assert answer.err == (
+        f"checkpoint-inspector: error: there is a file already: {out} (name another, or use --force)\n"
+    )
+    assert out.read_bytes() == b"precious"
+    assert cli("remap", copy, "-o", out, "--force").code == 0
+    assert devices(out) == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--map", "nonsense"], 2, "the rule 'nonsense' is not understood"),
+        (["--map", "cuda:0=cpu:0"], 2, "torch refuses the device 'cpu:0'"),
+        (["--map", "cuda:0=moon"], 2, "'moon' is no device to map to"),
+        (["--map", "path:x"], 2, "names no destination"),
+        (["--target", "moon"], 2, "there is no target 'moon'"),
+    ],
+)
+def test_wrong_rules_are_told_before_any_file_is_read(cli, tmp_path, options, code, said) -> None:
+    answer = cli("remap", tmp_path / "missing", "-o", tmp_path / "out", *options)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_remap_of_what_cannot_be_read_and_to_where_nothing_can_be_written(cli, copy) -> None:
+    assert cli("remap", copy.with_name("missing"), "-o", copy.with_name("out")).code == 3
+    assert cli("remap", copy, "-o", copy).code == 4
+    assert cli("remap", copy, "-o", copy, "--force").code == 4
+    assert cli("remap", copy, "-o", copy.parent).code == 4
+    assert cli("remap", copy, "-o", copy.parent / "no" / "such" / "folder").code == 4
+    assert cli("remap", copy, "-o", copy.with_name("x" * 300)).code == 4
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+@pytest.mark.usefixtures("heard")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_remap_and_leaves_nothing(cli, copy, monkeypatch, number) -> None:
+    verify = export._verify
+
+    def interrupted(*arguments: object) -> None:
+        os.kill(os.getpid(), number)
+        verify(*arguments)
+
+    monkeypatch.setattr(export, "_verify", interrupted)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    answer = cli("remap", copy, "-o", copy.with_name("out.pth"))
+    assert (answer.code, answer.out, answer.err) == (130, "", "")
+    assert list(copy.parent.iterdir()) == [copy]
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+@pytest.mark.usefixtures("heard")
+def test_the_second_interrupt_waits_for_nothing(cli, copy, monkeypatch) -> None:
+    def stuck(*arguments: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("still here")
+
+    monkeypatch.setattr(export, "_verify", stuck)
+    assert cli("remap", copy, "-o", copy.with_name("out.pth")).code == 130
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+# ----------------------------------------------------------------------------------------------- snippet
+
+
+def test_a_snippet_is_code_and_nothing_else(cli) -> None:
+    answer = cli("snippet", DEMO)
+    assert (answer.code, answer.err) == (0, "")
+    ast.parse(answer.out)
+    assert "torch.load" in answer.out
+    assert answer.out.endswith("\n")
+
+
+@pytest.mark.parametrize("style", ["plain", "resume"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--target", "cpu"],
+        ["--target", "this"],
+        ["--target", "cuda:2", "--map", "cuda:1=cpu"],
+        ["--map", "*=cpu"],
+    ],
+)
+def test_snippets_for_maps_and_targets(cli, style, options) -> None:
+    answer = cli("snippet", DEMO, "--style", style, *options)
+    assert answer.code == 0
+    ast.parse(answer.out)
+    assert "cpu" in answer.out or not options or options == ["--target", "this"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["missing"], 3, "there is no such file: missing"),
+        ([DEMO, "--style", "baroque"], 2, "this file offers no snippet in the style 'baroque'"),
+        ([DEMO, "--target", "moon"], 2, "there is no target 'moon'"),
+        ([DEMO, "--map", "moon"], 2, "the rule 'moon' is not understood"),
+        ([DEMO, "--map", "path:optimizer/**@cpu"], 2, "code can map devices only, no path"),
+    ],
+)
+def test_snippets_that_cannot_be_given(cli, arguments, code, said) -> None:
+    answer = cli("snippet", *arguments)
+    assert (answer.code, answer.out) == (code, "")
+    assert answer.err.startswith(f"checkpoint-inspector: error: {said}")
+    assert answer.err.count("\n") == 1
+
+
+# -------------------------------------------------------------------------------------------- screenshot
+
+
+@pytest.fixture
+def camera(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Stands in for the window: remembers what was asked of it, and fails as it is told to."""
+    asked: dict[str, object] = {"error": None}
+
+    def screenshot(path: str, out: str, **options: object) -> None:
+        asked.update(options, path=path)
+        Path(out).write_bytes(b"half")
+        if isinstance(asked["error"], Exception):
+            raise asked["error"]
+        Path(out).write_bytes(b"picture")
+
+    app = ModuleType("inspector.gui.app")
+    app.screenshot = screenshot
+    app.main = lambda files, **options: asked.update(options, files=files) or 0
+    monkeypatch.setitem(sys.modules, "inspector.gui.app", app)
+    return asked
+
+
+def test_a_picture_is_taken_as_asked(cli, copy, camera) -> None:
+    out = copy.with_name("out.png")
+    options = ["--size", "640x480", "--theme", "dark", "--page", "code"]
+    assert cli("screenshot", copy, out, *options).code == 0
+    assert out.read_bytes() == b"picture"
+    assert camera == {"error": None, "path": str(copy), "size": (640, 480), "theme": "dark", "page": "code"}
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["demo.pth", "out.png"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (OSError("it could not be written"), 4, "the picture cannot be written: the folder takes no file"),
+        (PermissionError(13, "Permission denied"), 4, "the picture cannot be written: Permission denied"),
+        (TimeoutError("the window did not come to rest"), 3, "the window did not come to rest"),
+        (ImportError("libEGL.so.1"), 2, "the window's libraries cannot be loaded: libEGL.so.1"),
+    ],
+)
+def test_a_picture_that_fails_leaves_nothing_and_keeps_what_was_there(
+    cli, copy, camera, error, code, said
+) -> None:
+    out = copy.with_name("out.png")
+    out.write_bytes(b"old picture")
+    camera["error"] = error
+    answer = cli("screenshot", copy, out)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+    assert out.read_bytes() == b"old picture"
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["demo.pth", "out.png"]
+
+
+def test_what_cannot_be_read_is_told_in_words(cli, tmp_path, camera) -> None:
+    answer = cli("screenshot", tmp_path / "missing", tmp_path / "out.png")
+    assert (answer.code, answer.err.count("\n")) == (3, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_never_replaces_the_checkpoint(cli, copy, camera) -> None:
+    assert cli("screenshot", copy, copy).code == 4
+    assert cli("screenshot", copy, copy.parent).code == 4
+    assert cli("screenshot", copy, copy.parent / "no" / "such.png").code == 4
+    assert copy.read_bytes() == DEMO.read_bytes()
+
+
+def test_only_linux_is_told_what_debian_calls_it(cli, copy, camera, monkeypatch) -> None:
+    camera["error"] = ImportError("DLL load failed")
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert "apt" not in cli("screenshot", copy, copy.with_name("out.png")).err
+
+
+# ------------------------------------------------------------------------------------------- the desktop
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def test_the_desktop_registration_names_its_files_and_is_taken_back(cli, home) -> None:
+    installed = cli("desktop", "install")
+    assert (installed.code, installed.err) == (0, "")
+    paths = [Path(line) for line in installed.out.splitlines()]
+    assert paths
+    assert all(path.is_relative_to(home) and path.exists() for path in paths)
+    removed = cli("desktop", "remove")
+    assert removed.code == 0
+    assert {Path(line) for line in removed.out.splitlines()} == set(paths)
+    assert not any(path.exists() for path in paths)
+    again = cli("desktop", "remove")
+    assert (again.code, again.out) == (0, "")
+
+
+def test_a_registration_that_cannot_be_written(cli, home, monkeypatch) -> None:
+    (home / "file").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "file"))
+    answer = cli("desktop", "install")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (4, "", 1)
+
+
+# -------------------------------------------------------------------------------------------- the window
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """No program runs that files could be handed to."""
+    from inspector.desktop import handover
+
+    asked: list[list[str]] = []
+    monkeypatch.setattr(handover, "hand_over", asked.append)
+    return asked
+
+
+def test_files_go_to_the_running_program(cli, monkeypatch, camera) -> None:
+    from inspector.desktop import handover
+
+    monkeypatch.setattr(handover, "hand_over", lambda files: True)
+    assert cli("a.pth").code == 0
+    assert "files" not in camera
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], {"files": [], "demo": False, "fresh": False}),
+        (["a.pth", "./show", "--fresh"], {"files": ["a.pth", "./show"], "demo": False, "fresh": True}),
+        (["--demo"], {"files": [], "demo": True, "fresh": False}),
+    ],
+)
+def test_or_to_a_window_of_their_own(cli, nobody, camera, arguments, options) -> None:
+    assert cli(*arguments).code == 0
+    assert {name: camera[name] for name in options} == options
+    assert len(nobody) == (0 if options["demo"] else 1)
+
+
+def test_without_a_screen_the_window_is_a_wrong_command(cli, nobody, camera, monkeypatch) -> None:
+    for name in ("QT_QPA_PLATFORM", "WAYLAND_DISPLAY", "DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    answer = cli(DEMO)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        "checkpoint-inspector: error: there is no screen to open a window on "
+        "(use checkpoint-inspector show FILE)\n"
+    )

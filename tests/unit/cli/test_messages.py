@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+
+import pytest
+
+from inspector.cli.messages import as_checkpoint_error, exit_code, prepare_streams, say
+from inspector.errors import CancelledError, ExportError
+
+
+class Stream(io.StringIO):
+    """A stdout that does not take everything."""
+
+    def __init__(self, error: OSError, fd: int | None = None) -> None:
+        super().__init__()
+        self.error = error
+        self.fd = fd
+
+    def flush(self) -> None:
+        raise self.error
+
+    def fileno(self) -> int:
+        return super().fileno() if self.fd is None else self.fd
+
+
+def test_an_answer_is_written_at_once(capsys) -> None:
+    say("a\n")
+    assert capsys.readouterr().out == "a\n"
+
+
+def test_a_full_disk_is_an_error_of_writing(monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Stream(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(ExportError, match="the answer cannot be written: No space left on device"):
+        say("a")
+
+
+def test_what_is_left_in_the_buffer_goes_nowhere(monkeypatch, tmp_path) -> None:
+    fd = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
+    monkeypatch.setattr(sys, "stdout", Stream(BrokenPipeError(), fd))
+    with pytest.raises(BrokenPipeError):
+        say("a")
+    os.write(fd, b"late")
+    os.close(fd)
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_any_name_can_be_written(monkeypatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    prepare_streams()
+    say("名 \udc80 ×")
+    assert raw.getvalue() == rb"\u540d \udc80 \xd7"
+
+
+def test_a_stream_that_was_closed_takes_everything(monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    prepare_streams()
+    say("a")
+    sys.stdout.close()
+    sys.stderr.close()
+
+
+def test_an_error_that_can_be_said_stays_as_it_is() -> None:
+    error = ExportError("no")
+    assert as_checkpoint_error(error) is error
+    assert exit_code(CancelledError()) == 130
+
+
+def test_a_developer_gets_the_traceback(monkeypatch) -> None:
+    class Flags:
+        dev_mode = True
+
+    monkeypatch.setattr(sys, "flags", Flags)
+    with pytest.raises(ZeroDivisionError):
+        as_checkpoint_error(ZeroDivisionError("oops"))
