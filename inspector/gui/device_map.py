@@ -19,6 +19,7 @@ _CARD_WIDTH = 300
 _CARD_MAX_WIDTH = 440
 _TITLE_WIDTH = 128
 _ROWS_IN_SIGHT = 2
+_HIGH_WINDOW = 700
 
 
 class Swatch(QWidget):
@@ -177,7 +178,10 @@ class DeviceMapBar(QWidget):
                 self._grid.addWidget(card, place // columns, place % columns)
         lines = -(-len(self._cards) // columns)
         height = max(card.sizeHint().height() for card in self._cards)
-        self._scroll.setFixedHeight(min(lines, _ROWS_IN_SIGHT) * (height + 8) - 8)
+        for card in self._cards:
+            card.setMinimumHeight(height)
+        in_sight = _ROWS_IN_SIGHT if self.window().height() >= _HIGH_WINDOW else 1
+        self._scroll.setFixedHeight(min(lines, in_sight) * (height + 8) - 8)
 
 
 def _build_title() -> QWidget:

@@ -36,6 +36,7 @@ from inspector.gui.toolbar import TopBar
 
 TITLE = "Checkpoint Inspector"
 _SIZE = (1280, 800)
+_LEAST = (960, 620)
 _UNPAINTED_MS = 500
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(TITLE)
         self.setAcceptDrops(True)
         self.resize(*_SIZE)
-        self.setMinimumSize(880, 560)
+        self.setMinimumSize(*_LEAST)
         self._commands = Commands(self, theme)
         self._menus = build_menus(self)
         self._actions = build_actions(self, self._menus, theme, self._commands.handlers())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from PySide6.QtCore import QElapsedTimer, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QDropEvent, QFocusEvent
+from PySide6.QtGui import QAction, QDropEvent, QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTreeView
 
 from inspector.gui.labels import blocked
@@ -18,6 +18,7 @@ from inspector.report.tree import Tree
 
 _FIRST_ROWS = 32  # about one page: how far a fresh tree unfolds by itself
 _MATCH_ROWS = 400
+_LEAST_NAME = 200
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
@@ -76,7 +77,8 @@ class TensorTreeView(QTreeView):
         self.setSortingEnabled(True)
         for column, width in _WIDTHS.items():
             header.resizeSection(column, width)
-        header.setSectionResizeMode(Column.NAME, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(Column.NAME, QHeaderView.ResizeMode.Fixed)
+        header.sectionResized.connect(self._on_section_resized)
 
     # What the window shows here.
 
@@ -198,6 +200,11 @@ class TensorTreeView(QTreeView):
                 return
 
     @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_name()
+
+    @override
     def focusInEvent(self, event: QFocusEvent) -> None:
         self._taking_focus = True  # which makes a row current, but nobody has chosen it
         super().focusInEvent(event)
@@ -218,6 +225,15 @@ class TensorTreeView(QTreeView):
         while index.isValid() and index != start:
             yield index
             index = self.indexBelow(index)
+
+    def _fit_name(self) -> None:
+        """Give the names all the room that the other columns leave; in a narrow view these scroll."""
+        others = sum(self.columnWidth(column) for column in list(Column)[1:])
+        self.header().resizeSection(Column.NAME, max(_LEAST_NAME, self.viewport().width() - others))
+
+    def _on_section_resized(self, column: int, _old: int, _new: int) -> None:
+        if column != Column.NAME:
+            self._fit_name()
 
     def _place(self, index: QModelIndex) -> tuple[int, ...]:
         rows = []

@@ -59,11 +59,16 @@ def test_cards_stay_while_their_number_does(bar):
 
 def test_many_devices_wrap_and_then_scroll(bar, qtbot):
     many = tuple(replace(ROWS[0], device=f"cuda:{index}", note="") for index in range(8))
+    bar.setFixedHeight(800)
     bar.show_rows(many, {})
     cards = bar.findChildren(DeviceCard)
     qtbot.waitUntil(lambda: len({card.y() for card in cards}) == 3)
-    assert bar.sizeHint().height() < 3 * cards[0].sizeHint().height()
-    bar.resize(500, 80)
+    card = cards[0].sizeHint().height()
+    assert card < bar.sizeHint().height() < 3 * card
+    bar.setFixedHeight(600)
+    bar.show_rows(many, {})
+    assert bar.sizeHint().height() < 2 * card
+    bar.resize(500, 600)
     qtbot.waitUntil(lambda: len({card.y() for card in cards}) == 8)
 
 

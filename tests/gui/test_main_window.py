@@ -389,11 +389,11 @@ def test_the_theme_is_chosen_in_the_menu_and_remembered(make_window, theme, qapp
 def test_the_layout_is_remembered(make_window):
     settings = Settings()
     first = make_window(READY, settings)
-    first.resize(900, 600)  # Qt cuts it to the screen, which has 800 pixels offscreen
+    first.resize(960, 640)
     first.workspace.tree.setColumnHidden(3, True)
     first.close()
     second = make_window(READY, settings)
-    assert second.height() == 600
+    assert second.height() == 640
     assert second.workspace.tree.isColumnHidden(3)
 
 

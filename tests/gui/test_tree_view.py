@@ -172,6 +172,18 @@ def test_columns_can_be_hidden(view, qtbot):
     popup.close()
 
 
+def test_names_get_the_room_that_is_left_and_never_too_little(view, qtbot):
+    others = sum(view.columnWidth(column) for column in list(Column)[1:])
+    assert view.columnWidth(Column.NAME) == view.viewport().width() - others
+    view.setColumnHidden(Column.SHAPE, True)
+    qtbot.waitUntil(lambda: view.columnWidth(Column.NAME) > view.viewport().width() - others)
+    view.header().resizeSection(Column.DEVICE, 60)
+    others = sum(view.columnWidth(column) for column in list(Column)[1:])
+    assert view.columnWidth(Column.NAME) == view.viewport().width() - others
+    view.resize(300, 300)
+    assert view.columnWidth(Column.NAME) == 200
+
+
 def test_a_drop_is_left_to_the_window(view):
     assert not view.acceptDrops()
     assert not view.viewport().acceptDrops()
