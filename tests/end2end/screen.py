@@ -153,9 +153,10 @@ class RealScreen:
             return int(self.do("getactivewindow"))
         return 0
 
-    def wait_other_active_window(self, window: int) -> int:
-        """Wait for a dialog, for instance: another window that takes the keyboard."""
-        return wait_until(lambda: (now := self.active_window()) != window and now, "another active window")
+    def open_dialog(self, window: int, keys: str) -> int:
+        """Open a dialog by keys: another window that takes the keyboard."""
+        self.activate(window)
+        return self.press_until(keys, lambda: (now := self.active_window()) != window and now, "a dialog")
 
     def wait_active(self, window: int) -> None:
         wait_until(lambda: self.active_window() == window, "the window to have the keyboard")
@@ -231,6 +232,19 @@ class RealScreen:
 
     def press(self, *keys: str) -> None:
         self.do("key", "--clearmodifiers", *keys)
+
+    def press_until(self, keys: str, look: Callable[[], Something], what: str) -> Something:
+        """Press keys again, as people do, while the window is still busy with something else."""
+
+        def press_and_look() -> Something | None:
+            self.press(keys)
+            with suppress(TimeoutError):
+                return wait_until(look, what, timeout_s=2)
+            return None
+
+        found = wait_until(press_and_look, what)
+        assert found is not None
+        return found
 
     def type(self, text: str) -> None:
         self.do("type", "--clearmodifiers", "--delay", "5", text)

@@ -25,17 +25,13 @@ def test_a_copy_is_exported_and_loads_without_map_location(screen, program, chec
     torch = pytest.importorskip("torch")
     original = checkpoint.read_bytes()
     window = program.open(checkpoint)
-    screen.activate(window)
-    screen.press("ctrl+e")
-    dialog = screen.wait_other_active_window(window)
+    dialog = screen.open_dialog(window, "ctrl+e")
     time.sleep(BEGINNING_S)
     screen.press("Return")  # Export, to the place that is proposed
     copy = wait_until(
         lambda: [path for path in checkpoint.parent.glob("*.pth") if path != checkpoint], "the copy"
     )[0]
-    time.sleep(BEGINNING_S)
-    screen.press("Return")  # Close
-    screen.wait_gone(dialog)
+    screen.press_until("Return", lambda: dialog not in screen.all_windows(), "the dialog to close")
     assert sorted(checkpoint.parent.iterdir()) == sorted([checkpoint, copy])
     assert checkpoint.read_bytes() == original
     if not torch.cuda.is_available():

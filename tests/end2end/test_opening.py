@@ -44,9 +44,7 @@ def test_by_dragging_the_file_onto_another(screen, program, tmp_path, checkpoint
 
 def test_by_the_file_dialog(screen, program, checkpoint):
     window = program.open()
-    screen.activate(window)
-    screen.press("ctrl+o")
-    dialog = screen.wait_other_active_window(window)
+    dialog = screen.open_dialog(window, "ctrl+o")
     time.sleep(BEGINNING_S)
     screen.type(str(checkpoint))
     screen.press("Return")
