@@ -27,19 +27,29 @@ def _unloadable(case: Case) -> Iterator[Finding]:
     """Explain each device that stops `torch.load` on the target."""
     if case.target is None:
         return
+    by_finding: dict[str, list[str]] = defaultdict(list)
     failures = device_failures(case.checkpoint, case.target)
-    if not failures:
-        return
-    paths = _paths_by_device(case.checkpoint)
     for device in sorted(failures, key=device_order):
-        id_, message = failures[device]
+        by_finding[failures[device][0]].append(device)
+    paths = _paths_by_device(case.checkpoint) if failures else {}
+    for id_, devices in by_finding.items():
         detail = (
-            f"torch.load without map_location stops with: {message} "
-            f"Map {device or 'it'} to a device of the target, with map_location or in a fixed copy."
+            f"torch.load without map_location stops with: {failures[devices[0]][1]} "
+            f"Map {', '.join(devices) or 'it'} to a device of the target, with map_location or in a copy."
         )
-        is_writable = device and "=" not in device and not device.startswith("path:")
-        fix = Fix(rule=f"{device}={case.target.devices[0]}") if is_writable else None
-        yield finding(id_, "error", _TITLES[id_], detail, paths[device], fix=fix)
+        found = [path for device in devices for path in paths.get(device, [])]
+        fix = _fix(devices, case.target.devices[0])
+        yield finding(id_, "error", _TITLES[id_], detail, found, fix=fix)
+
+
+def _fix(devices: list[str], to: str) -> Fix | None:
+    """Give the rule that maps these devices; None for tags that no rule can name."""
+    (device, *others) = devices
+    if not others:
+        writable = device and "=" not in device and not device.startswith("path:")
+        return Fix(rule=f"{device}={to}") if writable else None
+    kinds = {name.partition(":")[0] for name in devices}
+    return Fix(rule=f"{kinds.pop()}:*={to}") if len(kinds) == 1 else Fix(rule=f"*={to}")
 
 
 def _mixed(case: Case) -> Iterator[Finding]:

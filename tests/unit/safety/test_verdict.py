@@ -1,0 +1,74 @@
+"""The verdict on whole files, against what torch says to every file of the corpus."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.model.obstacles import find_obstacle
+from inspector.safety.verdict import judge
+from tests import corpus
+from tests.unit.report.rows import BLANK
+
+FOLDERS = ("devices/", "old/", "legacy/", "zip/")
+CASES = [case for case in corpus.cases() if case.name.startswith(FOLDERS) and case.weights_only is not None]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_agrees_with_torch(case: corpus.Case) -> None:
+    """Where torch can read the file at all; what it recorded of gzip and lost records is about the file."""
+    checkpoint = open_checkpoint(str(case.path))
+    if case.weights_only:
+        assert judge(checkpoint).weights_only
+    elif judge(checkpoint).weights_only:
+        assert find_obstacle(checkpoint) is not None
+
+
+def made(
+    *names: str,
+    uses: tuple[tuple[str, str], ...] = (),
+    notes: tuple[str, ...] = (),
+    odd: tuple[str, ...] = (),
+) -> Checkpoint:
+    return replace(
+        BLANK,
+        globals=tuple(GlobalUse(name=name, count=1) for name in names),
+        safety=Safety(opcodes=("STOP",), protocol=2, oddities=odd, uses=uses),
+        notes=notes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "verdict"),
+    [
+        (made("collections.OrderedDict"), "weights-only"),
+        (made("m.Net"), "needs-allow-list"),
+        (made("m.Net", uses=(("m.Net", "append"),)), "runs-code"),
+        (made("os.system"), "dangerous"),
+        (made("os.system", "m.Net"), "dangerous"),
+        (made(odd=("odd (byte 3)",)), "runs-code"),
+        (
+            made(notes=("Several records share a name: programs differ in which of them they read.",)),
+            "runs-code",
+        ),
+        (made("builtins.getattr"), "dangerous"),
+        (made("builtins.getattr", uses=(("", "getattr"),)), "dangerous"),
+        (made("builtins.getattr", uses=(("os.system", "getattr"),)), "dangerous"),
+        (made("builtins.getattr", uses=(("m.Colour.RED", "getattr"),)), "runs-code"),
+    ],
+)
+def test_verdict(checkpoint: Checkpoint, verdict: str) -> None:
+    found = judge(checkpoint)
+    assert found.verdict == verdict
+    assert found.weights_only == (verdict == "weights-only")
+    assert bool(found.to_allow) == (verdict == "needs-allow-list")
+    assert bool(found.reasons) == (verdict != "weights-only")
+
+
+def test_names_are_listed_but_not_without_end() -> None:
+    found = judge(made(*(f"m.C{number}" for number in range(20))))
+    assert len(found.to_allow) == 20
+    assert "and 12 more" in found.reasons[0]

@@ -1,0 +1,129 @@
+"""torch's errors for one device, against torch itself where this machine can raise them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.restore import generator_failure, restore_failure, send_failure
+
+torch = pytest.importorskip("torch")
+
+NVIDIA = Profile(id="cuda:2", label="2 GPUs", cuda=2)
+INTEL = Profile(id="xpu", label="Intel", xpu=1)
+APPLE = Profile(id="mps", label="Apple", mps=True)
+
+
+def said_by_torch(tag: str) -> str | None:
+    try:
+        torch.serialization.default_restore_location(torch.UntypedStorage(1), tag)
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is what is compared
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        *("cpu", "cuda", "cuda:0", "cuda:7", "cuda:127", "cuda:128", "cuda:255", "cuda:256"),
+        *("cuda0", "cuda:", "cuda:-1", "cuda:x", "cuda:99999999999999", "cuda:01"),
+        *(
+            "mps",
+            "mps:0",
+            "xpu",
+            "xpu:0",
+            "hpu",
+            "hpu:0",
+            "mtia",
+            "mtia:0",
+            "privateuseone",
+            "privateuseone:0",
+        ),
+        *("xla:0", "npu:0", "ipu", "cpu:0", "meta:0", "nothing", ""),
+    ],
+)
+def test_restoring_on_a_cpu(tag: str) -> None:
+    ours, theirs = restore_failure(tag, CPU_ONLY), said_by_torch(tag)
+    if theirs is None:
+        assert ours is None
+    else:
+        assert ours is not None
+        assert theirs.split("\n", 1)[0].startswith(ours[1]), (ours[1], theirs)
+
+
+@pytest.mark.parametrize(
+    ("tag", "target", "finding", "words"),
+    [
+        ("cuda:1", NVIDIA, None, ""),
+        ("cuda", NVIDIA, None, ""),
+        ("cuda:2", NVIDIA, "cuda-index-out-of-range", "on CUDA device 2 but torch.cuda.device_count() is 2"),
+        ("xpu:0", INTEL, None, ""),
+        ("xpu:1", INTEL, "xpu-unavailable", "on XPU device 1 but torch.xpu.device_count() is 1"),
+        ("mps", APPLE, None, ""),
+        ("mps", NVIDIA, "mps-unavailable", "Storage device not recognized: mps"),
+        ("meta", NVIDIA, None, ""),
+    ],
+)
+def test_restoring_elsewhere(tag: str, target: Profile, finding: str | None, words: str) -> None:
+    failure = restore_failure(tag, target)
+    assert (None if failure is None else failure[0]) == finding
+    assert failure is None or words in failure[1]
+
+
+def sent_by_torch(device: str) -> str | None:
+    try:
+        torch.zeros(1).to(device)
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is what is compared
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:0", "xpu:0", "mps", "xla:0", "nonsense"])
+def test_sending_on_a_cpu(device: str) -> None:
+    ours, theirs = send_failure(device, CPU_ONLY), sent_by_torch(device)
+    if theirs is None:
+        assert ours is None
+    else:
+        assert ours is not None
+        assert re.split(r"[.:]", theirs)[0] == re.split(r"[.:]", ours[1])[0]
+        assert theirs.startswith(ours[1][:60])
+
+
+def test_sending_elsewhere() -> None:
+    assert send_failure("cuda:1", NVIDIA) is None
+    assert send_failure("privateuseone:0", CPU_ONLY) == (
+        "unknown-device",
+        "ModuleNotFoundError: No module named 'torch.privateuseone'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("device", "finding"),
+    [
+        ("cpu", None),
+        ("cuda:0", "cuda-unavailable"),
+        ("xpu:0", "xpu-unavailable"),
+        ("xla:0", "unknown-device"),
+        ("mps", "mps-unavailable"),
+        ("mtia:0", "unknown-device"),
+        ("meta", "unknown-device"),
+        ("npu:0", "unknown-device"),
+    ],
+)
+def test_generators(device: str, finding: str | None) -> None:
+    failure = generator_failure(device, CPU_ONLY)
+    assert (None if failure is None else failure[0]) == finding
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:0", "xpu:0", "mps", "meta", "xla:0"])
+def test_generators_against_torch(device: str) -> None:
+    failure = generator_failure(device, CPU_ONLY)
+    try:
+        torch.Generator(device)
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is what is compared
+        assert failure is not None
+        assert f"{type(error).__name__}: {error}".startswith(failure[1][:50])  # noqa: PT017
+    else:
+        assert failure is None

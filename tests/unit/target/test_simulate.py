@@ -1,0 +1,88 @@
+"""The first error of a load, against torch on every file of the corpus that torch can be asked about."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import HiddenDevice
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import device_failures, simulate_load
+from tests import corpus
+from tests.unit.report.rows import checkpoint, storage, tensor
+
+torch = pytest.importorskip("torch")
+
+FOLDERS = ("devices/", "old/", "legacy/", "zip/")
+# torch makes nested tensors of legacy files from memory that it has not read yet: anything may come of it.
+UNCERTAIN = {"legacy/nested.pt"}
+CASES = [case for case in corpus.cases() if case.name.startswith(FOLDERS) and case.name not in UNCERTAIN]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.filterwarnings("ignore")  # torch deprecates storages while it loads them
+def test_against_torch(case: corpus.Case) -> None:
+    failure = simulate_load(open_checkpoint(str(case.path)), CPU_ONLY)
+    try:
+        torch.load(case.path, weights_only=False)
+    except (AttributeError, ModuleNotFoundError, ImportError) as error:
+        if "UntypedStorage" not in str(error):
+            assert "get attribute" in str(error) or "No module named" in str(error)  # noqa: PT017 - a class of its own
+            return
+        said = f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is what is compared
+        said = f"{type(error).__name__}: {error}"
+    else:
+        assert failure is None
+        return
+    assert failure is not None, said
+    assert said.startswith(failure.message[:80]), (said, failure.message)
+
+
+def test_the_first_storage_that_fails_is_named() -> None:
+    made = checkpoint(storage("0"), storage("1", "cuda:3"), storage("2", "mps"))
+    failure = simulate_load(made, CPU_ONLY)
+    assert failure is not None
+    assert (failure.finding, failure.device, failure.storage) == ("cuda-unavailable", "cuda:3", "1")
+    assert simulate_load(made, Profile(id="x", label="x", cuda=4, mps=True)) is None
+
+
+def test_tensors_sent_while_loading_fail_after_their_storage() -> None:
+    sent = {"device": "xla:0", "stride": None, "storage_offset": None}
+    made = checkpoint(storage("0"), tensor("w", storage="0", **sent), tensor("n", storage=None, **sent))
+    failure = simulate_load(made, CPU_ONLY)
+    assert failure is not None
+    assert (failure.finding, failure.device, failure.storage) == ("unknown-device", "xla:0", "0")
+    only_array = checkpoint(tensor("n", storage=None, **sent))
+    assert simulate_load(only_array, CPU_ONLY) is not None
+    assert list(device_failures(made, CPU_ONLY)) == ["xla:0"]
+
+
+def test_generators_fail_last() -> None:
+    hidden = HiddenDevice(path="g", device="cuda:0", what="torch.Generator")
+    plain = HiddenDevice(path="d", device="cuda:0", what="torch.device")
+    failure = simulate_load(checkpoint(hidden_devices=(plain, hidden)), CPU_ONLY)
+    assert failure is not None
+    assert failure.message == "RuntimeError: Cannot get CUDA generator without ATen_cuda library."
+    assert simulate_load(checkpoint(hidden_devices=(plain,)), CPU_ONLY) is None
+
+
+def test_what_torch_says_to_the_file_comes_first() -> None:
+    made = checkpoint(storage("0", "cuda:0"), versions=(("version", "11"),))
+    failure = simulate_load(made, CPU_ONLY)
+    assert failure is not None
+    assert failure.finding == "newer-format"
+
+
+def test_records_that_are_missing_or_short() -> None:
+    missing = checkpoint(storage("0", missing=True), versions=(("version", "3"),))
+    failure = simulate_load(missing, CPU_ONLY)
+    assert failure is not None
+    assert (failure.finding, failure.storage) == ("truncated", "0")
+
+
+def test_a_cut_legacy_file() -> None:
+    failure = simulate_load(checkpoint(storage("0", missing=True), format="legacy"), CPU_ONLY)
+    assert failure is not None
+    assert failure.message == "RuntimeError: unexpected EOF"
