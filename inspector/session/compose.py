@@ -57,7 +57,7 @@ def compose(state: State) -> Screen:
         code=_code(*asked, state.style),
         file=_file(document),
         status=_status(document),
-        can_export=True,
+        can_export=device_map_of(*asked).refusal is None,
     )
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from inspector.errors import PlanError
@@ -8,7 +10,7 @@ from inspector.session.compose import compose, target_of, targets_of
 from inspector.session.document import Document
 from inspector.session.screen import FailurePage, Screen
 from inspector.session.state import State
-from inspector.target.profile import Profile
+from inspector.target.profile import CPU_ONLY, Profile
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor, value
 from tests.unit.session.documents import document_of, saved_on
 
@@ -148,6 +150,16 @@ def test_a_search_gives_nodes() -> None:
     document = saved_on("cpu", "cpu")
     assert ready(document, query="layer1").matches == (document.tree.tensor_nodes[1],)
     assert ready(document, query="nothing").matches == ()
+
+
+def test_a_map_that_is_refused_cannot_be_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = saved_on("cuda:0")
+    refused = replace(module.map_devices(document, CPU_ONLY, ()), refusal=PlanError("tensors disagree"))
+    monkeypatch.setattr(module, "map_devices", lambda *_asked: refused)
+    screen = ready(document, target="cuda:1")
+    assert not screen.can_export
+    assert screen.banner is not None
+    assert screen.banner.advice == "This map cannot be carried out: tensors disagree."
 
 
 def test_findings_lead_to_their_nodes() -> None:
