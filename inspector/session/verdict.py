@@ -50,7 +50,11 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
     failure = simulate_load(document.checkpoint, target)
     if failure is not None:
         call = "torch.load" if document.safety.weights_only else "torch.load(weights_only=False)"
-        headline = f"{saved} On {place(target)}, {call} stops with this error:"
+        where = place(target) if failure.device else "every machine"
+        if failure.device not in dict(device_map.going):  # no map of storages can help
+            detail = next((found.detail for found in findings if found.id == failure.finding), "")
+            advice = _plain(detail.rpartition(failure.message)[2].lstrip(". "))  # the error is said already
+        headline = f"{saved} On {where}, {call} stops with this error:"
         return Banner(tone="bad", headline=headline, advice=advice, error_text=escape_text(failure.message))
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:

@@ -7,12 +7,14 @@ from inspector.model.checkpoint import Safety
 from inspector.model.findings import Finding
 from inspector.remap.plan import plan_remap
 from inspector.safety.verdict import SafetyVerdict
+from inspector.session import verdict
 from inspector.session.document import Document
 from inspector.session.mapping import DeviceMap, Pairs, map_devices
 from inspector.session.screen import Banner
 from inspector.session.verdict import banner, place, safety_chip
 from inspector.session.verdict import saved_on as sentence
 from inspector.target.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import checkpoint, is_harmless, value
 from tests.unit.session.documents import document_of, saved_on
 
@@ -20,6 +22,7 @@ NO_GPU = "On a machine without a GPU, torch.load stops with this error:"
 THEN = "export a fixed copy, or load it with the code."
 RUN = "cuda:0\u20137"
 GPU = "a machine with 1 NVIDIA GPU"
+SHORT = "It stops with: RuntimeError: short. Fetch it."
 NET = {"names": ("net.Net",), "module_class": "net.Net"}
 EIGHT = tuple(f"cuda:{index}" for index in range(8))
 PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=())
@@ -188,6 +191,25 @@ def test_the_error_is_torchs_own_with_nothing_invisible_in_it() -> None:
         "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is"
     )
     assert is_harmless(say(saved_on("a\u202eb")).error_text)
+
+
+def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> None:
+    failure = LoadFailure(finding="truncated", device="", storage="0", message="RuntimeError: short")
+    monkeypatch.setattr(verdict, "simulate_load", lambda rows, target: failure)
+    said = say(
+        saved_on("cuda:0"), "cpu", (), finding("error"), finding("error", id="truncated", detail=SHORT)
+    )
+    assert said.headline == "Saved on cuda:0 (4.0 KB). On every machine, torch.load stops with this error:"
+    assert (said.advice, said.error_text) == ("Fetch it.", "RuntimeError: short")
+    assert say(saved_on("cuda:0")).advice == ""
+
+
+def test_a_device_that_no_map_reaches_gets_no_advice_to_map_it(monkeypatch) -> None:
+    failure = LoadFailure(finding="hidden-device", device="cuda:3", storage="", message="RuntimeError: no")
+    monkeypatch.setattr(verdict, "simulate_load", lambda rows, target: failure)
+    said = say(saved_on("cuda:0"), "cpu", (), finding("note", id="hidden-device", detail="A generator."))
+    assert said.headline.endswith("On a machine without a GPU, torch.load stops with this error:")
+    assert said.advice == "A generator."
 
 
 def test_a_warning_is_the_advice_and_the_tone() -> None:
