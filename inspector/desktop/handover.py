@@ -15,6 +15,7 @@ import stat
 import struct
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ ANSWER = b"ok\n"
 MAX_MESSAGE_NBYTES = 1 << 20
 MAX_PATHS = 4096
 ANSWER_TIMEOUT_S = 3.0
+START_TIMEOUT_S = 15.0
+"""How long a program may take from its lock to its first event: cold, from a slow disk, on a busy machine."""
 
 _NAME = "checkpoint-inspector"
 _LONGEST_SOCKET_PATH = 100
@@ -108,8 +111,11 @@ def hand_over(paths: Sequence[str | os.PathLike[str]]) -> bool:
     ).to_bytes()
     if len(message) > MAX_MESSAGE_NBYTES:
         return False
-    ask = _ask_pipe if sys.platform == "win32" else _ask_socket
-    if not ask(endpoint.socket, message):
+    if sys.platform == "win32":
+        taken = _ask_pipe(endpoint.socket, message)
+    else:
+        taken = _ask_socket(endpoint.socket, message, timeout_s=_patience_s(endpoint))
+    if not taken:
         return False
     end_startup_feedback()
     return True
@@ -127,9 +133,18 @@ def is_same_user(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
-def _ask_socket(address: str, message: bytes) -> bool:
+def _patience_s(endpoint: Endpoint) -> float:
+    """Wait longer for a program that just starts than for one that should listen, but hangs."""
+    try:
+        age_s = time.time() - Path(endpoint.lock).stat().st_mtime
+    except OSError:
+        return ANSWER_TIMEOUT_S
+    return START_TIMEOUT_S if age_s < START_TIMEOUT_S else ANSWER_TIMEOUT_S
+
+
+def _ask_socket(address: str, message: bytes, *, timeout_s: float) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(ANSWER_TIMEOUT_S)
+        connection.settimeout(timeout_s)
         try:
             connection.connect(address)
             if not is_same_user(connection):

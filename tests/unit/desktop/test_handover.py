@@ -89,6 +89,15 @@ def test_no_good_answer_is_no_hand_over(runtime, monkeypatch, answer):
         assert not hand_over(["x.pth"])
 
 
+def test_a_program_that_just_starts_is_given_more_time(runtime):
+    lock = Path(find_endpoint().lock)
+    assert handover._patience_s(find_endpoint()) == handover.ANSWER_TIMEOUT_S
+    lock.touch()
+    assert handover._patience_s(find_endpoint()) == handover.START_TIMEOUT_S
+    os.utime(lock, (0, 0))
+    assert handover._patience_s(find_endpoint()) == handover.ANSWER_TIMEOUT_S
+
+
 def test_a_program_of_another_user_gets_nothing(runtime, monkeypatch):
     monkeypatch.setattr(handover, "is_same_user", lambda connection: False)
     with answering(b"ok\n") as said:
