@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 from pathlib import Path
 
@@ -111,7 +110,8 @@ def test_launches_at_the_same_moment_become_one_program(screen, program, tmp_pat
 def test_after_a_crash_the_next_launch_stands_on_its_own(screen, program, checkpoint):
     first = program.start(checkpoint)
     window = program.wait(checkpoint)
-    first.send_signal(signal.SIGKILL)
+    first.kill()
+    first.wait()
     screen.wait_gone(window)
     second = program.start(checkpoint)
     assert screen.process_of(program.wait(checkpoint)) == second.pid
