@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
-from inspector.gui.icons import set_icon
+from inspector.gui.icons import draw_icons, name_icon
 from inspector.gui.theme import Theme
 
 if TYPE_CHECKING:
@@ -109,24 +109,25 @@ def build_actions(
     """
     actions: dict[str, QAction] = {}
     for title, menu in menus.items():
+        menu.aboutToShow.connect(lambda menu=menu: draw_icons(menu.actions(), theme.tokens))
         group = 0
         for command in (command for command in COMMANDS if command.menu == title):
             if command.group != group:
                 menu.addSeparator()
                 group = command.group
-            action = _build_action(window, theme, command)
+            action = _build_action(window, command)
             action.triggered.connect(handlers[command.id])
             menu.addAction(action)
             actions[command.id] = action
     return actions
 
 
-def _build_action(window: QMainWindow, theme: Theme, command: Command) -> QAction:
+def _build_action(window: QMainWindow, command: Command) -> QAction:
     action = QAction(command.text, window)
     action.setObjectName(command.id)
     action.setShortcuts(_sequences(command))
     if command.icon:
-        set_icon(action, command.icon, theme.tokens)
+        name_icon(action, command.icon)
     return action
 
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QPoint
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 
+from inspector.gui.icons import draw_icons
 from inspector.gui.theme import Theme
 from inspector.units import cut_text
 
@@ -253,6 +254,7 @@ class Commands(QObject):
         menu.addSeparator()
         for name in ("expand", "collapse"):
             menu.addAction(actions[name])
+        draw_icons(menu.actions(), self._theme.tokens)
         menu.popup(tree.viewport().mapToGlobal(place))
         menu.aboutToHide.connect(menu.deleteLater)
 

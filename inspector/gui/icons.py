@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt
@@ -59,12 +60,25 @@ def make_icon(name: str, tokens: Tokens, ink: str = "muted", gap: int = 0) -> QI
 
 def set_icon(thing: QAbstractButton | QAction, name: str, tokens: Tokens, ink: str = "muted") -> None:
     """Give a button or an action an icon that `retint` can draw again in another theme."""
-    thing.setProperty(_NAME, name)
-    thing.setProperty(_INK, ink)
+    name_icon(thing, name, ink)
     gap = _GAP if isinstance(thing, QAbstractButton) and thing.text() else 0
     thing.setIcon(make_icon(name, tokens, ink, gap))
     if isinstance(thing, QAbstractButton):
         thing.setIconSize(QSize(ICON_SIZE + gap, ICON_SIZE))
+
+
+def name_icon(thing: QAbstractButton | QAction, name: str, ink: str = "muted") -> None:
+    """Say which icon something has, and leave drawing it to `draw_icons`: most menus are never opened."""
+    thing.setProperty(_NAME, name)
+    thing.setProperty(_INK, ink)
+
+
+def draw_icons(things: Iterable[QAbstractButton | QAction], tokens: Tokens) -> None:
+    """Draw the icons that were named but not drawn yet."""
+    for thing in things:
+        name = thing.property(_NAME)
+        if name and thing.icon().isNull():
+            set_icon(thing, name, tokens, thing.property(_INK))
 
 
 def retint(root: QObject, tokens: Tokens) -> None:

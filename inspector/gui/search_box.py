@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton
 
-from inspector.gui.icons import Glyph, set_icon
+from inspector.gui.icons import Glyph, draw_icons, name_icon
 from inspector.gui.labels import blocked, named, plain_label, set_state
 from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
@@ -26,6 +26,7 @@ class SearchBox(QFrame):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self._theme = theme
         self.setObjectName("searchBox")
         self._line = named(QLineEdit(), spoken="Search the tree")
         self._line.setPlaceholderText(_HINT)
@@ -37,25 +38,29 @@ class SearchBox(QFrame):
         self._pause.timeout.connect(self.flush)
         self._count = plain_label("", "small")
         self._count.setAccessibleName("Number of matches")
-        self._back = self._make_button(theme, "chevron-up", "Previous match (Shift+F3)")
+        self._back = self._make_button("chevron-up", "Previous match (Shift+F3)")
         self._back.clicked.connect(self._on_back)
-        self._on = self._make_button(theme, "chevron-down", "Next match (F3)")
+        self._on = self._make_button("chevron-down", "Next match (F3)")
         self._on.clicked.connect(self._on_next)
-        self._only = self._make_button(theme, "filter", "Show only the matches")
+        self._only = self._make_button("filter", "Show only the matches")
         self._only.setCheckable(True)
         self._only.setChecked(True)
         self._only.toggled.connect(self.only_toggled)
-        self._clear = self._make_button(theme, "close", "End the search (Esc)")
+        self._clear = self._make_button("close", "End the search (Esc)")
         self._clear.clicked.connect(self.leave)
+        self._parts = (self._count, self._back, self._on, self._only, self._clear)
+        self._lay_out()
+        self.setFocusProxy(self._line)
+        self.show_matches(None, None)
+
+    def _lay_out(self) -> None:
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 0, 4, 0)
         row.setSpacing(2)
-        row.addWidget(Glyph(theme, "search", 16))
+        row.addWidget(Glyph(self._theme, "search", 16))
         row.addWidget(self._line, 1)
-        for part in (self._count, self._back, self._on, self._only, self._clear):
+        for part in self._parts:
             row.addWidget(part)
-        self.setFocusProxy(self._line)
-        self.show_matches(None, None)
 
     @override
     def sizeHint(self) -> QSize:
@@ -78,11 +83,12 @@ class SearchBox(QFrame):
 
     def show_matches(self, matches: int | None, place: int | None) -> None:
         """Show how many rows match, and which of them is current."""
-        for part in (self._count, self._back, self._on, self._only, self._clear):
+        for part in self._parts:
             part.setVisible(matches is not None)
         set_state(self, "missed", "true" if matches == 0 else "false")
         if matches is None:
             return
+        draw_icons((self._back, self._on, self._only, self._clear), self._theme.tokens)
         text = f"{matches:,}" if place is None else f"{place + 1:,} of {matches:,}"
         self._count.setText("no match" if matches == 0 else text)
         for button in (self._back, self._on):
@@ -124,11 +130,11 @@ class SearchBox(QFrame):
             return True
         return False
 
-    def _make_button(self, theme: Theme, icon: str, words: str) -> QToolButton:
+    def _make_button(self, icon: str, words: str) -> QToolButton:
         button = named(QToolButton(), spoken=words)
         button.setToolTip(words)
         button.setProperty("kind", "icon")
-        set_icon(button, icon, theme.tokens)
+        name_icon(button, icon)
         return button
 
     def _on_text_changed(self) -> None:
