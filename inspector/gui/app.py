@@ -106,6 +106,8 @@ class Program(QObject):
             session.open(path)
         else:
             window.show_screen(session.screen)
+        if any(choice.id == self._settings.target for choice in session.screen.targets):
+            session.set_target(self._settings.target)
         QTimer.singleShot(0, window, window.prepare)
 
     def _on_closed(self, window: MainWindow) -> None:

@@ -142,6 +142,8 @@ class MainWindow(QMainWindow):
         if old is None or old.recent != screen.recent:
             self._recent.show_recent(screen.recent)
             self._settings.keep_recent(screen.recent)
+        if old is not None and old.target != screen.target:
+            self._settings.keep_target(screen.target)
         if old is None or old.status != screen.status:
             self._status.show_status(screen.status)
         for command in COMMANDS:

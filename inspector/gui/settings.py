@@ -12,7 +12,7 @@ MOST_RECENT = 10
 
 
 class Settings:
-    """Recent files, the window's layout and the theme."""
+    """Recent files, the last target, the window's layout and the theme."""
 
     def __init__(self, *, fresh: bool = False) -> None:
         self._store = None if fresh else QSettings("checkpoint-inspector", "checkpoint-inspector")
@@ -23,8 +23,18 @@ class Settings:
         return tuple(path for path in self._texts("recent") if Path(path).exists())
 
     def keep_recent(self, paths: tuple[str, ...]) -> None:
-        """Remember the recent files."""
-        self._keep("recent", list(paths[:MOST_RECENT]))
+        """Remember the recent files of a window before those that other windows have told of."""
+        known = (path for path in self._texts("recent") if path not in paths)
+        self._keep("recent", [*paths, *known][:MOST_RECENT])
+
+    @property
+    def target(self) -> str:
+        """The machine that was chosen last, or an empty text."""
+        return self._text("target")
+
+    def keep_target(self, target: str) -> None:
+        """Remember the chosen machine."""
+        self._keep("target", target)
 
     @property
     def theme(self) -> str:

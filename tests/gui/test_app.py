@@ -52,6 +52,26 @@ def test_the_demo_opens(program, qtbot):
     assert program.open_window is not None
 
 
+def test_the_last_target_is_chosen_again(qapp, qtbot, copies):
+    settings = Settings()
+    settings.keep_target("mps")
+    program = Program(qapp, settings, "light")
+    window = program.open_window(copies[0])
+    wait_ready(qtbot, window)
+    assert window.shown.target == "mps"
+    window.session.set_target("cpu")
+    assert Settings().target == "cpu"
+    settings.keep_target("a machine that is no more")
+    other = program.open_window(copies[1])
+    wait_ready(qtbot, other)
+    assert other.shown.target == "this"
+    for each in program.windows:
+        each.close()
+    qtbot.waitUntil(lambda: not program._leaving)
+    program._theme.setParent(None)
+    program.setParent(None)
+
+
 def test_files_get_a_window_each_the_empty_one_first(program, qtbot, copies):
     empty = program.open_window()
     qtbot.waitUntil(lambda: empty.shown is not None)

@@ -17,6 +17,9 @@ def test_recent_files_are_remembered_while_they_exist(tmp_path):
         (tmp_path / path).touch()
     Settings().keep_recent(paths)
     assert Settings().recent == paths[:MOST_RECENT]
+    Settings().keep_recent(paths[1:2])
+    assert Settings().recent == (paths[1], paths[0], *paths[2:MOST_RECENT])
+    Settings().keep_recent(paths)
     (tmp_path / paths[0]).unlink()
     assert Settings().recent == paths[1:MOST_RECENT]
 
@@ -38,6 +41,12 @@ def test_the_theme_is_remembered_and_nonsense_is_not_believed():
     assert Settings().theme == "dark"
     Settings().keep_theme("pink")
     assert Settings().theme == "system"
+
+
+def test_the_target_is_remembered():
+    assert Settings().target == ""
+    Settings().keep_target("cuda:2")
+    assert Settings().target == "cuda:2"
 
 
 def test_the_layout_is_remembered():
