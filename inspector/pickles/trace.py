@@ -249,8 +249,6 @@ class _Tracer:
         start = self._starts[-1]
         if start in self._trace.texts or start in self._trace.devices:
             self._memo[slot] = start
-        else:
-            self._memo.pop(slot, None)
 
     # --- marks and tuples -----------------------------------------------------------------------------------
 

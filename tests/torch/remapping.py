@@ -58,6 +58,16 @@ def pickle_of(path: Path) -> bytes:
     return stream.data[: stream.end]
 
 
+class Name:
+    """What a pickle imports."""
+
+    def __init__(self, dotted: str) -> None:
+        self.dotted = dotted
+
+    def __call__(self, *args: object) -> Made:
+        return Made(self.dotted, args)
+
+
 class Made:
     """What a call in a pickle would make."""
 
@@ -77,8 +87,8 @@ class _Recording:
     def persistent_load(self, pid: tuple) -> tuple:
         return pid
 
-    def find_class(self, module: str, name: str) -> Callable[..., Made]:
-        return lambda *args: Made(f"{module}.{name}", args)
+    def find_class(self, module: str, name: str) -> Name:
+        return Name(f"{module}.{name}")
 
 
 class _C(_Recording, pickle.Unpickler):
