@@ -114,7 +114,8 @@ class _Places:
         head = ""
         if nested:
             head, _, name = name.rpartition(".")
-        self._group(container, head).below.append((_cut(name), index))
+        group = self._known.get((container, head)) or self._group(container, head)
+        group.below.append((name if 0 < len(name) <= _MOST_NAME else _cut(name), index))
 
     def _group(self, container: str | None, head: str) -> Group:
         found = self._known.get((container, head))
@@ -168,7 +169,7 @@ def _split(row: Tensor | Value) -> tuple[str | None, str]:
 
 def _is_dotted(name: str) -> bool:
     """Say whether the last step of a path is a dotted name, as those in a state dict are."""
-    if "." not in name[1:-1] or ".." in name or "." in {name[0], name[-1]}:
+    if "." not in name or ".." in name or name[0] == "." or name[-1] == ".":
         return False
     return name.count(".") <= _MOST_NESTED
 

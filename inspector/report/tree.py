@@ -169,37 +169,45 @@ def _value_node(parent: int, row: int, leaf: Leaf, value: Value) -> Node:
 
 def _sum_up(nodes: list[Node], tensors: Sequence[Tensor]) -> None:
     """Fill the sums of groups from below; ids of children are larger than their parent's."""
-    sums: list[dict[str, int]] = [{} if node.children else _NOTHING for node in nodes]
+    sums: dict[int, dict[str, int]] = {id_: {} for id_, node in enumerate(nodes) if node.children}
+    sums.setdefault(0, {})
     for id_ in range(len(nodes) - 1, 0, -1):
-        node, own = nodes[id_], sums[id_]
-        above, totals = nodes[node.parent], sums[node.parent]
+        node = nodes[id_]
+        own = sums.get(id_, _NOTHING)
+        totals = sums[node.parent]
         if node.kind == "tensor":
             tensor = tensors[node.index]
             if own and tensor.storage is None:
                 node.nbytes -= tensor.nbytes  # a sparse tensor takes what its parts take
             else:
                 totals[tensor.device] = totals.get(tensor.device, 0) + tensor.nbytes
-        elif own:
-            _fill_group(node, own)
-        for device, nbytes in own.items():
-            totals[device] = totals.get(device, 0) + nbytes
+        elif not own:
+            continue
+        if own:
+            _hand_up(node, own, totals)
+        above = nodes[node.parent]
         above.nbytes += node.nbytes
         if above.kind != "tensor":
             above.tensors += node.tensors
     _fill_group(nodes[0], sums[0])
 
 
+def _hand_up(node: Node, own: dict[str, int], totals: dict[str, int]) -> None:
+    """Fill a row that has others below, and add its sums to those of its parent."""
+    if node.kind != "tensor":
+        _fill_group(node, own)
+    for device, nbytes in own.items():
+        totals[device] = totals.get(device, 0) + nbytes
+
+
 def _fill_group(node: Node, totals: dict[str, int]) -> None:
     """Name the devices below a group in their order, the first few of many."""
-    names = list(totals)
-    if len(names) > 1:
-        names.sort(key=device_order)
-    shown = [device_name(device) for device in names[:_MOST_LISTED]]
-    if len(names) > _MOST_LISTED:
-        shown[-1] = f"+{len(names) - _MOST_LISTED + 1}"
-    node.devices = tuple(sorted(totals.items(), key=_nbytes_descending))
+    node.devices = tuple(totals.items())
+    if len(totals) == 1:
+        node.device_text = device_name(*totals)
+        return
+    node.devices = tuple(sorted(node.devices, key=lambda item: -item[1]))
+    shown = [device_name(device) for device in sorted(totals, key=device_order)]
+    if len(shown) > _MOST_LISTED:
+        shown = [*shown[: _MOST_LISTED - 1], f"+{len(shown) - _MOST_LISTED + 1}"]
     node.device_text = ", ".join(shown)
-
-
-def _nbytes_descending(item: tuple[str, int]) -> int:
-    return -item[1]
