@@ -42,7 +42,7 @@ class Entry(NamedTuple):
     """One record, as the central directory tells it.
 
     Attributes:
-        name: Its full name.
+        name: Its full name; bytes that are not UTF-8 become lone surrogates.
         header_offset: Where its local header starts in the file.
         nbytes: Its size once inflated.
         stored_nbytes: Its size in the file.
@@ -219,7 +219,7 @@ def _parse_entry(data: bytes, pos: int, start: int) -> tuple[Entry, int]:
     if _ELSEWHERE in (packed, nbytes, offset):
         extra = data[extra_at : extra_at + extra_nbytes]
         nbytes, packed, offset = _apply_zip64(extra, nbytes, packed, offset)
-    name = data[name_at:extra_at].decode("utf-8", "backslashreplace")
+    name = data[name_at:extra_at].decode("utf-8", "surrogateescape")
     fields = (name, offset, nbytes, packed, method, crc, flags, start + pos)
     return tuple.__new__(Entry, fields), end  # Entry(...) would take thrice as long
 

@@ -31,8 +31,15 @@ def _read_name(state: State, data: bytes, pos: int) -> tuple[str, str, int]:
     end = data.find(b"\n", middle + 1, limit) if middle >= 0 else -1
     if end < 0:
         raise CutOffError("a name to import is not two short lines")
-    module = data[pos:middle].decode("utf-8", "backslashreplace")
-    return module, data[middle + 1 : end].decode("utf-8", "backslashreplace"), end + 1
+    return _decode(state, data[pos:middle]), _decode(state, data[middle + 1 : end]), end + 1
+
+
+def _decode(state: State, line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        state.tick()
+        return line.decode("utf-8", "backslashreplace")
 
 
 def _ext(width: int) -> Handler:
@@ -105,7 +112,7 @@ def _persid(state: State, data: bytes, pos: int) -> int:
     end = data.find(b"\n", pos, pos + state.limits.long_nbytes)
     if end < 0:
         raise CutOffError("a persistent id is not a short line")
-    state.stack.append(data[pos:end].decode("utf-8", "backslashreplace"))
+    state.stack.append(_decode(state, data[pos:end]))
     _binpersid(state, data, end)
     return end + 1
 

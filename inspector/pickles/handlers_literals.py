@@ -12,6 +12,7 @@ from inspector.pickles.values import Blob, Value
 
 _U1 = struct.Struct("<B")
 _DIGITS_READ_AT_ONCE = 4000  # Python refuses to convert more than 4300 digits
+_QUICK_NBYTES = 256  # however many escapes a line of this length has, they take no time to speak of
 _WEIGHT_SHIFT = 4  # a text counts as one more literal for each 16 bytes
 
 _read_u2 = U2.unpack_from
@@ -143,8 +144,12 @@ def _counted_text(length: struct.Struct, errors: Literal["surrogatepass", "surro
         # A negative count of BINSTRING must not pass as a slice from the end.
         if end > len(data) or not 0 <= count <= state.short_nbytes:
             return _long_text(state, data, _span(data, pos, length), errors)
+        try:
+            text = data[start:end].decode()
+        except UnicodeDecodeError:
+            return _long_text(state, data, (start, end), errors)
         state.literals += 1 + (count >> _WEIGHT_SHIFT)
-        state.stack.append(data[start:end].decode("utf-8", errors))
+        state.stack.append(text)
         return end
 
     return handler
@@ -153,13 +158,15 @@ def _counted_text(length: struct.Struct, errors: Literal["surrogatepass", "surro
 def _long_text(
     state: State, data: bytes, span: tuple[int, int], errors: Literal["surrogatepass", "surrogateescape"]
 ) -> int:
+    """Push a text that is long, or takes long: a surrogate costs as much as a hundred other characters."""
     start, end = span
     if end - start > state.limits.text_nbytes:
         state.literals += 1
         state.stack.append(Blob("text", start, end - start))
-    else:
-        state.add_literals(1 + (end - start >> _WEIGHT_SHIFT))
-        state.stack.append(data[start:end].decode("utf-8", errors))
+        return end
+    state.tick()
+    state.add_literals(1 + (end - start >> _WEIGHT_SHIFT))
+    state.stack.append(data[start:end].decode("utf-8", errors))
     return end
 
 
@@ -197,8 +204,8 @@ def _string(state: State, data: bytes, pos: int) -> int:
         raise BrokenStreamError("a text of protocol 0 is not in quotes")
     if end - pos > state.limits.text_nbytes:
         return _push_large_line(state, pos, end)
+    _weigh_line(state, end - pos)
     text = _ESCAPE.sub(_unescape, data[pos + 1 : end - 1])
-    state.add_literals(1 + (len(text) >> _WEIGHT_SHIFT))
     state.stack.append(text.decode("utf-8", "surrogateescape"))
     return end + 1
 
@@ -217,9 +224,15 @@ def _unicode(state: State, data: bytes, pos: int) -> int:
     end = _line(data, pos)
     if end - pos > state.limits.text_nbytes:
         return _push_large_line(state, pos, end)
-    state.add_literals(1 + (end - pos >> _WEIGHT_SHIFT))
+    _weigh_line(state, end - pos)
     state.stack.append(data[pos:end].decode("raw-unicode-escape"))
     return end + 1
+
+
+def _weigh_line(state: State, nbytes: int) -> None:
+    if nbytes > _QUICK_NBYTES:
+        state.tick()
+    state.add_literals(1 + (nbytes >> _WEIGHT_SHIFT))
 
 
 def _push_large_line(state: State, pos: int, end: int) -> int:

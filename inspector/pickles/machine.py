@@ -79,7 +79,6 @@ class Machine:
         self._limits = limits
         self._progress = progress
         self._extend = extend
-        self._deadline_s = time.monotonic() + limits.seconds
         self._executed = 0
         self._pos = 0  # of the next instruction, or of the one that failed
 
@@ -90,6 +89,8 @@ class Machine:
             PickleError: The stream breaks off, breaks its rules or exceeds a limit.
             CancelledError: The work was cancelled.
         """
+        self.state.deadline_s = time.monotonic() + self._limits.seconds
+        self.state.progress = self._progress
         while True:
             try:
                 self._run_batch()
@@ -139,16 +140,16 @@ class Machine:
 
     def _check_budget(self) -> None:
         limits, state, pos = self._limits, self.state, self._pos
-        if self._progress is not None:
-            self._progress.advance(0)
         if self._executed > limits.opcodes:
             raise self._error(f"the pickle has more than {limits.opcodes:,} instructions", pos)
         if state.weight > limits.values:
             raise self._error(f"the pickle makes more than {limits.values:,} values", pos)
         if len(state.marked) > limits.marks:
             raise self._error(f"the pickle nests more than {limits.marks:,} marks", pos)
-        if time.monotonic() > self._deadline_s:
-            raise self._error(f"the pickle takes longer than {limits.seconds:g} s to read", pos)
+        try:
+            state.tick()
+        except BrokenStreamError as error:
+            raise self._error(str(error), pos) from None
 
     def _stream(self, end: int) -> Stream:
         state = self.state

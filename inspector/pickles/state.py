@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 
 from inspector.limits import Limits
 from inspector.pickles.notes import Note
 from inspector.pickles.values import Global, PersistentId, Value
+from inspector.progress import Progress
 
 _SHORT_NBYTES = 1 << 12
 MOST_NOTES = 1000
@@ -56,10 +59,13 @@ class State:
         notes: Oddities.
         root: The value that STOP found.
         short_nbytes: Texts up to this long are read without further ado.
+        deadline_s: When reading must be done, by the monotonic clock.
+        progress: Asked for cancellation.
     """
 
     __slots__ = (
         "created",
+        "deadline_s",
         "frame_end",
         "globals",
         "limits",
@@ -68,6 +74,7 @@ class State:
         "memo",
         "notes",
         "persistent_ids",
+        "progress",
         "protocol",
         "root",
         "short_nbytes",
@@ -83,6 +90,8 @@ class State:
         self.globals: dict[tuple[str, str], Global] = {}
         self.persistent_ids: list[PersistentId] = []
         self.table = table or []
+        self.deadline_s = math.inf
+        self.progress: Progress | None = None
         self.created = 0
         self.literals = 0
         self.frame_end = 0
@@ -117,6 +126,18 @@ class State:
             memo.append(value)
         else:
             self.memo = {**dict(enumerate(memo)), slot: value}
+
+    def tick(self) -> None:
+        """Look at the clock, before anything slow: the machine itself looks only now and then.
+
+        Raises:
+            BrokenStreamError: The time is over.
+            CancelledError: The work was cancelled.
+        """
+        if self.progress is not None:
+            self.progress.advance(0)
+        if time.monotonic() > self.deadline_s:
+            raise BrokenStreamError(f"the pickle takes longer than {self.limits.seconds:g} s to read")
 
     def add_literals(self, count: int) -> None:
         """Count what one instruction makes in bulk, before it does: the machine looks only now and then.

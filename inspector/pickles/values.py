@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from inspector.units import cut_text, escape_text
+
 CallKind = Literal["reduce", "newobj", "inst"]
 BlobKind = Literal["text", "bytes", "int", "buffer"]
 
@@ -130,8 +132,7 @@ _MOST_NAME = 100
 def kind_of(value: Value) -> str:
     """Name the kind of a value in a few words, for notes; its contents never show."""
     if isinstance(value, Global):
-        dotted = value.dotted
-        return f"the name {dotted if len(dotted) <= _MOST_NAME else dotted[:_MOST_NAME] + '...'}"
+        return f"the name {escape_text(cut_text(value.dotted, _MOST_NAME))}"
     return _KINDS.get(type(value), f"a {type(value).__name__.lower()}")
 
 

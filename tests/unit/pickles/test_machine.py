@@ -154,6 +154,55 @@ def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(stream(NONE * 10 * BATCH), seconds=2.5) == "the pickle takes longer than 2.5 s to read"
 
 
+SLOW = [
+    op("BINUNICODE", struct.pack("<I", 5000) + b"a" * 5000),
+    op("SHORT_BINUNICODE", b"\x03\xed\xa0\x80"),  # a lone surrogate
+    op("SHORT_BINSTRING", b"\x01\xff"),
+    op("STRING", b"'" + b"\\n" * 128 + b"'\n"),
+    op("UNICODE", b"\\u0041" * 43 + b"\n"),
+    op("GLOBAL", b"\xff\nname\n"),
+    op("GLOBAL", b"module\n\xff\n"),
+    op("PERSID", b"\xff\n"),
+]
+
+
+@pytest.mark.parametrize("instruction", SLOW)
+def test_time_is_bounded_within_a_batch(instruction: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte of lone surrogates takes a fifth of a second: 8192 of those would pass before a look."""
+    clock = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    read(instruction * 5, seconds=5)
+    assert refused(stream(instruction * 6), seconds=5) == "the pickle takes longer than 5 s to read"
+
+
+@pytest.mark.parametrize("instruction", SLOW)
+def test_cancellation_within_a_batch(instruction: bytes) -> None:
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(CancelledError):
+        read_pickle(stream(instruction), progress=progress)
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        text("a" * 4096),
+        op("STRING", b"'" + b"a" * 254 + b"'\n"),
+        op("UNICODE", b"a" * 256 + b"\n"),
+        name("a.b"),
+    ],
+)
+def test_no_look_at_the_clock_for_ordinary_instructions(instruction: bytes) -> None:
+    progress = Progress()
+    progress.cancel()
+    read_pickle(stream(instruction), progress=progress)
+
+
+def test_single_step_looks_at_no_clock() -> None:
+    machine = Machine(stream(SLOW[0]), name="pickle", limits=Limits(seconds=-1))
+    assert machine.step(0) == 5005
+
+
 @pytest.mark.parametrize("interval", [1, 3])
 def test_cancellation_is_asked_for_with_each_batch(interval: int) -> None:
     class Impatient(Progress):

@@ -1,0 +1,153 @@
+"""Files that attack whoever opens them: each ends in a container or an error, in seconds and little memory.
+
+A child opens each, so that its address space can be bounded: one byte more and it stops with a MemoryError.
+Most of the files, the limits and the bound are a tenth of the real ones, for the sake of time.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.builders import legacy, zips
+from tests.builders.pickles import MARK, NONE, name, op, proto, stream, text
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the address space"),
+    pytest.mark.timeout(90),
+]
+MILLION = 1_000_000
+MIB = 1 << 20
+ALL, A_TENTH = 1, 10
+CHILD = """
+import resource, sys
+from dataclasses import replace
+from inspector.containers.sniff import read_container
+from inspector.errors import CheckpointError
+from inspector.limits import DEFAULT_LIMITS
+part = int(sys.argv[2])
+names = ("pickle_nbytes", "opcodes", "values", "inflated_nbytes", "records", "directory_nbytes")
+parts = {name: getattr(DEFAULT_LIMITS, name) // part for name in names}
+limits = replace(DEFAULT_LIMITS, seconds=60, **parts)
+most = (1000 // part + 60 << 20,) * 2  # Python itself has sixty
+resource.setrlimit(resource.RLIMIT_AS, most)
+try:
+    read_container(sys.argv[1], limits)
+except CheckpointError as error:
+    print(error.what)
+else:
+    print("read")
+"""
+
+
+@pytest.fixture
+def open_in_child(tmp_path: Path) -> Callable[..., str]:
+    """Open these bytes as a file with a part of the limits and the memory; gives `read` or the error."""
+
+    def open_in_child(data: bytes, part: int = A_TENTH) -> str:
+        path = tmp_path / "file.pt"
+        path.write_bytes(data)
+        command = [sys.executable, "-c", CHILD, str(path), str(part)]
+        child = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert child.returncode == 0, child.stderr[-500:]
+        assert path.stat().st_size == len(data)
+        return child.stdout.strip()
+
+    return open_in_child
+
+
+def deflated(pickle: bytes) -> bytes:
+    return zips.build_zip(
+        zips.Record(name="a/data.pkl", data=pickle, method=zips.DEFLATED),
+        zips.Record(name="a/version", data=b"3"),
+    )
+
+
+def shuffled_slots(count: int) -> bytes:
+    slots = [2 * number for number in range(count)]
+    random.Random(1).shuffle(slots)
+    return b"".join(op("LONG_BINPUT", struct.pack("<I", slot)) for slot in slots)
+
+
+TOO_MANY = "the pickle makes more than 400,000 values"
+LINE = "\U0001f600".encode() + b"a" * MILLION
+EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE, DUP = (
+    op(opcode) for opcode in ("EMPTY_LIST", "EMPTY_DICT", "EMPTY_TUPLE", "DUP")
+)
+
+DEEP: dict[str, tuple[bytes, str]] = {
+    "marks": (MARK * (MILLION + 20_000), "the pickle nests more than 1,000,000 marks"),
+    "marks below the limit": (MARK * 900_000 + NONE, "read"),
+    "lists": (EMPTY_LIST * MILLION + op("APPEND") * (MILLION - 1), "read"),
+    "tuples": (EMPTY_TUPLE + op("TUPLE1") * MILLION, "read"),
+    "dictionaries": (EMPTY_DICT + (NONE + EMPTY_DICT) * MILLION + op("SETITEM") * MILLION, "read"),
+    "calls": (NONE + (NONE + op("REDUCE")) * MILLION, "read"),
+}
+
+LARGE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "the largest memo slot": (lambda: NONE + op("LONG_BINPUT", b"\xff" * 4), "read"),
+    "a memo slot beyond all memory": (lambda: NONE + op("PUT", b"%d\n" % 2**62), "read"),
+    "a terabyte of bytes": (
+        lambda: op("BINBYTES8", struct.pack("<Q", 2**40)) + b"abc",
+        "the pickle breaks off before its end",
+    ),
+    "a tuple as large as the universe": (lambda: EMPTY_TUPLE + (DUP + op("TUPLE2")) * 200, "read"),
+    "a list as large as the universe": (
+        lambda: EMPTY_LIST + (op("MEMOIZE") + MARK + NONE * 10 + op("LIST") + op("APPEND")) * 200,
+        "read",
+    ),
+    "a list that holds itself": (lambda: EMPTY_LIST + (DUP + op("APPEND")) * (MILLION // 2), "read"),
+    "dictionaries in the memo": (lambda: proto(4) + (EMPTY_DICT + op("MEMOIZE")) * 450_000, TOO_MANY),
+    "slots in no order": (lambda: NONE + shuffled_slots(390_000), "read"),
+    "too many slots in no order": (lambda: NONE + shuffled_slots(410_000), TOO_MANY),
+    "one dictionary": (lambda: EMPTY_DICT + MARK + NONE * 1_590_000 + op("SETITEMS"), "read"),
+    "one dictionary too large": (lambda: EMPTY_DICT + MARK + NONE * 1_610_000 + op("SETITEMS"), TOO_MANY),
+    "names": (lambda: b"".join(op("GLOBAL", b"m%d\nn\n" % number) for number in range(150_000)), TOO_MANY),
+    "numbers": (lambda: op("BINFLOAT", bytes(7) + b"\1") * 850_000, TOO_MANY),
+    "short texts": (lambda: op("SHORT_BINUNICODE", b"\2ab") * 850_000, TOO_MANY),
+    "texts that take four times their length": (
+        lambda: op("BINUNICODE", struct.pack("<I", len(LINE)) + LINE) * 24,
+        TOO_MANY,
+    ),
+    "a line that stays in the file": (
+        lambda: op("UNICODE", b"\\U0001f600" + b"a" * 24 * MILLION + b"\n"),
+        "read",
+    ),
+    "instructions": (lambda: NONE * 2_100_000, "the pickle has more than 2,000,000 instructions"),
+    "bytes": (lambda: bytes(27 * MIB), "a zip record is larger than 26,843,545 bytes"),
+}
+
+
+@pytest.mark.parametrize("case", DEEP)
+def test_deep_pickle(open_in_child: Callable[..., str], case: str) -> None:
+    pickle, answer = DEEP[case]
+    assert open_in_child(deflated(stream(pickle)), ALL) == answer
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_large_pickle(open_in_child: Callable[..., str], case: str) -> None:
+    make, answer = LARGE[case]
+    assert open_in_child(deflated(stream(make()))) == answer
+
+
+def test_large_pickle_of_a_legacy_file(open_in_child: Callable[..., str]) -> None:
+    data = legacy.checkpoint(op("BINBYTES", b"\xff" * 4) + bytes(40 * MIB))
+    assert open_in_child(gzip.compress(data, 1)) == "the pickle is longer than 26,843,545 bytes"
+
+
+def test_long_names_of_many_records(open_in_child: Callable[..., str]) -> None:
+    builder = zips.ZipBuilder()
+    builder.add(zips.Record(name="a/data.pkl", data=stream(name("a.b"), text("x"))))
+    builder.add(zips.Record(name="a/version", data=b"3"))
+    entry = bytes(builder.central[: zips.CENTRAL.size - 18]) + struct.pack("<3H12x", 180, 0, 0)
+    names = (b"a/data/%07d" % number + b"\xff" * 166 for number in range(99_998))
+    builder.central += b"".join(entry + record for record in names)
+    builder.count = 100_000
+    assert open_in_child(builder.finish(zip64=True)) == "read"
