@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLockFile, QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from inspector.desktop.handover import (
@@ -20,6 +20,7 @@ from inspector.desktop.handover import (
     hand_over,
     is_same_user,
 )
+from inspector.desktop.lock import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +37,7 @@ class InstanceServer(QObject):
     """Receives the files of later launches.
 
     The lock decides which of several launches at the same moment is the one; only its holder may remove the
-    socket that a crashed program left behind. The kernel's part of the lock ends with the process, so a crash
-    never locks anyone out.
+    socket that a crashed program left behind.
 
     Signals:
         paths_received: A list of absolute paths to open; an empty list asks for an empty window in front.
@@ -47,7 +47,7 @@ class InstanceServer(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._lock: QLockFile | None = None
+        self._lock: ProcessLock | None = None
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.setMaxPendingConnections(MAX_CONNECTIONS)
@@ -58,9 +58,8 @@ class InstanceServer(QObject):
         endpoint = find_endpoint()
         if endpoint is None:
             return False
-        lock = QLockFile(endpoint.lock)
-        lock.setStaleLockTime(0)  # a lock is stale when its process is gone, and never by its age alone
-        if not lock.tryLock(0):
+        lock = ProcessLock(endpoint.lock)
+        if not lock.try_lock():
             return False
         self._lock = lock
         if self._listen_at(endpoint):

@@ -12,11 +12,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QLockFile
 from PySide6.QtNetwork import QLocalServer
 
 from inspector.desktop import handover
 from inspector.desktop.handover import Message, find_endpoint, hand_over
+from inspector.desktop.lock import ProcessLock
 from inspector.gui import single_instance
 from inspector.gui.single_instance import InstanceServer, lead_or_hand_over
 
@@ -184,7 +184,7 @@ def test_without_a_private_folder_every_launch_stands_alone(qapp, monkeypatch):
 def test_a_socket_that_cannot_be_made_gives_the_lock_back(qapp, monkeypatch):
     monkeypatch.setattr(QLocalServer, "listen", lambda self, name: False)
     assert not InstanceServer().listen()
-    assert QLockFile(find_endpoint().lock).tryLock(0)
+    assert ProcessLock(find_endpoint().lock).try_lock()
 
 
 def test_after_a_crash_the_next_launch_listens(qtbot, elsewhere, runtime):
@@ -238,8 +238,8 @@ def test_the_next_launch_leads_once_the_last_window_has_closed(server, monkeypat
 
 def test_a_program_that_hangs_keeps_nobody_from_opening_a_file(qapp, monkeypatch):
     monkeypatch.setattr(single_instance, "TURN_WAIT_S", 0.1)
-    lock = QLockFile(find_endpoint().lock)
-    assert lock.tryLock(0)
+    lock = ProcessLock(find_endpoint().lock)
+    assert lock.try_lock()
     alone = lead_or_hand_over(["/a"])
     assert alone is not None
     alone.close()
