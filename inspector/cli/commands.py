@@ -172,6 +172,9 @@ def open_window(options: argparse.Namespace) -> int:
     if not options.demo and hand_over(options.files):
         return DONE
     require_display()
+    # PySide6 reads the source of every module that is imported after it: so the controller comes before.
+    import inspector.session.controller  # noqa: F401
+
     with _window_libraries():
         from inspector.gui.app import main as run_window
 

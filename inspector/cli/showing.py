@@ -30,12 +30,9 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _json(path: str, options: argparse.Namespace) -> str:
-    import json
-
     from inspector.diagnose.rules import diagnose
     from inspector.model.build import open_checkpoint
-    from inspector.report.jsonable import show_document
-    from inspector.report.query import parse_query
+    from inspector.report.jsonable import write_show
     from inspector.safety.verdict import judge
 
     started = time.perf_counter()
@@ -43,10 +40,12 @@ def _json(path: str, options: argparse.Namespace) -> str:
     seconds = time.perf_counter() - started
     safety = judge(checkpoint)
     findings = diagnose(checkpoint, safety)
-    query = parse_query(options.filter)
-    if query.terms:
-        checkpoint = query.narrow(checkpoint)
-    return json.dumps(show_document(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
+    if options.filter:
+        from inspector.report.query import parse_query
+
+        query = parse_query(options.filter)
+        checkpoint = query.narrow(checkpoint) if query.terms else checkpoint
+    return "".join(write_show(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
 
 
 def _error_json(path: str, error: CheckpointError) -> str:

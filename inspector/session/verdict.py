@@ -54,7 +54,7 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
         if failure.device not in dict(device_map.going):  # no map of storages can help
             detail = next((found.detail for found in findings if found.id == failure.finding), "")
             advice = _plain(detail.rpartition(failure.message)[2].lstrip(". "))  # the error is said already
-        headline = f"{saved} On {where}, {call} stops with this error:"
+        headline = f"{saved} On {where}, {call} stops here:"
         return Banner(tone="bad", headline=headline, advice=advice, error_text=escape_text(failure.message))
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:

@@ -18,7 +18,7 @@ from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import checkpoint, is_harmless, value
 from tests.unit.session.documents import document_of, saved_on
 
-NO_GPU = "On a machine without a GPU, torch.load stops with this error:"
+NO_GPU = "On a machine without a GPU, torch.load stops here:"
 THEN = "export a fixed copy, or load it with the code."
 RUN = "cuda:0\u20137"
 GPU = "a machine with 1 NVIDIA GPU"
@@ -93,7 +93,7 @@ def finding(severity: str, title: str = "Something Is Odd", **fields: object) ->
             saved_on(*EIGHT),
             "cuda:2",
             "bad",
-            f"Saved on {RUN} (32.0 KB). On a machine with 2 NVIDIA GPUs, torch.load stops with this error:",
+            f"Saved on {RUN} (32.0 KB). On a machine with 2 NVIDIA GPUs, torch.load stops here:",
             f"Map cuda:2 to cuda:0, cuda:3 to cuda:1, cuda:4 to cuda:0 and 3 more: {THEN}",
         ),
         (
@@ -114,7 +114,7 @@ def finding(severity: str, title: str = "Something Is Odd", **fields: object) ->
             saved_on("mps"),
             "xpu",
             "bad",
-            "Saved on mps (4.0 KB). On a machine with an Intel GPU, torch.load stops with this error:",
+            "Saved on mps (4.0 KB). On a machine with an Intel GPU, torch.load stops here:",
             f"Map mps to xpu:0: {THEN}",
         ),
         (
@@ -154,7 +154,7 @@ def finding(severity: str, title: str = "Something Is Odd", **fields: object) ->
             "bad",
             (
                 "A whole module (net.Net), saved on cuda:0 (4.0 KB). "
-                "On a machine without a GPU, torch.load(weights_only=False) stops with this error:"
+                "On a machine without a GPU, torch.load(weights_only=False) stops here:"
             ),
             f"Map cuda:0 to cpu: {THEN}",
         ),
@@ -183,7 +183,7 @@ def finding(severity: str, title: str = "Something Is Odd", **fields: object) ->
 def test_banner_says(document: Document, target: str, tone: str, headline: str, advice: str) -> None:
     said = say(document, target)
     assert (said.tone, said.headline, said.advice) == (tone, headline, advice)
-    assert (said.error_text is not None) == headline.endswith("error:")
+    assert (said.error_text is not None) == headline.endswith("here:")
 
 
 def test_the_error_is_torchs_own_with_nothing_invisible_in_it() -> None:
@@ -199,7 +199,7 @@ def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> N
     said = say(
         saved_on("cuda:0"), "cpu", (), finding("error"), finding("error", id="truncated", detail=SHORT)
     )
-    assert said.headline == "Saved on cuda:0 (4.0 KB). On every machine, torch.load stops with this error:"
+    assert said.headline == "Saved on cuda:0 (4.0 KB). On every machine, torch.load stops here:"
     assert (said.advice, said.error_text) == ("Fetch it.", "RuntimeError: short")
     assert say(saved_on("cuda:0")).advice == ""
 
@@ -208,7 +208,7 @@ def test_a_device_that_no_map_reaches_gets_no_advice_to_map_it(monkeypatch) -> N
     failure = LoadFailure(finding="hidden-device", device="cuda:3", storage="", message="RuntimeError: no")
     monkeypatch.setattr(verdict, "simulate_load", lambda rows, target: failure)
     said = say(saved_on("cuda:0"), "cpu", (), finding("note", id="hidden-device", detail="A generator."))
-    assert said.headline.endswith("On a machine without a GPU, torch.load stops with this error:")
+    assert said.headline.endswith("On a machine without a GPU, torch.load stops here:")
     assert said.advice == "A generator."
 
 
