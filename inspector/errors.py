@@ -6,6 +6,8 @@ writer cannot do leaves as a `CheckpointError`; callers show `what`, `where` and
 
 from __future__ import annotations
 
+from inspector.overriding import override
+
 
 class CheckpointError(Exception):
     """Something about a checkpoint could not be done.
@@ -24,6 +26,7 @@ class CheckpointError(Exception):
         self.where = where
         self.remedy = remedy
 
+    @override
     def __str__(self) -> str:
         """One line: `WHAT: WHERE (REMEDY)`, without the parts that are not known."""
         text = self.what if self.where is None else f"{self.what}: {self.where}"

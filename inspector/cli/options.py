@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from inspector import __version__
 from inspector.cli import commands, showing
 from inspector.cli.messages import PROGRAM, USAGE, complain
 from inspector.errors import PlanError
-
-if TYPE_CHECKING:
-    from typing_extensions import override
-else:
-
-    def override(method):  # noqa: ANN001, ANN201  # seen by nobody who checks types
-        """Mark a method that takes the place of one in a base class (`typing` has it from 3.12 on)."""
-        return method
-
+from inspector.overriding import override
 
 _PLANNED = frozenset({"check", "recover", "diff", "stats", "verify", "target"})
 _SMALLEST, _LARGEST = 200, 8000

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from inspector.gui.device_map import Swatch
 from inspector.gui.labels import ElidedLabel, named, plain_label
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 from inspector.session.screen import Chart, Segment
 from inspector.units import format_nbytes
 

@@ -15,8 +15,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, 
 from PySide6.QtWidgets import QGraphicsSceneHoverEvent
 
 from inspector.gui.labels import plain_tooltip
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 from inspector.session.screen import Bar, Chart, Segment
 from inspector.units import format_nbytes
 

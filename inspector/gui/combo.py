@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QListView
 
-from inspector.gui.overriding import override
+from inspector.overriding import override
 
 
 class CalmComboBox(QComboBox):

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVB
 from inspector.gui.combo import CalmComboBox
 from inspector.gui.icons import Glyph
 from inspector.gui.labels import ElidedLabel, blocked, clear_layout, named, plain_label, plain_tooltip
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 from inspector.session.screen import DeviceRow
 
 _CARD_WIDTH = 300

@@ -7,8 +7,8 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from inspector.gui.icons import draw_svg
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 
 _MARGIN = 12
 _ICON = 48

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWi
 
 from inspector.gui.icons import Glyph, set_icon
 from inspector.gui.labels import ElidedLabel, clear_layout, named, plain_label, plain_tooltip, set_state
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 from inspector.resources import resource_path
 from inspector.session.screen import Screen
 

@@ -9,9 +9,9 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.export_pages import DraftPage, ResultPage, RunningPage
-from inspector.gui.overriding import override
 from inspector.gui.reveal import show_in_folder
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.session.screen import ExportDraft, FailurePage
 

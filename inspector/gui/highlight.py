@@ -7,8 +7,8 @@ import re
 
 from PySide6.QtGui import QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 
 _PATTERN = re.compile(
     r"(?P<comment>\#.*)"

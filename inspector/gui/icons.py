@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction, QColor, QGuiApplication, QIcon, QPainter, QPa
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme, Tokens
+from inspector.overriding import override
 from inspector.resources import resource_path
 
 ICON_SIZE = 18

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QTextLayout, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLayout, QSizePolicy, QTextEdit, QWidget
 
-from inspector.gui.overriding import override
+from inspector.overriding import override
 
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 _WRAPPED_WIDTH = 240

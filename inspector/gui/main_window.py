@@ -27,12 +27,12 @@ from inspector.gui.drop_overlay import DropOverlay
 from inspector.gui.icons import retint
 from inspector.gui.layout import keep_layout, restore_window, restore_workspace
 from inspector.gui.menus import RecentMenu, ThemeMenu
-from inspector.gui.overriding import override
 from inspector.gui.settings import Settings
 from inspector.gui.stack import PhaseStack
 from inspector.gui.status_line import StatusLine
 from inspector.gui.theme import Theme
 from inspector.gui.toolbar import TopBar
+from inspector.overriding import override
 
 TITLE = "Checkpoint Inspector"
 _SIZE = (1280, 800)

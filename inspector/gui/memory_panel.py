@@ -16,9 +16,9 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout
 
 from inspector.gui.chart_tables import build_legend, build_ranking, is_ranking
 from inspector.gui.labels import clear_layout, named, plain_label
-from inspector.gui.overriding import override
 from inspector.gui.panels import ScrollPanel
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 from inspector.session.screen import Chart, Screen, Segment
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton
 
 from inspector.gui.icons import Glyph, draw_icons, name_icon
 from inspector.gui.labels import blocked, named, plain_label, set_state
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 
 _PAUSE_MS = 120
 _WIDTH = 440

@@ -8,9 +8,9 @@ from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF,
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme, Tokens
 from inspector.gui.tree_model import NODE_ROLE, Column, cell_text
+from inspector.overriding import override
 from inspector.report.tree import Node, Tree
 
 ROW_HEIGHT = 26

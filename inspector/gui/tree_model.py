@@ -14,7 +14,7 @@ from enum import IntEnum
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from inspector.gui.labels import plain_tooltip
-from inspector.gui.overriding import override
+from inspector.overriding import override
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_nbytes
 

@@ -10,10 +10,10 @@ from PySide6.QtGui import QAction, QDropEvent, QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTreeView
 
 from inspector.gui.labels import blocked
-from inspector.gui.overriding import override
 from inspector.gui.theme import Theme
 from inspector.gui.tree_delegate import RowDelegate
 from inspector.gui.tree_model import Column, TreeModel, cell_text
+from inspector.overriding import override
 from inspector.report.tree import Tree
 
 _FIRST_ROWS = 32  # about one page: how far a fresh tree unfolds by itself

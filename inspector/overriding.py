@@ -1,4 +1,4 @@
-"""`override` for Python 3.11 too: `typing` has it from 3.12 on, and the window needs no package for it."""
+"""`override` for Python 3.11 too: `typing` has it from 3.12 on, and it is worth no package of its own."""
 
 from __future__ import annotations
 
