@@ -33,7 +33,7 @@ from inspector.remap.edits import (
 )
 from inspector.remap.own_devices import REBUILDS, OwnDevice, find_own_device, planned_own_devices
 from inspector.remap.plan import Plan
-from inspector.remap.rules import check_destination, is_same_device
+from inspector.remap.rules import is_same_device
 
 _TOGETHER = "give them one device"
 _LOCATION = 3  # its place in a storage's persistent id
@@ -45,16 +45,14 @@ def rewrite_pickle(
     """Give the stream's bytes with the devices of a plan; the same bytes if the plan changes nothing in it.
 
     Raises:
-        PlanError: torch would refuse a destination, a device that must change is written in a way that cannot
-            be changed, or a tensor would be torn: its own device goes one way, its storages another.
+        PlanError: A device that must change is written in a way that cannot be changed, or a tensor would be
+            torn: its own device goes one way, its storages another.
         CancelledError: The work was cancelled.
     """
     progress = progress or Progress()
     data = stream.data[: stream.end]
     if not plan.rules:
         return data
-    for rule in plan.rules:
-        check_destination(rule.to)
     texts = plan.texts.union(_locations(stream), KNOWN_TYPES)
     texts |= {text.partition(":")[0] for text in texts}  # torch.device is called with its type's text
     trace = trace_pickle(data, texts=texts, names=REBUILDS, limits=limits, progress=progress)

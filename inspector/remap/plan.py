@@ -53,8 +53,11 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
     must agree, and the parts of one tensor go together.
 
     Raises:
-        PlanError: Rules send tensors that belong together to different devices.
+        PlanError: torch would refuse a destination, or rules send tensors that belong together to different
+            devices.
     """
+    for rule in rules:
+        check_destination(rule.to)
     texts = device_texts(checkpoint)
     going = _going(rules, texts)
     if any(rule.path is not None for rule in rules):

@@ -8,7 +8,7 @@ from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.remap.plan import Plan, device_texts, plan_remap, rules_for_target
-from inspector.remap.rules import parse_rule
+from inspector.remap.rules import Rule, parse_rule
 from inspector.target.profile import parse_target
 from tests.corpus import CORPUS
 from tests.unit.remap.samples import (
@@ -70,6 +70,12 @@ def test_tensors_and_their_storages_move() -> None:
 
 def test_the_first_rule_that_matches_decides() -> None:
     assert moves(mapping(a=tensor(A, "0"), b=tensor(B, "1")), "cuda:0=cuda:0", "cuda:*=cpu") == {"b": "cpu"}
+
+
+@pytest.mark.parametrize("to", ["cpu:0", "meta", "GPU 1", "cuda:999"])
+def test_destinations_that_torch_refuses_are_not_planned(to: str) -> None:
+    with pytest.raises(PlanError, match=r"torch refuses|no device to map to"):
+        plan_remap(checkpoint_of(stream(tensor(A))), [Rule(device="*", to=to)])
 
 
 @pytest.mark.parametrize("rules", [(), ("cuda:7=cpu",), ("cuda:0=cuda:0",)])
