@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,10 +18,14 @@ from inspector.progress import Progress
 Reader = Callable[[Source, Limits, Progress], Container]
 HEAD_NBYTES = 512
 
-_LEGACY = re.compile(
-    rb"\x80[\x02\x03]\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\."  # protocols 2 and 3
-    rb"|\x80[\x04\x05]\x95\x0d\x00{7}\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\."  # 4 and 5, in a frame
-    rb"|L119547037146038801333356L\n\."  # 0 and 1
+# The first pickle of a legacy file, an integer, as each protocol writes it: in a frame from 4 on.
+_MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+_LEGACY = (
+    b"\x80\x02" + _MAGIC,
+    b"\x80\x03" + _MAGIC,
+    b"\x80\x04\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
+    b"\x80\x05\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
+    b"L119547037146038801333356L\n.",
 )
 
 
@@ -45,7 +48,7 @@ class Format:
 
 FORMATS: tuple[Format, ...] = (
     Format(lambda head: head.startswith(b"PK\x03\x04"), read_torchzip, "a torch.save zip"),
-    Format(lambda head: _LEGACY.match(head) is not None, read_legacy, "a legacy checkpoint"),
+    Format(lambda head: head.startswith(_LEGACY), read_legacy, "a legacy checkpoint"),
     Format(
         lambda head: head[257:262] == b"ustar",
         None,

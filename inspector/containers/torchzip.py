@@ -7,6 +7,7 @@ Written by `caffe2/serialize/inline_container.cc` in torch's sources. All record
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
@@ -24,6 +25,7 @@ from inspector.containers.zip_directory import (
 from inspector.errors import ContainerError, NotACheckpointError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.notes import Note
 from inspector.progress import Progress
 
 PICKLE = "data.pkl"
@@ -36,6 +38,7 @@ _FACTS = (
     ".data/serialization_id",
 )
 _MOST_FACT_NBYTES = 256
+_SHARED_NAME = "Several records share a name: programs differ in which of them they read."
 _RELATIVES: tuple[tuple[str, str, str], ...] = (
     ("constants.pkl", "a TorchScript archive", "load it with torch.jit.load"),
     ("archive_format", "a torch.export archive", "load it with torch.export.load"),
@@ -83,6 +86,11 @@ def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Contain
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
     stored, overlap = _find_storages(source, records, storage_ids, progress)
     notes = _notes(records)
+    if _SHARED_NAME in notes and _has_rival(records, entry):
+        rival = Note(
+            "rival-record", 0, "several records pass for data.pkl, and programs differ in which they read"
+        )
+        stream = replace(stream, notes=(*stream.notes, rival))
     if overlap:
         notes.append("Several records share bytes: no program writes that by itself.")
     if not is_intact:
@@ -170,6 +178,13 @@ def _read_versions(source: Source, records: Records) -> tuple[tuple[str, str], .
     return tuple(found)
 
 
+def _has_rival(records: Records, pickle: Entry) -> bool:
+    """Whether another record passes for the pickle: torch compares without case, others only up to a NUL."""
+    wanted = pickle.name.lower()
+    names = (entry.name.partition("\0")[0].lower() for entry in records.directory.entries)
+    return sum(name == wanted for name in names) > 1
+
+
 def _notes(records: Records) -> list[str]:
     notes = []
     names = [entry.name for entry in records.directory.entries]
@@ -180,7 +195,7 @@ def _notes(records: Records) -> list[str]:
         notes.append("Not all records stand in one folder: torch refuses this file.")
     # Hashes are enough to see it: a second copy of a million long names is more than there is room for.
     if len({hash(name.lower()) for name in names}) < len(names) or any("\0" in name for name in names):
-        notes.append("Several records share a name: programs differ in which of them they read.")
+        notes.append(_SHARED_NAME)
     if records.storage("0") is None and any("/tensors/" in name for name in names[:9]):
         notes.append("Written by torch 1.4, whose zip files later versions of torch cannot load.")
     return notes

@@ -35,6 +35,7 @@ def _read_name(state: State, data: bytes, pos: int) -> tuple[str, str, int]:
 
 
 def _decode(state: State, line: bytes) -> str:
+    state.add_text(len(line))
     try:
         return line.decode()
     except UnicodeDecodeError:

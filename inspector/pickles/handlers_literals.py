@@ -7,13 +7,12 @@ import struct
 from typing import Literal
 
 from inspector.pickles.instructions import F8, I4, U2, U4, U8
-from inspector.pickles.state import BrokenStreamError, CutOffError, Handler, State
+from inspector.pickles.state import WEIGHT_SHIFT, BrokenStreamError, CutOffError, Handler, State
 from inspector.pickles.values import Blob, Value
 
 _U1 = struct.Struct("<B")
 _DIGITS_READ_AT_ONCE = 4000  # Python refuses to convert more than 4300 digits
 _QUICK_NBYTES = 256  # however many escapes a line of this length has, they take no time to speak of
-_WEIGHT_SHIFT = 4  # a text counts as one more literal for each 16 bytes
 
 _read_u2 = U2.unpack_from
 _read_i4 = I4.unpack_from
@@ -148,7 +147,7 @@ def _counted_text(length: struct.Struct, errors: Literal["surrogatepass", "surro
             text = data[start:end].decode()
         except UnicodeDecodeError:
             return _long_text(state, data, (start, end), errors)
-        state.literals += 1 + (count >> _WEIGHT_SHIFT)
+        state.literals += 1 + (count >> WEIGHT_SHIFT)
         state.stack.append(text)
         return end
 
@@ -165,7 +164,7 @@ def _long_text(
         state.stack.append(Blob("text", start, end - start))
         return end
     state.tick()
-    state.add_literals(1 + (end - start >> _WEIGHT_SHIFT))
+    state.add_text(end - start)
     state.stack.append(data[start:end].decode("utf-8", errors))
     return end
 
@@ -232,7 +231,7 @@ def _unicode(state: State, data: bytes, pos: int) -> int:
 def _weigh_line(state: State, nbytes: int) -> None:
     if nbytes > _QUICK_NBYTES:
         state.tick()
-    state.add_literals(1 + (nbytes >> _WEIGHT_SHIFT))
+    state.add_text(nbytes)
 
 
 def _push_large_line(state: State, pos: int, end: int) -> int:

@@ -12,6 +12,8 @@ from inspector.pickles.values import Global, PersistentId, Value
 from inspector.progress import Progress
 
 _SHORT_NBYTES = 1 << 12
+WEIGHT_SHIFT = 4
+"""A text counts as one more literal for each 16 bytes."""
 MOST_NOTES = 1000
 """Notes beyond this many say nothing new."""
 
@@ -148,6 +150,14 @@ class State:
         self.literals += count
         if self.literals // 2 > self.limits.values:
             raise BrokenStreamError(f"the pickle makes more than {self.limits.values:,} values")
+
+    def add_text(self, nbytes: int) -> None:
+        """Count a text before it is made, which takes up to four times its length.
+
+        Raises:
+            BrokenStreamError: It is more than the limits allow.
+        """
+        self.add_literals(1 + (nbytes >> WEIGHT_SHIFT))
 
     def use_global(self, module: str, name: str) -> Global:
         """Count one more use of a global and give its node, one for each name."""

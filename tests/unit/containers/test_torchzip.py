@@ -190,6 +190,18 @@ def test_records_that_share_a_name_are_noted(take_apart: TakeApart, other: str) 
     evil = Record(name=other, data=stream(call("os.system", text("id"))))
     found = take_apart(checkpoint(stream(NONE), None, evil))
     assert "Several records share a name: programs differ in which of them they read." in found.notes
+    assert [str(note) for note in found.stream.notes] == [
+        "several records pass for data.pkl, and programs differ in which they read (byte 0)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "other", ["archive/data/0", "archive/DATA/0", "archive/data/1\0", "archive/data.pkl.bak"]
+)
+def test_storages_that_share_a_name_leave_the_pickle_alone(take_apart: TakeApart, other: str) -> None:
+    found = take_apart(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}, Record(name=other, data=EIGHT)))
+    assert len(found.notes) == (0 if other.endswith("bak") else 1)
+    assert found.stream.notes == ()
 
 
 def test_first_of_two_records_of_a_name_counts(take_apart: TakeApart) -> None:

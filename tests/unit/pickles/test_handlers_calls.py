@@ -136,18 +136,32 @@ def test_persistent_id_on_an_endless_line() -> None:
         read(op("PERSID", b"123456\n"), long_nbytes=6)
 
 
-def test_calls_and_names_weigh_what_they_take() -> None:
-    filler = NONE * 8192
-    for parts in (
-        [number(1) + number(2) + op("REDUCE")] * 10,
-        [number(1) + number(2) + op("NEWOBJ")] * 10,
-        [number(1) + number(2) + number(3) + op("NEWOBJ_EX")] * 10,
-        [MARK + number(1) + op("OBJ")] * 10,
-        [number(1) + op("BINPERSID")] * 10,
-        [op("PERSID", b"a\n")] * 10,
-        [call("a.b"), *[number(1) + op("BUILD")] * 8],
-        [op("GLOBAL", b"a\n%d\n" % number_) for number_ in range(4)],
-    ):
-        read(*parts, filler, values=100)
-        with pytest.raises(PickleError, match="makes more than 9 values"):
-            read(*parts, filler, values=9)
+@pytest.mark.parametrize(
+    ("parts", "weight"),
+    [
+        ([number(1) + number(2) + op("REDUCE")] * 10, 10),
+        ([number(1) + number(2) + op("NEWOBJ")] * 10, 10),
+        ([number(1) + number(2) + number(3) + op("NEWOBJ_EX")] * 10, 10),
+        ([MARK + number(1) + op("OBJ")] * 10, 10),
+        ([number(1) + op("BINPERSID")] * 10, 10),
+        ([op("PERSID", b"a\n")] * 10, 10 + 10 // 2),
+        ([op("PERSID", b"a" * 160 + b"\n")], 1 + 11 // 2),
+        ([number(1), number(1), op("REDUCE"), *[number(1) + op("BUILD")] * 8], 1 + 7),
+        ([op("GLOBAL", b"a\n%d\n" % each) for each in range(4)], 4 * 3 + 8 // 2),
+        ([op("GLOBAL", b"a\nb\n")] * 4, 3 + 8 // 2),
+        ([op("GLOBAL", b"a" * 160 + b"\n" + b"b" * 160 + b"\n")], 3 + 22 // 2),
+        ([MARK, op("INST", b"a\nb\n")] * 4, 4 + 3 + 8 // 2),
+        ([op("EXT1", b"\1")] * 4, 3),
+    ],
+)
+def test_calls_and_names_weigh_what_they_take(parts: list[bytes], weight: int) -> None:
+    filler = NONE * 8192  # so that the budget is looked at
+    read(*parts, filler, values=weight)
+    with pytest.raises(PickleError, match=f"makes more than {weight - 1} values"):
+        read(*parts, filler, values=weight - 1)
+
+
+def test_few_long_names_are_refused_at_once() -> None:
+    for instruction in (op("GLOBAL", b"a\n" + b"a" * 16_000 + b"\n"), op("PERSID", b"a" * 16_000 + b"\n")):
+        with pytest.raises(PickleError, match="makes more than 4,990 values"):
+            read(instruction * 10, values=4990)

@@ -71,26 +71,32 @@ def test_target_below_an_outer_mark_is_out_of_reach(opcode: str) -> None:
         read(op("EMPTY_LIST"), MARK, MARK, number(1), op(opcode))
 
 
-def test_containers_weigh_what_they_take() -> None:
-    """Each is counted, and so is every pair and every list of items: 10 are too many for a budget of 9."""
-    for parts in (
-        [op("EMPTY_LIST")] * 10,
-        [op("EMPTY_DICT")] * 10,
-        [op("EMPTY_SET")] * 10,
-        [op("EMPTY_TUPLE"), *[op("TUPLE1")] * 10],
-        [MARK + op("TUPLE")] * 10,
-        [MARK + op("LIST")] * 10,
-        [MARK + op("FROZENSET")] * 10,
-        [MARK + op("DICT")] * 10,
-        [op("EMPTY_DICT"), MARK, NONE * 36, op("SETITEMS")],
-        [MARK, NONE * 40, op("DICT")],
-        [COUNTER, NONE, op("APPEND")] * 3,
-        [COUNTER, NONE * 2, op("SETITEM")] * 3,
-    ):
-        filler = NONE * 8192  # so that the budget is looked at
-        read(*parts, filler, values=100)
-        with pytest.raises(PickleError, match="makes more than 9 values"):
-            read(*parts, filler, values=9)
+@pytest.mark.parametrize(
+    ("parts", "weight"),
+    [
+        ([op("EMPTY_LIST")] * 10, 10),
+        ([op("EMPTY_DICT")] * 10, 10),
+        ([op("EMPTY_SET")] * 10, 10),
+        ([op("EMPTY_TUPLE"), *[op("TUPLE1")] * 10], 10),
+        ([NONE * 2, op("TUPLE2"), NONE * 2, op("TUPLE3")], 2),
+        ([MARK + op("TUPLE")] * 10, 10),
+        ([MARK + op("LIST")] * 10, 10),
+        ([MARK + op("FROZENSET")] * 10, 10),
+        ([MARK + op("DICT")] * 10, 10),
+        ([op("EMPTY_DICT"), MARK, NONE * 36, op("SETITEMS")], 2 + 18 // 2),
+        ([MARK, NONE * 40, op("DICT")], 1 + 20 // 2),
+        ([op("EMPTY_DICT"), NONE * 2 + op("SETITEM")], 1 + 1 // 2),
+        ([op("EMPTY_DICT"), *[NONE * 2 + op("SETITEM")] * 4], 1 + 4 // 2),
+        ([COUNTER, *[NONE + op("APPEND")] * 5], 3 + 1 + 2 + 1),
+        ([COUNTER, *[NONE * 2 + op("SETITEM")] * 4], 3 + 1 + 2 + 1 + 4 // 2),
+    ],
+)
+def test_containers_weigh_what_they_take(parts: list[bytes], weight: int) -> None:
+    """Each is counted, and so are an object's items, pairs by halves, the name and arguments of a call."""
+    filler = NONE * 8192  # so that the budget is looked at
+    read(*parts, filler, values=weight)
+    with pytest.raises(PickleError, match=f"makes more than {weight - 1} values"):
+        read(*parts, filler, values=weight - 1)
 
 
 def test_pairs_are_refused_before_they_are_made() -> None:

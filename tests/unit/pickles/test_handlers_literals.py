@@ -9,7 +9,7 @@ import pytest
 
 from inspector.errors import PickleError
 from inspector.pickles.values import Blob
-from tests.builders.pickles import kinds, op, plain, proto, read, root, stream
+from tests.builders.pickles import NONE, kinds, op, plain, proto, read, root, stream
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,16 @@ def test_few_long_texts_are_refused_at_once(literal: bytes) -> None:
     read(literal * 10, values=5010)
     with pytest.raises(PickleError, match="makes more than 4,990 values"):
         read(literal * 10, values=4990)
-    read(literal * 10, values=10, text_nbytes=15_999)  # they stay in the file
+    read(literal * 10, NONE * 9000, values=5, text_nbytes=15_999)  # they stay in the file
+    with pytest.raises(PickleError, match="makes more than 4 values"):
+        read(literal * 10, NONE * 9000, values=4, text_nbytes=15_999)
 
 
 @pytest.mark.parametrize("nbytes", [4095, 4096, 4097])
 def test_text_as_long_as_short_ones_get(nbytes: int) -> None:
-    assert root(counted("BINUNICODE", b"a" * nbytes)) == "a" * nbytes
+    data = counted("BINUNICODE", b"a" * nbytes)
+    assert root(data) == root(data, text_nbytes=nbytes) == "a" * nbytes
+    assert root(data, text_nbytes=nbytes - 1) == ("blob", "text", 5, nbytes)
 
 
 @pytest.mark.parametrize("opcode", COUNTED_BYTES)

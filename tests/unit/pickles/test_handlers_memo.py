@@ -154,6 +154,11 @@ def test_frame_within_a_frame() -> None:
     assert [(note.kind, note.offset) for note in found.notes] == [("frame-in-frame", 12)]
 
 
+def test_frame_that_begins_with_the_last_byte_of_another() -> None:
+    found = read(proto(4), frame(NONE, nbytes=2), frame(NONE))
+    assert [(note.kind, note.offset) for note in found.notes] == [("frame-in-frame", 12)]
+
+
 def test_frame_that_arrives_in_pieces_is_still_watched() -> None:
     data = stream(proto(4), frame(*[number(1)] * 5, nbytes=9))
     found = read_pickle(b"", extend=lambda nbytes: data[: nbytes + 1])
