@@ -44,6 +44,7 @@ _MOST_HEAD_NBYTES = 200
 _BYTES = frozenset(
     {"_codecs.encode", "builtins.bytes", "__builtin__.bytes", "builtins.bytearray", "__builtin__.bytearray"}
 )
+_ENCODE = "_codecs.encode"
 _LATIN_1 = ("latin1", "latin-1")
 
 
@@ -104,17 +105,20 @@ def describe_bytes(value: Value) -> Bytes | None:
     """Read bytes in any of their spellings; None if they are none, or too long to be kept."""
     if isinstance(value, bytes):
         return Bytes(len(value), value[:_MOST_HEAD_NBYTES])
-    if not isinstance(value, Call) or not isinstance(value.args, tuple) or value.state is not None:
+    name = _function_of(value)
+    if not isinstance(value, Call) or value.state is not None or name not in _BYTES:
         return None
-    name, args = _function_of(value), value.args
-    if name not in _BYTES:
-        return None
-    if len(args) < 2:
-        first = args[0] if args else b""
-        return Bytes(len(first), first[:_MOST_HEAD_NBYTES]) if isinstance(first, bytes) else None
-    text, encoding = args[0], args[1]
-    if not isinstance(text, str) or encoding not in _LATIN_1:
-        return None
+    args = value.args if isinstance(value.args, tuple) else (None, None)
+    if len(args) == 2:
+        text, encoding = args
+        return _encoded(text) if isinstance(text, str) and encoding in _LATIN_1 else None
+    first = args[0] if args else b""
+    if isinstance(first, bytes) or (name != _ENCODE and _function_of(first) == _ENCODE):
+        return describe_bytes(first)  # bytearray(bytes), the bytes themselves spelled out in protocol 2
+    return None
+
+
+def _encoded(text: str) -> Bytes:
     return Bytes(len(text), text[:_MOST_HEAD_NBYTES].encode("latin-1", "replace"))
 
 

@@ -18,7 +18,7 @@ from inspector.model.shapes import attributes_of
 from inspector.model.storages import build_storages, mark_misfits
 from inspector.model.tensors import describe_tensor
 from inspector.model.texts import cut_name, type_of
-from inspector.model.uses import note_attributes
+from inspector.model.uses import note_attributes, note_strangers
 from inspector.model.views import Known
 from inspector.model.walk import walk
 from inspector.pickles.instructions import OPCODES
@@ -58,6 +58,7 @@ def build_checkpoint(
     progress.start("listing tensors")
     stream = container.stream
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
+    note_strangers(found.uses, stream)
     note_attributes(found.uses, stream)
     names = _name_slots(found) if found.optimizers else []
     storages = build_storages(container, found.views)

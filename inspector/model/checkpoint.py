@@ -169,8 +169,8 @@ class Safety:
         opcodes: Names of the opcodes used.
         protocol: The pickle protocol that the stream declares; 0 without a declaration.
         oddities: Notes of the interpreter, such as `unhashable key`, each with its byte offset.
-        uses: What is done with a name besides importing it, as (name, verb), the verb being `call`, `build`,
-            `append` or `setitem`; the name is empty for what has none. Tensors are left out.
+        uses: What is done with a name besides importing it, as (name, verb), see `model.uses`; the name is
+            empty for what has none. Tensors are left out.
     """
 
     opcodes: tuple[str, ...]

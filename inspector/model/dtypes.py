@@ -49,6 +49,7 @@ PLAIN_ITEMSIZES = {name: size for name, size in ITEMSIZES.items() if name not in
 """The sizes of all types but those."""
 
 _ALIASES = {
+    "bit": "uint1",
     "float": "float32",
     "double": "float64",
     "half": "float16",

@@ -27,8 +27,10 @@ class Views:
 
     def add(self, key: str, span: Span) -> None:
         """Add what one tensor views."""
-        if self.first.setdefault(key, span) is not span:
+        if key in self.first:
             self.more[key].append(span)
+        else:
+            self.first[key] = span
 
     def total(self, key: str) -> tuple[int, int]:
         """Give how many bytes of a storage are viewed at least once, and by how many tensors."""

@@ -14,7 +14,7 @@ from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 
 PERSISTENT_ID = "<persistent id>"
-"""Stands for the name of a class that comes as a persistent id: in legacy files of whole modules."""
+"""Stands for the name of what comes as a persistent id and is no storage: a class in a legacy file."""
 
 _GETATTR = frozenset({"builtins.getattr", "__builtin__.getattr"})
 # They drop values that were made, so that not all that is called can be found below the root.
@@ -45,6 +45,15 @@ def note_use(uses: Uses, call: Call) -> None:
     if array is not None:
         # The state of a dtype is set, and its class is one for each element type, named nowhere in the file.
         uses.add((f"numpy.dtypes.{_dtype_class(array.dtype)}", "build"))
+
+
+def note_strangers(uses: Uses, stream: Stream) -> None:
+    """Add that there are persistent ids of something else than storages, if there are."""
+    for node in stream.persistent_ids:
+        pid = node.pid
+        if type(pid) is not tuple or not pid or pid[0] != "storage":
+            uses.add((PERSISTENT_ID, "load"))
+            return
 
 
 def note_attributes(uses: Uses, stream: Stream) -> None:

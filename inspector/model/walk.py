@@ -114,8 +114,9 @@ class _Walk:
         if frame.part_of is None:
             role = role_of_tensor(context, keys, facts)
             slot, on_cpu = None, role == "rng" or key in frame.pinned
-            if context.owner is not None:
-                slot, on_cpu = self._slot(context, step, facts)
+            if context.owner is not None and context.optimizer is not None:
+                slot = context.slot + step
+                on_cpu = self._add_slot(context.optimizer, context.owner, slot, facts)
             elif role == "parameter" and context.model is not None:
                 context.model.rows.append(len(found.tensors))
         else:
@@ -166,14 +167,11 @@ class _Walk:
         if parts or state is not None:
             self._enter_tensor(frame, keys, path, value, facts)
 
-    def _slot(self, context: Context, step: str, facts: TensorFacts) -> tuple[str, bool]:
-        """Give the slot that a tensor of an optimizer's state is, and whether it is on the CPU by design."""
-        found, number, owner = self._found, context.optimizer, context.owner
-        slot = context.slot + step
-        if number is None or owner is None:
-            return slot, False
+    def _add_slot(self, number: int, owner: Key, slot: str, facts: TensorFacts) -> bool:
+        """Note a slot of an optimizer's state; says whether it is on the CPU by design."""
+        found = self._found
         found.slots.append((len(found.tensors), number, owner))
-        return slot, found.optimizers[number].is_kept_on_cpu(owner, slot, facts.shape)
+        return found.optimizers[number].is_kept_on_cpu(owner, slot, facts.shape)
 
     @staticmethod
     def _part(frame: Frame, whole: Tensor, keys: tuple[Key, ...], step: str) -> tuple[Role, str | None, bool]:
@@ -208,7 +206,7 @@ class _Walk:
             self._add_leaf(frame, key, value, cut_text(f"the same object as {where}", MOST_CHARS))
             return
         children = [] if id(value) in self._closed else children_of(value)
-        if not children or len(frame.keys) >= self._limits.depth:
+        if not children or len(frame.keys) + 1 >= self._limits.depth:
             self._closed.add(id(value))
             self._found.too_deep += bool(children)
             self._add_leaf(frame, key, value)

@@ -77,7 +77,7 @@ def _misuse(name: str, verb: str) -> str | None:
     if not name:
         return "weights_only=True calls listed names only, and this pickle calls what has no name."
     if name == PERSISTENT_ID:
-        return "weights_only=True reads no classes from legacy files of whole modules."
+        return "weights_only=True takes no persistent ids but storages; legacy files of modules have others."
     if verb == "append":
         return f"weights_only=True appends to lists only, and this pickle to {name}."
     if verb == "setitem" and name not in _DICTIONARIES:

@@ -70,6 +70,4 @@ def parse_target(text: str) -> Profile:
     kind, _, count = wanted.partition(":")
     if kind == "cuda" and count.isascii() and count.isdigit() and 0 < int(count) <= _MOST_GPUS:
         return Profile(id=wanted, label=f"{int(count)} NVIDIA GPUs", cuda=int(count))
-    raise PlanError(
-        f"there is no target {text!r}", remedy="use this, cpu, cuda, cuda:N (N GPUs), mps or xpu"
-    )
+    raise PlanError(f"there is no target {text!r}", remedy="use this, cpu, cuda, cuda:N (N GPUs), mps or xpu")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from inspector.model.findings import MOST_PATHS, Fix, finding
+from inspector.model.findings import MOST_PATHS, SEVERITIES, Fix, finding
 
 
-def test_names_the_first_and_counts_all() -> None:
-    paths = [f"p{number}" for number in range(50)]
-    found = finding("shared-storage", "note", "title", "detail", paths, fix=Fix(rule="*=cpu"))
-    assert found.paths == tuple(paths[:MOST_PATHS])
-    assert found.count == 50
-    assert found.fix == Fix(rule="*=cpu")
+def test_paths_are_cut_and_counted() -> None:
+    made = finding(
+        "id", "note", "title", "detail", [str(number) for number in range(50)], fix=Fix(rule="*=cpu")
+    )
+    assert (len(made.paths), made.count, made.paths[-1]) == (MOST_PATHS, 50, str(MOST_PATHS - 1))
+    assert made.fix == Fix(rule="*=cpu")
+    assert finding("id", "note", "title", "detail", []).fix is None
 
 
-def test_of_no_tensor() -> None:
-    found = finding("whole-module", "warning", "title", "detail", [])
-    assert (found.paths, found.count, found.fix) == ((), 0, None)
+def test_worst_is_first() -> None:
+    assert SEVERITIES == ("error", "warning", "note")

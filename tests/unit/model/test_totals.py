@@ -1,34 +1,49 @@
-"""Sums by device, role and type."""
+"""Sums over a checkpoint."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from inspector.model.totals import device_totals, dtype_totals, role_totals, wasted_nbytes
+from tests.builders.pickles import list_, name, number, op, text
+from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
 
-import pytest
-
-from inspector.model.build import open_checkpoint
-from inspector.model.totals import device_totals, dtype_totals, role_totals, storage_nbytes_by, wasted_nbytes
-
-torch = pytest.importorskip("torch")
-
-
-def test_sums(tmp_path: Path) -> None:
-    path = tmp_path / "a.pt"
-    whole = torch.zeros(100)
-    counts = torch.zeros(3, dtype=torch.int64)
-    torch.save({"w": whole, "part": whole[:10], "n": counts, "meta": torch.empty(5, device="meta")}, path)
-    checkpoint = open_checkpoint(str(path))
-    totals = {total.device: total for total in device_totals(checkpoint)}
-    assert list(totals) == ["cpu", "meta"]
-    assert (totals["cpu"].tensors, totals["cpu"].storages, totals["cpu"].nbytes) == (3, 2, 424)
-    assert (totals["meta"].tensors, totals["meta"].nbytes) == (1, 0)
-    assert dtype_totals(checkpoint) == (("float32", 400), ("int64", 24))
-    assert dict(role_totals(checkpoint)) == {"parameter": 400, "buffer": 24}
-    assert storage_nbytes_by(checkpoint, lambda tensor: tensor.path) == {"w": 400, "n": 24}
-    assert wasted_nbytes(checkpoint.storages) == 0
+CHECKPOINT = by_hand(
+    pairs(
+        model=pairs(
+            a=view(storage("0", 4, device="cuda:0")),
+            tied=view(storage("0", 4, device="cuda:0")),
+            n=view(storage("1", 2, kind="LongStorage", device="cuda:0"), size=numbers(2)),
+        ),
+        others=list_(view(storage("2", 100)), number(1)),
+        lost=pairs(x=number(1)),
+    )
+)
 
 
-def test_waste(tmp_path: Path) -> None:
-    path = tmp_path / "a.pt"
-    torch.save({"part": torch.zeros(100)[10:20]}, path)
-    assert wasted_nbytes(open_checkpoint(str(path)).storages) == 360
+def test_devices() -> None:
+    assert [(row.device, row.tensors, row.storages, row.nbytes) for row in device_totals(CHECKPOINT)] == [
+        ("cuda:0", 3, 2, 32),
+        ("cpu", 1, 1, 400),
+    ]
+
+
+def test_devices_of_nothing() -> None:
+    assert device_totals(by_hand(number(1))) == ()
+
+
+def test_device_that_only_a_wrapper_has() -> None:
+    sent = call(
+        "torch._utils._rebuild_device_tensor_from_cpu_tensor",
+        view(), name("torch.float"), text("xla:0"), op("NEWFALSE"),
+    )  # fmt: skip
+    rows = device_totals(by_hand(pairs(w=sent)))
+    assert [(row.device, row.tensors, row.storages) for row in rows] == [("xla:0", 1, 0), ("cpu", 0, 1)]
+
+
+def test_a_storage_counts_once_with_the_first_that_views_it() -> None:
+    assert role_totals(CHECKPOINT) == (("parameter", 16), ("buffer", 16), ("other", 400))
+    assert dtype_totals(CHECKPOINT) == (("float32", 416), ("int64", 16))
+
+
+def test_waste() -> None:
+    assert wasted_nbytes(CHECKPOINT.storages) == 384
+    assert wasted_nbytes([]) == 0

@@ -86,3 +86,8 @@ def test_a_cut_legacy_file() -> None:
     failure = simulate_load(checkpoint(storage("0", missing=True), format="legacy"), CPU_ONLY)
     assert failure is not None
     assert failure.message == "RuntimeError: unexpected EOF"
+
+
+def test_tensors_sent_to_a_device_that_is_there_load() -> None:
+    sent = tensor("n", device="cuda:0", stride=None, storage_offset=None, storage="0")
+    assert simulate_load(checkpoint(storage("0"), sent), Profile(id="x", label="x", cuda=1)) is None

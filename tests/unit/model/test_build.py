@@ -1,0 +1,122 @@
+"""From a file to a checkpoint."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CancelledError, CheckpointError, ContainerError
+from inspector.limits import Limits
+from inspector.model.build import collector_paused, open_checkpoint
+from inspector.progress import Progress
+from tests.builders.pickles import STOP, list_, name, number, op, text, tuple_
+from tests.corpus import CORPUS
+from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view
+
+FILE = str(CORPUS / "zip" / "state_dict.pt")
+
+
+def test_facts_of_the_file() -> None:
+    checkpoint = open_checkpoint(FILE)
+    assert (checkpoint.path, checkpoint.format) == (FILE, "zip")
+    assert checkpoint.file_nbytes == Path(FILE).stat().st_size
+    assert dict(checkpoint.versions)["version"] == "3"
+    assert checkpoint.safety.protocol == 2
+    assert set(checkpoint.safety.opcodes) >= {"PROTO", "STOP", "BINPERSID"}
+    assert [use.name for use in checkpoint.globals][:2] == [
+        "collections.OrderedDict",
+        "torch._utils._rebuild_tensor_v2",
+    ]
+    assert all(use.count > 0 for use in checkpoint.globals)
+
+
+@pytest.mark.parametrize(
+    ("made", "root"),
+    [
+        (view(), "tensor"),
+        (storage(), "tensor"),
+        (pairs(a=number(1)), "mapping"),
+        (call("collections.OrderedDict") + text("a") + number(1) + op("SETITEM"), "mapping"),
+        (list_(number(1)), "sequence"),
+        (tuple_(number(1)), "sequence"),
+        (call("a.B"), "object"),
+        (number(1), "value"),
+        (built(call("a.Net"), pairs(_parameters=pairs(), _modules=pairs())), "module"),
+        (built(call("a.Net"), pairs(_parameters=pairs())), "object"),
+    ],
+)
+def test_kind_of_the_root(made: bytes, root: str) -> None:
+    checkpoint = by_hand(made)
+    assert checkpoint.root == root
+    assert checkpoint.module_class == ("a.Net" if root == "module" else None)
+
+
+def test_names_and_oddities_are_fit_to_be_shown() -> None:
+    checkpoint = by_hand(call("a.b\u202e" + "x" * 1000), op("MARK") + op("POP_MARK"))
+    assert checkpoint.globals[0].name.startswith("a.b\\u202e")
+    assert len(checkpoint.globals[0].name) < 600
+    assert all(len(found) < 600 for found, _ in checkpoint.safety.uses)
+    odd = by_hand(name("a.b") + pairs() + op("BUILD"))
+    assert odd.safety.oddities
+    assert all(isinstance(oddity, str) for oddity in odd.safety.oddities)
+
+
+def test_optimizer_row() -> None:
+    groups = list_(pairs(params=list_(number(0), number(1)), capturable=op("NEWTRUE")))
+    slots = op("EMPTY_DICT") + op("MARK") + number(0) + pairs(exp_avg=view()) + op("SETITEMS")
+    checkpoint = by_hand(pairs(opt=pairs(state=slots, param_groups=groups)))
+    (row,) = checkpoint.optimizers
+    assert (row.path, row.keys, row.parameters, row.with_state) == ("opt", ("opt",), 2, 1)
+    assert (row.naming, row.capturable) == ("unknown", True)
+
+
+def test_slots_that_are_no_numbers_have_no_parameter() -> None:
+    state = pairs(step=view(size=numbers(4)), x=pairs(exp_avg=view(storage("1"))))
+    checkpoint = by_hand(pairs(opt=pairs(state=state, param_groups=list_())))
+    assert [(row.slot, row.role) for row in checkpoint.tensors] == [
+        (None, "optimizer"),
+        ("exp_avg", "optimizer"),
+    ]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ContainerError):
+        open_checkpoint(str(tmp_path / "missing.pt"))
+    empty = tmp_path / "empty.pt"
+    empty.touch()
+    with pytest.raises(CheckpointError):
+        open_checkpoint(str(empty))
+
+
+def test_limits_and_cancellation_reach_the_model() -> None:
+    with pytest.raises(CheckpointError):
+        open_checkpoint(FILE, Limits(opcodes=10, records=1))
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(CancelledError):
+        open_checkpoint(FILE, progress=progress)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_collector_is_as_it_was(enabled: bool) -> None:
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        open_checkpoint(FILE)
+        assert gc.isenabled() == enabled
+        with collector_paused():
+            assert not gc.isenabled()
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_source_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "copy.pt"
+    path.write_bytes(Path(FILE).read_bytes())
+    path.chmod(0o400)
+    before = path.stat().st_mtime_ns
+    open_checkpoint(str(path))
+    assert path.stat().st_mtime_ns == before
+    assert path.read_bytes()[-len(STOP) :] is not None

@@ -1,0 +1,382 @@
+# ruff: noqa: PLW0108 - the table of optimizers reads as calls
+"""Optimizer slots against torch: a name is the truth, or there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.model.checkpoint import Checkpoint
+from tests.unit.model.making import saved
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+pytestmark = pytest.mark.torch
+
+
+def conv_net() -> Any:
+    """Convolution, norm and two linears: no two parameters of one shape in different orders."""
+    return nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(18, 5), nn.Linear(5, 3)
+    )
+
+
+def square_net(layers: int = 3) -> Any:
+    """Every layer has the same shapes."""
+    return nn.Sequential(*(nn.Linear(4, 4) for _ in range(layers)))
+
+
+def shapes_net() -> Any:
+    """Every shape occurs once."""
+    return nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 7), nn.Linear(7, 2))
+
+
+def train(model: Any, optimizer: Any, steps: int = 2) -> None:
+    for _ in range(steps):
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = sum((parameter**2).sum() for parameter in model.parameters() if parameter.requires_grad)
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+
+
+def truth(model: Any, optimizer: Any) -> dict[int, str]:
+    """The name of each number in the optimizer's state dict."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    given = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    return {number: names.get(id(parameter), "<not of this model>") for number, parameter in enumerate(given)}
+
+
+def check(checkpoint: Checkpoint, names: dict[int, str], optimizer: str = "optimizer") -> tuple[int, int]:
+    """Compare every slot with the truth; give how many are named, of how many."""
+    slots = [
+        tensor
+        for tensor in checkpoint.tensors
+        if tensor.slot is not None and tensor.keys[0] == optimizer and tensor.part_of is None
+    ]
+    for tensor in slots:
+        assert tensor.role == "optimizer"
+        assert tensor.parameter in {None, names[tensor.keys[2]]}, tensor.path
+        assert tensor.slot == "/".join(str(key) for key in tensor.keys[3:])
+    return sum(tensor.parameter is not None for tensor in slots), len(slots)
+
+
+OPTIMIZERS: dict[str, Callable[[Iterable[Any]], Any]] = {
+    "Adam": lambda given: torch.optim.Adam(given),
+    "Adam-amsgrad": lambda given: torch.optim.Adam(given, amsgrad=True),
+    "Adam-fused": lambda given: torch.optim.Adam(given, fused=True),
+    "AdamW": lambda given: torch.optim.AdamW(given),
+    "AdamW-foreach": lambda given: torch.optim.AdamW(given, foreach=True),
+    "NAdam": lambda given: torch.optim.NAdam(given),
+    "RAdam": lambda given: torch.optim.RAdam(given),
+    "Adamax": lambda given: torch.optim.Adamax(given),
+    "Adadelta": lambda given: torch.optim.Adadelta(given),
+    "Adagrad": lambda given: torch.optim.Adagrad(given),
+    "Adafactor": lambda given: torch.optim.Adafactor(given),
+    "SGD-momentum": lambda given: torch.optim.SGD(given, lr=0.1, momentum=0.9),
+    "RMSprop": lambda given: torch.optim.RMSprop(given, momentum=0.9, centered=True),
+    "Rprop": lambda given: torch.optim.Rprop(given),
+    "ASGD": lambda given: torch.optim.ASGD(given),
+}
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+@pytest.mark.parametrize("net", [conv_net, square_net, shapes_net])
+def test_one_group_of_all_parameters_is_named_wholly(
+    kind: str, net: Callable[[], Any], tmp_path: Path
+) -> None:
+    model = net()
+    optimizer = OPTIMIZERS[kind](model.parameters())
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    named, of = check(checkpoint, truth(model, optimizer))
+    assert named == of > 0
+    (row,) = checkpoint.optimizers
+    assert (row.naming, row.path) == ("order", "optimizer")
+    assert row.parameters == row.with_state == len(list(model.parameters()))
+    assert row.capturable == ("fused" in kind)
+
+
+@pytest.mark.parametrize("module", [True, False], ids=["whole module", "state dict"])
+def test_order_in_file_does_not_matter(module: bool, tmp_path: Path) -> None:
+    model = conv_net()
+    optimizer = torch.optim.Adam(model.parameters())
+    train(model, optimizer)
+    part = model if module else model.state_dict()
+    checkpoint = saved(tmp_path, {"optimizer": optimizer.state_dict(), "net": part})
+    named, of = check(checkpoint, truth(model, optimizer))
+    assert named == of > 0
+
+
+def test_sgd_without_state_has_nothing_to_name(tmp_path: Path) -> None:
+    model = conv_net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    assert check(checkpoint, {}) == (0, 0)
+    assert checkpoint.optimizers[0].with_state == 0
+
+
+def test_lbfgs_keeps_one_state_for_all(tmp_path: Path) -> None:
+    for model in (shapes_net(), nn.Linear(1, 4, bias=False)):
+        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
+        train(model, optimizer)
+        checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+        named, of = check(checkpoint, truth(model, optimizer))
+        assert named == 0 < of
+        assert checkpoint.optimizers[0].naming == "unknown"
+        assert "together" in checkpoint.optimizers[0].detail
+
+
+# --- several groups -----------------------------------------------------------------------------------------
+
+
+def decay_groups(model: Any, *, ordered: Callable[[list[Any]], list[Any]] = list) -> list[dict[str, Any]]:
+    decay = [item for item in model.named_parameters() if item[1].ndim >= 2]
+    others = [item for item in model.named_parameters() if item[1].ndim < 2]
+    return [
+        {"params": [parameter for _, parameter in ordered(decay)], "weight_decay": 0.1},
+        {"params": [parameter for _, parameter in ordered(others)], "weight_decay": 0.0},
+    ]
+
+
+ORDERS: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "as in the model": list,
+    "sorted by name": lambda items: sorted(items, key=lambda item: item[0]),
+    "backwards": lambda items: items[::-1],
+    "by size": lambda items: sorted(items, key=lambda item: item[1].numel()),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("net", [conv_net, shapes_net, lambda: square_net(12)])
+def test_groups_in_any_order_are_never_named_wrongly(
+    order: str, net: Callable[[], Any], tmp_path: Path
+) -> None:
+    model = net()
+    optimizer = torch.optim.AdamW(decay_groups(model, ordered=ORDERS[order]))
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    named, of = check(checkpoint, truth(model, optimizer))
+    row = checkpoint.optimizers[0]
+    assert (row.naming, named) in {("shape", of), ("partial", named), ("unknown", 0)}
+    if net is shapes_net:
+        assert named == of
+    elif net is conv_net:
+        assert 0 < named < of
+        assert row.naming == "partial"
+    else:
+        assert named == 0
+
+
+def test_backbone_and_head_are_named_by_shape(tmp_path: Path) -> None:
+    model = shapes_net()
+    groups = [{"params": model[2].parameters(), "lr": 0.1}, {"params": model[:2].parameters()}]
+    optimizer = torch.optim.SGD(groups, lr=0.01, momentum=0.9)
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    assert check(checkpoint, truth(model, optimizer)) == (6, 6)
+    assert checkpoint.optimizers[0].naming == "shape"
+
+
+def test_swapped_layers_of_one_shape_are_not_named(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 3))
+    parameters = list(model.parameters())
+    parameters[2], parameters[4] = parameters[4], parameters[2]
+    optimizer = torch.optim.Adam([{"params": parameters[::2]}, {"params": parameters[1::2]}])
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    check(checkpoint, truth(model, optimizer))
+    names = {tensor.parameter for tensor in checkpoint.tensors if tensor.slot}
+    assert names == {None, "0.weight", "3.weight", "3.bias"}
+
+
+# --- frozen and tied parameters -----------------------------------------------------------------------------
+
+
+def test_frozen_backbone_leaves_the_head(tmp_path: Path) -> None:
+    model = conv_net()
+    for parameter in model[:2].parameters():
+        parameter.requires_grad = False
+    optimizer = torch.optim.Adam(filter(lambda parameter: parameter.requires_grad, model.parameters()))
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    named, of = check(checkpoint, truth(model, optimizer))
+    assert named == of == 12
+
+
+def test_frozen_parameters_handed_over_have_no_state_and_shift_nothing(tmp_path: Path) -> None:
+    model = square_net()
+    model[1].weight.requires_grad = False
+    optimizer = torch.optim.Adam(model.parameters())
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    named, of = check(checkpoint, truth(model, optimizer))
+    assert named == of == 15
+    assert (checkpoint.optimizers[0].parameters, checkpoint.optimizers[0].with_state) == (6, 5)
+
+
+def test_frozen_layer_among_equal_ones_could_be_any(tmp_path: Path) -> None:
+    model = square_net()
+    for parameter in model[0].parameters():
+        parameter.requires_grad = False
+    optimizer = torch.optim.Adam(filter(lambda parameter: parameter.requires_grad, model.parameters()))
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    assert check(checkpoint, truth(model, optimizer)) == (0, 12)
+    assert checkpoint.optimizers[0].naming == "unknown"
+    assert "left out" in checkpoint.optimizers[0].detail
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(7, 4)
+        self.body = nn.Linear(4, 4)
+        self.head = nn.Linear(4, 7, bias=False)
+        self.head.weight = self.embed.weight
+        self.register_buffer("scale", torch.ones(4))
+
+
+def test_tied_weights_count_once(tmp_path: Path) -> None:
+    model = Tied()
+    optimizer = torch.optim.AdamW(model.parameters())
+    train(model, optimizer)
+    state = {"model": {k: v for k, v in model.state_dict().items() if k != "scale"}}
+    checkpoint = saved(tmp_path, {**state, "optimizer": optimizer.state_dict()})
+    named, of = check(checkpoint, truth(model, optimizer))
+    assert named == of == 9
+
+
+def test_buffer_that_looks_like_a_parameter_makes_its_like_doubtful(tmp_path: Path) -> None:
+    model = Tied()
+    optimizer = torch.optim.AdamW(model.parameters())
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    check(checkpoint, truth(model, optimizer))
+    names = {tensor.parameter for tensor in checkpoint.tensors if tensor.slot}
+    assert names >= {"embed.weight", "body.weight"}
+
+
+# --- names in the file --------------------------------------------------------------------------------------
+
+
+def test_named_parameters_are_believed(tmp_path: Path) -> None:
+    model = square_net(12)
+    groups = decay_groups(model, ordered=ORDERS["backwards"])
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    for group in groups:
+        group["params"] = [(names[id(parameter)], parameter) for parameter in group["params"]]
+    optimizer = torch.optim.AdamW(groups)
+    train(model, optimizer)
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    assert "param_names" in optimizer.state_dict()["param_groups"][0]
+    named, of = check(checkpoint, truth(model, optimizer))
+    assert named == of > 0
+    assert checkpoint.optimizers[0].naming == "names"
+
+
+def test_state_by_name_is_believed_and_numbers_as_texts_are_not(tmp_path: Path) -> None:
+    model = square_net(2)
+    optimizer = torch.optim.Adam(model.parameters())
+    train(model, optimizer)
+    names, numbered = truth(model, optimizer), optimizer.state_dict()
+    for kind, naming in ((names.get, "names"), (str, "unknown")):
+        state = {kind(number): slots for number, slots in numbered["state"].items()}
+        groups = [{"params": list(state), "lr": 0.1}]
+        optimizer_state = {"state": state, "param_groups": groups}
+        # Without the model in the file, nothing but the keys can tell.
+        checkpoint = saved(tmp_path, {"optimizer": optimizer_state})
+        assert checkpoint.optimizers[0].naming == naming
+        expected = set(names.values()) if naming == "names" else {None}
+        assert {tensor.parameter for tensor in checkpoint.tensors} == expected
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer_state})
+    assert checkpoint.optimizers[0].naming == "order"
+    assert {tensor.keys[2]: tensor.parameter for tensor in checkpoint.tensors if tensor.slot} == {
+        str(number): name for number, name in names.items()
+    }
+
+
+# --- several models and optimizers --------------------------------------------------------------------------
+
+
+def test_gan_has_two_of_each(tmp_path: Path) -> None:
+    generator, critic = conv_net(), shapes_net()
+    optimizers = [torch.optim.Adam(part.parameters()) for part in (generator, critic)]
+    for part, optimizer in zip((generator, critic), optimizers, strict=True):
+        train(part, optimizer)
+    checkpoint = saved(
+        tmp_path,
+        {
+            "netG": generator.state_dict(),
+            "netD": critic.state_dict(),
+            "optimizerG": optimizers[0].state_dict(),
+            "optimizerD": optimizers[1].state_dict(),
+        },
+    )
+    for name, part, optimizer in zip(
+        ("optimizerG", "optimizerD"), (generator, critic), optimizers, strict=True
+    ):
+        named, of = check(checkpoint, truth(part, optimizer), name)
+        assert named == of > 0
+    assert [row.naming for row in checkpoint.optimizers] == ["order", "order"]
+
+
+def test_models_that_fit_equally_well_under_other_names_name_nothing(tmp_path: Path) -> None:
+    one, other = square_net(2), square_net(2)
+    optimizer = torch.optim.Adam(one.parameters())
+    train(one, optimizer)
+    prefixed = {f"other.{name}": value for name, value in other.state_dict().items()}
+    checkpoint = saved(tmp_path, {"a": one.state_dict(), "b": prefixed, "optimizer": optimizer.state_dict()})
+    assert check(checkpoint, truth(one, optimizer))[0] == 0
+    assert "equally well" in checkpoint.optimizers[0].detail
+
+
+def test_optimizer_of_a_model_that_is_not_in_the_file_takes_no_names_from_another(tmp_path: Path) -> None:
+    model, absent = conv_net(), nn.Sequential(nn.Linear(18, 5), nn.Linear(5, 3))
+    own, others = torch.optim.Adam(model.parameters()), torch.optim.Adam(absent.parameters())
+    train(model, own)
+    train(absent, others)
+    checkpoint = saved(
+        tmp_path,
+        {"model": model.state_dict(), "optimizer": own.state_dict(), "lost": others.state_dict()},
+    )
+    assert [row.naming for row in checkpoint.optimizers] == ["order", "unknown"]
+    assert {tensor.parameter for tensor in checkpoint.tensors if tensor.keys[0] == "lost"} == {None}
+
+
+def test_one_optimizer_of_one_scalar_is_no_evidence(tmp_path: Path) -> None:
+    model, alpha = shapes_net(), torch.zeros(7, requires_grad=True)
+    optimizer = torch.optim.Adam([alpha])
+    optimizer.zero_grad()
+    alpha.sum().backward()
+    optimizer.step()
+    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    assert {tensor.parameter for tensor in checkpoint.tensors if tensor.slot} == {None}
+
+
+def test_ema_beside_the_model_changes_nothing(tmp_path: Path) -> None:
+    model = conv_net()
+    averaged = torch.optim.swa_utils.AveragedModel(model)
+    optimizer = torch.optim.Adam(model.parameters())
+    train(model, optimizer)
+    averaged.update_parameters(model)
+    checkpoint = saved(
+        tmp_path,
+        {
+            "model": model.state_dict(),
+            "ema": averaged.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "shadow_params": list(model.parameters()),
+        },
+    )
+    named, of = check(checkpoint, truth(model, optimizer))
+    assert named == of > 0
+    roles = {tensor.keys[0]: tensor.role for tensor in checkpoint.tensors}
+    assert roles == {"model": "parameter", "ema": "ema", "optimizer": "optimizer", "shadow_params": "ema"}
