@@ -44,12 +44,12 @@ def _unloadable(case: Case) -> Iterator[Finding]:
 
 def _fix(devices: list[str], to: str) -> Fix | None:
     """Give the rule that maps these devices; None for tags that no rule can name."""
-    (device, *others) = devices
-    if not others:
-        writable = device and "=" not in device and not device.startswith("path:")
-        return Fix(rule=f"{device}={to}") if writable else None
     kinds = {name.partition(":")[0] for name in devices}
-    return Fix(rule=f"{kinds.pop()}:*={to}") if len(kinds) == 1 else Fix(rule=f"*={to}")
+    if len(kinds) > 1:
+        return Fix(rule=f"*={to}")
+    pattern = devices[0] if len(devices) == 1 else f"{kinds.pop()}:*"
+    writable = pattern and "=" not in pattern and not pattern.startswith("path:")
+    return Fix(rule=f"{pattern}={to}") if writable else None
 
 
 def _mixed(case: Case) -> Iterator[Finding]:

@@ -128,7 +128,8 @@ def _behind_module(names: list[tuple[str, list[str]]]) -> list[str]:
     # torch.compile may have wrapped the wrapper; an averaged model counts its updates beside the wrapped one.
     bare = [(path, [step for step in steps if step != "_orig_mod"]) for path, steps in names]
     wrapped = [path for path, steps in bare if steps[:1] == ["module"] and len(steps) > 1]
-    return wrapped if all(steps[:1] == ["module"] or steps == ["n_averaged"] for _, steps in bare) else []
+    others = [steps for _, steps in bare if steps != ["n_averaged"]]
+    return wrapped if len(wrapped) == len(others) else []
 
 
 def _behind_compile(names: list[tuple[str, list[str]]]) -> list[str]:

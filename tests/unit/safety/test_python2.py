@@ -1,27 +1,41 @@
-"""Names of Python 2, against the tables of torch itself."""
+"""Old names, as torch and Python translate them."""
 
 from __future__ import annotations
+
+import _compat_pickle
 
 import pytest
 
 from inspector.safety.python2 import MODULES, NAMES, present_name
 
 
-def test_tables_are_those_of_torch() -> None:
+@pytest.mark.torch
+def test_tables_are_torchs() -> None:
     utils = pytest.importorskip("torch._utils")
-    assert utils.IMPORT_MAPPING == MODULES
+    assert MODULES == utils.IMPORT_MAPPING
     assert {".".join(old): ".".join(new) for old, new in utils.NAME_MAPPING.items()} == NAMES
+
+
+def test_tables_are_part_of_pythons() -> None:
+    assert MODULES.items() <= _compat_pickle.IMPORT_MAPPING.items()
+    theirs = {".".join(old): ".".join(new) for old, new in _compat_pickle.NAME_MAPPING.items()}
+    assert NAMES.items() <= theirs.items()
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         ("__builtin__.set", "builtins.set"),
-        ("__builtin__.unicode", "builtins.str"),
+        ("__builtin__.xrange", "builtins.range"),
+        ("__builtin__.intern", "sys.intern"),
         ("copy_reg._reconstructor", "copyreg._reconstructor"),
-        ("torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor"),
-        ("alone", "alone"),
+        ("UserDict.UserDict", "collections.UserDict"),
+        ("UserDict.DictMixin", "collections.DictMixin"),
+        ("torch.FloatStorage", "torch.FloatStorage"),
+        ("collections.OrderedDict", "collections.OrderedDict"),
+        ("__builtin__", "builtins"),
+        ("", ""),
     ],
 )
-def test_names(old: str, new: str) -> None:
+def test_present_names(old: str, new: str) -> None:
     assert present_name(old) == new

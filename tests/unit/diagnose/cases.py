@@ -1,0 +1,261 @@
+"""For each finding, checkpoints that have it and, as like them as can be, checkpoints that have not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from inspector.diagnose.rules import diagnose
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.findings import Finding
+from inspector.safety.verdict import judge
+from inspector.target.profile import Profile, parse_target
+from tests.builders.pickles import list_, name, number, op, text
+from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view
+
+MEGABYTE = 1 << 18  # elements of float32
+
+
+def at(device: str, key: str = "0", numel: int = 4) -> bytes:
+    return view(storage(key, numel, device=device))
+
+
+def optimizer(step: str, exp_avg: str, **options: bytes) -> bytes:
+    """One slot of one parameter."""
+    slots = pairs(
+        step=view(storage("s", 1, device=step), size=numbers(), stride=numbers()), exp_avg=at(exp_avg, "e")
+    )
+    state = op("EMPTY_DICT") + op("MARK") + number(0) + slots + op("SETITEMS")
+    groups = list_(pairs(params=list_(number(0)), param_names=list_(text("w")), **options))
+    return pairs(state=state, param_groups=groups)
+
+
+def trained(step: str, exp_avg: str, model: str = "cuda:0", **options: bytes) -> Checkpoint:
+    return by_hand(pairs(model=pairs(w=at(model, "p")), optimizer=optimizer(step, exp_avg, **options)))
+
+
+def named(*names: str) -> Checkpoint:
+    return by_hand(pairs(**{name_: at("cpu", str(place)) for place, name_ in enumerate(names)}))
+
+
+def generator_state(device: str) -> Checkpoint:
+    data = view(storage("r", 5056, kind="ByteStorage", device=device), size=numbers(5056))
+    return by_hand(pairs(rng_state=data, epoch=number(1), step=number(2)))
+
+
+def unnamed(*shapes: tuple[int, ...]) -> Checkpoint:
+    """A model of two parameters (4) and (2, 2), and an optimizer whose slots have these shapes."""
+    slots = [
+        number(place)
+        + pairs(exp_avg=view(storage(f"e{place}"), size=numbers(*shape), stride=numbers(*[1] * len(shape))))
+        for place, shape in enumerate(shapes)
+    ]
+    state = op("EMPTY_DICT") + op("MARK") + b"".join(slots) + op("SETITEMS")
+    groups = list_(pairs(params=list_(*(number(place) for place in range(len(shapes))))))
+    model = pairs(w=at("cpu", "a"), v=view(storage("b"), size=numbers(2, 2), stride=numbers(2, 1)))
+    return by_hand(pairs(model=model, optimizer=pairs(state=state, param_groups=groups)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One finding.
+
+    Attributes:
+        has: Checkpoints that have it.
+        lacks: Checkpoints that have not.
+        target: The machine asked about.
+        paths: What the first of `has` points at.
+        fix: What it offers.
+    """
+
+    has: tuple[Checkpoint, ...]
+    lacks: tuple[Checkpoint, ...]
+    target: str | None = None
+    paths: tuple[str, ...] = ()
+    fix: str | None = None
+
+
+PLAIN = named("a.weight", "b.bias")
+MODULE = built(call("net.Net"), pairs(_parameters=pairs(w=at("cpu")), _modules=pairs(), _buffers=pairs()))
+
+
+def samples() -> dict[str, Sample]:
+    """All findings by id."""
+    return {
+        "cuda-unavailable": Sample(
+            has=(by_hand(pairs(w=at("cuda:1"), n=number(1))), by_hand(at("cuda"))),
+            lacks=(PLAIN, by_hand(at("mps")), by_hand(at("cuda0"))),
+            target="cpu",
+            paths=("w",),
+            fix="cuda:1=cpu",
+        ),
+        "cuda-index-out-of-range": Sample(
+            has=(by_hand(pairs(w=at("cuda:2"), n=number(1))),),
+            lacks=(by_hand(at("cuda:1")), by_hand(at("xpu:3"))),
+            target="cuda:2",
+            paths=("w",),
+            fix="cuda:2=cuda:0",
+        ),
+        "mps-unavailable": Sample(
+            has=(by_hand(pairs(w=at("mps"), n=number(1))),),
+            lacks=(by_hand(at("cuda:0")), PLAIN),
+            target="cuda:1",
+            paths=("w",),
+            fix="mps=cuda:0",
+        ),
+        "xpu-unavailable": Sample(
+            has=(by_hand(pairs(w=at("xpu:1"), n=number(1))),),
+            lacks=(by_hand(at("xpu:0")), PLAIN),
+            target="xpu",
+            paths=("w",),
+            fix="xpu:1=xpu:0",
+        ),
+        "unknown-device": Sample(
+            has=(by_hand(pairs(w=at("npu:0"), n=number(1))), by_hand(at("cuda0")), by_hand(at("cpu:0"))),
+            lacks=(by_hand(at("cuda:5")), PLAIN),
+            target="cpu",
+            paths=("w",),
+            fix="npu:0=cpu",
+        ),
+        "mixed-devices": Sample(
+            has=(
+                by_hand(pairs(a=at("cuda:0", "0", 100), b=at("cuda:1", "1"), c=at("cpu", "2"))),
+                by_hand(pairs(a=at("cuda:0", "0"), b=at("cpu", "1"))),
+            ),
+            lacks=(
+                by_hand(pairs(a=at("cuda:1", "0"), b=at("cuda:1", "1"))),
+                by_hand(pairs(a=at("cuda:1", "0"), b=at("meta", "1"))),
+                by_hand(pairs(model=pairs(a=at("cuda:1", "0")), other=list_(at("cpu", "1")))),
+                trained("cpu", "cuda:0"),
+            ),
+            paths=("b", "c"),
+            fix="*=cuda:0",
+        ),
+        "optimizer-off-parameter-device": Sample(
+            has=(trained("cpu", "cpu"), trained("cpu", "cuda:1")),
+            lacks=(trained("cpu", "cuda:0"), trained("cuda:1", "cuda:0", capturable=op("NEWTRUE"))),
+            paths=("optimizer/state/0/exp_avg",),
+        ),
+        "step-on-accelerator": Sample(
+            has=(trained("cuda:0", "cuda:0"), trained("mps", "cuda:0")),
+            lacks=(
+                trained("cpu", "cuda:0"),
+                trained("cuda:0", "cuda:0", capturable=op("NEWTRUE")),
+                trained("cuda:0", "cuda:0", fused=op("NEWTRUE")),
+                trained("cuda:0", "cuda:0", lambd=number(1), t0=number(1)),
+                trained("meta", "cuda:0"),
+            ),
+            paths=("optimizer/state/0/step",),
+            fix="path:**/step@cpu",
+        ),
+        "rng-off-cpu": Sample(
+            has=(generator_state("cuda:0"),),
+            lacks=(generator_state("cpu"), PLAIN),
+            paths=("rng_state",),
+        ),
+        "hidden-device": Sample(
+            has=(
+                by_hand(pairs(d=call("torch.device", text("cuda"), number(1)), n=number(1))),
+                by_hand(pairs(g=call("torch._C.Generator", call("torch.device", text("cuda"))))),
+            ),
+            lacks=(by_hand(pairs(d=call("torch.device", text("cpu")))), PLAIN, by_hand(text("cuda:0"))),
+            paths=("d",),
+        ),
+        "torch-refuses": Sample(
+            has=(
+                by_hand(at("cpu"), versions=(("version", "0"),)),
+                by_hand(at("cpu"), notes=("Compressed with gzip: ...",)),
+                by_hand(at("cpu"), notes=("The record 'version' is missing: ...",)),
+            ),
+            lacks=(PLAIN, by_hand(at("cpu"), stored={}), by_hand(at("cpu"), versions=(("version", "99"),))),
+        ),
+        "newer-format": Sample(
+            has=(by_hand(at("cpu"), versions=(("version", "11"),)),),
+            lacks=(by_hand(at("cpu"), versions=(("version", "10"),)), PLAIN),
+        ),
+        "truncated": Sample(
+            has=(by_hand(pairs(w=at("cpu"), n=number(1)), stored={}),),
+            lacks=(PLAIN, by_hand(at("cpu", "0", 0), stored={})),
+            paths=("w",),
+        ),
+        "invalid-tensor": Sample(
+            has=(by_hand(pairs(w=view(size=numbers(9)), n=number(1))), by_hand(at("cpu"), stored={"0": 7})),
+            lacks=(PLAIN, by_hand(at("cpu"), stored={})),
+            paths=("w",),
+        ),
+        "bad-crc": Sample(
+            has=(by_hand(at("cpu"), notes=("The checksum of data.pkl is wrong: ...",)),),
+            lacks=(PLAIN,),
+        ),
+        "oversized-storage": Sample(
+            has=(by_hand(pairs(w=view(storage(numel=MEGABYTE + 9)), n=number(1))),),
+            lacks=(
+                by_hand(view(storage(numel=MEGABYTE - 9))),
+                by_hand(view(storage(numel=2 * MEGABYTE), size=numbers(MEGABYTE))),
+                by_hand(call("a.B", storage(numel=0))),
+            ),
+            paths=("w",),
+        ),
+        "shared-storage": Sample(
+            has=(by_hand(pairs(a=at("cpu"), b=at("cpu"), c=at("cpu", "1"))),),
+            lacks=(PLAIN, by_hand(pairs(a=at("meta"), b=at("meta", "1")))),
+            paths=("a", "b"),
+        ),
+        "prefix-module": Sample(
+            has=(
+                named("module.a.weight", "module.b.bias"),
+                named("module.a.weight", "n_averaged"),
+                named("_orig_mod.module.a", "_orig_mod.module.b"),
+            ),
+            lacks=(
+                named("module.a", "head.b"),
+                PLAIN,
+                named("module", "module.a"),
+                named("net.module.a", "net.b"),
+            ),
+            paths=("module.a.weight", "module.b.bias"),
+        ),
+        "prefix-compiled": Sample(
+            has=(named("_orig_mod.a", "_orig_mod.b"), named("net._orig_mod.a", "head.b")),
+            lacks=(PLAIN, named("a._orig_mod", "b")),
+            paths=("_orig_mod.a", "_orig_mod.b"),
+        ),
+        "whole-module": Sample(has=(by_hand(MODULE),), lacks=(PLAIN, by_hand(pairs(model=MODULE)))),
+        "optimizer-mismatch": Sample(
+            has=(unnamed((3,)), unnamed((4,), (4,)), unnamed((4,))),
+            lacks=(unnamed((4,), (2, 2)), unnamed(), PLAIN),
+            paths=("optimizer",),
+        ),
+        "dangerous-global": Sample(
+            has=(by_hand(name("posix.system")),), lacks=(PLAIN, by_hand(name("mine.system")))
+        ),
+        "runs-code": Sample(
+            has=(by_hand(op("SHORT_BINUNICODE", b"\1x")),), lacks=(PLAIN, by_hand(name("posix.system")))
+        ),
+        "needs-allow-list": Sample(
+            has=(by_hand(name("mine.Net")),), lacks=(PLAIN, by_hand(name("posix.system")))
+        ),
+        "byteorder": Sample(
+            has=(by_hand(at("cpu"), versions=(("version", "3"), ("byteorder", "big"))),),
+            lacks=(by_hand(at("cpu"), versions=(("version", "3"), ("byteorder", "little"))), PLAIN),
+        ),
+    }
+
+
+def findings(checkpoint: Checkpoint, target: str | Profile | None = None) -> dict[str, Finding]:
+    """What is found, by id; every id once."""
+    machine = parse_target(target) if isinstance(target, str) else target
+    found = diagnose(checkpoint, judge(checkpoint), machine)
+    by_id = {finding.id: finding for finding in found}
+    assert len(by_id) == len(found) or len({finding.title for finding in found}) > 1
+    return by_id
+
+
+def with_device(checkpoint: Checkpoint, device: str) -> Checkpoint:
+    """The same on another device."""
+    tensors = tuple(tensor._replace(device=device) for tensor in checkpoint.tensors)
+    storages = tuple(row._replace(device=device) for row in checkpoint.storages)
+    return replace(checkpoint, tensors=tensors, storages=storages)
+
+
+Maker = Callable[[], Checkpoint]

@@ -1,0 +1,158 @@
+"""The verdict on whole files, against the corpus and torch."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CheckpointError
+from inspector.model.build import open_checkpoint
+from inspector.safety.verdict import judge
+from tests.builders.pickles import list_, name, number, op, text, tuple_
+from tests.corpus import CORPUS, Case, cases
+from tests.unit.model.making import by_hand, call, pairs, saved, view
+
+FOLDERS = {"zip", "legacy", "devices", "old"}
+# Nested tensors in the legacy format: torch reads sizes that are not there yet, and fails by chance.
+BY_CHANCE = {"legacy/nested.pt"}
+
+
+def opened(case: Case) -> object:
+    try:
+        return open_checkpoint(str(case.path))
+    except CheckpointError:
+        return None
+
+
+LOADABLE = [case for case in cases() if case.torch_loads and opened(case) is not None]
+
+
+@pytest.mark.parametrize("case", LOADABLE, ids=lambda case: ascii(case.name))
+def test_verdict_is_the_one_of_the_index(case: Case) -> None:
+    if case.weights_only is not None:
+        assert judge(open_checkpoint(str(case.path))).weights_only == case.weights_only
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "case",
+    [case for case in LOADABLE if case.folder in FOLDERS and case.name not in BY_CHANCE],
+    ids=lambda case: ascii(case.name),
+)
+def test_verdict_is_torchs(case: Case) -> None:
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            torch.load(case.path, map_location="cpu", weights_only=True)
+            accepted = True
+        except Exception:  # noqa: BLE001 - whatever it is, the answer is no
+            accepted = False
+    assert judge(open_checkpoint(str(case.path))).weights_only == accepted
+
+
+def test_hostile_files_are_dangerous() -> None:
+    for file in ("os_system.pt", "os_system_legacy.pt"):
+        verdict = judge(open_checkpoint(str(CORPUS / "hostile" / file)))
+        assert (verdict.verdict, verdict.weights_only, verdict.to_allow) == ("dangerous", False, ())
+        assert "dangerous" in verdict.globals
+        assert "can run anything" in verdict.reasons[0]
+
+
+def test_harmless_files_need_no_reason() -> None:
+    verdict = judge(by_hand(pairs(w=view())))
+    assert (verdict.verdict, verdict.weights_only) == ("weights-only", True)
+    assert (verdict.reasons, verdict.to_allow) == ((), ())
+    assert set(verdict.globals) == {"tensor", "allowed"}
+    assert verdict.torch_version
+
+
+def test_unknown_names_are_listed_in_their_present_spelling() -> None:
+    verdict = judge(by_hand(list_(name("mine.Config"), name("__builtin__.slice"), name("builtins.slice"))))
+    assert verdict.verdict == "needs-allow-list"
+    assert verdict.to_allow == ("mine.Config", "builtins.slice")
+    assert verdict.reasons == ("It imports names that torch does not know: mine.Config, builtins.slice.",)
+
+
+def test_long_lists_are_cut_in_sentences_only() -> None:
+    made = [name(f"mine.C{number_}") for number_ in range(20)]
+    verdict = judge(by_hand(list_(*made)))
+    assert len(verdict.to_allow) == 20
+    assert "mine.C7 and 12 more." in verdict.reasons[0]
+    many = [call(f"mine.C{number_}") + number(1) + op("APPEND") for number_ in range(20)]
+    assert len(judge(by_hand(list_(*many))).reasons) == 9
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        op("SHORT_BINUNICODE", b"\1x"),
+        text("x") + op("EMPTY_TUPLE") + op("REDUCE"),
+        text("x") + op("BINPERSID"),
+        name("a.b") + pairs() + op("BUILD"),
+    ],
+)
+def test_what_no_list_can_mend_runs_code(made: bytes) -> None:
+    verdict = judge(by_hand(made))
+    assert (verdict.verdict, verdict.to_allow, verdict.weights_only) == ("runs-code", (), False)
+    assert verdict.reasons
+
+
+def test_oddities_raise_the_verdict() -> None:
+    verdict = judge(by_hand(name("torch.FloatStorage") + pairs() + op("BUILD")))
+    assert verdict.verdict == "runs-code"
+    assert verdict.reasons[0].startswith("Readers disagree about this pickle: ")
+
+
+def test_ambiguous_records_raise_the_verdict() -> None:
+    verdict = judge(by_hand(number(1), notes=("Several records share a name: programs differ.",)))
+    assert verdict.verdict == "runs-code"
+    assert "share a name" in verdict.reasons[0]
+
+
+def test_danger_is_worst() -> None:
+    verdict = judge(by_hand(list_(name("posix.system"), op("SHORT_BINUNICODE", b"\1x"), name("mine.X"))))
+    assert verdict.verdict == "dangerous"
+    assert len(verdict.reasons) == 3
+
+
+# --- getattr ------------------------------------------------------------------------------------------------
+
+
+def reaching(attribute: str, owner: str = "mine.Colour") -> bytes:
+    return call("__builtin__.getattr", name(owner), text(attribute))
+
+
+def test_getattr_of_an_enumeration_is_no_danger_but_no_weights_either() -> None:
+    verdict = judge(by_hand(list_(reaching("RED"))))
+    assert verdict.globals == ("unknown", "unknown")
+    assert (verdict.verdict, verdict.to_allow) == ("runs-code", ())
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        reaching("system", "posix.nt"),
+        reaching("os", "torch.serialization"),
+        reaching("__globals__"),
+        call("__builtin__.getattr", text("x"), text("y")),
+        list_(name("__builtin__.getattr")),
+        tuple_(reaching("RED"), reaching("os", "torch.serialization")),
+        reaching("RED") + op("POP") + op("NONE"),
+    ],
+)
+def test_getattr_of_anything_else_is_dangerous(made: bytes) -> None:
+    assert judge(by_hand(made)).verdict == "dangerous"
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@pytest.mark.torch
+def test_genuine_enumeration_is_no_danger(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    assert judge(saved(tmp_path, {"colour": Colour.RED})).verdict in {"runs-code", "needs-allow-list"}
