@@ -96,8 +96,8 @@ def _by_sendfile(source: int, target: int, offset: int, count: int) -> int:
 
 
 def _by_reading(source: int, target: int, offset: int, count: int) -> int:
-    data = os.pread(source, min(count, _READ_NBYTES), offset)
-    return write_bytes(target, data)
+    os.lseek(source, offset, os.SEEK_SET)  # Windows has no pread
+    return write_bytes(target, os.read(source, min(count, _READ_NBYTES)))
 
 
 def write_bytes(target: int, data: bytes) -> int:
@@ -110,3 +110,13 @@ def write_bytes(target: int, data: bytes) -> int:
     while view:
         view = view[os.write(target, view) :]
     return len(data)
+
+
+def write_over(target: int, offset: int, data: bytes) -> None:
+    """Write bytes over those that stand somewhere in the target.
+
+    Raises:
+        OSError: The target cannot take them.
+    """
+    os.lseek(target, offset, os.SEEK_SET)
+    write_bytes(target, data)

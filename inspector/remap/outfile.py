@@ -17,7 +17,7 @@ from pathlib import Path
 
 from inspector.errors import ExportError
 
-_WITHOUT_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+_WITHOUT_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL})
 
 
 @dataclass(slots=True)
@@ -50,15 +50,22 @@ def writing(destination: Path, *, like: os.stat_result, overwrite: bool) -> Iter
     with explained(destination):
         out = _create(destination)
         try:
-            yield out
-            os.fchmod(out.fd, stat.S_IMODE(like.st_mode) & 0o777)
-            os.fsync(out.fd)
-            _put_in_place(out, destination, overwrite=overwrite)
+            try:
+                yield out
+                out.path.chmod(stat.S_IMODE(like.st_mode) & 0o777)
+                os.fsync(out.fd)
+                if out.part is None:
+                    _give_name(out, destination, overwrite=overwrite)
+            finally:
+                os.close(out.fd)  # Windows renames no file that is open
+            if out.part is not None:
+                _rename(out.part, destination, overwrite=overwrite)
         finally:
-            os.close(out.fd)
             if out.part is not None:
                 with contextlib.suppress(OSError):
                     out.part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the file is in its place; not every system can sync a folder
+            _sync_folder(destination.parent)
 
 
 @contextlib.contextmanager
@@ -110,17 +117,14 @@ def _link_unnamed(fd: int, name: Path) -> None:
     os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=fd, follow_symlinks=True)
 
 
-def _put_in_place(out: OutFile, destination: Path, *, overwrite: bool) -> None:
-    if out.part is None and not overwrite:
+def _give_name(out: OutFile, destination: Path, *, overwrite: bool) -> None:
+    """Give a nameless file its name, or a hidden one by which it can then replace what stands there."""
+    if not overwrite:
         _link_unnamed(out.fd, destination)
-    else:
-        if out.part is None:
-            part = _part_of(destination)
-            _link_unnamed(out.fd, part)
-            out.part = part
-        _rename(out.part, destination, overwrite=overwrite)
-    with contextlib.suppress(OSError):  # the file is in its place; not every file system can sync a folder
-        _sync_folder(destination.parent)
+        return
+    part = _part_of(destination)
+    _link_unnamed(out.fd, part)
+    out.part = part
 
 
 def _rename(part: Path, destination: Path, *, overwrite: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from inspector.containers.zip_directory import STORED, Entry, payload_offset, re
 from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.progress import Progress
-from inspector.remap.copying import clone_file, copy_bytes, write_bytes
+from inspector.remap.copying import clone_file, copy_bytes, write_bytes, write_over
 from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, DESCRIPTOR_SIGNATURE, Record, lay_out
 
 _DESCRIBED = 0x0008
@@ -92,14 +91,14 @@ class CopyWriter:
         self._copy_whole()
         start = payload_offset(source, entry)
         new = self.pickle + bytes(entry.nbytes - len(self.pickle))
-        os.pwrite(target, new, start)
+        write_over(target, start, new)
         crc = struct.pack("<L", zlib.crc32(new) if entry.crc else 0)
-        os.pwrite(target, crc, entry.central_offset + _CENTRAL_CRC)
+        write_over(target, entry.central_offset + _CENTRAL_CRC, crc)
         descriptor = start + entry.stored_nbytes
         if not entry.flags & _DESCRIBED:
-            os.pwrite(target, crc, entry.header_offset + _LOCAL_CRC)
+            write_over(target, entry.header_offset + _LOCAL_CRC, crc)
         elif source.read_upto(descriptor, 4) == DESCRIPTOR_SIGNATURE:
-            os.pwrite(target, crc, descriptor + 4)
+            write_over(target, descriptor + 4, crc)
 
     def _refuse_doubles(self, records: Records, entry: Entry) -> None:
         """Refuse an archive in which torch, to which case is nothing, may read another pickle than we do."""

@@ -10,7 +10,7 @@ import pytest
 from inspector.errors import CancelledError, ExportError
 from inspector.progress import Progress
 from inspector.remap import copying
-from inspector.remap.copying import clone_file, copy_bytes, write_bytes
+from inspector.remap.copying import clone_file, copy_bytes, write_bytes, write_over
 
 DATA = bytes(range(256)) * 20_000  # 5 MB, so that reading takes several steps
 
@@ -41,7 +41,7 @@ def refuse(code: int):
 def ways(monkeypatch: pytest.MonkeyPatch, *refused: str, code: int = errno.EOPNOTSUPP) -> list[str]:
     """Refuse some ways; gives the list that fills with the names of those that were asked."""
     asked: list[str] = []
-    for name in ("copy_file_range", "sendfile", "pread"):
+    for name in ("copy_file_range", "sendfile", "read"):
         real = refuse(code) if name in refused else getattr(os, name)
 
         def spy(*args: object, name: str = name, real=real, **named: object) -> object:
@@ -57,7 +57,7 @@ def ways(monkeypatch: pytest.MonkeyPatch, *refused: str, code: int = errno.EOPNO
     [
         ((), "copy_file_range"),
         (("copy_file_range",), "sendfile"),
-        (("copy_file_range", "sendfile"), "pread"),
+        (("copy_file_range", "sendfile"), "read"),
     ],
 )
 @pytest.mark.parametrize("code", [errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EPERM])
@@ -91,24 +91,13 @@ def test_a_way_that_copies_nothing_is_given_up(
 
 def test_systems_without_such_calls_read_and_write(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copying.sys, "platform", "darwin")
-    monkeypatch.delattr(os, "copy_file_range")
-    asked = ways_of_reading(monkeypatch)
+    asked = ways(monkeypatch)
+    for name in ("copy_file_range", "pread", "pwrite"):
+        monkeypatch.delattr(os, name, raising=False)
     copy_bytes(files.source, files.target, 0, len(DATA), Progress())
     assert files.path.read_bytes() == DATA
-    assert asked
+    assert set(asked) == {"read"}
     assert not clone_file(files.source, files.target)
-
-
-def ways_of_reading(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    asked: list[int] = []
-    real = os.pread
-
-    def spy(fd: int, count: int, offset: int) -> bytes:
-        asked.append(count)
-        return real(fd, count, offset)
-
-    monkeypatch.setattr(os, "pread", spy)
-    return asked
 
 
 @pytest.mark.parametrize("refused", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
@@ -131,7 +120,7 @@ def test_other_failures_are_not_taken_for_a_refusal(
 
 
 def test_the_last_way_has_no_other_to_give_way_to(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    ways(monkeypatch, "copy_file_range", "sendfile", "pread")
+    ways(monkeypatch, "copy_file_range", "sendfile", "read")
     with pytest.raises(OSError, match="not supported"):
         copy_bytes(files.source, files.target, 0, len(DATA), Progress())
 
@@ -149,6 +138,12 @@ def test_short_writes_are_finished(files: Files, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data)[:3]))
     assert write_bytes(files.target, b"0123456789") == 10
     assert files.path.read_bytes() == b"0123456789"
+
+
+def test_bytes_are_written_over_others(files: Files) -> None:
+    write_bytes(files.target, b"0123456789")
+    write_over(files.target, 3, b"abc")
+    assert files.path.read_bytes() == b"012abc6789"
 
 
 # --- cloning ------------------------------------------------------------------------------------------------

@@ -293,7 +293,7 @@ def writes_of(source: Path, plan: Plan, destination: Path) -> int:
     return count[0]
 
 
-@pytest.mark.parametrize("name", ["copy_file_range", "pwrite"])
+@pytest.mark.parametrize("name", ["copy_file_range", "write"])
 def test_a_disk_that_is_full_for_the_kernel_is_told(
     tmp_path: Path, way: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
