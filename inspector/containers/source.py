@@ -12,7 +12,6 @@ import stat
 import zlib
 from _thread import allocate_lock  # `threading` would take 3 ms of every start
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from inspector.containers.gzip_inside import GzipInside
@@ -68,9 +67,7 @@ class Source:
         """Use the source in a `with` block."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         self.close()
 

@@ -245,6 +245,7 @@ def test_every_byte_of_a_small_file_may_be_anything(write: Write) -> None:
         assert message
 
 
+@pytest.mark.torch
 def test_builder_writes_what_torch_writes(write: Write) -> None:
     torch = pytest.importorskip("torch")
     import io

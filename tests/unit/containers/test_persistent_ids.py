@@ -67,6 +67,13 @@ def test_every_class_whatever_its_module(name: str, row: tuple[str, int], module
     assert found.untyped == (name in {"Untyped", "_Untyped"})
 
 
+@pytest.mark.torch
+def test_sizes_are_those_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    for name, itemsize in STORAGE_DTYPES.values():
+        assert itemsize == getattr(torch, name).itemsize
+
+
 def test_class_with_a_dotted_name() -> None:
     found = parse("storage", Global("torch", "storage.HalfStorage"), "0", "cpu", 1)
     assert found is not None

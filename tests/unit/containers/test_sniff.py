@@ -87,6 +87,12 @@ def test_anything_else_is_no_checkpoint(write: Write, data: bytes) -> None:
     assert error.what == "this is no checkpoint that torch.save wrote"
 
 
+def test_header_of_a_safetensors_file_is_bounded(write: Write) -> None:
+    largest, larger = (nbytes.to_bytes(8, "little") + b"{" for nbytes in (100_000_000, 100_000_001))
+    assert type(refused(write(largest))) is UnsupportedFormatError
+    assert type(refused(write(larger))) is NotACheckpointError
+
+
 def test_empty_file(write: Write) -> None:
     error = refused(write(b""))
     assert type(error) is NotACheckpointError

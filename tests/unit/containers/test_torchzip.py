@@ -17,6 +17,7 @@ from inspector.errors import (
 )
 from inspector.limits import Limits
 from inspector.progress import Progress
+from tests.builders import zips
 from tests.builders.pickles import NONE, call, name, state_dict, storage, stream, tensor, text
 from tests.builders.zips import Record, build_zip, checkpoint
 
@@ -125,6 +126,21 @@ def test_records_that_share_bytes_are_noted(take_apart: TakeApart) -> None:
     assert take_apart(data).notes == ()
     found = take_apart(shared)
     assert found.stored["0"] == found.stored["1"]
+    assert found.notes == ("Several records share bytes: no program writes that by itself.",)
+
+
+def test_record_within_another_is_noted(take_apart: TakeApart) -> None:
+    inner = zips.LOCAL.pack(b"PK\3\4", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) + TWELVE
+    outer = state_dict(a=tensor(storage("0", numel=50), 50), b=tensor(storage("1", numel=3), 3))
+    plain = checkpoint(outer, {"0": inner.ljust(200, b"x")})
+    place = plain.index(inner)
+    data = checkpoint(
+        outer,
+        {"0": inner.ljust(200, b"x")},
+        Record(name="archive/data/1", nbytes=12, stored_nbytes=12, offset=place),
+    )
+    found = take_apart(data)
+    assert found.stored["1"] == (place + 30, 12)
     assert found.notes == ("Several records share bytes: no program writes that by itself.",)
 
 

@@ -244,7 +244,8 @@ def test_directory_that_breaks_off(open_: Open) -> None:
     start, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")
     for nbytes in (0, 10, CENTRAL.size, CENTRAL.size + 2, end - start - 1):
         cut = data[: start + nbytes] + END.pack(b"PK\5\6", 0, 0, 2, 2, nbytes, start, 0)
-        with pytest.raises(ContainerError, match="the zip directory breaks off: byte"):
+        place = start if nbytes < end - start - 1 else start + (end - start) // 2
+        with pytest.raises(ContainerError, match=f"the zip directory breaks off: byte {place:,}$"):
             directory(open_(cut))
 
 
