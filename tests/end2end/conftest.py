@@ -26,12 +26,15 @@ class Program:
     def __init__(self, screen: RealScreen) -> None:
         self._screen = screen
         self._logs: list[str] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, *arguments: str | os.PathLike[str]) -> subprocess.Popen[bytes]:
         name = f"program-{len(self._logs)}"
         self._screen.remove_log(name)
         self._logs.append(name)
-        return self._screen.start(name, *COMMAND, *arguments)
+        process = self._screen.start(name, *COMMAND, *arguments)
+        self._processes.append(process)
+        return process
 
     def open(self, *paths: Path) -> int:
         """Start the program and wait for its window."""
@@ -49,8 +52,11 @@ class Program:
         (folder / "checkpoint-inspector.conf").write_text(f"[General]\ntheme={theme}\n", encoding="utf-8")
 
     def end(self) -> str:
-        """Close what is still open, and give everything that the program has said."""
-        self._screen.end_owners(self._screen.windows(f".*{TITLE}"))
+        """Close what is still open as a user does, and give everything that the program has said."""
+        for window in self._screen.windows(f".*{TITLE}"):
+            self._screen.close(window)
+        for process in self._processes:
+            process.wait(20)  # with its children: the next test shall not pay for them
         return "".join(map(self._screen.log, self._logs))
 
 

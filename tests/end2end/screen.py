@@ -1,7 +1,6 @@
 """A real X screen with a window manager: what a user's hand does, done by pointer and keys.
 
-Needs the programs of `TOOLS`. Only processes that were started here, or that own a window on this very
-screen, are ever ended.
+Needs the programs of `TOOLS`. Only processes that were started here are ever ended.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -176,13 +174,6 @@ class RealScreen:
 
     def process_of(self, window: int) -> int:
         return int(self.do("getwindowpid", window))
-
-    def end_owners(self, windows: list[int]) -> None:
-        """End the programs that show these windows, whoever started them."""
-        for process in {self.process_of(window) for window in windows}:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGTERM)
-        self.wait_gone(*windows)
 
     def place(self, window: int) -> Place:
         """Measure a window; xdotool would count the frame twice under openbox."""
