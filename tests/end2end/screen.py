@@ -175,6 +175,17 @@ class RealScreen:
     def process_of(self, window: int) -> int:
         return int(self.do("getwindowpid", window))
 
+    def wait_for_helpers(self, window: int) -> None:
+        """Wait for the child processes of a window's program, such as the one that looks for GPUs."""
+        tasks = Path(f"/proc/{self.process_of(window)}/task")
+
+        def nobody_works() -> bool:
+            with suppress(OSError):  # a thread that ended while we looked
+                return not any(children.read_text() for children in tasks.glob("*/children"))
+            return False
+
+        wait_until(nobody_works, "the program's helpers to end", timeout_s=60)
+
     def place(self, window: int) -> Place:
         """Measure a window; xdotool would count the frame twice under openbox."""
         said = self.run("xwininfo", "-id", str(window))
