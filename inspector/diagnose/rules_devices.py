@@ -79,17 +79,17 @@ def _mixed(case: Case) -> Iterator[Finding]:
 
 def _optimizer_apart(case: Case) -> Iterator[Finding]:
     """Point at optimizer slots that lie on another device than their parameter."""
+    slots = [
+        tensor
+        for tensor in case.checkpoint.tensors
+        if tensor.parameter is not None and not tensor.on_cpu_by_design and tensor.slot != "step"
+    ]
     homes: dict[str, set[str]] = defaultdict(set)
-    for tensor in case.checkpoint.tensors:
+    for tensor in case.checkpoint.tensors if slots else ():
         if tensor.role == "parameter" and tensor.part_of is None and tensor.keys:
             homes[_name_in_model(tensor)].add(tensor.device)
     strays = [
-        tensor.path
-        for tensor in case.checkpoint.tensors
-        if tensor.parameter is not None
-        and not tensor.on_cpu_by_design
-        and tensor.slot != "step"
-        and tensor.device not in homes.get(tensor.parameter, {tensor.device})
+        slot.path for slot in slots if slot.device not in homes.get(slot.parameter or "", {slot.device})
     ]
     if strays:
         yield finding(

@@ -13,6 +13,7 @@ from inspector.model.totals import wasted_nbytes
 from inspector.units import format_count, format_nbytes
 
 _WASTE_NBYTES = 1 << 20
+_MODEL_ROLES = frozenset({"parameter", "buffer", "ema"})
 
 
 def _truncated(case: Case) -> Iterator[Finding]:
@@ -103,9 +104,18 @@ def _shared(case: Case) -> Iterator[Finding]:
 
 def _prefixes(case: Case) -> Iterator[Finding]:
     """Name the wrappers whose prefix stands in parameters' names."""
+    tensors = case.checkpoint.tensors
+    places = {
+        tensor.keys[:-1] for tensor in tensors if "module." in tensor.path or "_orig_mod." in tensor.path
+    }
     by_place: dict[tuple[Key, ...], list[tuple[str, list[str]]]] = defaultdict(list)
-    for tensor in case.checkpoint.tensors:
-        if tensor.role in {"parameter", "buffer", "ema"} and tensor.keys and tensor.part_of is None:
+    for tensor in tensors if places else ():
+        if (
+            tensor.role in _MODEL_ROLES
+            and tensor.part_of is None
+            and tensor.keys
+            and tensor.keys[:-1] in places
+        ):
             by_place[tensor.keys[:-1]].append((tensor.path, str(tensor.keys[-1]).split(".")))
     for id_, wrapper, find in (
         ("prefix-module", "DataParallel or DistributedDataParallel", _behind_module),

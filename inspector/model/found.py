@@ -54,7 +54,7 @@ class Frame(NamedTuple):
         context: What is known of its inside.
         part_of: Index of the composite tensor that it is a part of, or None.
         pinned: Keys below which tensors are on the CPU by design.
-        extra: What the names on the way to it weigh beyond their text.
+        weight: What the way to it costs each row below, in bytes beyond the text of its path.
     """
 
     children: Iterator[tuple[Key | None, Value]]
@@ -63,4 +63,4 @@ class Frame(NamedTuple):
     context: Context = NOWHERE
     part_of: int | None = None
     pinned: frozenset[Key] = NONE_PINNED
-    extra: int = 0
+    weight: int = 0

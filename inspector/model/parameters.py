@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -72,37 +71,35 @@ def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
     )
 
 
-def slot_shape(slots: Iterable[Tensor]) -> Shape | None:
+def slot_shape(slots: Sequence[Tensor]) -> Shape | None:
     """Give the shape of the parameter that these slots belong to, or None if they do not tell."""
-    shapes: dict[str, set[Shape]] = defaultdict(set)
-    for tensor in slots:
-        if not _is_sane(tensor.shape):
-            return None
-        shapes[_kind_of_slot(tensor.slot or "", tensor.shape)].add(tensor.shape)
-    if "like" not in shapes and "factor" in shapes:
-        return _factored(*shapes["factor"]) if len(shapes["factor"]) == 2 else None
-    told = shapes["other" if "like" not in shapes and "unlike" not in shapes else "like"]
-    return next(iter(told)) if len(told) == 1 else None
+    told = {tensor.shape for tensor in slots if tensor.slot in _LIKE_PARAMETER} or _told_otherwise(slots)
+    shape = next(iter(told)) if len(told) == 1 else None
+    return shape if shape is not None and _is_sane(shape) else None
 
 
-def _kind_of_slot(name: str, shape: Shape) -> str:
-    if name in _LIKE_PARAMETER:
-        return "like"
-    if name in _FACTORS:
-        return "factor"
-    if any(part in name for part in _UNLIKE_PARAMETER):
-        return "unlike"
-    return "other" if shape else "number"  # numbers, such as counters, tell nothing
+def _told_otherwise(slots: Sequence[Tensor]) -> set[Shape]:
+    """Give the shapes that slots of unusual names tell."""
+    factors = [tensor.shape for tensor in slots if tensor.slot in _FACTORS]
+    if factors:
+        return _factored(factors)
+    names = [tensor.slot or "" for tensor in slots]
+    if any(part in name for name in names for part in _UNLIKE_PARAMETER):
+        return set()
+    # Numbers, such as counters, tell nothing.
+    return {tensor.shape for tensor in slots if tensor.shape and tensor.slot != "step"}
+
+
+def _factored(factors: list[Shape]) -> set[Shape]:
+    """Give the shape of which torch's Adafactor stores the means over rows and over columns."""
+    if len(factors) != 2 or len(factors[0]) != len(factors[1]):
+        return set()
+    return {tuple(map(max, *factors))}
 
 
 def serves_all(slots: Iterable[str | None]) -> bool:
     """Say whether slots of these names are those of an optimizer with one state for all parameters."""
     return any(slot is not None and slot.partition("/")[0] in _ALL_TOGETHER for slot in slots)
-
-
-def _factored(rows: Shape, columns: Shape) -> Shape | None:
-    """Give the shape of which torch's Adafactor stores the means over rows and over columns."""
-    return tuple(map(max, rows, columns)) if len(rows) == len(columns) else None
 
 
 def _is_sane(shape: Shape) -> bool:

@@ -128,7 +128,7 @@ def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
         return "parameter"
     if context.model is None or not isinstance(last, str):
         return "other"
-    return "buffer" if is_whole(facts.dtype) or last.rpartition(".")[2] in _BUFFERS else "parameter"
+    return "buffer" if last.rpartition(".")[2] in _BUFFERS or is_whole(facts.dtype) else "parameter"
 
 
 def parameter_name(model: ModelDraft, keys: tuple[Key, ...]) -> str:

@@ -55,8 +55,8 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
             if nbytes != declared:
                 expected = declared
         viewed, tensors = total(key)
-        viewed = min(viewed, nbytes)
-        rows.append(Storage(key, device, dtype, nbytes, file_offset, missing, viewed, tensors, expected))
+        row = (key, device, dtype, nbytes, file_offset, missing, min(viewed, nbytes), tensors, expected)
+        rows.append(tuple.__new__(Storage, row))  # Storage(...) would take thrice as long
     return tuple(rows)
 
 

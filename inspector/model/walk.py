@@ -93,11 +93,11 @@ class _Walk:
             return (), "", ""
         step = step_text(key)
         path = frame.prefix + step
-        self._room -= len(path) + 8 * len(frame.keys) + frame.extra
-        if len(step) >= MOST_STEP_CHARS:
+        room = self._room = self._room - len(path) - frame.weight
+        if room < 0 or len(step) >= MOST_STEP_CHARS:
             self._room -= _excess(key)
-        if self._room < 0:
-            raise ModelError("the names in the checkpoint are too long to be listed")
+            if self._room < 0:
+                raise ModelError("the names in the checkpoint are too long to be listed")
         return (*frame.keys, key), path, step
 
     # --- leaves -----------------------------------------------------------------------------------------
@@ -122,50 +122,16 @@ class _Walk:
                 context.model.rows.append(len(found.tensors))
         else:
             role, slot, on_cpu = self._part(frame, found.tensors[frame.part_of], keys, step)
-        (
-            device,
-            dtype,
-            shape,
-            stride,
-            offset,
-            layout,
-            requires_grad,
-            nbytes,
-            storage,
-            span,
-            parts,
-            state,
-            _,
-            problem,
-        ) = facts
-        storage_key = None
-        if storage is not None:
-            storage_key = storage.key
-            found.views.add(storage_key, span)
+        storage = facts.storage
+        storage_key = None if storage is None else storage.key
+        if storage_key is not None:
+            found.views.add(storage_key, facts.span)
             self._room -= len(storage_key)
+        # The first facts are fields of the row, in their order; Tensor(...) would take twice as long.
+        row = (keys, path, *facts[:8], storage_key, role, None, slot, frame.part_of, on_cpu, facts.problem)
+        found.tensors.append(tuple.__new__(Tensor, row))
         found.sources.append(value)
-        found.tensors.append(
-            Tensor(
-                keys,
-                path,
-                device,
-                dtype,
-                shape,
-                stride,
-                offset,
-                layout,
-                requires_grad,
-                nbytes,
-                storage_key,
-                role,
-                None,
-                slot,
-                frame.part_of,
-                on_cpu,
-                problem,
-            )
-        )
-        if parts or state is not None:
+        if facts.parts or facts.state is not None:
             self._enter_tensor(frame, keys, path, value, facts)
 
     def _add_slot(self, number: int, owner: Key, slot: str, facts: TensorFacts) -> bool:
@@ -195,9 +161,9 @@ class _Walk:
             return
         self._entered[id(value)] = path
         index = len(self._found.tensors) - 1
-        extra = frame.extra + (_excess(keys[-1]) if keys else 0)
+        weight = frame.weight + (_weight(keys[-1]) if keys else 0)
         prefix = f"{path}/" if keys else ""
-        self._stack.append(Frame(iter(children), keys, prefix, frame.context, index, NONE_PINNED, extra))
+        self._stack.append(Frame(iter(children), keys, prefix, frame.context, index, NONE_PINNED, weight))
 
     # --- containers -------------------------------------------------------------------------------------
 
@@ -218,9 +184,9 @@ class _Walk:
         self._entered[id(value)] = path
         context = frame.context if key is None else enter(frame.context, key, step)
         context = self._context(context, keys, path, value, children)
-        pinned, extra = pinned_keys(value, key), frame.extra + (0 if key is None else _excess(key))
+        pinned, weight = pinned_keys(value, key), frame.weight + (0 if key is None else _weight(key))
         prefix = "" if key is None else f"{path}/"
-        self._stack.append(Frame(iter(children), keys, prefix, context, frame.part_of, pinned, extra))
+        self._stack.append(Frame(iter(children), keys, prefix, context, frame.part_of, pinned, weight))
 
     def _context(
         self, context: Context, keys: tuple[Key, ...], path: str, value: Value, children: Children
@@ -248,6 +214,11 @@ class _Walk:
             note_use(self._found.uses, value)
             for device, what in hidden_devices(value):
                 self._found.hidden_devices.append(HiddenDevice(path=path, device=device, what=what))
+
+
+def _weight(key: Key) -> int:
+    """Give what one step on the way costs each row below it, beyond its text in the path."""
+    return 8 + _excess(key)
 
 
 def _excess(key: Key) -> int:

@@ -15,4 +15,4 @@ def test_nothing_is_shared_between_two_walks() -> None:
 
 def test_a_frame_knows_nothing_of_itself() -> None:
     frame = Frame(iter([]))
-    assert (frame.keys, frame.prefix, frame.part_of, frame.extra) == ((), "", None, 0)
+    assert (frame.keys, frame.prefix, frame.part_of, frame.weight) == ((), "", None, 0)

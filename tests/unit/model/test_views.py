@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from inspector.model.views import nbytes_of, shape_of, sizes_of
+from inspector.model.checkpoint import Tensor
+from inspector.model.views import TensorFacts, nbytes_of, shape_of, sizes_of
 from tests.builders.pickles import list_, number, op, text, tuple_
 from tests.unit.model.making import by_hand, call, numbers, only, pairs, root_of, storage, view
 
@@ -95,6 +96,11 @@ def test_storage_of_impossible_size_counts_as_none() -> None:
     assert (row.nbytes, row.missing) == (0, True)
     huge = storage("1", numel=1 << 62)
     assert only(by_hand(huge, stored={})).nbytes == 4 << 62
+
+
+def test_facts_begin_as_the_fields_of_a_row_do() -> None:
+    fields = ["storage_offset" if field == "offset" else field for field in TensorFacts._fields]
+    assert fields[:9] == list(Tensor._fields[2:11])
 
 
 def test_sizes_are_read_from_whatever_holds_them() -> None:
