@@ -13,6 +13,23 @@ _MOST_GPUS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One accelerator that torch can use.
+
+    Attributes:
+        device: The device's name in torch: `cuda:0`, `mps`, `xpu:1`.
+        name: What its maker calls it; empty where nobody said.
+        memory_nbytes: Its memory, or None where it is not known.
+        capability: CUDA's compute capability, or None for others.
+    """
+
+    device: str
+    name: str = ""
+    memory_nbytes: int | None = None
+    capability: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """What a machine offers.
 
@@ -23,6 +40,8 @@ class Profile:
         mps: Whether Apple's GPU is there.
         xpu: Number of Intel devices.
         torch_version: The installed torch, where it is known.
+        gpus: What is known of the devices counted above; empty for a preset.
+        memory_nbytes: The machine's own memory, or None where it is not known.
     """
 
     id: str
@@ -31,6 +50,8 @@ class Profile:
     mps: bool = False
     xpu: int = 0
     torch_version: str | None = None
+    gpus: tuple[Gpu, ...] = ()
+    memory_nbytes: int | None = None
 
     @property
     def devices(self) -> tuple[str, ...]:
