@@ -9,8 +9,9 @@ where it is installed. It never fails: what cannot be found out is null, or the 
 purpose are the names of host and user, folders, serial numbers, UUIDs and addresses.
 """
 
-# ruff: noqa: ANN, D103, INP001, PLC0415, PTH, S603, UP031 - it runs alone, on Python 3.8 too, and is read by
-# people before they run it: short lines, few imports
+# It runs alone, on Python 3.8 too, and people read it before they run it: short lines, few imports.
+# ruff: noqa: ANN001, ANN002, ANN201, ANN202, D103, INP001, PLC0415, S603, UP031
+# ruff: noqa: PTH110, PTH111, PTH112, PTH113, PTH118, PTH119, PTH123, PTH207
 
 from __future__ import annotations
 
