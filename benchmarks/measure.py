@@ -12,8 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from inspector.records import dataclass
 
 # An installed program has its bytecode; so shall ours, after the round that warms up.
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

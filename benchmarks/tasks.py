@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from measure import Figures, compare
+
+from inspector.records import dataclass
 
 HERE = Path(__file__).parent
 PYTHON = sys.executable

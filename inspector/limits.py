@@ -6,7 +6,7 @@ million opcodes and 12 MB of pickle) while the worst file ends within 10 seconds
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from inspector.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

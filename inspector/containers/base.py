@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
@@ -11,6 +10,7 @@ from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId
+from inspector.records import dataclass
 
 
 class StoredBytes(NamedTuple):
@@ -47,7 +47,7 @@ class Container:
     storage_ids: dict[str, StorageId]
     stored: dict[str, StoredBytes]
     versions: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
@@ -19,6 +18,7 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.pickles.values import Dict, PersistentId, Value
 from inspector.progress import Progress
+from inspector.records import dataclass
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001

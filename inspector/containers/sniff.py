@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from inspector.containers.base import Container
 from inspector.containers.collector import collector_paused
@@ -14,6 +13,7 @@ from inspector.containers.torchzip import read_torchzip
 from inspector.errors import NotACheckpointError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
+from inspector.records import dataclass
 
 Reader = Callable[[Source, Limits, Progress], Container]
 HEAD_NBYTES = 512

@@ -7,7 +7,6 @@ Written by `caffe2/serialize/inline_container.cc` in torch's sources. All record
 from __future__ import annotations
 
 import zlib
-from dataclasses import replace
 
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
@@ -27,6 +26,7 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.pickles.notes import Note
 from inspector.progress import Progress
+from inspector.records import replace
 
 PICKLE = "data.pkl"
 _FACTS = (

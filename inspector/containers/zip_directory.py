@@ -10,13 +10,13 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from inspector.containers.source import NearReader, Source
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress
+from inspector.records import dataclass
 from inspector.units import cut_text, escape_text
 
 LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, date, crc, sizes, name, extra

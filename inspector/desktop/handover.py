@@ -16,11 +16,11 @@ import struct
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.desktop.startup import end_startup_feedback
+from inspector.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtGui import QAction, QKeySequence
@@ -11,6 +10,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 
 from inspector.gui.icons import draw_icons, name_icon
 from inspector.gui.theme import Theme
+from inspector.records import dataclass
 
 if TYPE_CHECKING:
     from inspector.session.screen import Screen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, cast
 
 from PySide6.QtCore import Signal
@@ -15,6 +14,7 @@ from inspector.gui.labels import named
 from inspector.gui.memory_panel import MemoryPanel
 from inspector.gui.panels import FilePanel, TensorPanel
 from inspector.gui.theme import Theme
+from inspector.records import dataclass
 from inspector.session.screen import Screen
 
 

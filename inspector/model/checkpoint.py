@@ -7,8 +7,9 @@ has a hundred thousand are named tuples: as frozen as a dataclass, and made eigh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from inspector.records import dataclass
 
 Key = str | int
 """One step of a path: a mapping key, a sequence index, or an attribute with a leading dot."""

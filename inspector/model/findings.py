@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from inspector.records import dataclass
+from inspector.units import cut_text, escape_text
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+_MOST_LABEL_CHARS = 80
 MOST_PATHS = 20
 """How many paths a finding names; `count` says how many there are."""
 
 
+FixKind = Literal["rule", "option", "style"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """What mends a finding: a map rule, as the device map and `remap --map` take it."""
+    """What mends a finding: one thing that the window can do at a click. Exactly one of the three is set.
 
-    rule: str
+    Attributes:
+        rule: A map rule, as the device map and `remap --map` take it; else empty.
+        option: An argument of `torch.load` as (name, Python text of its value), such as
+            `("map_location", "'cpu'")`; else None. `weights_only=False` is never among them: whether to run
+            what is in a file is for its owner to decide, not for a button.
+        style: The id of the loading code to show, such as `resume`; else empty. A file may not offer it.
+    """
+
+    rule: str = ""
+    option: tuple[str, str] | None = None
+    style: str = ""
+
+    @property
+    def kind(self) -> FixKind:
+        """Which of the three it is."""
+        if self.option is not None:
+            return "option"
+        return "style" if self.style else "rule"
+
+    @property
+    def label(self) -> str:
+        """What a button says; a device's text comes from the file and is escaped."""
+        if self.option is not None:
+            return f"Load with {self.option[0]}={self.option[1]}"
+        if self.style:
+            return "Show the loading code"
+        what, _, to = self.rule.rpartition("@" if self.rule.startswith("path:") else "=")
+        named = {"*": "everything"}.get(what, what.removeprefix("path:").removeprefix("**/"))
+        return escape_text(cut_text(f"Map {named} to {to}", _MOST_LABEL_CHARS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

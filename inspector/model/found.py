@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from inspector.model.by_design import NONE_PINNED
@@ -13,6 +12,7 @@ from inspector.model.optimizer import OptimizerDraft
 from inspector.model.roles import NOWHERE, Context, ModelDraft
 from inspector.model.storages import Views
 from inspector.pickles.values import Value
+from inspector.records import dataclass, field
 
 
 @dataclass(slots=True)

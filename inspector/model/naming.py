@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from inspector.model.checkpoint import Key, Naming
 from inspector.model.optimizer import OptimizerDraft
 from inspector.model.parameters import Parameters, Shape
 from inspector.model.texts import cut_name
+from inspector.records import dataclass
 
 Shapes = dict[Key, Shape]
 

@@ -7,12 +7,11 @@ numbers, the options and, since torch 2.6, the names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from inspector.model.checkpoint import Key
 from inspector.model.shapes import mapping_pairs
 from inspector.model.texts import key_of
 from inspector.pickles.values import Value
+from inspector.records import dataclass, field
 
 _KEPT_ON_CPU = frozenset({"step", "mu_product"})
 _MOST_PARTS = 64

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from inspector.model.checkpoint import Tensor
 from inspector.model.roles import ModelDraft, parameter_name
 from inspector.model.texts import cut_name
+from inspector.records import dataclass
 
 Shape = tuple[int, ...]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from inspector.model.checkpoint import ROLES, Checkpoint, Storage, Tensor
 from inspector.model.devices import device_order
+from inspector.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

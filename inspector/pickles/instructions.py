@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from inspector.records import dataclass
 
 Operand = Literal[
     "none", "u1", "u2", "i4", "u4", "u8", "f8", "line", "lines", "len1", "len4", "ilen4", "len8"

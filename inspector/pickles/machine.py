@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import repeat
 from operator import length_hint
 
@@ -21,6 +20,7 @@ from inspector.pickles.notes import Note
 from inspector.pickles.state import BrokenStreamError, FrameStartedError, State, StoppedError
 from inspector.pickles.values import Global, PersistentId, Value
 from inspector.progress import Progress
+from inspector.records import dataclass
 
 BATCH = 8192
 Extend = Callable[[int], bytes]

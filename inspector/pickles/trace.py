@@ -8,7 +8,6 @@ stack. It is made only for an export; opening a file does not pay for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
@@ -18,6 +17,7 @@ from inspector.pickles.instructions import CODES, U4
 from inspector.pickles.state import State, StoppedError
 from inspector.pickles.values import Call, Global, Value
 from inspector.progress import Progress
+from inspector.records import dataclass, field
 
 T = TypeVar("T")
 _BATCH = 8192

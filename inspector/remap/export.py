@@ -7,7 +7,6 @@ record overwritten; otherwise the records move, and their contents are still cop
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inspector.containers.base import Container
@@ -16,6 +15,7 @@ from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
 from inspector.progress import Progress
+from inspector.records import dataclass, replace
 from inspector.remap.outfile import OutFile, explained, writing
 from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import Plan

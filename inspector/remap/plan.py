@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.devices import split_device
+from inspector.records import dataclass
 from inspector.remap.rules import Rule, check_destination, device_destination, is_same_device
 from inspector.target.profile import Profile
 

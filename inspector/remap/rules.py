@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from inspector.errors import PlanError
 from inspector.model.devices import KNOWN_TYPES, split_device
+from inspector.records import dataclass
 
 _WITHOUT_INDEX = frozenset({"cpu", "mps"})
 _MOST_INDEX = 127  # c10::DeviceIndex has 8 bits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import Source
@@ -13,6 +12,7 @@ from inspector.containers.zip_directory import STORED, Entry, payload_offset, re
 from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.progress import Progress
+from inspector.records import dataclass
 from inspector.remap.copying import clone_file, copy_bytes, write_bytes, write_over
 from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, DESCRIPTOR_SIGNATURE, Record, lay_out
 

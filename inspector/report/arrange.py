@@ -8,11 +8,11 @@ dictionary slow, as it could with numbers.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from inspector.model.checkpoint import Checkpoint, Tensor, Value
 from inspector.model.texts import step_text
+from inspector.records import dataclass, field
 from inspector.units import cut_text
 
 Leaf = tuple[str, int]

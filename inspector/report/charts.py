@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.devices import device_order
 from inspector.model.totals import dtype_totals, role_totals
+from inspector.records import dataclass
 from inspector.report.colours import NEUTRAL, device_name
 from inspector.units import format_nbytes
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from keyword import iskeyword
 
 from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, Value
 from inspector.model.totals import wasted_nbytes
+from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes, format_shape
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint, Key, Storage, Tensor, Value
-from inspector.model.findings import Finding
+from inspector.model.findings import Finding, Fix
 from inspector.model.totals import device_totals
 from inspector.safety.verdict import SafetyVerdict
 
@@ -70,8 +70,15 @@ def finding_document(finding: Finding) -> Document:
         "detail": finding.detail,
         "paths": list(finding.paths),
         "count": finding.count,
-        "fix": None if finding.fix is None else {"map": finding.fix.rule},
+        "fix": None if finding.fix is None else fix_document(finding.fix),
     }
+
+
+def fix_document(fix: Fix) -> Document:
+    """Give what mends a finding: a map rule, an argument of `torch.load`, or a style of `snippet`."""
+    if fix.option is not None:
+        return {"kind": "option", "option": fix.option[0], "value": fix.option[1]}
+    return {"kind": "style", "style": fix.style} if fix.style else {"kind": "rule", "map": fix.rule}
 
 
 # --- parts of a document ------------------------------------------------------------------------------------

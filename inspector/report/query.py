@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 
 from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.records import dataclass, replace
 from inspector.report.tree import Tree
 
 _TERM = re.compile(r'(?:(device|dtype|role|shape|path):)?("[^"]*"?|\S*)', re.IGNORECASE)

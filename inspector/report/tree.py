@@ -7,12 +7,12 @@ in the order of display, so that a sorted list of ids is a list in display order
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from inspector.model.build import collector_paused
 from inspector.model.checkpoint import Checkpoint, Tensor, Value
 from inspector.model.devices import device_order
+from inspector.records import dataclass
 from inspector.report.arrange import Arrangement, Group, Leaf, arrange
 from inspector.report.colours import device_name
 from inspector.units import cut_text, format_shape

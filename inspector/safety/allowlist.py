@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from inspector.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

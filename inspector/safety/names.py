@@ -7,11 +7,11 @@ modules that are as dangerous inside of another (`torch.serialization.os.system`
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.python2 import present_name
 

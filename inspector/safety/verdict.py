@@ -6,12 +6,12 @@ A verdict is never better than the truth: whatever is not known to be harmless c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_ambiguous
+from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.names import GlobalVerdict, judge_global
 from inspector.safety.python2 import present_name

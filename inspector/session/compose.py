@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import PurePath
 
 from inspector.diagnose.rules import diagnose
 from inspector.errors import PlanError
 from inspector.model.findings import Finding
+from inspector.records import replace
 from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
 from inspector.report.colours import device_name, more_colours
 from inspector.report.details import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from inspector.errors import CancelledError
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.remap.export import Export, export_copy
 from inspector.report.details import python_expression
 from inspector.resources import demo_path

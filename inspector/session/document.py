@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from inspector.model.build import collector_paused, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.progress import Progress
+from inspector.records import dataclass
 from inspector.report.colours import device_colours
 from inspector.report.tree import Tree, build_tree
 from inspector.safety.verdict import SafetyVerdict, judge

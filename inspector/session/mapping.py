@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.devices import device_order
+from inspector.records import dataclass
 from inspector.remap.plan import Plan, plan_remap, rules_for_target
 from inspector.remap.rules import Rule, check_destination
 from inspector.report.colours import NEUTRAL, device_name

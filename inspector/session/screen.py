@@ -7,10 +7,10 @@ only what differs. A screen can be built and compared in a test without any widg
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 from inspector.progress import Progress
+from inspector.records import dataclass
 from inspector.report.charts import Bar, Chart, Segment
 from inspector.report.details import FactGroup
 from inspector.report.tree import Tree

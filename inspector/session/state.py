@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from inspector.progress import Progress
+from inspector.records import dataclass
 from inspector.session.document import Document
 from inspector.session.screen import FailurePage, Phase
 from inspector.target.profile import Profile

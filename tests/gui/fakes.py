@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
+from inspector.records import replace
 from inspector.report.tree import Node, Tree
 from inspector.session.screen import (
     Banner,

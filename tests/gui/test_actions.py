@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from PySide6.QtGui import QKeySequence
@@ -9,6 +8,7 @@ from PySide6.QtWidgets import QDialog, QLabel
 
 from inspector.gui.actions import COMMANDS, MENUS, is_usable, key_text
 from inspector.gui.commands import Commands
+from inspector.records import replace
 from inspector.resources import resource_path
 from tests.gui import fakes
 

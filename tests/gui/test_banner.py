@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 
 from inspector.gui import banner as module
 from inspector.gui.banner import BannerFrame
+from inspector.records import replace
 from tests.gui import fakes
 
 SCREEN = fakes.ready_screen()

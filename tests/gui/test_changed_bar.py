@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from inspector.gui import changed_bar as module
 from inspector.gui.changed_bar import ChangedBar
+from inspector.records import replace
 from tests.gui import fakes
 
 

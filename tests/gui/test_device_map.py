@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QLabel
 
 from inspector.gui.device_map import DeviceCard, DeviceMapBar
+from inspector.records import replace
 from tests.gui import fakes
 
 ROWS = fakes.ready_screen().device_map

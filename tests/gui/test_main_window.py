@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
@@ -12,6 +10,7 @@ from inspector.gui.empty_page import EmptyPage
 from inspector.gui.failure_page import FailurePageWidget, OpeningPage
 from inspector.gui.settings import Settings
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.session.screen import ExportDraft, FailurePage
 from tests.gui import fakes
 

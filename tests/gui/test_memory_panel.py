@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor
@@ -10,6 +8,7 @@ from PySide6.QtWidgets import QGraphicsSceneHoverEvent, QLabel
 from inspector.gui.chart_tables import ShareBar, is_ranking
 from inspector.gui.charts import BarItem, ByteAxis, ChartView, byte_step, describe, ink_on
 from inspector.gui.memory_panel import MemoryPanel
+from inspector.records import replace
 from inspector.session.screen import Bar, Chart, Segment
 from tests.gui import fakes
 

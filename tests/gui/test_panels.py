@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QComboBox, QLabel, QPlainTextEdit, QPushButton
@@ -11,6 +9,7 @@ from inspector.gui.code_panel import CodePanel
 from inspector.gui.findings_panel import FindingsPanel, node_path
 from inspector.gui.labels import WrappedText
 from inspector.gui.panels import FilePanel, TensorPanel
+from inspector.records import replace
 from inspector.session.screen import Choice, CodePage, FactGroup
 from tests.gui import fakes
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 
@@ -11,6 +9,7 @@ from inspector.gui.empty_page import EmptyPage, RecentRow
 from inspector.gui.failure_page import FailurePageWidget, OpeningPage
 from inspector.gui.labels import WrappedText
 from inspector.progress import Progress
+from inspector.records import replace
 from tests.gui import fakes
 
 PATHS = tuple(f"/runs/{number}/best.pth" for number in range(7))

@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, asdict, replace
-
 import pytest
 
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.records import replace
 
 
 def test_every_limit_is_a_bound() -> None:
-    assert all(value > 0 for value in asdict(DEFAULT_LIMITS).values())
+    values = [getattr(DEFAULT_LIMITS, name) for name in DEFAULT_LIMITS.__record_fields__]
+    assert all(value > 0 for value in values)
 
 
 def test_limits_are_changed_by_replacing_them() -> None:
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         DEFAULT_LIMITS.rows = 1
     assert replace(DEFAULT_LIMITS, rows=1) == Limits(rows=1)
 

@@ -28,7 +28,7 @@ MIB = 1 << 20
 ALL, A_TENTH = 1, 10
 CHILD = """
 import resource, sys
-from dataclasses import replace
+from inspector.records import replace
 from inspector.containers.sniff import read_container
 from inspector.errors import CheckpointError
 from inspector.limits import DEFAULT_LIMITS

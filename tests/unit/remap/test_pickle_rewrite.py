@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import pickletools
 
 import pytest
@@ -10,6 +9,7 @@ from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
@@ -182,9 +182,9 @@ def test_a_device_that_is_shown_differently_from_how_it_is_written_stays() -> No
 def test_a_location_that_is_no_text_of_the_stream_cannot_be_changed() -> None:
     container = container_of(stream(tensor(A)))
     plan = plan_remap(build_checkpoint(container), [parse_rule("*=cpu")])
-    other = dataclasses.replace(container.stream, persistent_ids=())
+    other = replace(container.stream, persistent_ids=())
     with pytest.raises(PlanError, match="the device cuda:0 is written in a way that cannot be changed"):
-        rewrite_pickle(other, dataclasses.replace(plan, texts=frozenset()))
+        rewrite_pickle(other, replace(plan, texts=frozenset()))
 
 
 def test_storages_that_no_row_shows_move_by_device() -> None:

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from inspector.model.checkpoint import Checkpoint, GlobalUse
+from inspector.records import replace
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.remap.verify import compare_with_plan

@@ -5,7 +5,6 @@ import io
 import os
 import struct
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from inspector.containers.sniff import open_source, read_container
 from inspector.errors import CancelledError, ExportError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.remap import writers
 from inspector.remap.writers import CopyWriter
 from tests.corpus import CORPUS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import replace
 
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Safety, Storage, Tensor, Value
 from inspector.model.texts import step_text
+from inspector.records import replace
 
 BLANK_TENSOR = dict(  # noqa: C408 - reads as the call that it becomes
     device="cpu",

@@ -63,7 +63,7 @@ def test_values_that_claim_another_order_are_not_lost() -> None:
 
 
 def checkpoint_of(*values: object) -> Checkpoint:
-    from dataclasses import replace
+    from inspector.records import replace
 
     return replace(checkpoint(tensor("a")), values=values, tensors=())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -13,6 +12,7 @@ from inspector.errors import CheckpointError, ContainerError, NotACheckpointErro
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse
 from inspector.model.findings import Fix, finding
+from inspector.records import replace
 from inspector.report.jsonable import Document, error_document, finding_document, show_document, write_show
 from inspector.safety.verdict import FileVerdict, GlobalVerdict, judge
 from inspector.target.profile import CPU_ONLY

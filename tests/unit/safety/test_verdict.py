@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.obstacles import find_obstacle
+from inspector.records import replace
 from inspector.safety.verdict import judge
 from tests import corpus
 from tests.unit.report.rows import BLANK

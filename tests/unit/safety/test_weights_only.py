@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import replace
 
 import pytest
 
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.uses import PERSISTENT_ID
+from inspector.records import replace
 from inspector.safety.weights_only import OPCODES, names_to_allow, refusals
 from tests.unit.report.rows import BLANK
 

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from inspector.errors import PlanError
+from inspector.records import replace
 from inspector.session import compose as module
 from inspector.session.compose import compose, target_of, targets_of
 from inspector.session.document import Document

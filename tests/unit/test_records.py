@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import dataclasses
+import gc
+import weakref
+from typing import Generic, TypeVar
+
+import pytest
+
+from inspector.records import dataclass, field, replace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A frozen one."""
+
+    x: int
+    y: int = 7
+
+    @property
+    def total(self) -> int:
+        return self.x + self.y
+
+
+@dataclass(slots=True)
+class Draft(Generic[T]):
+    name: str
+    parts: list[T] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Thing:
+    name: str
+
+
+@dataclass(slots=True)
+class Empty:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    word: str
+
+    def __repr__(self) -> str:
+        return "Secret(...)"
+
+
+def test_fields_are_given_by_name_or_take_their_default() -> None:
+    assert (Point(x=1).x, Point(x=1).y, Point(x=1, y=2).total) == (1, 7, 3)
+    assert Draft("a", [1]).parts == [1]
+    assert isinstance(Empty(), Empty)
+
+
+@pytest.mark.parametrize("given", [{}, {"x": 1, "z": 2}])
+def test_missing_and_unknown_fields_are_refused(given: dict[str, int]) -> None:
+    for _ in range(2):  # before and after the first instance has been made
+        with pytest.raises(TypeError):
+            Point(**given)
+
+
+def test_fields_by_name_only_are_not_taken_by_place() -> None:
+    with pytest.raises(TypeError):
+        Point(1)
+
+
+def test_each_instance_has_defaults_of_its_own() -> None:
+    one, two = Draft("a"), Draft("b")
+    one.parts.append(1)
+    assert two.parts == []
+
+
+def test_frozen_ones_cannot_be_changed_and_others_can() -> None:
+    with pytest.raises(AttributeError, match="frozen: x"):
+        Point(x=1).x = 2
+    with pytest.raises(AttributeError, match="frozen: x"):
+        del Point(x=1).x
+    draft = Draft("a")
+    draft.name = "b"
+    assert draft.name == "b"
+    with pytest.raises(AttributeError):
+        draft.other = 1
+
+
+def test_they_compare_and_hash_by_their_fields() -> None:
+    assert Point(x=1) == Point(x=1, y=7)
+    assert Point(x=1) != Point(x=2)
+    assert Point(x=1) != (1, 7)
+    assert hash(Point(x=1)) == hash(Point(x=1))
+    with pytest.raises(TypeError):
+        hash(Draft("a"))
+
+
+def test_without_eq_they_are_themselves_only() -> None:
+    thing = Thing("a")
+    assert thing != Thing("a")
+    assert len({thing, thing, Thing("a")}) == 2
+
+
+def test_they_can_be_watched_where_that_was_asked_for() -> None:
+    thing = Thing("a")
+    seen = weakref.ref(thing)
+    del thing
+    gc.collect()
+    assert seen() is None
+    with pytest.raises(TypeError):
+        weakref.ref(Point(x=1))
+
+
+def test_they_say_what_they_are() -> None:
+    assert repr(Point(x=1)) == "Point(x=1, y=7)"
+    assert repr(Secret("abc")) == "Secret(...)"
+    assert Point.__doc__ == "A frozen one."
+    assert Point.__qualname__ == "Point"
+
+
+def test_replacing_makes_another_one() -> None:
+    point = Point(x=1)
+    assert replace(point, x=5) == Point(x=5)
+    assert point.x == 1
+    with pytest.raises(TypeError):
+        replace(point, z=1)
+
+
+def test_a_record_without_slots_is_refused() -> None:
+    with pytest.raises(TypeError, match="slots"):
+        dataclass(slots=False)
+
+
+def test_they_behave_as_the_standard_ones() -> None:
+    standard = dataclasses.make_dataclass("Point", [("x", int), ("y", int, 7)], frozen=True, kw_only=True)
+    for given in ({"x": 1}, {"x": 1, "y": 2}):
+        assert repr(standard(**given)) == repr(Point(**given))
+        assert hash(standard(**given)) == hash(Point(**given))
