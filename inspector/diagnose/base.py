@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
+from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.profile import Profile
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from inspector.diagnose.base import Case, Rule
+from inspector.diagnose.rules_code import CODE_RULES
 from inspector.diagnose.rules_devices import DEVICE_RULES
 from inspector.diagnose.rules_files import FILE_RULES
+from inspector.diagnose.rules_memory import MEMORY_RULES
+from inspector.diagnose.rules_training import TRAINING_RULES
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import SEVERITIES, Finding
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.profile import Profile
 
-RULES: tuple[Rule, ...] = (*DEVICE_RULES, *FILE_RULES)
+RULES: tuple[Rule, ...] = (*DEVICE_RULES, *TRAINING_RULES, *MEMORY_RULES, *FILE_RULES, *CODE_RULES)
 
 
 def diagnose(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
 from inspector.diagnose.base import Case, Rule
+from inspector.diagnose.branches import branch_fix, is_destination
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.model.devices import KNOWN_TYPES, device_order, is_accelerator, split_device
+from inspector.model.devices import device_order, is_accelerator
 from inspector.model.findings import Finding, Fix, finding
-from inspector.model.roles import DICTIONARIES
-from inspector.model.texts import cut_name
 from inspector.target.simulate import device_failures
 from inspector.units import format_count
 
@@ -21,6 +21,12 @@ _TITLES = {
     "xpu-unavailable": "Saved on an Intel GPU that the target does not have",
     "unknown-device": "Saved on a device that torch does not know there",
 }
+# A loss is often made beside the model, and its weights are then forgotten by `model.to(device)`.
+_LOSS = re.compile(
+    r"(?:^|[./])(?:(?:criteri(?:on|a)|loss(?:es)?|loss_?f(?:n|unc|unction))[0-9_]*[./].|"
+    r"(?:pos|class|cls|loss)_weights?$)",
+    re.IGNORECASE,
+)
 
 
 def _unloadable(case: Case) -> Iterator[Finding]:
@@ -53,74 +59,65 @@ def _fix(devices: list[str], to: str) -> Fix | None:
 
 
 def _mixed(case: Case) -> Iterator[Finding]:
-    """Point at parameters and buffers that are not where most of them are."""
-    nbytes: dict[str, int] = defaultdict(int)
-    paths: dict[str, list[str]] = defaultdict(list)
-    for tensor in case.checkpoint.tensors:
-        if tensor.role in {"parameter", "buffer"} and tensor.part_of is None and tensor.device != "meta":
-            nbytes[tensor.device] += tensor.nbytes
-            paths[tensor.device].append(tensor.path)
-    if len(nbytes) < 2:
+    """Point at parameters and buffers that are not where most of them are, and at those of a loss apart."""
+    weights = _weights_by_device(case.checkpoint)
+    home = _home(weights)
+    if home is None:
         return
-    home = max(nbytes, key=lambda device: nbytes[device])
-    strays = [path for device, found in paths.items() if device != home for path in found]
+    strays = [tensor for device, found in weights.items() if device != home for tensor in found]
+    of_loss = [tensor.path for tensor in strays if _LOSS.search(tensor.path)]
+    if of_loss:
+        yield finding(
+            "loss-buffer-left-behind",
+            "warning",
+            "Weights of the loss are not on the model's device",
+            f"The model is on {home}. A loss such as CrossEntropyLoss(weight=...) or "
+            "BCEWithLogitsLoss(pos_weight=...) keeps these numbers itself, and model.to(device) does not "
+            "move them: computing the loss stops with 'Expected all tensors to be on the same device'. Call "
+            "criterion.to(device) as well, or map them to the model's device.",
+            of_loss,
+            fix=branch_fix(of_loss, home),
+        )
+    others = [tensor for tensor in strays if not _LOSS.search(tensor.path)]
+    if others:
+        yield _scattered(case, home, others)
+
+
+def _scattered(case: Case, home: str, strays: list[Tensor]) -> Finding:
     to = home if case.target is None else case.target.devices[0]
-    yield finding(
+    devices = len({home, *(tensor.device for tensor in strays)})
+    return finding(
         "mixed-devices",
         "warning",
-        f"The model lies on {format_count(len(nbytes), 'device')}",
+        f"The model lies on {format_count(devices, 'device')}",
         f"Most of it is on {home}, {format_count(len(strays), 'tensor')} elsewhere. Loaded as saved, a "
         "forward pass can stop with 'Expected all tensors to be on the same device'. If the model was not "
         "split on purpose, map all to one device.",
-        strays,
-        fix=Fix(rule=f"*={to}") if (split_device(to) or ("", None))[0] in KNOWN_TYPES else None,
+        [tensor.path for tensor in strays],
+        fix=Fix(rule=f"*={to}") if is_destination(to) else None,
     )
 
 
-def _optimizer_apart(case: Case) -> Iterator[Finding]:
-    """Point at optimizer slots that lie on another device than their parameter."""
-    slots = [
-        tensor
-        for tensor in case.checkpoint.tensors
-        if tensor.parameter is not None and not tensor.on_cpu_by_design and tensor.slot != "step"
-    ]
-    homes: dict[str, set[str]] = defaultdict(set)
-    for tensor in case.checkpoint.tensors if slots else ():
-        if tensor.role == "parameter" and tensor.part_of is None and tensor.keys:
-            homes[_name_in_model(tensor)].add(tensor.device)
-    strays = [
-        slot.path for slot in slots if slot.device not in homes.get(slot.parameter or "", {slot.device})
-    ]
-    if strays:
-        yield finding(
-            "optimizer-off-parameter-device",
-            "warning",
-            "Optimizer state lies on another device than its parameter",
-            "load_state_dict moves it to the parameter, so this is harmless there; used as loaded, "
-            "optimizer.step() stops with 'Expected all tensors to be on the same device'.",
-            strays,
-        )
+def _weights_by_device(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
+    """Sort parameters and buffers by device; what has no data is nowhere."""
+    found: dict[str, list[Tensor]] = defaultdict(list)
+    for tensor in checkpoint.tensors:
+        if tensor.device != "meta" and tensor.part_of is None and _is_weight(tensor):
+            found[tensor.device].append(tensor)
+    return found
 
 
-def _step_on_accelerator(case: Case) -> Iterator[Finding]:
-    """Point at counters that were moved to a GPU although the optimizer keeps them on the CPU."""
-    # Only `step`: torch itself moves NAdam's mu_product when it loads a state dict.
-    strays = [
-        tensor.path
-        for tensor in case.checkpoint.tensors
-        if tensor.slot == "step" and tensor.on_cpu_by_design and is_accelerator(tensor.device)
-    ]
-    if strays:
-        yield finding(
-            "step-on-accelerator",
-            "warning",
-            "The optimizer's step counters are on an accelerator",
-            "Neither capturable nor fused is set, so torch expects them on the CPU: each step then waits "
-            "for the GPU, and torch 1.12.0 stops with 'If capturable=False, state_steps should not be CUDA "
-            "tensors'.",
-            strays,
-            fix=Fix(rule="path:**/step@cpu"),
-        )
+def _is_weight(tensor: Tensor) -> bool:
+    """Say whether a tensor belongs to a model, or to a loss whose state dict was saved beside one."""
+    role = tensor.role
+    return role in {"parameter", "buffer"} or (role == "other" and _LOSS.search(tensor.path) is not None)
+
+
+def _home(weights: dict[str, list[Tensor]]) -> str | None:
+    """Give the device that most of a model is on; None where it is on one device only, or there is none."""
+    if len(weights) < 2:
+        return None
+    return max(weights, key=lambda device: sum(tensor.nbytes for tensor in weights[device]))
 
 
 def _rng_off_cpu(case: Case) -> Iterator[Finding]:
@@ -136,8 +133,10 @@ def _rng_off_cpu(case: Case) -> Iterator[Finding]:
             "warning",
             "Random generator state is not on the CPU",
             "torch.set_rng_state and torch.cuda.set_rng_state take CPU tensors only: 'RNG state must be a "
-            "torch.ByteTensor'. Something moved them along with the model.",
+            "torch.ByteTensor'. Something moved them along with the model, such as map_location='cuda'. Map "
+            "them to the CPU, or call .cpu() on each before it is set.",
             strays,
+            fix=branch_fix(strays, "cpu"),
         )
 
 
@@ -156,15 +155,6 @@ def _hidden(case: Case) -> Iterator[Finding]:
         )
 
 
-def _name_in_model(tensor: Tensor) -> str:
-    """Give what an optimizer's slots call a parameter: its key, or its dotted way through a whole module."""
-    steps = [key for key in tensor.keys if key not in DICTIONARIES]
-    if len(steps) < len(tensor.keys):
-        first = next(place for place, key in enumerate(tensor.keys) if key in DICTIONARIES)
-        return cut_name(".".join(str(key) for key in steps[first:]))
-    return cut_name(str(tensor.keys[-1]))
-
-
 def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:
     paths: dict[str, list[str]] = defaultdict(list)
     for tensor in checkpoint.tensors:
@@ -172,11 +162,4 @@ def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:
     return paths
 
 
-DEVICE_RULES: tuple[Rule, ...] = (
-    _unloadable,
-    _mixed,
-    _optimizer_apart,
-    _step_on_accelerator,
-    _rng_off_cpu,
-    _hidden,
-)
+DEVICE_RULES: tuple[Rule, ...] = (_unloadable, _mixed, _rng_off_cpu, _hidden)

@@ -1,4 +1,4 @@
-"""Rules about the file itself: damage, waste, names, and what loading would import."""
+"""Rules about the file itself: damage, waste, names."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from inspector.diagnose.base import Case, Rule
-from inspector.model.checkpoint import Key
-from inspector.model.findings import Finding, finding
+from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import find_obstacle, has_wrong_checksum
 from inspector.model.totals import wasted_nbytes
 from inspector.units import format_count, format_nbytes
@@ -104,87 +103,57 @@ def _shared(case: Case) -> Iterator[Finding]:
 
 def _prefixes(case: Case) -> Iterator[Finding]:
     """Name the wrappers whose prefix stands in parameters' names."""
-    tensors = case.checkpoint.tensors
-    places = {
-        tensor.keys[:-1] for tensor in tensors if "module." in tensor.path or "_orig_mod." in tensor.path
+    hinted = {
+        tensor.path.rpartition("/")[0]
+        for tensor in case.checkpoint.tensors
+        if "module." in tensor.path or "_orig_mod." in tensor.path
     }
-    by_place: dict[tuple[Key, ...], list[tuple[str, list[str]]]] = defaultdict(list)
-    for tensor in tensors if places else ():
-        if (
-            tensor.role in _MODEL_ROLES
-            and tensor.part_of is None
-            and tensor.keys
-            and tensor.keys[:-1] in places
-        ):
-            by_place[tensor.keys[:-1]].append((tensor.path, str(tensor.keys[-1]).split(".")))
-    for id_, wrapper, find in (
-        ("prefix-module", "DataParallel or DistributedDataParallel", _behind_module),
-        ("prefix-compiled", "torch.compile", _behind_compile),
-    ):
-        paths = [path for names in by_place.values() for path in find(names)]
+    names: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for tensor in case.checkpoint.tensors if hinted else ():
+        if tensor.role in _MODEL_ROLES and tensor.part_of is None:
+            # A path is hashed with a secret; keys could be integers that were made to collide.
+            place, _, name = tensor.path.rpartition("/")
+            if place in hinted:
+                names[place].append((tensor.path, name))
+    found = [[path for rows in names.values() for path in find(rows)] for *_, find in _WRAPPERS]
+    both = "" if set(found[0]).isdisjoint(found[1]) else _BOTH
+    for (id_, prefix, wrapper, _), paths in zip(_WRAPPERS, found, strict=True):
         if paths:
-            prefix = "module." if find is _behind_module else "_orig_mod."
             yield finding(
                 id_,
                 "warning",
                 f"Parameter names carry the prefix '{prefix}'",
                 f"The model was saved inside {wrapper}. Loading it into the bare model stops with missing "
-                "and unexpected keys unless the prefix is removed.",
+                f"and unexpected keys unless the prefix is removed.{both}",
                 paths,
+                fix=Fix(style="plain"),
             )
 
 
-def _behind_module(names: list[tuple[str, list[str]]]) -> list[str]:
+def _behind_module(names: list[tuple[str, str]]) -> list[str]:
     # torch.compile may have wrapped the wrapper; an averaged model counts its updates beside the wrapped one.
-    bare = [(path, [step for step in steps if step != "_orig_mod"]) for path, steps in names]
-    wrapped = [path for path, steps in bare if steps[:1] == ["module"] and len(steps) > 1]
-    others = [steps for _, steps in bare if steps != ["n_averaged"]]
-    return wrapped if len(wrapped) == len(others) else []
+    wrapped = [path for path, name in names if _bare(name).startswith("module.")]
+    others = sum(1 for _, name in names if name != "n_averaged")
+    return wrapped if len(wrapped) == others else []
 
 
-def _behind_compile(names: list[tuple[str, list[str]]]) -> list[str]:
+def _bare(name: str) -> str:
+    """Give a name without the mark of torch.compile."""
+    if "_orig_mod" not in name:
+        return name
+    return ".".join(step for step in name.split(".") if step != "_orig_mod")
+
+
+def _behind_compile(names: list[tuple[str, str]]) -> list[str]:
     """Give the paths that torch.compile left its mark in; nobody else uses that name."""
-    return [path for path, steps in names if "_orig_mod" in steps[:-1]]
+    return [path for path, name in names if "_orig_mod." in name and "_orig_mod" in name.split(".")[:-1]]
 
 
-def _whole_module(case: Case) -> Iterator[Finding]:
-    """Say that a whole module needs its classes."""
-    name = case.checkpoint.module_class
-    if name is not None:
-        yield finding(
-            "whole-module",
-            "warning",
-            f"A whole pickled module, {name}",
-            f"Loading it needs weights_only=False and the module {name.rpartition('.')[0]} importable, in a "
-            "version that fits. A state dict needs neither.",
-            [],
-        )
-
-
-def _optimizer_names(case: Case) -> Iterator[Finding]:
-    """Say which optimizers do not match the parameters in the file."""
-    for optimizer in case.checkpoint.optimizers:
-        if optimizer.naming in {"unknown", "partial"} and optimizer.with_state:
-            yield finding(
-                "optimizer-mismatch",
-                "note",
-                f"Optimizer slots of {optimizer.path or 'the checkpoint'} could not all be named",
-                optimizer.detail,
-                [optimizer.path],
-            )
-
-
-def _safety(case: Case) -> Iterator[Finding]:
-    """Say what loading would import."""
-    reasons = " ".join(case.safety.reasons)
-    if case.safety.verdict == "dangerous":
-        yield finding("dangerous-global", "error", "Loading this file can run commands", reasons, [])
-    elif case.safety.verdict == "runs-code":
-        title = "torch.load takes this file only with weights_only=False"
-        yield finding("runs-code", "warning", title, reasons, [])
-    elif case.safety.verdict == "needs-allow-list":
-        title = "torch.load needs names allowed for this file"
-        yield finding("needs-allow-list", "warning", title, f"{reasons} Allow what you trust.", [])
+_WRAPPERS = (
+    ("prefix-module", "module.", "DataParallel or DistributedDataParallel", _behind_module),
+    ("prefix-compiled", "_orig_mod.", "torch.compile", _behind_compile),
+)
+_BOTH = " Here two wrappers stand one in the other, 'module.' and '_orig_mod.': both have to go."
 
 
 def _byteorder(case: Case) -> Iterator[Finding]:
@@ -207,8 +176,5 @@ FILE_RULES: tuple[Rule, ...] = (
     _oversized,
     _shared,
     _prefixes,
-    _whole_module,
-    _optimizer_names,
-    _safety,
     _byteorder,
 )

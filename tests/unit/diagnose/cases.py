@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from inspector.diagnose.rules import diagnose
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.findings import Finding
+from inspector.model.findings import Finding, Fix
+from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.profile import Profile, parse_target
+from inspector.target.profile import Gpu, Profile, parse_target
 from tests.builders.pickles import list_, name, number, op, text
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view
 
@@ -36,6 +37,11 @@ def trained(step: str, exp_avg: str, model: str = "cuda:0", **options: bytes) ->
 
 def named(*names: str) -> Checkpoint:
     return by_hand(pairs(**{name_: at("cpu", str(place)) for place, name_ in enumerate(names)}))
+
+
+def with_loss(model: str, loss: str, name_: str) -> Checkpoint:
+    """A model of several weights, and one tensor beside them."""
+    return by_hand(pairs(**{"a": at(model, "0", 9), "b": at(model, "1", 9), name_: at(loss, "2")}))
 
 
 def generator_state(device: str) -> Checkpoint:
@@ -70,9 +76,9 @@ class Sample:
 
     has: tuple[Checkpoint, ...]
     lacks: tuple[Checkpoint, ...]
-    target: str | None = None
+    target: str | Profile | None = None
     paths: tuple[str, ...] = ()
-    fix: str | None = None
+    fix: Fix | None = None
 
 
 PLAIN = named("a.weight", "b.bias")
@@ -87,35 +93,35 @@ def samples() -> dict[str, Sample]:
             lacks=(PLAIN, by_hand(at("mps")), by_hand(at("cuda0"))),
             target="cpu",
             paths=("w",),
-            fix="cuda:1=cpu",
+            fix=Fix(rule="cuda:1=cpu"),
         ),
         "cuda-index-out-of-range": Sample(
             has=(by_hand(pairs(w=at("cuda:2"), n=number(1))),),
             lacks=(by_hand(at("cuda:1")), by_hand(at("xpu:3"))),
             target="cuda:2",
             paths=("w",),
-            fix="cuda:2=cuda:0",
+            fix=Fix(rule="cuda:2=cuda:0"),
         ),
         "mps-unavailable": Sample(
             has=(by_hand(pairs(w=at("mps"), n=number(1))),),
             lacks=(by_hand(at("cuda:0")), PLAIN),
             target="cuda:1",
             paths=("w",),
-            fix="mps=cuda:0",
+            fix=Fix(rule="mps=cuda:0"),
         ),
         "xpu-unavailable": Sample(
             has=(by_hand(pairs(w=at("xpu:1"), n=number(1))),),
             lacks=(by_hand(at("xpu:0")), PLAIN),
             target="xpu",
             paths=("w",),
-            fix="xpu:1=xpu:0",
+            fix=Fix(rule="xpu:1=xpu:0"),
         ),
         "unknown-device": Sample(
             has=(by_hand(pairs(w=at("npu:0"), n=number(1))), by_hand(at("cuda0")), by_hand(at("cpu:0"))),
             lacks=(by_hand(at("cuda:5")), PLAIN),
             target="cpu",
             paths=("w",),
-            fix="npu:0=cpu",
+            fix=Fix(rule="npu:0=cpu"),
         ),
         "mixed-devices": Sample(
             has=(
@@ -129,12 +135,13 @@ def samples() -> dict[str, Sample]:
                 trained("cpu", "cuda:0"),
             ),
             paths=("b", "c"),
-            fix="*=cuda:0",
+            fix=Fix(rule="*=cuda:0"),
         ),
         "optimizer-off-parameter-device": Sample(
             has=(trained("cpu", "cpu"), trained("cpu", "cuda:1")),
             lacks=(trained("cpu", "cuda:0"), trained("cuda:1", "cuda:0", capturable=op("NEWTRUE"))),
             paths=("optimizer/state/0/exp_avg",),
+            fix=Fix(style="resume"),
         ),
         "step-on-accelerator": Sample(
             has=(trained("cuda:0", "cuda:0"), trained("mps", "cuda:0")),
@@ -146,12 +153,86 @@ def samples() -> dict[str, Sample]:
                 trained("meta", "cuda:0"),
             ),
             paths=("optimizer/state/0/step",),
-            fix="path:**/step@cpu",
+            fix=Fix(rule="path:**/step@cpu"),
+        ),
+        "step-off-accelerator": Sample(
+            has=(
+                trained("cpu", "cuda:0", capturable=op("NEWTRUE")),
+                trained("cpu", "cuda:0", fused=op("NEWTRUE")),
+                trained("cpu", "cuda:0", lambd=number(1), t0=number(1)),
+            ),
+            lacks=(
+                trained("cpu", "cuda:0"),
+                trained("cuda:0", "cuda:0", capturable=op("NEWTRUE")),
+                trained("cpu", "cpu", "cpu", capturable=op("NEWTRUE")),
+            ),
+            paths=("optimizer/state/0/step",),
+            fix=Fix(rule="path:optimizer/state/0/step@cuda:0"),
+        ),
+        "loss-buffer-left-behind": Sample(
+            has=(
+                with_loss("cuda:0", "cpu", "criterion.pos_weight"),
+                with_loss("cpu", "cuda:0", "loss_fn.weight"),
+                with_loss("cuda:0", "cpu", "loss_function.weight"),
+                with_loss("cuda:1", "cuda:0", "cls_weights"),
+                by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), criterion=pairs(weight=at("cpu", "1")))),
+                by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), class_weights=at("cpu", "1"))),
+            ),
+            lacks=(
+                with_loss("cuda:0", "cuda:0", "criterion.pos_weight"),
+                with_loss("cuda:0", "meta", "criterion.pos_weight"),
+                with_loss("cuda:0", "cpu", "glossary.weight"),
+                by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), loss=at("cpu", "1"))),
+            ),
+            paths=("criterion.pos_weight",),
+            fix=Fix(rule="path:criterion.pos_weight@cuda:0"),
+        ),
+        "all-ranks-on-one-device": Sample(
+            has=(
+                by_hand(pairs(w=at("cuda:0"), n=number(1))),
+                by_hand(at("cuda:1")),
+                by_hand(pairs(a=at("cuda", "0"), b=at("cpu", "1"))),
+            ),
+            lacks=(
+                PLAIN,
+                by_hand(pairs(a=at("cuda:0", "0"), b=at("cuda:1", "1"))),
+                by_hand(at("cuda:4")),
+                by_hand(at("xpu:0")),
+                by_hand(at("odd!")),
+            ),
+            target="cuda:4",
+            paths=("w",),
+            fix=Fix(style="distributed"),
+        ),
+        "does-not-fit": Sample(
+            has=(
+                by_hand(pairs(w=at("cuda:0", "0", 300), n=number(1))),
+                by_hand(at("cuda", "0", 300)),
+                by_hand(at("cpu", "0", 3000)),
+            ),
+            lacks=(by_hand(at("cuda:0", "0", 200)), by_hand(at("cuda:1", "0", 300)), PLAIN),
+            target=Profile(
+                id="this",
+                label="this machine",
+                cuda=2,
+                gpus=(
+                    Gpu(device="cuda:0", name="Small", memory_nbytes=1000),
+                    Gpu(device="cuda:1", name="Unknown"),
+                ),
+                memory_nbytes=10_000,
+            ),
+            paths=("w",),
+            fix=Fix(rule="cuda:0=cpu"),
+        ),
+        "nested-pickle": Sample(
+            has=(by_hand(name("torch.storage._load_from_bytes")),),
+            lacks=(PLAIN, by_hand(name("torch.storage.UntypedStorage"))),
         ),
         "rng-off-cpu": Sample(
             has=(generator_state("cuda:0"),),
             lacks=(generator_state("cpu"), PLAIN),
             paths=("rng_state",),
+            fix=Fix(rule="path:rng_state@cpu"),
         ),
         "hidden-device": Sample(
             has=(
@@ -214,26 +295,34 @@ def samples() -> dict[str, Sample]:
                 named("net.module.a", "net.b"),
             ),
             paths=("module.a.weight", "module.b.bias"),
+            fix=Fix(style="plain"),
         ),
         "prefix-compiled": Sample(
             has=(named("_orig_mod.a", "_orig_mod.b"), named("net._orig_mod.a", "head.b")),
             lacks=(PLAIN, named("a._orig_mod", "b")),
             paths=("_orig_mod.a", "_orig_mod.b"),
+            fix=Fix(style="plain"),
         ),
-        "whole-module": Sample(has=(by_hand(MODULE),), lacks=(PLAIN, by_hand(pairs(model=MODULE)))),
+        "whole-module": Sample(
+            has=(by_hand(MODULE),), lacks=(PLAIN, by_hand(pairs(model=MODULE))), fix=Fix(style="module")
+        ),
         "optimizer-mismatch": Sample(
-            has=(unnamed((3,)), unnamed((4,), (4,)), unnamed((4,))),
-            lacks=(unnamed((4,), (2, 2)), unnamed(), PLAIN),
+            has=(unnamed((3,)), unnamed((4,), (4,)), unnamed((4,)), unnamed((4,), (2, 2), (4,))),
+            lacks=(unnamed((4,), (2, 2)), unnamed(), PLAIN, by_hand(optimizer("cpu", "cpu"))),
             paths=("optimizer",),
         ),
         "dangerous-global": Sample(
             has=(by_hand(name("posix.system")),), lacks=(PLAIN, by_hand(name("mine.system")))
         ),
         "runs-code": Sample(
-            has=(by_hand(op("SHORT_BINUNICODE", b"\1x")),), lacks=(PLAIN, by_hand(name("posix.system")))
+            has=(by_hand(op("SHORT_BINUNICODE", b"\1x")),),
+            lacks=(PLAIN, by_hand(name("posix.system"))),
+            fix=Fix(style="plain"),
         ),
         "needs-allow-list": Sample(
-            has=(by_hand(name("mine.Net")),), lacks=(PLAIN, by_hand(name("posix.system")))
+            has=(by_hand(name("mine.Net")),),
+            lacks=(PLAIN, by_hand(name("posix.system"))),
+            fix=Fix(style="plain"),
         ),
         "byteorder": Sample(
             has=(by_hand(at("cpu"), versions=(("version", "3"), ("byteorder", "big"))),),

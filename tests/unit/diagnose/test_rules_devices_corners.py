@@ -97,7 +97,7 @@ def test_product_that_torch_moves_itself_is_no_stray_counter() -> None:
         tensor._replace(slot="mu_product", device="cuda:0") if tensor.slot == "step" else tensor
         for tensor in checkpoint.tensors
     ]
-    from dataclasses import replace
+    from inspector.records import replace
 
     assert "step-on-accelerator" not in findings(replace(checkpoint, tensors=tuple(tensors)))
     assert "step-on-accelerator" in findings(with_device(checkpoint, "cuda:0"))

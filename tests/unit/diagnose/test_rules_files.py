@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from inspector.diagnose.rules import diagnose
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.findings import Finding
+from inspector.records import replace
 from inspector.safety.verdict import judge
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor
 

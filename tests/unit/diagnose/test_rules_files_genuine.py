@@ -51,6 +51,15 @@ def test_prefixes_are_judged_by_state_dict() -> None:
     )
     assert findings(mixed)["prefix-module"].paths == ("model/module.a", "model/module.b")
     assert "prefix-module" not in findings(named("module.a", "b"))
+    beside = by_hand(pairs(model=pairs(**{"module.a": at("cpu", "0")}), ema=pairs(a=at("cpu", "1"))))
+    assert findings(beside)["prefix-module"].paths == ("model/module.a",)
+
+
+def test_nested_wrappers_are_both_told() -> None:
+    for names in (("module._orig_mod.a", "module._orig_mod.b"), ("_orig_mod.module.a", "_orig_mod.module.b")):
+        found = findings(named(*names))
+        assert found["prefix-module"].count == found["prefix-compiled"].count == 2
+        assert "two wrappers stand one in the other" in found["prefix-module"].detail
 
 
 @pytest.mark.torch

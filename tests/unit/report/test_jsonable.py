@@ -11,7 +11,13 @@ from inspector.errors import ContainerError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import ROLES, GlobalUse
 from inspector.model.findings import Fix, finding
-from inspector.report.jsonable import error_document, finding_document, show_document, write_show
+from inspector.report.jsonable import (
+    error_document,
+    finding_document,
+    fix_document,
+    show_document,
+    write_show,
+)
 from inspector.safety.verdict import judge
 from tests import corpus
 from tests.unit.report.rows import checkpoint, storage, tensor, value
@@ -129,5 +135,8 @@ def test_error() -> None:
 
 def test_finding() -> None:
     made = finding("mixed-devices", "warning", "title", "detail", ["a"], fix=Fix(rule="*=cpu"))
-    assert finding_document(made)["fix"] == {"map": "*=cpu"}
+    assert finding_document(made)["fix"] == {"kind": "rule", "map": "*=cpu"}
     assert finding_document(finding("byteorder", "note", "t", "d", []))["fix"] is None
+    option = Fix(option=("map_location", "'cpu'"))
+    assert fix_document(option) == {"kind": "option", "option": "map_location", "value": "'cpu'"}
+    assert fix_document(Fix(style="resume")) == {"kind": "style", "style": "resume"}

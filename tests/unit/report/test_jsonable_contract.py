@@ -50,7 +50,12 @@ FINDING: Document = {
     "detail": str,
     "paths": [str],
     "count": Whole,
-    "fix": (None, {"map": str}),
+    "fix": (
+        None,
+        {"kind": {"rule"}, "map": str},
+        {"kind": {"option"}, "option": str, "value": str},
+        {"kind": {"style"}, "style": str},
+    ),
 }
 SHOW: Document = {
     "schema": Whole,
@@ -228,7 +233,7 @@ def test_findings_carry_their_fix() -> None:
     assert matches(finding_document(plain), FINDING)
     fixed = finding_document(replace(plain, fix=Fix(rule="*=cpu")))
     assert matches(fixed, FINDING)
-    assert fixed["fix"] == {"map": "*=cpu"}
+    assert fixed["fix"] == {"kind": "rule", "map": "*=cpu"}
 
 
 def test_many_rows_are_written_in_pieces() -> None:

@@ -1,0 +1,30 @@
+"""Map rules for single branches of a checkpoint, as findings offer them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from inspector.model.devices import KNOWN_TYPES, split_device
+from inspector.model.findings import Fix
+
+_NO_GLOB = frozenset("*?")
+
+
+def is_destination(device: str) -> bool:
+    """Say whether a rule can send something to this device: torch takes no data on `meta`, and no `cpu:0`."""
+    kind, index = split_device(device) or ("", None)
+    return kind in KNOWN_TYPES and kind != "meta" and (index is None or kind not in {"cpu", "mps"})
+
+
+def branch_fix(paths: Collection[str], to: str) -> Fix | None:
+    """Give the rule that sends these tensors to a device, or None where one rule cannot name them.
+
+    One tensor is named by its path. Several are named by their last step where they share it, as the slots
+    of an optimizer do.
+    """
+    last = {path.rpartition("/")[2] for path in paths}
+    if len(last) != 1 or not is_destination(to):
+        return None
+    pattern = next(iter(paths)) if len(paths) == 1 else f"**/{last.pop()}"
+    wild = _NO_GLOB & set(pattern.removeprefix("**/"))
+    return None if wild or not pattern else Fix(rule=f"path:{pattern}@{to}")

@@ -1,0 +1,53 @@
+"""Findings about code: which modules must be importable, and what the verdict on the pickle says."""
+
+from __future__ import annotations
+
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import GlobalUse
+from tests.corpus import CORPUS
+from tests.unit.diagnose.cases import findings
+from tests.unit.report.rows import checkpoint
+
+
+def whole_module(*names: str) -> str:
+    made = checkpoint(
+        module_class="net.model.Net", globals=tuple(GlobalUse(name=name, count=1) for name in names)
+    )
+    return findings(made)["whole-module"].detail
+
+
+def test_modules_of_the_file_are_listed_and_torchs_own_are_not() -> None:
+    detail = whole_module("net.model.Net", "torch.nn.modules.linear.Linear", "net.model.Head", "numpy.dtype")
+    assert "in a version that fits: net.model, numpy. A state dict" in detail
+
+
+def test_many_modules_are_cut() -> None:
+    detail = whole_module(*(f"a{number}.B" for number in range(20)))
+    assert "a7, and 12 more." in detail
+
+
+def test_the_script_itself_is_explained() -> None:
+    found = findings(open_checkpoint(str(CORPUS / "zip" / "module_custom.pt")))["whole-module"]
+    assert "__main__ is the script that saved it" in found.detail
+
+
+def test_without_names_the_class_tells_its_module() -> None:
+    assert "that fits: net.model." in whole_module("torch.nn.modules.linear.Linear", "builtins.set", "x")
+
+
+def test_nested_pickles_are_found_in_a_genuine_file(tmp_path) -> None:
+    import io
+
+    import torch
+
+    class Tensor:
+        def __reduce__(self) -> tuple[object, ...]:
+            buffer = io.BytesIO()
+            torch.save(torch.ones(2).untyped_storage(), buffer)
+            return torch.storage._load_from_bytes, (buffer.getvalue(),)
+
+    path = tmp_path / "nested.pt"
+    torch.save({"w": Tensor()}, path)
+    found = findings(open_checkpoint(str(path)))
+    assert "nested-pickle" in found
+    assert found.keys() & {"runs-code", "dangerous-global"}
