@@ -72,7 +72,13 @@ class StorageId(NamedTuple):
 
 def parse_storage_id(node: PersistentId) -> StorageId | None:
     """Read a persistent id as a storage's, or give None if it is something else (a module, a stranger's)."""
-    pid = node.pid
+    meaning = node.meaning
+    if meaning is node:  # not read yet
+        meaning = node.meaning = _parse(node.pid)
+    return meaning  # type: ignore[return-value]  # nobody else writes there
+
+
+def _parse(pid: Value) -> StorageId | None:
     if type(pid) is not tuple or len(pid) < 5:
         return None
     tag, cls, key, location, numel = pid if len(pid) == 5 else pid[:5]

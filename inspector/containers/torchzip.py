@@ -7,6 +7,7 @@ Written by `caffe2/serialize/inline_container.cc` in torch's sources. All record
 from __future__ import annotations
 
 import zlib
+from operator import itemgetter
 
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
@@ -38,6 +39,7 @@ _FACTS = (
     ".data/serialization_id",
 )
 _MOST_FACT_NBYTES = 256
+_ASK_EACH = 4096
 _SHARED_NAME = "Several records share a name: programs differ in which of them they read."
 _RELATIVES: tuple[tuple[str, str, str], ...] = (
     ("constants.pkl", "a TorchScript archive", "load it with torch.jit.load"),
@@ -145,20 +147,20 @@ def _find_storages(
         The places, in the order of the file, and whether any overlap.
     """
     progress.start("finding storages", len(storage_ids))
-    found = [(key, entry) for key in storage_ids if (entry := records.storage(key)) is not None]
-    found.sort(key=lambda item: item[1].header_offset)
+    found = [(entry.header_offset, key, entry) for key in storage_ids if (entry := records.storage(key))]
+    found.sort(key=itemgetter(0))
     stored: dict[str, StoredBytes] = {}
-    reached, overlap = 0, False
-    offsets = payload_offsets(source, [entry for _, entry in found])
-    for (key, entry), offset in zip(found, offsets, strict=True):
-        progress.advance(1)
+    reached, overlap, most = 0, False, source.nbytes
+    offsets = payload_offsets(source, [entry for _, _, entry in found])
+    for number, ((header, key, entry), offset) in enumerate(zip(found, offsets, strict=True)):
+        if number % _ASK_EACH == 0:
+            progress.advance(min(_ASK_EACH, len(found) - number))
+        nbytes = entry.stored_nbytes
         is_plain = entry.method == STORED
-        if offset is None or offset + entry.stored_nbytes > source.nbytes:
+        if offset is None or offset + nbytes > most or (is_plain and entry.nbytes != nbytes):
             continue
-        if is_plain and entry.nbytes != entry.stored_nbytes:
-            continue
-        overlap = overlap or entry.header_offset < reached
-        reached = offset + entry.stored_nbytes
+        overlap = overlap or header < reached
+        reached = offset + nbytes
         # StoredBytes(...) would take thrice as long.
         stored[key] = tuple.__new__(StoredBytes, (offset if is_plain else None, entry.nbytes))
     return stored, overlap
@@ -193,9 +195,21 @@ def _notes(records: Records) -> list[str]:
     # Whatever is between two names that begin alike in alphabetical order, begins like them.
     if not min(names).startswith(records.prefix) or not max(names).startswith(records.prefix):
         notes.append("Not all records stand in one folder: torch refuses this file.")
-    # Hashes are enough to see it: a second copy of a million long names is more than there is room for.
-    if len({hash(name.lower()) for name in names}) < len(names) or any("\0" in name for name in names):
+    if _share_a_name(names):
         notes.append(_SHARED_NAME)
     if records.storage("0") is None and any("/tensors/" in name for name in names[:9]):
         notes.append("Written by torch 1.4, whose zip files later versions of torch cannot load.")
     return notes
+
+
+def _share_a_name(names: list[str]) -> bool:
+    """Say whether programs may take one record for another: torch compares names without case."""
+    is_lower = True
+    for start in range(0, len(names), _ASK_EACH):  # all at once would be a second copy of them
+        text = "\n".join(names[start : start + _ASK_EACH])
+        if "\0" in text:
+            return True
+        is_lower = is_lower and text == text.lower()
+    # Hashes are enough to see it.
+    hashes = set(map(hash, names)) if is_lower else {hash(name.lower()) for name in names}
+    return len(hashes) < len(names)

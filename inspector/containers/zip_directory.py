@@ -90,11 +90,10 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
     data = source.read(start, nbytes)
     entries: list[Entry] = []
     pos = 0
-    for number in range(count):
-        if progress is not None and number % _ASK_EACH == 0:
+    while len(entries) < count:
+        if progress is not None:
             progress.advance(0)
-        entry, pos = _parse_entry(data, pos, start)
-        entries.append(entry)
+        pos = _parse_entries(data, pos, start, entries, min(count - len(entries), _ASK_EACH))
     return ZipDirectory(entries=tuple(entries), start=start, end=end)
 
 
@@ -193,35 +192,30 @@ def _read_end64(source: Source, offset: int) -> tuple[int, int, int] | None:
     return fields[7], fields[8], fields[9]
 
 
-def _parse_entry(data: bytes, pos: int, start: int) -> tuple[Entry, int]:
-    try:
-        (
-            signature,
-            flags,
-            method,
-            crc,
-            packed,
-            nbytes,
-            name_nbytes,
-            extra_nbytes,
-            comment_nbytes,
-            offset,
-        ) = _CENTRAL_FIELDS.unpack_from(data, pos)
-    except struct.error:
-        raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}") from None
-    if signature != CENTRAL_SIGNATURE:
-        raise ContainerError("the zip directory is damaged", where=f"byte {start + pos:,}")
-    name_at = pos + CENTRAL.size
-    extra_at = name_at + name_nbytes
-    end = extra_at + extra_nbytes + comment_nbytes
-    if end > len(data):
-        raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}")
-    if _ELSEWHERE in (packed, nbytes, offset):
-        extra = data[extra_at : extra_at + extra_nbytes]
-        nbytes, packed, offset = _apply_zip64(extra, nbytes, packed, offset)
-    name = data[name_at:extra_at].decode("utf-8", "surrogateescape")
-    fields = (name, offset, nbytes, packed, method, crc, flags, start + pos)
-    return tuple.__new__(Entry, fields), end  # Entry(...) would take thrice as long
+def _parse_entries(data: bytes, pos: int, start: int, entries: list[Entry], count: int) -> int:
+    """Read the next entries and give the place behind them: one loop, since there may be a million."""
+    unpack, fixed_nbytes, new = _CENTRAL_FIELDS.unpack_from, CENTRAL.size, tuple.__new__
+    for _ in range(count):
+        try:
+            fields = unpack(data, pos)
+        except struct.error:
+            raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}") from None
+        signature, flags, method, crc, packed, nbytes, name_n, extra_n, comment_n, offset = fields
+        if signature != CENTRAL_SIGNATURE:
+            raise ContainerError("the zip directory is damaged", where=f"byte {start + pos:,}")
+        name_at = pos + fixed_nbytes
+        extra_at = name_at + name_n
+        end = extra_at + extra_n + comment_n
+        if end > len(data):
+            raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}")
+        if _ELSEWHERE in (packed, nbytes, offset):
+            extra = data[extra_at : extra_at + extra_n]
+            nbytes, packed, offset = _apply_zip64(extra, nbytes, packed, offset)
+        name = data[name_at:extra_at].decode("utf-8", "surrogateescape")
+        # Entry(...) would take thrice as long.
+        entries.append(new(Entry, (name, offset, nbytes, packed, method, crc, flags, start + pos)))
+        pos = end
+    return pos
 
 
 def _apply_zip64(extra: bytes, nbytes: int, packed: int, offset: int) -> tuple[int, int, int]:

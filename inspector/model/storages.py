@@ -45,8 +45,11 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
     """Describe every storage, in the order of first use."""
     rows: list[Storage] = []
     stored, total = container.stored, views.total
+    device, labelled = "", None
     for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
-        device, declared, place = device_label(location), numel * itemsize, stored.get(key)
+        if location != labelled:  # seldom: neighbours lie together
+            device, labelled = device_label(location), location
+        declared, place = numel * itemsize, stored.get(key)
         missing, expected = place is None, None
         if place is None:
             file_offset, nbytes = None, declared if declared <= _MOST else 0

@@ -92,7 +92,8 @@ def storage_of(value: Value, known: Known) -> StorageId:
     own = parse_storage_id(value) if type(value) is PersistentId else None
     if own is None:
         raise NoTensorError
-    own = own.viewed()
+    if own.view is not None:
+        own = own.viewed()
     first = known.storages.get(own.key)
     # torch remembers a storage by its address; those without bytes or on meta have none, so each id counts.
     if first is None or not first.numel or not own.numel or first.location == "meta":

@@ -82,12 +82,18 @@ class Set:
 
 
 class PersistentId:
-    """A reference to something outside the pickle: for torch, a storage."""
+    """A reference to something outside the pickle: for torch, a storage.
 
-    __slots__ = ("pid",)
+    Attributes:
+        pid: The reference, whatever its form.
+        meaning: Room for what a reader of such references made of it: it is asked for again and again.
+    """
+
+    __slots__ = ("meaning", "pid")
 
     def __init__(self, pid: Value) -> None:
         self.pid = pid
+        self.meaning: object = self
 
 
 class Blob:
