@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -135,7 +134,7 @@ def screenshot(options: argparse.Namespace) -> int:
     open_checkpoint(options.file)  # what cannot be read is told in words, not in a picture of them
     output = Path(options.output)
     refuse_destination(options.file, output, overwrite=True)
-    part = output.with_name(f".{secrets.token_hex(6)}.part")
+    part = output.with_name(f".{os.urandom(6).hex()}.part")
     try:
         with _window_libraries():
             from inspector.gui.app import screenshot

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,7 +91,7 @@ def _create(destination: Path) -> OutFile:
 
 
 def _part_of(destination: Path) -> Path:
-    return destination.with_name(f".{destination.name[:40]}.{secrets.token_hex(4)}.part")
+    return destination.with_name(f".{destination.name[:40]}.{os.urandom(4).hex()}.part")
 
 
 def _open_unnamed(part: Path) -> int | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.export import Export, export_copy
 from inspector.report.details import python_expression
 from inspector.resources import demo_path
 from inspector.session.compose import compose, device_map_of, target_of
@@ -18,6 +18,9 @@ from inspector.session.mapping import DeviceMap
 from inspector.session.screen import Screen, TaskRunner, View
 from inspector.session.state import State
 from inspector.target.profile import Profile
+
+if TYPE_CHECKING:
+    from inspector.remap.export import Export
 
 Probe = Callable[[Progress], Profile]
 _MOST_RECENT = 8
@@ -163,6 +166,8 @@ class Session:
         device_map = self._mapped()
         if device_map is None or self._work is not None:
             return
+        from inspector.remap.export import export_copy  # noqa: PLC0415 - not before the first window stands
+
         path, plan = device_map.checkpoint.path, device_map.plan
         progress = self._work = Progress("copying")
         self._view.show_export_running(progress)

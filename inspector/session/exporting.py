@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspector.errors import CheckpointError
-from inspector.remap.export import Export
 from inspector.report.colours import device_name
 from inspector.session.mapping import DeviceMap, Pairs
 from inspector.session.screen import ExportDraft, FailurePage
 from inspector.units import escape_text, format_count, format_nbytes
+
+if TYPE_CHECKING:
+    from inspector.remap.export import Export
 
 _MOST_MOVES = 16
 _MOST_SUFFIX = 16
