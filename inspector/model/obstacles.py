@@ -50,7 +50,7 @@ class Obstacle(NamedTuple):
 
 def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Give what torch says to the container, before it looks at any tensor; None if it takes it."""
-    if _has_note(checkpoint, _GZIPPED):
+    if is_gzipped(checkpoint):
         return Obstacle(
             "torch-refuses",
             "UnpicklingError: invalid load key, '\\x1f'.",
@@ -121,6 +121,11 @@ def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
 def has_wrong_checksum(checkpoint: Checkpoint) -> bool:
     """Say whether the pickle is not what its checksum says; torch does not look."""
     return _has_note(checkpoint, _WRONG_CHECKSUM)
+
+
+def is_gzipped(checkpoint: Checkpoint) -> bool:
+    """Say whether the whole file is compressed."""
+    return _has_note(checkpoint, _GZIPPED)
 
 
 def is_ambiguous(checkpoint: Checkpoint) -> bool:

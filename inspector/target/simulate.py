@@ -1,4 +1,4 @@
-"""What `torch.load(path, weights_only=False)` without `map_location` does on a machine: the first error.
+"""What a call of `torch.load` does on a machine: the first error, or where everything lands.
 
 torch checks the container, then restores storages in the order of the pickle, and makes tensors and
 generators of their own devices in between. Whether the classes in the file can be imported there is not
@@ -8,15 +8,20 @@ known, so their errors are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.model.obstacles import Obstacle, file_obstacle, legacy_obstacle, storage_obstacles
+from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacles
+from inspector.records import dataclass
+from inspector.target.landing import Landing, is_sent, is_wrapper
+from inspector.target.load_call import PLAIN, LoadCall
+from inspector.target.opening import opening_failure
 from inspector.target.profile import Profile
+from inspector.target.refusal import refusal_message
 from inspector.target.restore import Failure, generator_failure, restore_failure, send_failure
+from inspector.target.versions import release_of
 
-__all__ = ["LoadFailure", "device_failures", "restore_failure", "simulate_load"]
+__all__ = ["LoadFailure", "LoadOutcome", "device_failures", "restore_failure", "simulate", "simulate_load"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,75 +33,165 @@ class LoadFailure:
         device: The location tag that raises it; empty where no device does.
         storage: The storage that raises it first; empty where none does.
         message: torch's text, with the exception's name.
+        tensor: The path of the first tensor that waits for it; empty where none does.
     """
 
     finding: str
     device: str
     storage: str
     message: str
+    tensor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOutcome:
+    """What a call of `torch.load` comes to.
+
+    Attributes:
+        failure: The error that stops it, or None.
+        weights_only: Whether the restricted unpickler did it: the default is torch's.
+        tensors: Where each tensor lands, in the order of the checkpoint's rows; empty after a failure.
+        storages: The same for each storage.
+    """
+
+    failure: LoadFailure | None
+    weights_only: bool
+    tensors: tuple[str, ...] = ()
+    storages: tuple[str, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices that something lands on, in the order of their first tensor."""
+        return tuple(dict.fromkeys(chain(self.tensors, self.storages)))
+
+
+def simulate(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> LoadOutcome:
+    """Say what `torch.load` does with a file on a machine."""
+    is_weights_only = how.is_weights_only(release_of(target.torch_version))
+    failure = first_failure(checkpoint, target, how)
+    if failure is not None:
+        return LoadOutcome(failure=failure, weights_only=is_weights_only)
+    landing = Landing(checkpoint.format, target, how)
+    return LoadOutcome(
+        failure=None,
+        weights_only=is_weights_only,
+        tensors=landing.of_tensors(checkpoint),
+        storages=landing.of_storages(checkpoint),
+    )
 
 
 def simulate_load(checkpoint: Checkpoint, target: Profile) -> LoadFailure | None:
-    """Give the error that `torch.load(path)` raises on a machine, or None if it loads."""
-    obstacle = file_obstacle(checkpoint)
-    if obstacle is not None:
-        return _of_obstacle(obstacle)
-    failure = next(chain(_storage_failures(checkpoint, target), _own_failures(checkpoint, target)), None)
-    if failure is not None:
-        return failure
-    obstacle = legacy_obstacle(checkpoint)
-    return None if obstacle is None else _of_obstacle(obstacle)
+    """Give the error that `torch.load(path, weights_only=False)` raises, or None if it loads."""
+    return first_failure(checkpoint, target, PLAIN)
 
 
 def device_failures(checkpoint: Checkpoint, target: Profile) -> dict[str, Failure]:
     """Give, by device, what torch says to it on a machine; devices that it takes are left out."""
     restored = {storage.device for storage in checkpoint.storages}
-    sent = {tensor.device for tensor in checkpoint.tensors if _is_sent(tensor)}
+    sent = {tensor.device for tensor in checkpoint.tensors if is_sent(tensor)}
     failures = {device: send_failure(device, target) for device in sent}
     failures |= {device: restore_failure(device, target) for device in restored}
     return {device: failure for device, failure in failures.items() if failure is not None}
 
 
-def _storage_failures(checkpoint: Checkpoint, target: Profile) -> Iterator[LoadFailure]:
-    """Give the errors of storages, and of the tensors that are sent elsewhere as soon as theirs is there."""
-    obstacles = storage_obstacles(checkpoint)
-    sent = {tensor.storage: tensor for tensor in reversed(checkpoint.tensors) if _is_sent(tensor)}
-    failures = {
-        device: restore_failure(device, target) for device in {row.device for row in checkpoint.storages}
-    }
+def first_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> LoadFailure | None:
+    """Give the error that stops a call, or None if it loads."""
+    opening = opening_failure(checkpoint, target, how)
+    if opening is not None:
+        return LoadFailure(finding=opening[0], device="", storage="", message=opening[1])
+    landing = Landing(checkpoint.format, target, how)
+    failures = chain(_storage_failures(checkpoint, landing), _own_failures(checkpoint, target, landing))
+    failure = _named(checkpoint, next(failures, None))
+    refusal = _refused(checkpoint, target, how, failure)
+    if refusal is not None or failure is not None:
+        return refusal or failure
+    obstacle = legacy_obstacle(checkpoint)
+    return None if obstacle is None else _of_obstacle(obstacle)
+
+
+def _refused(
+    checkpoint: Checkpoint, target: Profile, how: LoadCall, failure: LoadFailure | None
+) -> LoadFailure | None:
+    """Give the error of the restricted unpickler, unless a device stops the load earlier in the file."""
+    release = release_of(target.torch_version)
+    refusal = how.refusal
+    if refusal is None or not how.is_weights_only(release):
+        return None
+    if failure is not None and failure.tensor:
+        before = checkpoint.tensors[: refusal.tensors_before]
+        if any(tensor.path == failure.tensor for tensor in before):
+            return None
+    message = refusal_message(refusal, release)
+    return LoadFailure(finding=refusal.finding, device="", storage="", message=message)
+
+
+def _named(checkpoint: Checkpoint, failure: LoadFailure | None) -> LoadFailure | None:
+    """Name the first tensor that waits for the storage that failed."""
+    if failure is None or failure.tensor or not failure.storage:
+        return failure
+    rows = (row.path for row in checkpoint.tensors if row.storage == failure.storage)
+    return LoadFailure(
+        finding=failure.finding,
+        device=failure.device,
+        storage=failure.storage,
+        message=failure.message,
+        tensor=next(rows, ""),
+    )
+
+
+def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[LoadFailure]:
+    """Give the errors of storages, and of the tensors that are made elsewhere as soon as theirs is there."""
+    obstacles = storage_obstacles(checkpoint) if landing.reads_records else {}
+    own = _own_by_storage(checkpoint)
     for storage in checkpoint.storages:
-        if storage.key in obstacles:
-            yield _of_obstacle(obstacles[storage.key], storage=storage.key)
-        failure = failures[storage.device]
+        key = storage.key
+        if key in obstacles and landing.meets(obstacles[key]):
+            yield _of_obstacle(obstacles[key], storage=key)
+        failure = landing.of_tag(storage.device)[1]
         if failure is not None:
-            yield LoadFailure(
-                finding=failure[0], device=storage.device, storage=storage.key, message=failure[1]
-            )
-        if storage.key in sent:
-            yield from _sent_failure(sent[storage.key], target)
+            yield LoadFailure(finding=failure[0], device=storage.device, storage=key, message=failure[1])
+        for tensor in own.get(key, ()):
+            yield from _own_failure(tensor, landing, key)
 
 
-def _own_failures(checkpoint: Checkpoint, target: Profile) -> Iterator[LoadFailure]:
+def _own_by_storage(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
+    """Give the tensors that name a device themselves by the storage after which they are made.
+
+    A wrapper is made after its parts, and they stand behind it in the file's order of rows.
+    """
+    own: dict[str, list[Tensor]] = {}
+    last: dict[int, str] = {}
+    wrappers = {index: row for index, row in enumerate(checkpoint.tensors) if is_wrapper(row)}
+    for row in checkpoint.tensors:
+        if row.storage is not None and is_sent(row):
+            own.setdefault(row.storage, []).append(row)
+        if row.part_of in wrappers and row.storage is not None:
+            last[row.part_of] = row.storage
+    for index, key in last.items():
+        own.setdefault(key, []).append(wrappers[index])
+    return own
+
+
+def _own_failures(checkpoint: Checkpoint, target: Profile, landing: Landing) -> Iterator[LoadFailure]:
     """Give the errors of devices without a storage: sent NumPy arrays, random generators."""
     for tensor in checkpoint.tensors:
-        if _is_sent(tensor) and tensor.storage is None:
-            yield from _sent_failure(tensor, target)
+        if is_sent(tensor) and tensor.storage is None:
+            yield from _own_failure(tensor, landing, "")
     for hidden in checkpoint.hidden_devices:
         failure = generator_failure(hidden.device, target) if hidden.what == "torch.Generator" else None
         if failure is not None:
             yield LoadFailure(finding=failure[0], device=hidden.device, storage="", message=failure[1])
 
 
-def _is_sent(tensor: Tensor) -> bool:
-    """Say whether a tensor is stored on the CPU and sent to its device: such a row has no geometry."""
-    return tensor.stride is None and tensor.layout == "strided"
-
-
-def _sent_failure(tensor: Tensor, target: Profile) -> Iterator[LoadFailure]:
-    failure = send_failure(tensor.device, target)
+def _own_failure(tensor: Tensor, landing: Landing, storage: str) -> Iterator[LoadFailure]:
+    failure = landing.of_own(tensor.device, is_wrapper=is_wrapper(tensor))[1]
     if failure is not None:
         yield LoadFailure(
-            finding=failure[0], device=tensor.device, storage=tensor.storage or "", message=failure[1]
+            finding=failure[0],
+            device=tensor.device,
+            storage=storage,
+            message=failure[1],
+            tensor=tensor.path,
         )
 
 

@@ -1,0 +1,54 @@
+"""A call of `torch.load` together with what the restricted unpickler would say: the two are judged apart."""
+
+from __future__ import annotations
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.pickles.instructions import CODES
+from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.weights_only import OPCODES, names_to_allow
+from inspector.target.load_call import LoadCall
+from inspector.target.map_location import MapLocation
+from inspector.target.refusal import Refusal
+
+_FRAMES_FROM = 4
+# The instruction that spells the magic number of a legacy file, by pickle protocol.
+_LEGACY_MAGIC = {0: "LONG", 1: "LONG", 4: "FRAME", 5: "FRAME"}
+_FINDINGS = {"needs-allow-list": "needs-allow-list", "dangerous": "dangerous-global"}
+
+
+def load_call(
+    checkpoint: Checkpoint,
+    safety: SafetyVerdict,
+    map_location: MapLocation = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool = False,
+) -> LoadCall:
+    """Make a call of `torch.load` for a file, ready to be simulated."""
+    return LoadCall(
+        map_location=map_location,
+        weights_only=weights_only,
+        mmap=mmap,
+        refusal=refusal_of(checkpoint, safety),
+    )
+
+
+def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
+    """Say why and where `weights_only=True` stops, or None if it does not.
+
+    Where in the file a name is asked for is not known, but of a value of that class it is: the name stands
+    shortly before it, at the same number of tensors. Without such a value the name is taken for the first.
+    """
+    if safety.weights_only:
+        return None
+    finding = _FINDINGS.get(safety.verdict, "runs-code")
+    strangers = [name for name in checkpoint.safety.opcodes if name not in OPCODES]
+    opcode = _LEGACY_MAGIC.get(checkpoint.safety.protocol) if checkpoint.format == "legacy" else None
+    if opcode is None and strangers:
+        opcode = "FRAME" if checkpoint.safety.protocol >= _FRAMES_FROM else strangers[0]
+    if opcode is not None:
+        return Refusal(finding=finding, opcode=CODES[opcode])
+    names = names_to_allow(checkpoint)
+    places = {value.type: value.after for value in reversed(checkpoint.values)}
+    first = min(names, key=lambda name: places.get(name, 0), default="")
+    return Refusal(finding=finding, name=first, tensors_before=places.get(first, 0))

@@ -1,0 +1,40 @@
+"""One call of `torch.load`, as data."""
+
+from __future__ import annotations
+
+from inspector.records import dataclass
+from inspector.target.map_location import MapLocation
+from inspector.target.refusal import Refusal
+from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadCall:
+    """How a file is loaded.
+
+    Attributes:
+        map_location: The argument of that name.
+        weights_only: The argument of that name; None where the call does not give it.
+        mmap: The argument of that name.
+        by_path: Whether torch is given a path, rather than an open file.
+        current: The number of the current device: `torch.cuda.set_device`, the rank on many a cluster.
+        refusal: Why `weights_only=True` would stop, see `diagnose.loading`; None if it would not. It is asked
+            only where the call means `weights_only=True`.
+    """
+
+    map_location: MapLocation = None
+    weights_only: bool | None = None
+    mmap: bool = False
+    by_path: bool = True
+    current: int = 0
+    refusal: Refusal | None = None
+
+    def is_weights_only(self, release: Release) -> bool:
+        """Say whether the restricted unpickler is used: since 2.6 unless the call says otherwise."""
+        if self.weights_only is None:
+            return release >= WEIGHTS_ONLY_DEFAULT
+        return self.weights_only
+
+
+PLAIN = LoadCall(weights_only=False)
+"""`torch.load(path, weights_only=False)`: nothing but the file and the machine decides."""

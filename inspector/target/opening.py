@@ -1,0 +1,130 @@
+"""What `torch.load` says before it reads a single value: to the container, and to its own arguments.
+
+The order is that of `load` in `torch/serialization.py`, and of `load` in `torch/jit/_serialization.py`.
+"""
+
+from __future__ import annotations
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.obstacles import file_obstacle, is_gzipped
+from inspector.target import versions
+from inspector.target.load_call import LoadCall
+from inspector.target.map_location import BAD_MAP, TorchDevice, text_of, type_name
+from inspector.target.profile import Profile
+from inspector.target.refusal import UNSAFE, Refusal, refusal_message
+from inspector.target.restore import Failure, restore_failure, send_failure
+from inspector.target.versions import Release, release_of
+
+BAD_OPTION = "bad-load-option"
+"""The finding for an argument that does not go with the file or with that torch."""
+
+_ZIPS = frozenset({"zip", "torchscript"})
+_NEWEST_VERSION_BEFORE_1_6 = 2
+
+
+def opening_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
+    """Give (finding, message) for what stops a load before the pickle is read; None if nothing does."""
+    release = release_of(target.torch_version)
+    if checkpoint.format == "safetensors":
+        return _safetensors_failure(how)
+    if checkpoint.format not in _ZIPS:
+        return _stream_failure(checkpoint, how, release)
+    failure = _old_torch_failure(checkpoint, release) or _of_container(checkpoint)
+    if failure is None and checkpoint.format == "torchscript":
+        return _script_failure(target, how, release)
+    return failure or _pathless_mmap_failure(how, release) or _unknown_argument(how, release, "Unpickler")
+
+
+def _pathless_mmap_failure(how: LoadCall, release: Release) -> Failure | None:
+    if how.by_path or not how.mmap or release < versions.HAS_MMAP:
+        return None
+    if release < versions.NAMES_MMAP_FILE:
+        return BAD_OPTION, "ValueError: f must be a string filename in order to use mmap argument"
+    return BAD_OPTION, "ValueError: f must be a file path in order to use the mmap argument"
+
+
+def _safetensors_failure(how: LoadCall) -> Failure | None:
+    """Such a file holds no device, and torch 2.13 asks the library of that name to read it."""
+    kind = {"dict": "dict", "function": "callable"}.get(type_name(how.map_location))
+    if kind is None or how.map_location is None or isinstance(how.map_location, str | TorchDevice):
+        return None
+    return BAD_MAP, (
+        f"RuntimeError: Loading safetensors file with {kind} map_location is not supported. "
+        "Use a device string or torch.device instead."
+    )
+
+
+def _stream_failure(checkpoint: Checkpoint, how: LoadCall, release: Release) -> Failure | None:
+    """Check a file that is no zip: legacy, or compressed as a whole."""
+    if how.mmap and release >= versions.HAS_MMAP:
+        return BAD_OPTION, _no_mmap(checkpoint.path if how.by_path else "", release)
+    failure = _unknown_argument(how, release, "load")
+    if failure is None and is_gzipped(checkpoint) and how.is_weights_only(release):
+        return "torch-refuses", refusal_message(Refusal(finding="torch-refuses", opcode=0x1F), release)
+    return failure or _of_container(checkpoint)
+
+
+def _no_mmap(path: str, release: Release) -> str:
+    """Give what torch says to a legacy file; up to 2.2 it is printed as the tuple that it was by mistake."""
+    please = "please torch.save your checkpoint with this option in order to use mmap."
+    if release < versions.NAMES_MMAP_FILE:
+        return (
+            "RuntimeError: ('mmap can only be used with files saved with ', "
+            f"'`torch.save(_use_new_zipfile_serialization=True), {please}')"
+        )
+    name = f"{path}, " if path else ""
+    return (
+        "RuntimeError: mmap can only be used with files saved with "
+        f"`torch.save({name}_use_new_zipfile_serialization=True), {please}"
+    )
+
+
+def _of_container(checkpoint: Checkpoint) -> Failure | None:
+    obstacle = file_obstacle(checkpoint)
+    return None if obstacle is None else (obstacle.finding, obstacle.message)
+
+
+def _old_torch_failure(checkpoint: Checkpoint, release: Release) -> Failure | None:
+    """Check a zip against a torch that is older than the format."""
+    if checkpoint.format == "zip" and release < versions.READS_ZIP:
+        return "newer-format", (
+            f"RuntimeError: {checkpoint.path} is a zip archive (did you mean to use torch.jit.load()?)"
+        )
+    version = dict(checkpoint.versions).get("version", "")
+    is_newer = version.isdecimal() and int(version[:9]) > _NEWEST_VERSION_BEFORE_1_6
+    if checkpoint.format == "zip" and release < versions.READS_ZIP_3 and is_newer:
+        return "newer-format", (  # the beginning names a place in torch's sources
+            f"RuntimeError: Attempted to read a PyTorch file with version {version}, but the maximum "
+            f"supported version for reading is {_NEWEST_VERSION_BEFORE_1_6}. Your PyTorch installation may be too old."
+        )
+    return None
+
+
+def _unknown_argument(how: LoadCall, release: Release, callee: str) -> Failure | None:
+    """Check arguments that are younger than the target's torch, which hands them on to Python's unpickler."""
+    for name, is_given, since in (
+        ("weights_only", how.weights_only is not None, versions.HAS_WEIGHTS_ONLY),
+        ("mmap", how.mmap, versions.HAS_MMAP),
+    ):
+        if is_given and release < since:
+            return BAD_OPTION, f"TypeError: '{name}' is an invalid keyword argument for {callee}()"
+    return None
+
+
+def _script_failure(target: Profile, how: LoadCall, release: Release) -> Failure | None:
+    """Check TorchScript, which `torch.load` hands on to `torch.jit.load`."""
+    if how.is_weights_only(release):
+        return "runs-code", (
+            "RuntimeError: Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. "
+            f"{UNSAFE}"
+        )
+    place = how.map_location
+    if place is None:
+        return None
+    if not isinstance(place, str | TorchDevice):
+        return BAD_MAP, (
+            "ValueError: map_location should be either None, string or torch.device, "
+            f"but got type: <class '{type_name(place)}'>"
+        )
+    text = text_of(place)
+    return restore_failure(text, target) if text.startswith("cuda") else send_failure(text, target)

@@ -1,0 +1,118 @@
+"""What `torch.load(weights_only=True)` says when its restricted unpickler stops.
+
+The unpickler is `torch/_weights_only_unpickler.py`; `torch.load` wraps its text (`_get_wo_message` in
+`torch/serialization.py`). Whether it stops is judged in `inspector.safety`, which this package does not know:
+whoever knows both gives a `Refusal`.
+"""
+
+from __future__ import annotations
+
+from inspector.records import dataclass
+from inspector.target.versions import BLOCKED_MODULES, SAFE_GLOBALS, WEIGHTS_ONLY_DEFAULT, Release
+
+_BLOCKED = frozenset({"sys", "os", "posix", "nt"})
+_WHAT_HAPPENS = (
+    "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in "
+    "arbitrary code execution. Do it only if you got the file from a trusted source."
+)
+UNSAFE = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from "
+    f"`False` to `True`. {_WHAT_HAPPENS}"
+)
+"""What torch 2.6 and later say in every such error."""
+
+_FIRST = (
+    "UnpicklingError: Weights only load failed. Re-running `torch.load` with `weights_only` set to `False` "
+    "will likely succeed, but it can result in arbitrary code execution.Do it only if you get the file from a "
+    "trusted source. WeightsUnpickler error: "
+)
+_DOCS = (
+    "\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
+    "weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
+)
+_REPORT = (
+    "Please file an issue with the following so that we can make `weights_only=True` compatible with your "
+    "use case: WeightsUnpickler error: "
+)
+_APART: Release = (2, 9)  # an empty line before the unpickler's own text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why and where the restricted unpickler stops.
+
+    Attributes:
+        finding: The id of the finding that explains it: `needs-allow-list`, `runs-code`, `dangerous-global`.
+        name: The first name that is not on torch's list, dotted; empty where no name is the reason.
+        opcode: The byte of the instruction that it does not know; None where none is the reason. With
+            neither, only the beginning of torch's text is known.
+        tensors_before: How many tensor rows stand before it in the file. A device that is missing there
+            stops the load earlier.
+    """
+
+    finding: str
+    name: str = ""
+    opcode: int | None = None
+    tensors_before: int = 0
+
+
+def refusal_message(refusal: Refusal, release: Release) -> str:
+    """Give torch's text, with the exception's name; its beginning, where the reason is neither of the two."""
+    said = _said(refusal, release)
+    if release < SAFE_GLOBALS:
+        return f"{_FIRST}{said}"
+    if release < WEIGHTS_ONLY_DEFAULT:
+        return _wrapped(said, refusal, _WHAT_HAPPENS, release)
+    return _wrapped(said, refusal, UNSAFE, release)
+
+
+def _said(refusal: Refusal, release: Release) -> str:
+    """Give the unpickler's own text."""
+    if refusal.opcode is not None:
+        return f"Unsupported operand {refusal.opcode}"
+    name = refusal.name
+    if not name:
+        return ""
+    if release < SAFE_GLOBALS:
+        return f"Unsupported class {name}"
+    if _is_blocked(name, release):
+        module = name.rpartition(".")[0]
+        return f"Trying to load unsupported GLOBAL {name} whose module {module} is blocked."
+    said = f"Unsupported global: GLOBAL {name} was not an allowed global by default. Please use "
+    short = name if release > WEIGHTS_ONLY_DEFAULT else name.rpartition(".")[2]
+    if release < WEIGHTS_ONLY_DEFAULT:
+        return (
+            f"{said}`torch.serialization.add_safe_globals([{short}])` to allowlist this global "
+            "if you trust this class/function."
+        )
+    return (
+        f"{said}`torch.serialization.add_safe_globals([{short}])` or the "
+        f"`torch.serialization.safe_globals([{short}])` context manager to allowlist this global "
+        "if you trust this class/function."
+    )
+
+
+def _is_blocked(name: str, release: Release) -> bool:
+    return release >= BLOCKED_MODULES and name.rpartition(".")[0] in _BLOCKED
+
+
+def _wrapped(said: str, refusal: Refusal, unsafe: str, release: Release) -> str:
+    if refusal.name and not _is_blocked(refusal.name, release):
+        trust = ""
+        if release >= BLOCKED_MODULES:  # bold on a terminal
+            trust = ", \033[1mdo those steps only if you trust the source of the checkpoint\033[0m."
+        return (
+            "UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two "
+            f"options{trust} \n\t(1) {unsafe}\n\t(2) Alternatively, to load with `weights_only=True` please "
+            f"check the recommended steps in the following error message.\n\tWeightsUnpickler error: "
+            f"{said}{_DOCS}"
+        )
+    begin = f"UnpicklingError: Weights only load failed. {unsafe}\n"
+    if release < BLOCKED_MODULES:
+        begin += " "
+    if not _is_blocked(refusal.name, release):
+        begin += _REPORT
+    if not said:
+        return begin.removesuffix(_REPORT).rstrip()
+    gap = "\n\n" if release >= _APART else ""
+    return f"{begin}{gap}{said}{_DOCS}"
