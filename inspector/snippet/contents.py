@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from inspector.model.checkpoint import Checkpoint, Tensor, Value
+from inspector.records import dataclass
 from inspector.snippet.models import MOST_OF_A_KIND, Keys, Model, find_models
 
 _SCHEDULER_KEYS = frozenset({"base_lrs", "_last_lr", "_step_count", "num_bad_epochs"})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+
+from inspector.records import dataclass, field
 
 _MOST_CHARS = 88
 _INDENT = "    "
@@ -48,9 +49,14 @@ def _flat(code: str | Bracketed) -> str:
 
 @dataclass(slots=True)
 class Script:
-    """A snippet while it is written."""
+    """A snippet while it is written.
 
-    _imports: set[str] = field(default_factory=lambda: {"import torch"})
+    Attributes:
+        uses_torch: Whether it imports torch itself, as nearly all do.
+    """
+
+    uses_torch: bool = True
+    _imports: set[str] = field(default_factory=set)
     _paragraphs: list[list[str]] = field(default_factory=list)
 
     def need(self, statement: str) -> None:
@@ -65,7 +71,8 @@ class Script:
     def text(self) -> str:
         """Give the whole snippet: imports in the usual order, then the paragraphs."""
         imports: tuple[list[str], ...] = ([], [], [])
-        for statement in sorted(self._imports, key=_import_order):
+        needed = self._imports | ({"import torch"} if self.uses_torch else set())
+        for statement in sorted(needed, key=_import_order):
             imports[_import_group(statement)].append(statement)
         blocks = [block for block in (*imports, *self._paragraphs) if block]
         return "\n\n".join("\n".join(block) for block in blocks) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal, lookup, split_global
@@ -16,10 +17,64 @@ _DANGEROUS = (
 # The class of a dtype is made by NumPy while loading, so no file names it.
 _NUMPY_DTYPES = '*{type(numpy.dtype(code)) for code in numpy.typecodes["All"]}'
 _STRIP = "consume_prefix_in_state_dict_if_present"
+YOURS = "# The model is yours, built as it was when this file was saved."
 
 
-def write_load(script: Script, order: Order, map_location: str | Bracketed | None) -> None:
-    """Write the call of `torch.load`, and before it what torch must be told to allow."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """How a file may be loaded.
+
+    Attributes:
+        weights_only: The option of `torch.load`.
+        comments: What the reader must know before that.
+    """
+
+    weights_only: bool
+    comments: tuple[str, ...]
+
+
+def write_load(
+    script: Script, order: Order, map_location: str | Bracketed | None, *, root: str | None = None
+) -> None:
+    """Write the call of `torch.load`, and before it what torch must be told to allow.
+
+    Args:
+        script: The snippet.
+        order: What is written.
+        map_location: The argument of that name, if any.
+        root: The variable for what is loaded, if not the usual one.
+    """
+    trust = write_allowed(script, order)
+    script.paragraph(*load_lines(script, order, trust, map_location, root=root))
+
+
+def load_lines(
+    script: Script,
+    order: Order,
+    trust: Trust,
+    map_location: str | Bracketed | None,
+    *,
+    root: str | None = None,
+    indent: str = "",
+) -> list[str]:
+    """Give the lines that call `torch.load`, with a warning before them where there is reason for one."""
+    path = literal(order.path)
+    is_gzip = any(note.startswith("Compressed with gzip") for note in order.checkpoint.notes)
+    options = () if map_location is None else (map_location,)
+    call = Bracketed(
+        head=f"{root or order.root} = torch.load(",
+        items=("file" if is_gzip else path, *options, f"weights_only={trust.weights_only}"),
+        tail=")",
+    )
+    comments = [indent + comment for comment in trust.comments]
+    if not is_gzip:
+        return [*comments, *format_code(call, indent)]
+    script.need("import gzip")
+    return [*comments, f"{indent}with gzip.open({path}) as file:", *format_code(call, f"{indent}    ")]
+
+
+def write_allowed(script: Script, order: Order) -> Trust:
+    """Write what torch must be told to allow, and say how the file may be loaded then."""
     verdict = judge(order.checkpoint)
     allowed = () if _is_beyond_allowing(order) else _allowed(verdict)
     if allowed:
@@ -27,21 +82,10 @@ def write_load(script: Script, order: Order, map_location: str | Bracketed | Non
             if not module.startswith("torch.nn."):  # comes with torch itself
                 script.need(f"import {module}")
         script.paragraph(*format_code(_allow(allowed)))
-    runs_code = not verdict.weights_only and not allowed and verdict.verdict != "dangerous"
-    comments = _DANGEROUS if verdict.verdict == "dangerous" else (_RUNS_CODE,) if runs_code else ()
-    is_gzip = any(note.startswith("Compressed with gzip") for note in order.checkpoint.notes)
-    path = literal(order.path)
-    options = () if map_location is None else (map_location,)
-    call = Bracketed(
-        head=f"{order.root} = torch.load(",
-        items=("file" if is_gzip else path, *options, f"weights_only={not runs_code}"),
-        tail=")",
-    )
-    if is_gzip:
-        script.need("import gzip")
-        script.paragraph(*comments, f"with gzip.open({path}) as file:", *format_code(call, "    "))
-    else:
-        script.paragraph(*comments, *format_code(call))
+    if verdict.verdict == "dangerous":
+        return Trust(weights_only=True, comments=_DANGEROUS)
+    runs_code = not verdict.weights_only and not allowed
+    return Trust(weights_only=not runs_code, comments=(_RUNS_CODE,) if runs_code else ())
 
 
 def write_models(script: Script, order: Order, *, placed: bool, comment: str) -> None:
@@ -56,7 +100,7 @@ def write_models(script: Script, order: Order, *, placed: bool, comment: str) ->
     lines: list[str] = []
     for name, model in order.models:
         move = order.placement.move(name, model.devices)
-        filled = _fill(script, order, name, model)
+        filled = fill_model(script, order, name, model)
         if model.is_module:
             lines += filled if placed else [*filled, *move]
         else:
@@ -65,7 +109,7 @@ def write_models(script: Script, order: Order, *, placed: bool, comment: str) ->
     script.paragraph(*((comment,) if brought else ()), *lines)
 
 
-def _fill(script: Script, order: Order, name: str, model: Model) -> list[str]:
+def fill_model(script: Script, order: Order, name: str, model: Model) -> list[str]:
     """Hand a model its weights, or take a whole module out of the checkpoint."""
     weights = lookup(order.root, model.keys)
     if model.is_module:
@@ -76,10 +120,21 @@ def _fill(script: Script, order: Order, name: str, model: Model) -> list[str]:
         weights = "state_dict"
     if model.is_mixed:
         lines.append("state_dict = {k: v for k, v in state_dict.items() if torch.is_tensor(v)}")
-    for prefix in model.prefixes:
-        script.need(f"from torch.nn.modules.utils import {_STRIP}")
-        lines.append(f"{_STRIP}(state_dict, {literal(prefix)})")
+    lines += [strip_prefix(script, prefix) for prefix in model.prefixes]
     return [*lines, f"{name}.load_state_dict({weights})"]
+
+
+def trust_wholly(order: Order) -> Trust:
+    """Say how a file may be loaded by who wants to run what is in it; never one that is plainly an attack."""
+    if judge(order.checkpoint).verdict == "dangerous":
+        return Trust(weights_only=True, comments=_DANGEROUS)
+    return Trust(weights_only=False, comments=(_RUNS_CODE,))
+
+
+def strip_prefix(script: Script, prefix: str) -> str:
+    """Take a prefix off the names in `state_dict`."""
+    script.need(f"from torch.nn.modules.utils import {_STRIP}")
+    return f"{_STRIP}(state_dict, {literal(prefix)})"
 
 
 def _is_beyond_allowing(order: Order) -> bool:

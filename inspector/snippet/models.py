@@ -7,9 +7,9 @@ secret, so that a file could make them collide.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from inspector.model.checkpoint import Checkpoint, Key, Tensor
+from inspector.records import dataclass
 
 Keys = tuple[Key, ...]
 

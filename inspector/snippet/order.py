@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from inspector.model.checkpoint import Checkpoint
+from inspector.records import dataclass
 from inspector.snippet.contents import Contents
 from inspector.snippet.models import Model
 from inspector.snippet.placement import Placement

@@ -7,32 +7,22 @@ random states and Adam's `step` belong there whatever the model is on, and a pla
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.devices import device_order, is_accelerator, split_device
+from inspector.records import dataclass
+from inspector.snippet.device import (
+    NOT_ON_MPS,
+    RUN_TIME,
+    Device,
+    best_device,
+    choice_lines,
+    fixed_device,
+)
 from inspector.snippet.layout import Bracketed
 from inspector.snippet.literals import literal
 from inspector.target.profile import Profile
 
-RUN_TIME = "this"
-"""The id of the target that is known only when the code runs."""
-
-_CHOICE = """\
-if torch.cuda.is_available():
-    device = "cuda:0"
-elif torch.backends.mps.is_available():
-    device = "mps"
-elif torch.xpu.is_available():
-    device = "xpu:0"
-else:
-    device = "cpu"\
-"""
-_MPS_CHOICE = """\
-elif torch.backends.mps.is_available():
-    device = "mps"
-"""
-_NOT_ON_MPS = frozenset({"float64", "complex128"})
 # These take a device of their own, for which torch does not ask a dictionary by the text of the device.
 _WITH_OWN_DEVICE = frozenset(
     {
@@ -53,12 +43,14 @@ class Placement:
         keeps_cpu: Whether the file holds what belongs on the CPU.
         as_one: Whether torch takes one device only for this file.
         choice: Lines that set `device`, for what is decided then.
+        chosen: The saved devices that the user has mapped.
     """
 
     places: dict[str, str | None]
     keeps_cpu: bool
     as_one: bool
     choice: tuple[str, ...]
+    chosen: frozenset[str]
 
     @property
     def by_map_location(self) -> bool:
@@ -105,6 +97,26 @@ class Placement:
             f"    {model}.to(device)",
         )
 
+    def one_device(self, devices: Iterable[str], otherwise: Device) -> Device:
+        """Give the device where something goes as a whole, for code that takes one only.
+
+        Args:
+            devices: The saved devices of its tensors.
+            otherwise: Where it goes as long as the user has not sent all of them to one device.
+        """
+        saved = set(devices)
+        places = {self.places.get(device) for device in saved}
+        place = next(iter(places), None)
+        return fixed_device(place) if saved <= self.chosen and len(places) == 1 and place else otherwise
+
+    def whole(self, devices: Iterable[str]) -> Device:
+        """Give the one device where a model goes, for code that cannot split it; of several, the CPU."""
+        places = {self.places.get(device, "cpu") for device in devices}
+        if None in places:
+            return Device(choice=self.choice, code="device")
+        place = places.pop() if len(places) == 1 else None
+        return fixed_device(place or "cpu")
+
     def _expression(self, tag: str, *, is_split: bool) -> str:
         place = self.places[tag]
         if place is not None:
@@ -131,9 +143,9 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
             machine has such a device, and goes to its best device otherwise.
     """
     fits_mps = not any(
-        tensor.dtype in _NOT_ON_MPS and is_accelerator(tensor.device) for tensor in checkpoint.tensors
+        tensor.dtype in NOT_ON_MPS and is_accelerator(tensor.device) for tensor in checkpoint.tensors
     )
-    best = next(device for device in target.devices if fits_mps or device != "mps")
+    best = best_device(target, fits_mps=fits_mps)
     tags = {tensor.device for tensor in checkpoint.tensors} | {row.device for row in checkpoint.storages}
     chosen = dict(mapping)
     places = {
@@ -141,12 +153,12 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
         for tag in sorted(tags, key=device_order)
         if tag != "meta"
     }
-    choice = _CHOICE if fits_mps else _CHOICE.replace(_MPS_CHOICE, "")
     return Placement(
         places=places,
         keeps_cpu=any(tensor.on_cpu_by_design and tensor.device == "cpu" for tensor in checkpoint.tensors),
         as_one=any(use.name in _WITH_OWN_DEVICE for use in checkpoint.globals),
-        choice=tuple(choice.splitlines()),
+        choice=choice_lines(fits_mps=fits_mps),
+        chosen=frozenset(chosen),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.snippet.layout import Script
-from inspector.snippet.loading import write_load, write_models
+from inspector.snippet.loading import YOURS, write_load, write_models
 from inspector.snippet.order import Order
 
 
@@ -14,10 +14,5 @@ def render_plain(order: Order) -> str:
     if placement.is_open(of_models if placement.as_one else placement.places):
         script.paragraph(*placement.choice)
     write_load(script, order, placement.map_location())
-    write_models(
-        script,
-        order,
-        placed=placement.by_map_location,
-        comment="# The model is yours, built as it was when this file was saved.",
-    )
+    write_models(script, order, placed=placement.by_map_location, comment=YOURS)
     return script.text()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.snippet.device import RUN_TIME
 from inspector.snippet.layout import Script
 from inspector.snippet.literals import lookup
 from inspector.snippet.loading import write_load, write_models
 from inspector.snippet.models import Keys
 from inspector.snippet.order import Order, numbered
-from inspector.snippet.placement import RUN_TIME
+from inspector.snippet.traits import is_lightning
 
 
 def render_resume(order: Order) -> str:
@@ -22,6 +23,8 @@ def render_resume(order: Order) -> str:
     script, placement = Script(), order.placement
     if placement.is_open([device for _, model in order.models for device in model.devices]):
         script.paragraph(*placement.choice)
+    if is_lightning(order.checkpoint):
+        script.paragraph("# Lightning does all of this itself: trainer.fit(model, ckpt_path=...).")
     all_on_cpu = set(placement.places) <= {"cpu"}
     write_load(script, order, None if all_on_cpu else 'map_location="cpu"')
     write_models(
@@ -36,11 +39,11 @@ def render_resume(order: Order) -> str:
 def _yours(order: Order) -> str:
     """List the variables that the reader has to bring."""
     models = [name for name, model in order.models if not model.is_module]
-    *first, last = (*models, *(name for name, _ in _loadable(order)))
+    *first, last = (*models, *(name for name, _ in states_in(order)))
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _loadable(order: Order) -> Iterator[tuple[str, Keys]]:
+def states_in(order: Order) -> Iterator[tuple[str, Keys]]:
     """Give what has a state dict in the file besides the models: variable and place."""
     contents = order.contents
     yield from zip(numbered("optimizer", len(contents.optimizers)), contents.optimizers, strict=True)
@@ -51,7 +54,7 @@ def _loadable(order: Order) -> Iterator[tuple[str, Keys]]:
 def _states(order: Order) -> Iterator[str]:
     if any(order.placement.move(name, model.devices) for name, model in order.models):
         yield "# Only now: an optimizer puts its state where the parameters are by then."
-    for name, keys in _loadable(order):
+    for name, keys in states_in(order):
         yield f"{name}.load_state_dict({lookup(order.root, keys)})"
     if order.contents.averages is not None:
         yield f"averages = {lookup(order.root, order.contents.averages)}  # the averaged weights, on the CPU"

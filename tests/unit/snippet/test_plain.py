@@ -50,7 +50,7 @@ def test_device_is_chosen_only_if_it_is_used() -> None:
     nested = checkpoint(tensor("x", device="cuda:0", role="other"), names=(WITH_OWN_DEVICE,))
     assert "device =" not in plain(nested, THIS)
     assert "device =" in plain(checkpoint(tensor("x", device="cuda:0", role="other")), THIS)
-    assert "device =" in plain(checkpoint(tensor("x", device="cuda:0"), names=(WITH_OWN_DEVICE,)), THIS)
+    assert "device =" in plain(checkpoint(tensor("w", device="cuda:0"), names=(WITH_OWN_DEVICE,)), THIS)
 
 
 def test_whole_module_is_moved_where_map_location_could_not() -> None:

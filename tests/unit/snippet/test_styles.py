@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
+from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -39,6 +40,15 @@ ANYTHING = st.one_of(
 )
 
 
+PRETRAINED = "folder/pytorch_model.bin"
+LIGHTNING = checkpoint(
+    tensor("state_dict", "model.w", device="cuda:0"),
+    values=(value("pytorch-lightning_version", type="str"), value("hyper_parameters", "lr")),
+    names=("a.b",),
+)
+MODULE = checkpoint(tensor("._parameters", "w", device="cuda:0"), root="module", names=("nets.Net",))
+
+
 def ids(rows: Checkpoint) -> list[str]:
     return [style.id for style in styles(rows)]
 
@@ -50,16 +60,70 @@ def test_every_file_of_torch_offers_plain() -> None:
 
 def test_resume_needs_a_model_and_an_optimizer() -> None:
     model, adam = tensor("m", "w"), optimizer("o")
-    assert ids(checkpoint(model, optimizers=(adam,))) == ["plain", "resume"]
-    assert ids(checkpoint(model)) == ids(checkpoint(optimizers=(adam,))) == ["plain"]
+    both = ids(checkpoint(model, optimizers=(adam,)))
+    assert both == ["plain", "resume", "distributed", "distributed-broadcast"]
+    assert ids(checkpoint(model)) == ["plain", "distributed", "distributed-broadcast"]
+    assert ids(checkpoint(optimizers=(adam,))) == ["plain"]
 
 
-@pytest.mark.parametrize("form", ["safetensors", "torchscript", "dcp"])
-def test_other_formats_offer_nothing_yet(form: str) -> None:
+def test_each_kind_of_file_offers_its_own_styles_first() -> None:
+    weights = tensor("state_dict", "l.weight")
+    spread = ["distributed", "distributed-broadcast"]
+    for rows, expected in (
+        (LIGHTNING, ["lightning", "lightning-weights", "plain", *spread]),
+        (checkpoint(weights, path="a\\pytorch_model.bin"), ["transformers", "plain", *spread]),
+        (checkpoint(tensor("images")), ["data", "plain"]),
+        (MODULE, ["plain", "module", "module-weights", "distributed"]),
+    ):
+        assert ids(rows) == expected
+
+
+def test_every_style_that_is_offered_is_written() -> None:
+    for rows in (LIGHTNING, MODULE, checkpoint(tensor("images")), checkpoint(tensor("w"), path=PRETRAINED)):
+        for style in ids(rows):
+            ast.parse(render(rows, style=style, target=THIS))
+
+
+def test_data_is_no_model_even_if_its_names_could_be_those_of_parameters() -> None:
+    rows = checkpoint(tensor("x", role="parameter"), tensor("y", role="buffer"))
+    assert "load_state_dict" not in render(rows, style="plain", target=THIS)
+
+
+def test_formats_that_need_only_their_loader() -> None:
+    rows = checkpoint(tensor("w"), form="safetensors", path="model.safetensors")
+    assert ids(rows) == ["plain", "transformers"]
+    assert "load_file(" in render(rows, style="plain", target=THIS)
+    assert '"other"' in render(rows, style="transformers", target=THIS, path="other/model.safetensors")
+
+
+@pytest.mark.parametrize("form", ["package", "nonsense"])
+def test_formats_that_nothing_here_loads(form: str) -> None:
     rows = checkpoint(tensor("w"), form=form)
     assert styles(rows) == ()
     with pytest.raises(PlanError, match=r"no snippet in the style 'plain'.*does not open this format"):
         render(rows, style="plain", target=THIS)
+
+
+def test_a_hundred_thousand_tensors_are_looked_at_while_nobody_waits() -> None:
+    layers = [tensor("model", f"l{index}.weight") for index in range(33_000)]
+    slots = [
+        tensor("optimizer", "state", index, slot, role="optimizer")
+        for index in range(33_000)
+        for slot in ("exp_avg", "exp_avg_sq")
+    ]
+    for rows in (
+        checkpoint(*slots, *layers, optimizers=(optimizer("optimizer"),)),
+        checkpoint(*(tensor(index, role="other") for index in range(100_000)), root="sequence"),
+        checkpoint(*(tensor(f"x{index}", role="other") for index in range(100_000))),
+    ):
+        fastest = min(timed(styles, rows) for _ in range(5))
+        assert fastest < 0.05
+
+
+def timed(work: Callable[[Checkpoint], object], rows: Checkpoint) -> float:
+    started = time.process_time()
+    work(rows)
+    return time.process_time() - started
 
 
 @pytest.mark.parametrize("style", ["resume", "nonsense", "evil\n"])

@@ -1,0 +1,67 @@
+"""Style `data`: batches out of a file of tensors, samples, a dataset or a loader.
+
+The data stays on the CPU: it rarely fits elsewhere, and the processes of a `DataLoader` cannot share what is
+on a GPU. So each batch moves when it is used.
+"""
+
+from __future__ import annotations
+
+from inspector.snippet.datasets import Data, find_data
+from inspector.snippet.device import NOT_ON_MPS, Device, choose_device
+from inspector.snippet.layout import Bracketed, Script, format_code
+from inspector.snippet.literals import lookup
+from inspector.snippet.loading import write_load
+from inspector.snippet.order import Order
+
+_STAYS = "# The data stays on the CPU, each batch moves when it is used."
+_MOVE = (
+    "",
+    "def move(batch):",
+    "    if torch.is_tensor(batch):",
+    "        return batch.to({device})",
+    "    if isinstance(batch, dict):",
+    "        return {{name: move(part) for name, part in batch.items()}}",
+    "    if isinstance(batch, list | tuple):",
+    "        return [move(part) for part in batch]",
+    "    return batch",
+    "",
+)
+
+
+def render_data(order: Order) -> str:
+    """Write the code that gives batches on the device."""
+    script, data = Script(), find_data(order.checkpoint) or Data(kind="dataset", places=((),))
+    places, tensors = order.placement.places, order.checkpoint.tensors
+    fits_mps = not any(tensor.dtype in NOT_ON_MPS for tensor in tensors)
+    device = order.placement.one_device(places, choose_device(order.target, fits_mps=fits_mps))
+    if data.kind != "columns" and not device.is_cpu:
+        script.paragraph(*(line.format(device=device.code) for line in _MOVE))
+    if not device.is_cpu:
+        script.paragraph(*device.choice)
+    root = data.kind if data.places == ((),) and data.kind != "columns" else "data"
+    write_load(script, order, None if set(places) <= {"cpu"} else 'map_location="cpu"', root=root)
+    script.paragraph(*_loader(script, data, root))
+    script.paragraph(*_loop(data, device))
+    return script.text()
+
+
+def _loader(script: Script, data: Data, root: str) -> list[str]:
+    place = lookup(root, data.places[0])
+    if data.kind == "loader":
+        return [] if place == "loader" else [f"loader = {place}"]
+    lines = []
+    if data.kind == "columns":
+        columns = tuple(lookup(root, keys) for keys in data.places)
+        script.need("from torch.utils.data import DataLoader, TensorDataset")
+        lines = format_code(Bracketed(head="dataset = TensorDataset(", items=columns, tail=")"))
+    else:
+        script.need("from torch.utils.data import DataLoader")
+        lines = [] if place == "dataset" else [f"dataset = {place}"]
+    return [*lines, "loader = DataLoader(dataset, batch_size=32, shuffle=True)"]
+
+
+def _loop(data: Data, device: Device) -> tuple[str, ...]:
+    if device.is_cpu:
+        return ()
+    moved = f"[part.to({device.code}) for part in batch]" if data.kind == "columns" else "move(batch)"
+    return (_STAYS, "for batch in loader:", f"    batch = {moved}")

@@ -1,0 +1,80 @@
+"""Styles for a whole pickled module: `module` loads it as it is, `module-weights` takes its weights only.
+
+Such a file holds the names of the model's classes and the values of its attributes, but no code: the classes
+are imported while it is loaded, from wherever Python finds them then.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.snippet.layout import Bracketed, Script, format_code
+from inspector.snippet.literals import literal, lookup, split_global
+from inspector.snippet.loading import fill_model, load_lines, trust_wholly, write_load, write_models
+from inspector.snippet.models import MOST_OF_A_KIND
+from inspector.snippet.order import Order
+
+_MAIN = "__main__"
+# They are there wherever torch is: nobody has to be told.
+_WITH_TORCH = frozenset({"torch", "numpy"})
+_IMPORTABLE = "# The file holds no code: these modules must be importable here, as where it was saved."
+_DEFINED = "# The file names classes of the script that saved it: define them before this line."
+_OF_TODAY = "# The model is yours, made by the code of today: only its weights come from the file."
+
+
+def render_module(order: Order) -> str:
+    """Write the code that loads a module with its class, ready to be used."""
+    script, placement = Script(), order.placement
+    of_models = [device for _, model in order.models for device in model.devices]
+    if placement.is_open(of_models if placement.as_one else placement.places):
+        script.paragraph(*placement.choice)
+    script.paragraph(*_imports(script, order.checkpoint))
+    script.paragraph(*load_lines(script, order, trust_wholly(order), placement.map_location()))
+    write_models(
+        script,
+        order,
+        placed=placement.by_map_location,
+        comment="# The model without a class in the file is yours, built as it was then.",
+    )
+    script.paragraph(*(f"{name}.eval()" for name, model in order.models if model.is_module))
+    return script.text()
+
+
+def render_module_weights(order: Order) -> str:
+    """Write the code that takes the weights out of a module, for a model that the reader has made."""
+    script, placement = Script(), order.placement
+    if placement.is_open([device for _, model in order.models for device in model.devices]):
+        script.paragraph(*placement.choice)
+    root = "saved" if order.root == "model" else order.root
+    write_load(script, order, None if set(placement.places) <= {"cpu"} else 'map_location="cpu"', root=root)
+    lines = [_OF_TODAY]
+    for name, model in order.models:
+        lines += placement.move(name, model.devices)
+        if model.is_module:
+            lines.append(f"{name}.load_state_dict({lookup(root, model.keys)}.state_dict())")
+        else:
+            lines += fill_model(script, order, name, model)
+    script.paragraph(*lines)
+    return script.text()
+
+
+def _imports(script: Script, checkpoint: Checkpoint) -> Iterator[str]:
+    """Import what the classes need first: the error names the module then, not the depth of a pickle."""
+    found = [split_global(use.name) for use in checkpoint.globals]
+    modules = dict.fromkeys(split[0] for split in found if split is not None)
+    if _MAIN in modules:
+        yield _DEFINED
+    names = tuple(islice((literal(name) for name in modules if _has_to_be_told(name)), MOST_OF_A_KIND))
+    if names:
+        script.need("import importlib")
+        yield _IMPORTABLE
+        yield from format_code(Bracketed(head="for name in [", items=names, tail="]"), end=":")
+        yield "    importlib.import_module(name)"
+
+
+def _has_to_be_told(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top not in _WITH_TORCH and top not in sys.stdlib_module_names and top != _MAIN

@@ -1,0 +1,67 @@
+"""What kind of file it is, as far as that decides which styles it offers.
+
+The window asks this whenever it composes its screen: so one look at the rows has to do, and nothing is
+counted that a single row can tell.
+"""
+
+from __future__ import annotations
+
+import ntpath
+import re
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.records import dataclass
+from inspector.snippet.datasets import find_data
+from inspector.snippet.models import has_model
+
+# What `from_pretrained` looks for in a folder: `transformers/utils/__init__.py`, WEIGHTS_NAME and its shards.
+_PRETRAINED = re.compile(
+    r"(pytorch_model(-\d{5}-of-\d{5})?\.bin|model(-\d{5}-of-\d{5})?\.safetensors)(\.index\.json)?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What a file is.
+
+    Attributes:
+        has_model: Whether it holds a model: a state dict or a whole module.
+        has_module: Whether that is a whole module.
+        has_optimizer: Whether it holds the state of an optimizer.
+        is_lightning: Whether Lightning's Trainer wrote it.
+        is_pretrained: Whether its name is one that `from_pretrained` looks for.
+        is_data: Whether it is data to learn from, rather than a model.
+    """
+
+    has_model: bool
+    has_module: bool
+    has_optimizer: bool
+    is_lightning: bool
+    is_pretrained: bool
+    is_data: bool
+
+
+def look_at(checkpoint: Checkpoint) -> Traits:
+    """Look at a file's rows, and at its name."""
+    is_data = find_data(checkpoint) is not None
+    holds_model = not is_data and has_model(checkpoint)
+    return Traits(
+        has_model=holds_model,
+        has_module=holds_model and any("._parameters/" in tensor.path for tensor in checkpoint.tensors),
+        has_optimizer=bool(checkpoint.optimizers),
+        is_lightning=is_lightning(checkpoint),
+        is_pretrained=is_pretrained(checkpoint.path),
+        is_data=is_data,
+    )
+
+
+def is_lightning(checkpoint: Checkpoint) -> bool:
+    """Say whether Lightning's Trainer wrote a file: it leaves its version, and the weights under one key."""
+    return any(value.path == "pytorch-lightning_version" for value in checkpoint.values) and any(
+        tensor.keys[:1] == ("state_dict",) for tensor in checkpoint.tensors
+    )
+
+
+def is_pretrained(path: str) -> bool:
+    """Say whether `from_pretrained` would find a file by its name."""
+    return _PRETRAINED.fullmatch(ntpath.basename(path)) is not None  # takes both kinds of slashes

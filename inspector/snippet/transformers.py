@@ -1,0 +1,45 @@
+"""Style `transformers`: the folder of a Hugging Face model.
+
+`from_pretrained` takes the folder, since the model is built of the `config.json` in it, and puts the weights
+on the CPU wherever they were saved.
+"""
+
+from __future__ import annotations
+
+import os.path
+
+from inspector.snippet.device import Device, choose_device
+from inspector.snippet.layout import Script
+from inspector.snippet.literals import literal
+from inspector.snippet.order import Order
+
+
+def render_transformers(order: Order) -> str:
+    """Write the code for the folder around a file of weights."""
+    device = order.placement.one_device(order.placement.places, choose_device(order.target))
+    return transformers_code(os.path.dirname(order.path) or ".", device)  # noqa: PTH120 - text, not a place here
+
+
+def transformers_code(folder: str, device: Device) -> str:
+    """Write the code for a folder.
+
+    Args:
+        folder: The folder that holds `config.json`.
+        device: Where the model goes.
+    """
+    script = Script()
+    script.need("from transformers import AutoModel, AutoTokenizer")
+    script.paragraph(*device.choice)
+    script.paragraph(
+        f"folder = {literal(folder)}",
+        "# AutoModel has no head: AutoModelForCausalLM and its like add the one for a task.",
+        "model = AutoModel.from_pretrained(folder)",
+        *device.move("model"),
+    )
+    script.paragraph(
+        "tokenizer = AutoTokenizer.from_pretrained(folder)",
+        'inputs = tokenizer("Some text.", return_tensors="pt").to(model.device)',
+        "with torch.inference_mode():",
+        "    outputs = model(**inputs)",
+    )
+    return script.text()

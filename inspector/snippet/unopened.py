@@ -1,0 +1,216 @@
+"""Code for formats whose loader is all one has to know: what is in the file makes no difference.
+
+So it can be given for files that this version does not open, by their format and path alone.
+"""
+
+from __future__ import annotations
+
+import ntpath
+import os.path
+from collections.abc import Callable
+
+from inspector.errors import PlanError
+from inspector.records import dataclass
+from inspector.snippet.device import Device, choose_device
+from inspector.snippet.layout import Bracketed, Script, format_code
+from inspector.snippet.literals import literal
+from inspector.snippet.loading import YOURS
+from inspector.snippet.traits import is_pretrained
+from inspector.snippet.transformers import transformers_code
+from inspector.target.profile import Profile
+
+_RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust where it comes from."
+_INDEX = ".index.json"
+_UNPICKLER = (
+    "",
+    "class CPUUnpickler(pickle.Unpickler):",
+    "    def find_class(self, module, name):",
+    '        if (module, name) == ("torch.storage", "_load_from_bytes"):',
+    "            return to_cpu",
+    "        return super().find_class(module, name)",
+    "",
+    "",
+    "def to_cpu(data):",
+    '    """Read one tensor; torch would put it where it was saved, whatever is there now."""',
+    '    return torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)',
+    "",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """One way of loading a format.
+
+    Attributes:
+        style: The id of the style.
+        write: Writes the code for a path and a device.
+        fits: Says whether a path offers it.
+    """
+
+    style: str
+    write: Callable[[str, Device], str]
+    fits: Callable[[str], bool] = lambda _: True
+
+
+def _torchscript(path: str, device: Device) -> str:
+    script = Script()
+    script.paragraph(*device.choice)
+    script.paragraph(
+        "# One device for all of it: torch.jit takes no dictionary as map_location.",
+        *_call("model = torch.jit.load(", literal(path), f"map_location={device.code}"),
+        "model.eval()",
+    )
+    return script.text()
+
+
+def _pt2(path: str, device: Device) -> str:
+    script = Script()
+    script.paragraph(*device.choice)
+    lines = _call("program = torch.export.load(", literal(path))
+    if not device.is_cpu:
+        script.need("from torch.export.passes import move_to_device_pass")
+        lines.append(f"program = move_to_device_pass(program, {device.code})")
+    script.paragraph(*lines, "model = program.module()")
+    return script.text()
+
+
+def _safetensors(path: str, device: Device) -> str:
+    script = Script(uses_torch=bool(device.choice))
+    script.need("from safetensors.torch import load_file")
+    script.paragraph(*device.choice)
+    option = () if device.is_cpu else (f"device={device.code}",)
+    script.paragraph(*_call("state_dict = load_file(", literal(path), *option))
+    script.paragraph(YOURS, *device.move("model"), "model.load_state_dict(state_dict)")
+    return script.text()
+
+
+def _sharded(path: str, device: Device) -> str:
+    """Read all files that an index names: `huggingface_hub/serialization/_base.py` describes it."""
+    is_safe = path.endswith(f".safetensors{_INDEX}")
+    script = Script(uses_torch=not is_safe or bool(device.choice))
+    script.need("import json")
+    script.need("from pathlib import Path")
+    script.paragraph(*device.choice)
+    if is_safe:
+        script.need("from safetensors.torch import load_file")
+    file = "load_file(index.with_name(name))"
+    if not is_safe:
+        file = 'torch.load(index.with_name(name), map_location="cpu", weights_only=True)'
+    script.paragraph(
+        *_call("index = Path(", literal(path)),
+        'files = set(json.loads(index.read_text())["weight_map"].values())',
+        "state_dict = {}",
+        "for name in sorted(files):",
+        *format_code(Bracketed(head="state_dict.update(", items=(file,), tail=")"), "    "),
+    )
+    script.paragraph(YOURS, *device.move("model"), "model.load_state_dict(state_dict)")
+    return script.text()
+
+
+def _dcp(path: str, device: Device) -> str:
+    script = Script()
+    script.need("from torch.distributed.checkpoint.format_utils import dcp_to_torch_save")
+    script.paragraph(*device.choice)
+    script.paragraph(
+        "# This writes one file beside the folder, with everything on the CPU.",
+        *_call("dcp_to_torch_save(", literal(path), literal(_beside(path))),
+        *_call("checkpoint = torch.load(", literal(_beside(path)), "weights_only=True"),
+    )
+    script.paragraph(
+        YOURS.replace("this file", "this"),
+        *device.move("model"),
+        'model.load_state_dict(checkpoint["model"])  # under the key that was used for saving',
+    )
+    return script.text()
+
+
+def _dcp_in_place(path: str, device: Device) -> str:
+    """Read into tensors that are there already: any number of ranks may do so, one as well."""
+    script = Script(uses_torch=bool(device.choice))
+    script.need("import torch.distributed.checkpoint as dcp")
+    script.paragraph(*device.choice)
+    script.paragraph(
+        "# The model is yours, on as many ranks as you like. Its tensors are filled where they are.",
+        *device.move("model"),
+        'state_dict = {"model": model.state_dict()}  # with the keys that were used for saving',
+        *_call("dcp.load(state_dict, ", f"checkpoint_id={literal(path)}"),
+        'model.load_state_dict(state_dict["model"])',
+    )
+    return script.text()
+
+
+def _tar(path: str, device: Device) -> str:
+    script = Script()
+    script.paragraph(*device.choice)
+    options = (f"map_location={device.code}", "weights_only=False")
+    script.paragraph(_RUNS_CODE, *_call("checkpoint = torch.load(", literal(path), *options))
+    return script.text()
+
+
+def _pickle(path: str, _: Device) -> str:
+    script = Script()
+    script.need("import io")
+    script.need("import pickle")
+    script.paragraph(*_UNPICKLER)
+    script.paragraph(
+        _RUNS_CODE,
+        *_call("with open(", literal(path), '"rb"', end=" as file:"),
+        "    checkpoint = CPUUnpickler(file).load()",
+    )
+    return script.text()
+
+
+def _transformers(path: str, device: Device) -> str:
+    is_file = path.endswith((".bin", ".safetensors", _INDEX))
+    folder = (os.path.dirname(path) or ".") if is_file else path  # noqa: PTH120 - text, not a place here
+    return transformers_code(folder, device)
+
+
+_PRETRAINED = _Way(style="transformers", write=_transformers, fits=is_pretrained)
+_WAYS: dict[str, tuple[_Way, ...]] = {
+    "torchscript": (_Way(style="plain", write=_torchscript),),
+    "pt2": (_Way(style="plain", write=_pt2),),
+    "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED),
+    "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
+    "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
+    "tar": (_Way(style="plain", write=_tar),),
+    "pickle": (_Way(style="plain", write=_pickle),),
+    "pretrained": (_Way(style="transformers", write=_transformers),),
+}
+
+
+def unopened_styles(form: str, path: str) -> tuple[str, ...]:
+    """List the styles that a format offers for a path, the most usual first; none if it has none."""
+    return tuple(way.style for way in _WAYS.get(form, ()) if way.fits(path))
+
+
+def render_unopened(form: str, path: str, target: Profile, *, style: str = "plain") -> str:
+    """Write the loading code for a file that was not read.
+
+    Args:
+        form: The format, in the words of `show --json`; `pretrained` is a folder of Hugging Face's.
+        path: The file or folder; for `sharded` the index.
+        target: The machine; with the id `this`, the code finds out when it runs.
+        style: The style; `plain` also stands for the only one that there is.
+
+    Raises:
+        PlanError: The format does not offer this style.
+    """
+    ways = {way.style: way for way in _WAYS.get(form, ()) if way.fits(path)}
+    if style == "plain" and style not in ways and ways:
+        style = next(iter(ways))
+    if style not in ways:
+        raise PlanError(
+            f"this file offers no snippet in the style {style!r}",
+            remedy=f"it offers {', '.join(ways) or 'none'}",
+        )
+    return ways[style].write(path, choose_device(target))
+
+
+def _call(head: str, *items: str, end: str = "") -> list[str]:
+    return format_code(Bracketed(head=head, items=items, tail=")"), end=end)
+
+
+def _beside(path: str) -> str:
+    """Name a file beside a folder."""
+    return path.rstrip(f"{os.sep}{ntpath.sep}") + ".pth"
