@@ -46,9 +46,19 @@ class NotACheckpointError(ContainerError):
 
 
 class UnsupportedFormatError(ContainerError):
-    """The file is a known checkpoint format that this version does not read."""
+    """The file is a known checkpoint format that this version does not read.
+
+    Attributes:
+        form: The format, in the words of `show --json`; None where it has no such word.
+    """
 
     kind = "unsupported-format"
+
+    def __init__(
+        self, what: str, *, where: str | None = None, remedy: str | None = None, form: str | None = None
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.form = form
 
 
 class PickleError(CheckpointError):

@@ -110,19 +110,37 @@ def snippet(options: argparse.Namespace) -> int:
     from inspector.model.build import open_checkpoint
     from inspector.model.totals import device_totals
     from inspector.snippet.styles import render
-    from inspector.target.profile import Profile
+    from inspector.target.profile import CPU_ONLY, Profile
 
     rules, target = _parse_map(options)
     if any(rule.device is None for rule in rules):
         raise PlanError("code can map devices only, no path", remedy="use remap for path:GLOB@TO")
-    checkpoint = open_checkpoint(options.file)
+    target = target or Profile(id="this", label="this machine")
+    try:
+        checkpoint = open_checkpoint(options.file)
+    except ContainerError as error:
+        to_cpu = bool(rules) and all(rule.to == "cpu" for rule in rules)
+        return _snippet_unopened(options, CPU_ONLY if to_cpu else target, error)
     mapping = tuple(
         (total.device, rule.to)
         for total in device_totals(checkpoint)
         if (rule := next((rule for rule in rules if rule.matches(total.device, ())), None)) is not None
     )
-    target = target or Profile(id="this", label="this machine")
     say(render(checkpoint, style=options.style, target=target, mapping=mapping, path=options.file))
+    return DONE
+
+
+def _snippet_unopened(options: argparse.Namespace, target: Profile, error: ContainerError) -> int:
+    """Print the code for a file that is not read, if its format is all that it takes."""
+    from inspector.cli.messages import remark
+    from inspector.containers.unopened import name_unopened
+    from inspector.snippet.unopened import render_unopened, unopened_styles
+
+    form, path = name_unopened(options.file, error) or ("", options.file)
+    if not unopened_styles(form, path):
+        raise error
+    say(render_unopened(form, path, target, style=options.style))
+    remark(f"the file itself was not read: {error.what}")
     return DONE
 
 

@@ -50,6 +50,11 @@ def complain(text: str) -> None:
     sys.stderr.write(f"{PROGRAM}: error: {escape_text(text)}\n")
 
 
+def remark(text: str) -> None:
+    """Write one line to stderr that is no error."""
+    sys.stderr.write(f"{PROGRAM}: {escape_text(text)}\n")
+
+
 def as_checkpoint_error(error: Exception) -> CheckpointError:
     """Give any error as one that can be said in a line; a mistake of this program's is said as such.
 

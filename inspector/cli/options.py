@@ -12,6 +12,7 @@ from inspector.errors import PlanError
 from inspector.overriding import override
 
 _PLANNED = frozenset({"check", "recover", "diff", "stats", "verify", "target"})
+_STYLES = "plain, resume, module, lightning, transformers, distributed; what fits the file"
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
 
@@ -99,7 +100,7 @@ def _snippet_parser() -> argparse.ArgumentParser:
     parser = _Parser(f"{PROGRAM} snippet", "Print Python code that loads the file.")
     parser.add_argument("file", metavar="FILE")
     _add_map_options(parser)
-    parser.add_argument("--style", default="plain", help="plain or resume")
+    parser.add_argument("--style", default="plain", help=_STYLES)
     parser.set_defaults(run=commands.snippet)
     return parser
 

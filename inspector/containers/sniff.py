@@ -38,12 +38,14 @@ class Format:
         read: The reader, or None for a format that is only named.
         what: The format's name with its article, for the message.
         remedy: What to do with a file that is only named.
+        name: The word of `show --json` for it.
     """
 
     matches: Callable[[bytes], bool]
     read: Reader | None
     what: str
     remedy: str = ""
+    name: str | None = None
 
 
 FORMATS: tuple[Format, ...] = (
@@ -54,18 +56,21 @@ FORMATS: tuple[Format, ...] = (
         None,
         "a tar checkpoint of torch 0.1",
         "load and save it with torch",
+        "tar",
     ),
     Format(
         lambda head: head[8:9] == b"{" and 0 < int.from_bytes(head[:8], "little") <= 100_000_000,
         None,
         "a safetensors file",
         "load it with safetensors.torch.load_file; it holds no device",
+        "safetensors",
     ),
     Format(
         lambda head: head[:1] == b"\x80" and b"\x02" <= head[1:2] <= b"\x05",
         None,
         "a plain pickle, not written by torch.save",
         "load it with the program that wrote it",
+        "pickle",
     ),
 )
 
@@ -105,7 +110,10 @@ def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
 def _read(form: Format, source: Source, limits: Limits, progress: Progress) -> Container:
     if form.read is None:
         raise UnsupportedFormatError(
-            f"this is {form.what}, which this version does not read", where=source.path, remedy=form.remedy
+            f"this is {form.what}, which this version does not read",
+            where=source.path,
+            remedy=form.remedy,
+            form=None if source.gzipped else form.name,
         )
     if source.gzipped and form.read is not read_legacy:
         raise UnsupportedFormatError(

@@ -41,10 +41,15 @@ _FACTS = (
 _MOST_FACT_NBYTES = 256
 _ASK_EACH = 4096
 _SHARED_NAME = "Several records share a name: programs differ in which of them they read."
-_RELATIVES: tuple[tuple[str, str, str], ...] = (
-    ("constants.pkl", "a TorchScript archive", "load it with torch.jit.load"),
-    ("archive_format", "a torch.export archive", "load it with torch.export.load"),
-    (".data/extern_modules", "a torch.package archive", "load it with torch.package.PackageImporter"),
+_RELATIVES: tuple[tuple[str, str, str, str], ...] = (
+    ("constants.pkl", "torchscript", "a TorchScript archive", "load it with torch.jit.load"),
+    ("archive_format", "pt2", "a torch.export archive", "load it with torch.export.load"),
+    (
+        ".data/extern_modules",
+        "package",
+        "a torch.package archive",
+        "load it with torch.package.PackageImporter",
+    ),
 )
 
 
@@ -120,10 +125,10 @@ def find_pickle(records: Records, path: str) -> Entry:
         NotACheckpointError: The zip is not one of torch's.
         UnsupportedFormatError: It is one of torch's other archives.
     """
-    for name, what, remedy in _RELATIVES:
+    for name, form, what, remedy in _RELATIVES:
         if records.get(name) is not None:
             raise UnsupportedFormatError(
-                f"this is {what}, which this version does not read", where=path, remedy=remedy
+                f"this is {what}, which this version does not read", where=path, remedy=remedy, form=form
             )
     entry = records.get(PICKLE)
     if entry is None:

@@ -15,6 +15,7 @@ from inspector.remap import export
 from inspector.resources import demo_path
 from inspector.target import this_machine
 from inspector.target.profile import Profile
+from tests.corpus import CORPUS
 
 DEMO = demo_path()
 
@@ -186,6 +187,40 @@ def test_snippets_that_cannot_be_given(cli, arguments, code, said) -> None:
     assert (answer.code, answer.out) == (code, "")
     assert answer.err.startswith(f"checkpoint-inspector: error: {said}")
     assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("torchscript/conv.pt", [], "torch.jit.load("),
+        ("torchscript/conv.pt", ["--map", "*=cpu"], 'map_location="cpu"'),
+        ("safetensors/all.safetensors", ["--target", "cuda"], 'device="cuda:0"'),
+        ("tar/tar_cpu.pth", [], "torch.load("),
+        ("export/model.pt2", [], "torch.export.load("),
+        ("plain_pickle/tensor_p2.pkl", [], "CPUUnpickler(file)"),
+        ("dcp/plain", [], "dcp_to_torch_save("),
+        ("dcp/plain", ["--style", "distributed"], "dcp.load("),
+        ("hf_sharded/pytorch_model.bin.index.json", [], '["weight_map"]'),
+        ("hf_sharded/pytorch_model.bin.index.json", ["--style", "transformers"], "from_pretrained("),
+    ],
+)
+def test_code_for_files_that_are_not_read(cli, name, options, said) -> None:
+    answer = cli("snippet", CORPUS / name, *options)
+    assert answer.code == 0
+    ast.parse(answer.out)
+    assert said in answer.out
+    assert answer.err.startswith("checkpoint-inspector: the file itself was not read: this is ")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "style", "code"),
+    [("package/pkg.pt", "plain", 3), ("zip", "plain", 3), ("torchscript/conv.pt", "lightning", 2)],
+)
+def test_no_code_for_what_no_loader_is_known_for(cli, name, style, code) -> None:
+    answer = cli("snippet", CORPUS / name, "--style", style)
+    assert (answer.code, answer.out) == (code, "")
+    assert answer.err.startswith("checkpoint-inspector: error: this ")
 
 
 # -------------------------------------------------------------------------------------------- screenshot
