@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+PROBE = "probe/checkpoint_inspector_probe.py"
+"""The stand-alone script that describes a machine."""
+
 _PACKAGE = Path(__file__).resolve().parent
 _PLACES = (_PACKAGE / "_resources", _PACKAGE.parent / "resources")
 

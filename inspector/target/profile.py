@@ -5,9 +5,11 @@ Presets stand for machines one may mean; `this` is filled by the probe in `inspe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
 
 from inspector.errors import PlanError
+from inspector.records import dataclass
+from inspector.target.evidence import Evidence
 
 _MOST_GPUS = 64
 
@@ -42,6 +44,7 @@ class Profile:
         torch_version: The installed torch, where it is known.
         gpus: What is known of the devices counted above; empty for a preset.
         memory_nbytes: The machine's own memory, or None where it is not known.
+        evidence: All that a probe found there; None for a machine that one only thinks of.
     """
 
     id: str
@@ -52,6 +55,7 @@ class Profile:
     torch_version: str | None = None
     gpus: tuple[Gpu, ...] = ()
     memory_nbytes: int | None = None
+    evidence: Evidence | None = None
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -75,14 +79,18 @@ PRESETS: tuple[Profile, ...] = (
     Profile(id="cuda:8", label="8 NVIDIA GPUs", cuda=8),
     Profile(id="mps", label="Apple silicon", mps=True),
     Profile(id="xpu", label="Intel GPU (XPU)", xpu=1),
+    Profile(id="rocm", label="1 AMD GPU (ROCm)", cuda=1),  # torch calls its devices cuda:0, cuda:1, too
 )
 
 
 def parse_target(text: str) -> Profile:
-    """Give the machine that a word means; `cuda` is one GPU, `cuda:N` is N of them.
+    """Give the machine that a word means, or that the file of this name describes.
+
+    `cuda` is one GPU, `cuda:N` is N of them. A word wins over a file of the same name.
 
     Raises:
-        PlanError: The word means no machine.
+        PlanError: It is neither a word for a machine nor a file.
+        ContainerError: The file cannot be read, or is no profile.
     """
     wanted = "cuda:1" if text == "cuda" else text
     for preset in PRESETS:
@@ -91,4 +99,9 @@ def parse_target(text: str) -> Profile:
     kind, _, count = wanted.partition(":")
     if kind == "cuda" and count.isascii() and count.isdigit() and 0 < int(count) <= _MOST_GPUS:
         return Profile(id=wanted, label=f"{int(count)} NVIDIA GPUs", cuda=int(count))
-    raise PlanError(f"there is no target {text!r}", remedy="use this, cpu, cuda, cuda:N (N GPUs), mps or xpu")
+    if text.endswith(".json") or os.path.isfile(text):  # noqa: PTH113 - a path that cannot be is no error here
+        from inspector.target.profile_file import read_profile  # noqa: PLC0415 - most runs name a word
+
+        return read_profile(text)
+    remedy = "use this, cpu, cuda, cuda:N (N GPUs), mps, xpu, rocm or the file of a machine profile"
+    raise PlanError(f"there is no target {text!r}", remedy=remedy)

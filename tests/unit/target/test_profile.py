@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.errors import PlanError
+from inspector.errors import ContainerError, PlanError
 from inspector.target.profile import CPU_ONLY, PRESETS, Profile, parse_target
 
 
@@ -17,6 +17,7 @@ from inspector.target.profile import CPU_ONLY, PRESETS, Profile, parse_target
         ("cuda:3", ("cuda:0", "cuda:1", "cuda:2", "cpu")),
         ("mps", ("mps", "cpu")),
         ("xpu", ("xpu:0", "cpu")),
+        ("rocm", ("cuda:0", "cpu")),
     ],
 )
 def test_words_for_machines(text: str, devices: tuple[str, ...]) -> None:
@@ -27,6 +28,20 @@ def test_words_for_machines(text: str, devices: tuple[str, ...]) -> None:
 def test_words_for_none(text: str) -> None:
     with pytest.raises(PlanError, match="there is no target"):
         parse_target(text)
+
+
+def test_a_word_wins_over_a_file(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("cpu", "cuda:7", "far"):
+        (tmp_path / name).write_text('{"checkpoint_inspector_profile": 1}')
+    assert parse_target("cpu") is CPU_ONLY
+    assert parse_target("cuda:7").cuda == 7
+    assert parse_target("far").label == "far (CPU only)"
+
+
+def test_a_profile_that_is_missing_is_no_wrong_word() -> None:
+    with pytest.raises(ContainerError, match="there is no such file"):
+        parse_target("missing.json")
 
 
 def test_what_a_machine_offers() -> None:

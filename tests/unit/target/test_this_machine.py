@@ -9,9 +9,12 @@ import pytest
 from inspector.errors import CancelledError, CheckpointError
 from inspector.progress import Progress
 from inspector.target import this_machine
-from inspector.target.this_machine import probe_this_machine, profile_of
+from inspector.target.profile_file import MARK
+from inspector.target.this_machine import probe_this_machine
 
-NOTHING = {"torch": "2.13.0+cpu", "cuda": 0, "mps": False, "xpu": 0}
+
+def answer(**torch: object) -> str:
+    return json.dumps({MARK: 1, "torch": {"state": "imported", "version": "2.13.0+cpu", **torch}})
 
 
 @pytest.fixture
@@ -29,52 +32,29 @@ def child(monkeypatch: pytest.MonkeyPatch):
     return Program
 
 
-@pytest.mark.parametrize(
-    ("found", "label"),
-    [
-        ({}, "this machine (CPU only)"),
-        ({"cuda": 1}, "this machine (1 CUDA GPU)"),
-        ({"cuda": 8}, "this machine (8 CUDA GPUs)"),
-        ({"mps": True}, "this machine (Apple GPU)"),
-        ({"xpu": 1}, "this machine (1 Intel GPU)"),
-        ({"cuda": 2, "xpu": 2}, "this machine (2 CUDA GPUs, 2 Intel GPUs)"),
-    ],
-)
-def test_a_machine_is_named_by_its_gpus(found: dict[str, object], label: str) -> None:
-    profile = profile_of({**NOTHING, **found})
-    assert (profile.id, profile.label, profile.torch_version) == ("this", label, "2.13.0+cpu")
-    assert (profile.cuda, profile.mps, profile.xpu) == (
-        *(found.get("cuda", 0), found.get("mps", False), found.get("xpu", 0)),
-    )
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "",
-        "no json",
-        "[]",
-        "null",
-        "{}",
-        json.dumps({**NOTHING, "cuda": "many"}),
-        json.dumps({**NOTHING, "cuda": None}),
-        json.dumps({**NOTHING, "xpu": -1}),
-        json.dumps({**NOTHING, "cuda": 10**9}),
-    ],
-)
-def test_what_is_no_answer_is_an_error(child, answer: str) -> None:
-    child.code = f"print({answer!r})"
+@pytest.mark.parametrize("said", ["", "no json", "[]", "null", "{}", answer(cuda_count="many")])
+def test_what_is_no_answer_is_an_error(child, said: str) -> None:
+    child.code = f"print({said!r})"
     with pytest.raises(CheckpointError, match="torch gave no answer about this machine"):
         probe_this_machine(Progress())
 
 
 def test_the_answer_is_the_last_line(child) -> None:
-    said = json.dumps({**NOTHING, "cuda": 3})
+    said = answer(cuda_available=True, cuda_count=3)
     child.code = f"import sys; print('a greeting'); sys.stderr.write('noise'); print({said!r})"
-    assert probe_this_machine(Progress()).cuda == 3
+    profile = probe_this_machine(Progress())
+    assert (profile.id, profile.label, profile.cuda) == ("this", "this machine (3 CUDA GPUs)", 3)
+    assert profile.torch_version == "2.13.0+cpu"
 
 
-def test_a_machine_without_torch(child) -> None:
+def test_a_machine_without_torch_is_a_machine(child) -> None:
+    said = answer(state="missing", version=None)
+    child.code = f"print({said!r})"
+    profile = probe_this_machine(Progress())
+    assert (profile.label, profile.devices) == ("this machine (torch is not installed)", ("cpu",))
+
+
+def test_a_probe_that_fails(child) -> None:
     child.code = "import surely_not_installed"
     with pytest.raises(CheckpointError, match="no answer"):
         probe_this_machine(Progress())
@@ -117,4 +97,7 @@ def test_torch_itself_is_asked() -> None:
     torch = pytest.importorskip("torch")
     profile = probe_this_machine(Progress())
     assert profile.torch_version == torch.__version__
+    assert profile.evidence is not None
+    assert profile.evidence.torch.state == "imported"
+    assert (profile.memory_nbytes or 0) > 1 << 28
     assert profile.cuda == (torch.cuda.device_count() if torch.cuda.is_available() else 0)
