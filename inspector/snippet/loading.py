@@ -78,6 +78,7 @@ def write_allowed(script: Script, order: Order) -> Trust:
     verdict = judge(order.checkpoint)
     allowed = () if _is_beyond_allowing(order) else _allowed(verdict)
     if allowed:
+        script.uses_torch = True
         for module, _ in allowed:
             if not module.startswith("torch.nn."):  # comes with torch itself
                 script.need(f"import {module}")

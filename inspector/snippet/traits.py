@@ -6,7 +6,6 @@ counted that a single row can tell.
 
 from __future__ import annotations
 
-import ntpath
 import re
 
 from inspector.model.checkpoint import Checkpoint
@@ -18,6 +17,7 @@ from inspector.snippet.models import has_model
 _PRETRAINED = re.compile(
     r"(pytorch_model(-\d{5}-of-\d{5})?\.bin|model(-\d{5}-of-\d{5})?\.safetensors)(\.index\.json)?"
 )
+_SLASH = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +64,4 @@ def is_lightning(checkpoint: Checkpoint) -> bool:
 
 def is_pretrained(path: str) -> bool:
     """Say whether `from_pretrained` would find a file by its name."""
-    return _PRETRAINED.fullmatch(ntpath.basename(path)) is not None  # takes both kinds of slashes
+    return _PRETRAINED.fullmatch(_SLASH.split(path)[-1]) is not None

@@ -92,3 +92,10 @@ def test_random_states_of_others() -> None:
     text = resume(run(values=(*PYTHON_STATE, *NUMPY_STATE)), CPU_ONLY)
     assert text.startswith("import random\n\nimport numpy\nimport torch\n")
     assert 'random.setstate(checkpoint["py"])\nnumpy.random.set_state(checkpoint["np"])\n' in text
+
+
+def test_lightning_has_a_way_of_its_own() -> None:
+    version = value("pytorch-lightning_version", type="str")
+    rows = checkpoint(tensor("state_dict", "w"), values=(version,), optimizers=(optimizer("o"),))
+    assert "# Lightning does all of this itself: trainer.fit(" in resume(rows, CPU_ONLY)
+    assert "Lightning" not in resume(run(), CPU_ONLY)

@@ -1,0 +1,79 @@
+"""Data is told from models by names and shapes, since nothing else in a file does."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.model.checkpoint import Checkpoint, Key, Tensor
+from inspector.snippet.datasets import Data, find_data
+from tests.unit.snippet.rows import checkpoint, optimizer, tensor
+
+
+def column(*keys: Key, length: int = 10) -> Tensor:
+    return tensor(*keys, role="other", nbytes=length)
+
+
+def listed(*rows: Tensor, root: str = "sequence", **options: object) -> Checkpoint:
+    return checkpoint(*rows, root=root, **options)
+
+
+def columns(*places: tuple[Key, ...]) -> Data:
+    return Data(kind="columns", places=places)
+
+
+SAMPLES = Data(kind="dataset", places=((),))
+
+
+@pytest.mark.parametrize(
+    ("rows", "data"),
+    [
+        (listed(column(), root="tensor"), columns(())),
+        (listed(column(0), column(1)), columns((0,), (1,))),
+        (listed(column(0)), columns((0,))),
+        (listed(column(0, 0), column(0, 1), column(1, 0)), columns((0, 0), (0, 1))),
+        (listed(column(0), column(1, length=3)), SAMPLES),
+        (listed(*(column(index) for index in range(5))), SAMPLES),
+        (listed(*(column(index, "image") for index in range(9))), SAMPLES),
+        (checkpoint(column("x"), column("y"), column("names", length=3)), columns(("x",), ("y",))),
+        (checkpoint(column("train", "a"), column("train", "b")), columns(("train", "a"), ("train", "b"))),
+        (checkpoint(*(column("X", index) for index in range(9))), columns(*(("X", i) for i in range(4)))),
+    ],
+)
+def test_data(rows: Checkpoint, data: Data) -> None:
+    assert find_data(rows) == data
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        checkpoint(),
+        checkpoint(tensor("l.weight"), tensor("l.bias")),
+        checkpoint(tensor("weight"), tensor("bias")),
+        checkpoint(column("x", "l.weight")),
+        checkpoint(column("x"), optimizers=(optimizer("o"),)),
+        checkpoint(tensor("x", role="rng")),
+        listed(tensor("._parameters", "x"), root="module"),
+        listed(tensor(0, "l.weight")),
+        listed(column(".weights"), root="object", names=("x.Index",)),
+        checkpoint(tensor("data", "._parameters", "w"), names=("x.Dataset",)),
+    ],
+)
+def test_what_is_no_data(rows: Checkpoint) -> None:
+    assert find_data(rows) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("torch.utils.data.dataset.TensorDataset", "dataset"),
+        ("torch.utils.data.dataset.Subset", "dataset"),
+        ("mine.MyDataset", "dataset"),
+        ("torch.utils.data.dataloader.DataLoader", "loader"),
+    ],
+)
+def test_objects_of_datasets(name: str, kind: str) -> None:
+    names = ("torch.utils.data.dataset.TensorDataset", name)
+    found = find_data(listed(column(".tensors", 0), root="object", names=names))
+    assert found == Data(kind=kind, places=((),))
+    found = find_data(checkpoint(column("train", ".tensors", 0), names=names))
+    assert found == Data(kind=kind, places=(("train",),))

@@ -1,0 +1,102 @@
+"""Formats whose loader is all one has to know, as text; `tests/torch/test_snippets_formats.py` runs them."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.errors import PlanError
+from inspector.snippet.unopened import render_unopened, unopened_styles
+from inspector.target.profile import CPU_ONLY, PRESETS, parse_target
+from tests.unit.snippet.rows import THIS
+
+FORMS = {
+    "torchscript": "model.pt",
+    "pt2": "model.pt2",
+    "safetensors": "run/model.safetensors",
+    "sharded": "run/pytorch_model.bin.index.json",
+    "dcp": "run/step_10",
+    "tar": "old.pth",
+    "pickle": "data.pkl",
+    "pretrained": "run",
+}
+
+
+def test_styles() -> None:
+    assert unopened_styles("safetensors", "a/model.safetensors") == ("plain", "transformers")
+    assert unopened_styles("safetensors", "a/lora.safetensors") == ("plain",)
+    assert unopened_styles("dcp", "run") == ("plain", "distributed")
+    assert unopened_styles("pretrained", "run") == ("transformers",)
+    assert unopened_styles("zip", "a.pt") == unopened_styles("nonsense", "a.pt") == ()
+
+
+@pytest.mark.parametrize(("form", "path"), FORMS.items())
+def test_every_style_is_code_for_every_machine(form: str, path: str) -> None:
+    for style in unopened_styles(form, path):
+        for target in (*PRESETS, THIS):
+            text = render_unopened(form, path, target, style=style)
+            ast.parse(text)
+            assert ("device = " in text) == (target is THIS and "device" in text)
+
+
+def test_plain_stands_for_the_only_style() -> None:
+    assert render_unopened("pretrained", "run", THIS) == render_unopened(
+        "pretrained", "run", THIS, style="transformers"
+    )
+
+
+@pytest.mark.parametrize(("form", "style"), [("torchscript", "resume"), ("package", "plain")])
+def test_style_that_is_not_offered(form: str, style: str) -> None:
+    with pytest.raises(PlanError, match="offers no snippet"):
+        render_unopened(form, "a.pt", THIS, style=style)
+
+
+@pytest.mark.parametrize(
+    ("form", "target", "expected"),
+    [
+        ("torchscript", "mps", 'model = torch.jit.load("model.pt", map_location="mps")\n'),
+        ("pt2", "cuda", 'program = move_to_device_pass(program, "cuda:0")\n'),
+        ("pt2", "cpu", 'program = torch.export.load("model.pt2")\nmodel = program.module()\n'),
+        ("safetensors", "xpu", 'state_dict = load_file("run/model.safetensors", device="xpu:0")\n'),
+        ("safetensors", "cpu", 'state_dict = load_file("run/model.safetensors")\n'),
+        ("tar", "cpu", 'torch.load("old.pth", map_location="cpu", weights_only=False)\n'),
+        ("dcp", "cpu", 'dcp_to_torch_save("run/step_10", "run/step_10.pth")\n'),
+    ],
+)
+def test_what_is_written(form: str, target: str, expected: str) -> None:
+    assert expected in render_unopened(form, FORMS[form], parse_target(target))
+
+
+def test_shards_are_read_by_what_they_are() -> None:
+    of_torch = render_unopened("sharded", "pytorch_model.bin.index.json", CPU_ONLY)
+    assert "safetensors" not in of_torch
+    safe = render_unopened("sharded", "model.safetensors.index.json", CPU_ONLY)
+    assert "state_dict.update(load_file(index.with_name(name)))" in safe
+    assert "import torch\n" not in safe
+
+
+def test_folder_of_a_model() -> None:
+    assert 'folder = "run"\n' in render_unopened("pretrained", "run", THIS)
+    assert 'folder = "run"\n' in render_unopened("sharded", FORMS["sharded"], THIS, style="transformers")
+    assert 'folder = "."\n' in render_unopened("safetensors", "model.safetensors", THIS, style="transformers")
+
+
+def shape_of(code: str) -> str:
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(st.text(st.characters(), max_size=9) | st.sampled_from(['x"); evil("', "\nevil()\n", "{evil()}"]))
+def test_no_path_can_change_what_a_snippet_does(path: str) -> None:
+    for form in FORMS:
+        for style in unopened_styles(form, "x.pt"):
+            code = render_unopened(form, f"{path}!", THIS, style=style)
+            assert code.isascii()
+            assert shape_of(code) == shape_of(render_unopened(form, "x.pt", THIS, style=style))
