@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.instructions import CODES
+from inspector.safety.python2 import present_name
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.weights_only import OPCODES, names_to_allow
+from inspector.target.landing import is_sent
 from inspector.target.load_call import LoadCall
 from inspector.target.map_location import MapLocation
 from inspector.target.refusal import Refusal
@@ -47,8 +49,29 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
     if opcode is None and strangers:
         opcode = "FRAME" if checkpoint.safety.protocol >= _FRAMES_FROM else strangers[0]
     if opcode is not None:
-        return Refusal(finding=finding, opcode=CODES[opcode])
-    names = names_to_allow(checkpoint)
-    places = {value.type: value.after for value in reversed(checkpoint.values)}
-    first = min(names, key=lambda name: places.get(name, 0), default="")
+        before = int(opcode == "INT" and not _begins_with_truth(checkpoint))
+        return Refusal(finding=finding, opcode=CODES[opcode], tensors_before=before)
+    places = _places(checkpoint)
+    first = min(names_to_allow(checkpoint), key=lambda name: places.get(name, 0), default="")
     return Refusal(finding=finding, name=first, tensors_before=places.get(first, 0))
+
+
+def _begins_with_truth(checkpoint: Checkpoint) -> bool:
+    """Say whether True or False stands before the first tensor.
+
+    Old protocols spell them with INT, which the restricted unpickler does not know; and every tensor ends
+    with one, whether it requires a gradient, when its storage is there already.
+    """
+    return any(value.type == "bool" and not value.after for value in checkpoint.values)
+
+
+def _places(checkpoint: Checkpoint) -> dict[str, int]:
+    """Give, by name, how many tensors stand before the first value that is known to ask for it."""
+    places = {value.type: value.after for value in reversed(checkpoint.values)}
+    arrays = (index for index, row in enumerate(checkpoint.tensors) if is_sent(row) and row.storage is None)
+    first = next(arrays, None)
+    if first is not None:  # such a tensor is made of a NumPy array
+        for use in checkpoint.globals:
+            if use.name.startswith("numpy."):
+                places.setdefault(present_name(use.name), first)
+    return places

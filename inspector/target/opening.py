@@ -95,7 +95,8 @@ def _old_torch_failure(checkpoint: Checkpoint, release: Release) -> Failure | No
     if checkpoint.format == "zip" and release < versions.READS_ZIP_3 and is_newer:
         return "newer-format", (  # the beginning names a place in torch's sources
             f"RuntimeError: Attempted to read a PyTorch file with version {version}, but the maximum "
-            f"supported version for reading is {_NEWEST_VERSION_BEFORE_1_6}. Your PyTorch installation may be too old."
+            f"supported version for reading is {_NEWEST_VERSION_BEFORE_1_6}. "
+            "Your PyTorch installation may be too old."
         )
     return None
 
@@ -115,8 +116,8 @@ def _script_failure(target: Profile, how: LoadCall, release: Release) -> Failure
     """Check TorchScript, which `torch.load` hands on to `torch.jit.load`."""
     if how.is_weights_only(release):
         return "runs-code", (
-            "RuntimeError: Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. "
-            f"{UNSAFE}"
+            "RuntimeError: Cannot use ``weights_only=True`` with TorchScript archives passed to "
+            f"``torch.load``. {UNSAFE}"
         )
     place = how.map_location
     if place is None:

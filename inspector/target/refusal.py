@@ -23,8 +23,8 @@ UNSAFE = (
 
 _FIRST = (
     "UnpicklingError: Weights only load failed. Re-running `torch.load` with `weights_only` set to `False` "
-    "will likely succeed, but it can result in arbitrary code execution.Do it only if you get the file from a "
-    "trusted source. WeightsUnpickler error: "
+    "will likely succeed, but it can result in arbitrary code execution.Do it only if you get the file from "
+    "a trusted source. WeightsUnpickler error: "
 )
 _DOCS = (
     "\n\nCheck the documentation of torch.load to learn more about types accepted by default with "

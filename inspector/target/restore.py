@@ -87,7 +87,8 @@ def _unregistered(kind: str, release: Release) -> str:
     return (
         f"RuntimeError: Attempting to load the storages to the {name} device but "
         f"torch.storage._StorageBase.{kind}() or torch.storage.TypedStorage.{kind}() is not generated. "
-        f"Please use torch.utils.generate_methods_for_privateuse1_backend to generate storage.{kind}() method first."
+        "Please use torch.utils.generate_methods_for_privateuse1_backend to generate "
+        f"storage.{kind}() method first."
     )
 
 

@@ -17,6 +17,7 @@ from inspector.target.landing import Landing, is_sent, is_wrapper
 from inspector.target.load_call import PLAIN, LoadCall
 from inspector.target.opening import opening_failure
 from inspector.target.profile import Profile
+from inspector.target.rebuilding import rebuild_failure
 from inspector.target.refusal import refusal_message
 from inspector.target.restore import Failure, generator_failure, restore_failure, send_failure
 from inspector.target.versions import release_of
@@ -151,7 +152,7 @@ def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[Load
         if failure is not None:
             yield LoadFailure(finding=failure[0], device=storage.device, storage=key, message=failure[1])
         for tensor in own.get(key, ()):
-            yield from _own_failure(tensor, landing, key)
+            yield from _own_failure(tensor, landing)
 
 
 def _own_by_storage(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
@@ -173,26 +174,33 @@ def _own_by_storage(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
 
 
 def _own_failures(checkpoint: Checkpoint, target: Profile, landing: Landing) -> Iterator[LoadFailure]:
-    """Give the errors of devices without a storage: sent NumPy arrays, random generators."""
+    """Give the errors that no storage raises: of sent NumPy arrays, tensors made late, random generators."""
     for tensor in checkpoint.tensors:
         if is_sent(tensor) and tensor.storage is None:
-            yield from _own_failure(tensor, landing, "")
+            yield from _own_failure(tensor, landing)
+    unmade = rebuild_failure(checkpoint, landing)
+    if unmade is not None:
+        yield _of_row(*unmade)
     for hidden in checkpoint.hidden_devices:
         failure = generator_failure(hidden.device, target) if hidden.what == "torch.Generator" else None
         if failure is not None:
             yield LoadFailure(finding=failure[0], device=hidden.device, storage="", message=failure[1])
 
 
-def _own_failure(tensor: Tensor, landing: Landing, storage: str) -> Iterator[LoadFailure]:
+def _own_failure(tensor: Tensor, landing: Landing) -> Iterator[LoadFailure]:
     failure = landing.of_own(tensor.device, is_wrapper=is_wrapper(tensor))[1]
     if failure is not None:
-        yield LoadFailure(
-            finding=failure[0],
-            device=tensor.device,
-            storage=storage,
-            message=failure[1],
-            tensor=tensor.path,
-        )
+        yield _of_row(tensor, failure)
+
+
+def _of_row(tensor: Tensor, failure: Failure) -> LoadFailure:
+    return LoadFailure(
+        finding=failure[0],
+        device=tensor.device,
+        storage=tensor.storage or "",
+        message=failure[1],
+        tensor=tensor.path,
+    )
 
 
 def _of_obstacle(obstacle: Obstacle, *, storage: str = "") -> LoadFailure:
