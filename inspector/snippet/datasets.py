@@ -20,6 +20,7 @@ _NAMES = re.compile(
     r"x|y|data|images?|inputs?|features?|targets?|labels?|samples?|[xy]_(train|val|test)|train|val|valid|test"
 )
 _MOST_COLUMNS = 4
+_SOME = 64
 _DATASET = re.compile(r"dataset|subset$", re.IGNORECASE)
 _LOADER = re.compile(r"dataloader$", re.IGNORECASE)
 
@@ -49,7 +50,7 @@ def find_data(checkpoint: Checkpoint) -> Data | None:
         return None
     columns = tuple(islice(_columns(checkpoint, first), _MOST_COLUMNS + 1))
     if checkpoint.root == "sequence" and _are_samples(checkpoint, columns):
-        return Data(kind="dataset", places=((),))
+        return Data(kind="dataset", places=((),)) if _fit_a_batch(checkpoint, first) else None
     return Data(kind="columns", places=columns[:_MOST_COLUMNS])
 
 
@@ -57,7 +58,7 @@ def _are_names_of_data(checkpoint: Checkpoint, keys: Keys) -> bool:
     """Say whether no name is dotted, as in a state dict, and one is usual if there is nothing but names."""
     if any(isinstance(key, str) and "." in key for key in keys):
         return False
-    return checkpoint.root != "mapping" or any(_NAMES.fullmatch(str(key).lower()) for key in keys)
+    return checkpoint.root in {"tensor", "sequence"} or any(_NAMES.fullmatch(str(key).lower()) for key in keys)
 
 
 def _are_samples(checkpoint: Checkpoint, columns: tuple[Keys, ...]) -> bool:
@@ -72,6 +73,15 @@ def _is_data(tensor: Tensor) -> bool:
 
 def _is_attribute(key: Key) -> bool:
     return isinstance(key, str) and key.startswith(".")
+
+
+def _fit_a_batch(checkpoint: Checkpoint, first: Tensor) -> bool:
+    """Say whether samples are of one shape, as far as the first ones tell."""
+    return all(
+        tensor.shape == first.shape
+        for tensor in checkpoint.tensors[:_SOME]
+        if tensor.keys[1:] == first.keys[1:]
+    )
 
 
 def _object(checkpoint: Checkpoint, place: Keys) -> Data | None:

@@ -12,7 +12,7 @@ from inspector.model.devices import is_accelerator
 from inspector.snippet.device import RUN_TIME
 from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal, lookup
-from inspector.snippet.loading import YOURS, fill_model, load_lines, write_allowed, write_load
+from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load
 from inspector.snippet.order import Order
 from inspector.snippet.resume import states_in
 from inspector.target.profile import Profile
@@ -43,7 +43,8 @@ def render_broadcast(order: Order) -> str:
     _write_start(script, order.target)
     trust = write_allowed(script, order)
     on_cpu = set(order.placement.places) <= {"cpu"}
-    lines = load_lines(script, order, trust, None if on_cpu else _TO_CPU, indent="    ")
+    said = Trust(weights_only=trust.weights_only, comments=())
+    lines = load_lines(script, order, said, None if on_cpu else _TO_CPU, indent="    ")
     for name, model in order.models:
         lines += [f"    {line}" for line in fill_model(script, order, name, model)]
     if states:
@@ -54,6 +55,7 @@ def render_broadcast(order: Order) -> str:
         YOURS,
         *moves,
         *((f"states = [None] * {len(states)}",) if states else ()),
+        *trust.comments,
         "if dist.get_rank() == 0:",
         *lines,
     )

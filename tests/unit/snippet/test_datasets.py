@@ -31,7 +31,7 @@ SAMPLES = Data(kind="dataset", places=((),))
         (listed(column(0), column(1)), columns((0,), (1,))),
         (listed(column(0)), columns((0,))),
         (listed(column(0, 0), column(0, 1), column(1, 0)), columns((0, 0), (0, 1))),
-        (listed(column(0), column(1, length=3)), SAMPLES),
+        (listed(column(0, "a"), column(0, "b", length=3), column(1, "a")), SAMPLES),
         (listed(*(column(index) for index in range(5))), SAMPLES),
         (listed(*(column(index, "image") for index in range(9))), SAMPLES),
         (checkpoint(column("x"), column("y"), column("names", length=3)), columns(("x",), ("y",))),
@@ -54,6 +54,9 @@ def test_data(rows: Checkpoint, data: Data) -> None:
         checkpoint(tensor("x", role="rng")),
         listed(tensor("._parameters", "x"), root="module"),
         listed(tensor(0, "l.weight")),
+        listed(column("w000"), column("w001"), root="object"),  # an OrderedDict of Python 2
+        listed(column(0), column(1, length=3)),
+        listed(*(column(index, length=9 - index) for index in range(9))),
         listed(column(".weights"), root="object", names=("x.Index",)),
         checkpoint(tensor("data", "._parameters", "w"), names=("x.Dataset",)),
     ],
