@@ -146,6 +146,9 @@ def send_failure(device: str, target: Profile) -> Failure | None:
     kind, _, index = device.partition(":")
     if target.offers(kind, int(index) if index.isdecimal() else None):
         return None
+    if kind == "cuda" and target.cuda:
+        error = "AcceleratorError" if release_of(target.torch_version) >= (2, 8) else "RuntimeError"
+        return "cuda-index-out-of-range", f"{error}: CUDA error: invalid device ordinal"
     if kind in _DISPATCHED:
         name = _DISPATCHED[kind]
         return "unknown-device", (

@@ -255,6 +255,12 @@ EXPLAINED: dict[str, Callable[[Cell, str], bool]] = {
     "CPU.": lambda cell, result: (
         cell.kind == "zip, generator" and result.startswith("torch loads it, and we said SystemError")
     ),
+    "A tensor sent to a GPU number that is not there: the torch that plays has no CUDA, and says so instead "
+    "of what CUDA says.": lambda cell, result: (
+        bool(cell.target.cuda)
+        and result.startswith("torch says 'AssertionError: Torch not compiled with CUDA enabled'")
+        and "CUDA error: invalid device ordinal" in result
+    ),
 }
 
 
