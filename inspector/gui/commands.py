@@ -15,6 +15,7 @@ from inspector.units import cut_text
 
 if TYPE_CHECKING:
     from inspector.gui.main_window import MainWindow
+    from inspector.session.screen import Fix
 
 _KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
 _MESSAGE_MS = 2500
@@ -42,6 +43,8 @@ class Commands(QObject):
             "copy_path": self.on_copy_path,
             "copy_expression": self.on_copy_expression,
             "copy_code": self.on_copy_code,
+            "paste_error": self.on_paste_error,
+            "machine": self.on_machine,
             "find": self.on_find,
             "find_next": self.on_find_next,
             "find_previous": self.on_find_previous,
@@ -133,6 +136,22 @@ class Commands(QObject):
             self._window.workspace.banner.confirm_code_copied()
             self._window.workspace.pages.confirm_code_copied()
 
+    def on_paste_error(self) -> None:
+        """Ask for an error message, to explain it."""
+        self._window.workspace.pages.begin_error()
+
+    def on_error_pasted(self, text: str) -> None:
+        """Explain an error message."""
+        if self._window.session:
+            self._window.session.explain_error(text)
+
+    def on_fix_wanted(self, fix: Fix) -> None:
+        """Do what mends a finding; an argument of torch.load is put on the clipboard."""
+        if fix.option is not None:
+            self._copy(f"{fix.option[0]}={fix.option[1]}")
+        elif self._window.session:
+            self._window.session.apply_fix(fix)
+
     def on_find(self) -> None:
         """Go to the search field."""
         self._window.top_bar.search.begin()
@@ -220,6 +239,24 @@ class Commands(QObject):
         """Choose a target."""
         if self._window.session:
             self._window.session.set_target(target)
+
+    def on_machine(self) -> None:
+        """Say how another machine is described, and take the description."""
+        from inspector.gui.machine_dialog import MachineDialog
+
+        dialog = MachineDialog(self._theme, self._window)
+        dialog.file_chosen.connect(self.on_machine_file)
+        dialog.open()
+
+    def on_machine_file(self, path: str) -> None:
+        """Choose the machine that a file describes."""
+        if self._window.session:
+            self._window.session.use_machine(path)
+
+    def on_branch_removed(self, pattern: str) -> None:
+        """Let a part of the tree go where its devices go."""
+        if self._window.session:
+            self._window.session.remove_branch(pattern)
 
     def on_mapping_chosen(self, device: str, to: str) -> None:
         """Choose where a device goes."""

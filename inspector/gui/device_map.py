@@ -8,12 +8,13 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from inspector.gui.branch_list import BranchList
 from inspector.gui.combo import CalmComboBox
 from inspector.gui.icons import Glyph
 from inspector.gui.labels import ElidedLabel, blocked, clear_layout, named, plain_label, plain_tooltip
 from inspector.gui.theme import Theme
 from inspector.overriding import override
-from inspector.session.screen import DeviceRow
+from inspector.session.screen import BranchRow, DeviceRow
 
 _CARD_WIDTH = 300
 _CARD_MAX_WIDTH = 440
@@ -115,10 +116,14 @@ class DeviceMapBar(QWidget):
     """All rows of the map side by side, wrapped where the window is narrow."""
 
     mapping_chosen = Signal(str, str)
+    branch_removed = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
+        self._branches = BranchList(theme)
+        self._branches.removed.connect(self.branch_removed)
+        self._shown_branches: tuple[BranchRow, ...] = ()
         self._cards: list[DeviceCard] = []
         self._columns = 0
         self._rows: tuple[DeviceRow, ...] = ()
@@ -130,21 +135,23 @@ class DeviceMapBar(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(8)
         self._grid.setAlignment(Qt.AlignmentFlag.AlignLeft)
-        self._scroll = QScrollArea()
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setWidget(self._grid_holder)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll = _build_scroll(self._grid_holder)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(_build_title())
-        row.addWidget(self._scroll, 1)
+        column = QVBoxLayout()
+        column.setSpacing(6)
+        column.addWidget(self._scroll)
+        column.addWidget(self._branches)
+        row.addLayout(column, 1)
 
-    def show_rows(self, rows: tuple[DeviceRow, ...], colours: dict[str, int]) -> None:
+    def show_rows(
+        self, rows: tuple[DeviceRow, ...], colours: dict[str, int], branches: tuple[BranchRow, ...] = ()
+    ) -> None:
         """Show the map; `colours` are those of the file's devices."""
-        self._rows, self._colours = rows, colours
+        self._rows, self._colours, self._shown_branches = rows, colours, branches
+        self._branches.show_branches(branches)
         self.setVisible(bool(rows))
         if len(rows) != len(self._cards):
             clear_layout(self._grid)
@@ -160,7 +167,7 @@ class DeviceMapBar(QWidget):
         self._arrange()
 
     def _on_theme_changed(self) -> None:
-        self.show_rows(self._rows, self._colours)
+        self.show_rows(self._rows, self._colours, self._shown_branches)
 
     def _make_card(self) -> DeviceCard:
         card = DeviceCard(self._theme)
@@ -194,3 +201,13 @@ def _build_title() -> QWidget:
     column.addWidget(plain_label("saved on \u2192 goes to", "small"))
     column.addStretch(1)
     return holder
+
+
+def _build_scroll(content: QWidget) -> QScrollArea:
+    scroll = QScrollArea()
+    scroll.setFrameShape(QFrame.Shape.NoFrame)
+    scroll.setWidgetResizable(True)
+    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setWidget(content)
+    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    return scroll

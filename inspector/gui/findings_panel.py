@@ -1,109 +1,79 @@
-"""The findings, worst first: what was found, why it matters, and the rows it speaks of."""
+"""The findings page: what a pasted error means, what was found in the file, and what ails the GPUs."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout
 
+from inspector.gui.ask_box import AskBox
+from inspector.gui.finding_card import FindingCard
 from inspector.gui.icons import Glyph
-from inspector.gui.labels import named, plain_label, plain_tooltip
+from inspector.gui.labels import clear_layout, plain_label
 from inspector.gui.panels import ScrollPanel
 from inspector.gui.theme import Theme
-from inspector.report.tree import Tree
 from inspector.session.screen import FindingRow, Screen
-from inspector.units import cut_text
 
 _MOST_CARDS = 200
-_MOST_LINKS = 4
-_SPOKEN = {"good": "Good", "bad": "Problem", "warning": "Warning", "neutral": "Note"}
-
-
-def node_path(tree: Tree, node_id: int) -> str:
-    """Give the names from the root down to a node, for people to read."""
-    names: list[str] = []
-    while node_id > 0:
-        node = tree.nodes[node_id]
-        if node.kind != "bucket":
-            names.append(node.name)
-        node_id = node.parent
-    return " / ".join(reversed(names))
 
 
 class FindingsPanel(ScrollPanel):
-    """Shows the findings as cards; a click on a row's name selects it in the tree."""
+    """Shows the findings as cards, worst first, below the place for an error message."""
 
     node_wanted = Signal(int)
+    fix_wanted = Signal(object)
+    error_pasted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "Findings")
+        self._ask = AskBox(theme)
+        self._ask.asked.connect(self.error_pasted)
+        self._list = QVBoxLayout()
+        self._list.setSpacing(12)
+        self.cards.addWidget(self._ask)
+        self.cards.addLayout(self._list, 1)
+
+    def begin_error(self) -> None:
+        """Ask for an error message."""
+        self._ask.begin()
+        self.verticalScrollBar().setValue(0)
 
     def show_screen(self, screen: Screen) -> None:
         """Show the findings of a screen."""
-        if not screen.findings:
-            text = "No trouble was found in this file for this target."
-            self.show_empty("check", "Nothing to report", text)
-            return
-        self.clear()
-        for finding in screen.findings[:_MOST_CARDS]:
-            self.cards.addWidget(self._build_card(finding, screen.tree))
+        self._ask.show_text(screen.error_text)
+        clear_layout(self._list)
+        if screen.explanation is not None:
+            self._add(screen.explanation, screen)
+        if screen.doctor:
+            self._add_heading("The GPUs of this machine")
+            for card in screen.doctor:
+                self._add(card, screen)
+        if screen.explanation is not None or screen.doctor:
+            self._add_heading("In this file")
+        for card in screen.findings[:_MOST_CARDS]:
+            self._add(card, screen)
         left = len(screen.findings) - _MOST_CARDS
         if left > 0:
-            self.cards.addWidget(plain_label(f"{left:,} more findings of the same kinds.", "muted"))
-        self.cards.addStretch(1)
+            self._list.addWidget(plain_label(f"{left:,} more findings of the same kinds.", "muted"))
+        if not screen.findings:
+            self._add_nothing()
+        self._list.addStretch(1)
 
-    def _build_card(self, finding: FindingRow, tree: Tree | None) -> QFrame:
-        card = named(QFrame(), spoken=f"{_SPOKEN[finding.tone]}: {finding.title}")
-        card.setProperty("card", True)
-        words = QVBoxLayout()
-        words.setSpacing(4)
-        words.addWidget(plain_label(finding.title, "strong", wrap=True, selectable=True))
-        words.addWidget(plain_label(finding.detail, "muted", wrap=True, selectable=True))
-        if tree is not None and finding.nodes:
-            words.addWidget(self._build_links(finding, tree))
-        words.addWidget(plain_label(finding.id, "small", selectable=True))
-        row = QHBoxLayout(card)
-        row.setContentsMargins(14, 12, 14, 12)
-        row.setSpacing(12)
-        fill = f"{finding.tone}_fill"
-        glyph = Glyph(self.theme, f"tone-{finding.tone}", 24, ink="on_fill", fill=fill)
-        row.addWidget(glyph, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(words, 1)
-        return card
+    def _add(self, row: FindingRow, screen: Screen) -> None:
+        card = FindingCard(self.theme, row, screen.tree)
+        card.node_wanted.connect(self.node_wanted)
+        card.fix_wanted.connect(self.fix_wanted)
+        self._list.addWidget(card)
 
-    def _build_links(self, finding: FindingRow, tree: Tree) -> QWidget:
-        holder = QWidget()
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        for place, node_id in enumerate(finding.nodes):
-            path = node_path(tree, node_id)
-            link = QPushButton(_cut_middle(path).replace("&", "&&"))
-            link.setProperty("kind", "link")
-            link.setCursor(Qt.CursorShape.PointingHandCursor)
-            link.setAccessibleName(f"Select {path}")
-            link.setToolTip(plain_tooltip(path))
-            link.clicked.connect(partial(self.node_wanted.emit, node_id))
-            link.setVisible(place < _MOST_LINKS)
-            column.addWidget(link, 0, Qt.AlignmentFlag.AlignLeft)
-        if len(finding.nodes) > _MOST_LINKS:
-            column.addWidget(self._build_more(holder, len(finding.nodes) - _MOST_LINKS))
-        return holder
+    def _add_heading(self, text: str) -> None:
+        label = plain_label(text, "strong")
+        label.setContentsMargins(2, 6, 0, 0)
+        self._list.addWidget(label)
 
-    def _build_more(self, holder: QWidget, count: int) -> QPushButton:
-        more = QPushButton(f"Show {count} more")
-        more.setProperty("kind", "link")
-
-        def show_all() -> None:
-            for link in holder.findChildren(QPushButton):
-                link.setVisible(link is not more)
-
-        more.clicked.connect(show_all)
-        return more
-
-
-def _cut_middle(path: str, most: int = 56) -> str:
-    if len(path) <= most:
-        return path
-    return cut_text(path, most // 2) + path[-(most - most // 2) :]
+    def _add_nothing(self) -> None:
+        self._list.addSpacing(24)
+        self._list.addWidget(Glyph(self.theme, "check", 40), 0, Qt.AlignmentFlag.AlignHCenter)
+        text = "No trouble was found in this file for this target."
+        for words, role in (("Nothing to report", "strong"), (text, "muted")):
+            label = plain_label(words, role, wrap=True)
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            self._list.addWidget(label)

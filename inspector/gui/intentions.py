@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from inspector.session.screen import Screen
+from inspector.session.screen import Fix, Screen
 
 
 class Intentions(Protocol):
@@ -31,6 +31,18 @@ class Intentions(Protocol):
 
     def set_mapping(self, device: str, to: str) -> None:
         """Choose where the tensors of one original device go."""
+
+    def use_machine(self, path: str) -> None:
+        """Choose the machine that a file describes."""
+
+    def remove_branch(self, pattern: str) -> None:
+        """Let a part of the tree go where its devices go."""
+
+    def apply_fix(self, fix: Fix) -> None:
+        """Do what mends a finding."""
+
+    def explain_error(self, text: str) -> None:
+        """Say what an error message means for this file."""
 
     def select(self, node: int | None) -> None:
         """Show the facts of a tree node."""

@@ -32,6 +32,7 @@ from inspector.gui.stack import PhaseStack
 from inspector.gui.status_line import StatusLine
 from inspector.gui.theme import Theme
 from inspector.gui.toolbar import TopBar
+from inspector.gui.wiring import connect_workspace
 from inspector.overriding import override
 
 TITLE = "Checkpoint Inspector"
@@ -149,6 +150,16 @@ class MainWindow(QMainWindow):
         for command in COMMANDS:
             self._actions[command.id].setEnabled(is_usable(command, screen))
 
+    def show_page(self, page: str) -> None:
+        """Turn to a page."""
+        self.workspace.pages.open_page(page)
+
+    def show_notice(self, failure: FailurePage) -> None:
+        """Tell that something could not be done."""
+        from inspector.gui.notice import show_notice
+
+        show_notice(self, failure)
+
     def show_export(self, draft: ExportDraft) -> None:
         """Open the export dialog on a draft."""
         self.export_dialog.show_draft(draft)
@@ -264,15 +275,7 @@ class MainWindow(QMainWindow):
             tree.show_matches(new.matches, only=self._bar.search.only)
         if old is None or old.selected != new.selected:
             tree.show_selected(new.selected)
-        self._show_match_count(new)
-
-    def _show_match_count(self, screen: Screen) -> None:
-        if screen.matches is None:
-            self._bar.search.show_matches(None, None)
-            return
-        selected = screen.selected
-        place = screen.matches.index(selected) if selected in screen.matches else None
-        self._bar.search.show_matches(len(screen.matches), place)
+        self._bar.search.show_screen(new)
 
     def _tell_painted(self) -> None:
         if not self._was_painted:
@@ -298,18 +301,9 @@ class MainWindow(QMainWindow):
         retint(self, self._theme.tokens)
 
     def _on_workspace_built(self) -> None:
-        space, commands = self._stack.workspace, self._commands
-        space.tree.node_chosen.connect(commands.on_node_chosen)
-        space.tree.node_activated.connect(commands.on_node_activated)
+        space = self._stack.workspace
         space.tree.menu_wanted.connect(self._on_tree_menu)
-        space.banner.export_wanted.connect(commands.on_export)
-        space.banner.copy_code_wanted.connect(commands.on_copy_code)
-        space.banner.why_wanted.connect(commands.on_page_findings)
-        space.device_map.mapping_chosen.connect(commands.on_mapping_chosen)
-        space.changed.reload_wanted.connect(commands.on_reload)
-        space.pages.node_wanted.connect(commands.on_node_wanted)
-        space.pages.style_chosen.connect(commands.on_style_chosen)
-        space.pages.copy_code_wanted.connect(commands.on_copy_code)
+        connect_workspace(space, self._commands)
         restore_workspace(self._settings, space)
 
 

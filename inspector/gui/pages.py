@@ -38,7 +38,12 @@ class PageKind:
 PAGES = (
     PageKind(id="memory", title="Memory", reads=("charts",), build=MemoryPanel),
     PageKind(id="tensor", title="Tensor", reads=("tensor",), build=TensorPanel),
-    PageKind(id="findings", title="Findings", reads=("findings",), build=FindingsPanel),
+    PageKind(
+        id="findings",
+        title="Findings",
+        reads=("findings", "explanation", "error_text", "doctor"),
+        build=FindingsPanel,
+    ),
     PageKind(id="code", title="Code", reads=("code",), build=CodePanel),
     PageKind(id="file", title="File", reads=("file",), build=FilePanel),
 )
@@ -50,6 +55,8 @@ class Pages(QTabWidget):
     node_wanted = Signal(int)
     style_chosen = Signal(str)
     copy_code_wanted = Signal()
+    fix_wanted = Signal(object)
+    error_pasted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -91,6 +98,13 @@ class Pages(QTabWidget):
         """Give a page's widget, if it was ever looked at."""
         return self._built.get(page_id)
 
+    def begin_error(self) -> None:
+        """Turn to the findings and ask for an error message."""
+        self.open_page("findings")
+        page = self._built.get("findings")
+        if isinstance(page, FindingsPanel):
+            page.begin_error()
+
     def confirm_code_copied(self) -> None:
         """Say on the code page that the code is on the clipboard."""
         page = self._built.get("code")
@@ -114,6 +128,8 @@ class Pages(QTabWidget):
         self._holders[place].addWidget(widget)
         if isinstance(widget, FindingsPanel):
             widget.node_wanted.connect(self.node_wanted)
+            widget.fix_wanted.connect(self.fix_wanted)
+            widget.error_pasted.connect(self.error_pasted)
         if isinstance(widget, CodePanel):
             widget.style_chosen.connect(self.style_chosen)
             widget.copy_wanted.connect(self.copy_code_wanted)

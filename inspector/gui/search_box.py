@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton
@@ -10,6 +12,9 @@ from inspector.gui.icons import Glyph, draw_icons, name_icon
 from inspector.gui.labels import blocked, named, plain_label, set_state
 from inspector.gui.theme import Theme
 from inspector.overriding import override
+
+if TYPE_CHECKING:
+    from inspector.session.screen import Screen
 
 _PAUSE_MS = 120
 _WIDTH = 440
@@ -80,6 +85,15 @@ class SearchBox(QFrame):
         if not self._pause.isActive() and query != self._line.text():
             with blocked(self._line):
                 self._line.setText(query)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show how many rows match, and which of them is selected."""
+        if screen.matches is None:
+            self.show_matches(None, None)
+            return
+        selected = screen.selected
+        place = screen.matches.index(selected) if selected in screen.matches else None
+        self.show_matches(len(screen.matches), place)
 
     def show_matches(self, matches: int | None, place: int | None) -> None:
         """Show how many rows match, and which of them is current."""

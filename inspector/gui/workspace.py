@@ -58,8 +58,8 @@ class Workspace(QWidget):
             self.banner.show_safety(new.safety)
         if old is None or old.can_export != new.can_export:
             self.banner.show_can_export(allowed=new.can_export)
-        if old is None or old.device_map != new.device_map:
-            self.device_map.show_rows(new.device_map, _device_colours(new))
+        if old is None or (old.device_map, old.branches) != (new.device_map, new.branches):
+            self.device_map.show_rows(new.device_map, _device_colours(new), new.branches)
         self.pages.show_screen(new)
 
     def split_state(self) -> QByteArray:

@@ -8,6 +8,7 @@ from inspector.diagnose.rules import diagnose
 from inspector.errors import PlanError
 from inspector.model.findings import Finding
 from inspector.records import replace
+from inspector.remap.rules import Rule
 from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
 from inspector.report.colours import device_name, more_colours
 from inspector.report.details import (
@@ -21,10 +22,11 @@ from inspector.report.details import (
 )
 from inspector.report.query import Rows, matching_nodes, parse_query, searchable
 from inspector.report.tree import Node
+from inspector.session.cards import doctor_cards, explanation_card, finding_card
 from inspector.session.document import Document
 from inspector.session.mapping import DeviceMap, Pairs, device_rows, map_devices
 from inspector.session.memory import remembered
-from inspector.session.screen import Banner, Choice, CodePage, DeviceRow, FindingRow, Screen, Tone
+from inspector.session.screen import Banner, BranchRow, Choice, CodePage, DeviceRow, FindingRow, Screen
 from inspector.session.state import State
 from inspector.session.verdict import banner, safety_chip
 from inspector.snippet.styles import render, styles
@@ -32,8 +34,8 @@ from inspector.target.profile import PRESETS, Profile
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 PROGRAM = "Checkpoint Inspector"
-_MOST_NODES = 20
-_TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}
+_MOST_BRANCH = 80
+Branches = tuple[Rule, ...]
 
 
 def compose(state: State) -> Screen:
@@ -43,7 +45,7 @@ def compose(state: State) -> Screen:
     document = state.document if state.phase == "ready" else None
     if document is None:
         return _frame(state, title)
-    asked = document, target_of(state), state.chosen
+    asked = document, target_of(state), state.chosen, state.branches
     return replace(
         _frame(state, title),
         banner=_banner(*asked),
@@ -51,9 +53,12 @@ def compose(state: State) -> Screen:
         tree=document.tree,
         matches=_matches(document, state.query),
         device_map=_device_rows(*asked),
+        branches=_branch_rows(state.branches),
         charts=_charts(*asked),
         tensor=_node_facts(document, state.selected),
         findings=_finding_rows(document, target_of(state)),
+        explanation=_explanation(document, target_of(state), state.error_text),
+        doctor=doctor_cards(target_of(state)),
         code=_code(*asked, state.style),
         file=_file(document),
         status=_status(document),
@@ -63,14 +68,16 @@ def compose(state: State) -> Screen:
 
 def target_of(state: State) -> Profile:
     """Give the chosen machine."""
-    return next((preset for preset in PRESETS if preset.id == state.target), state.machine)
+    known = (*PRESETS, *state.machines)
+    return next((profile for profile in known if profile.id == state.target), state.machine)
 
 
 def targets_of(state: State) -> tuple[Choice, ...]:
     """Give the machines to choose from."""
     label = state.machine.label
     this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:])
-    return (this, *(Choice(id=preset.id, label=preset.label) for preset in PRESETS))
+    others = (*state.machines, *PRESETS)
+    return (this, *(Choice(id=profile.id, label=profile.label) for profile in others))
 
 
 def _frame(state: State, title: str) -> Screen:
@@ -90,9 +97,13 @@ def _frame(state: State, title: str) -> Screen:
         matches=None,
         selected=state.selected,
         device_map=(),
+        branches=(),
         charts=(),
         tensor=(),
         findings=(),
+        error_text=state.error_text,
+        explanation=None,
+        doctor=(),
         code=None,
         file=(),
         status=(),
@@ -105,25 +116,34 @@ def _frame(state: State, title: str) -> Screen:
 
 
 @remembered
-def device_map_of(document: Document, target: Profile, chosen: Pairs) -> DeviceMap:
+def device_map_of(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
+) -> DeviceMap:
     """Give where each device goes, and what that changes."""
-    return map_devices(document, target, chosen)
+    return map_devices(document, target, chosen, branches)
 
 
 @remembered
-def _banner(document: Document, target: Profile, chosen: Pairs) -> Banner:
-    return banner(document, target, device_map_of(document, target, chosen), _findings(document, target))
+def _banner(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
+) -> Banner:
+    device_map = device_map_of(document, target, chosen, branches)
+    return banner(document, target, device_map, _findings(document, target))
 
 
 @remembered
-def _device_rows(document: Document, target: Profile, chosen: Pairs) -> tuple[DeviceRow, ...]:
-    device_map = device_map_of(document, target, chosen)
+def _device_rows(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
+) -> tuple[DeviceRow, ...]:
+    device_map = device_map_of(document, target, chosen, branches)
     return device_rows(document, target, device_map, _colours(document, target, device_map))
 
 
 @remembered
-def _charts(document: Document, target: Profile, chosen: Pairs) -> tuple[Chart, ...]:
-    device_map = device_map_of(document, target, chosen)
+def _charts(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
+) -> tuple[Chart, ...]:
+    device_map = device_map_of(document, target, chosen, branches)
     colours = _colours(document, target, device_map)
     return (device_chart(document.checkpoint, device_map.plan.storages, colours), *_fixed_charts(document))
 
@@ -131,6 +151,14 @@ def _charts(document: Document, target: Profile, chosen: Pairs) -> tuple[Chart, 
 @remembered
 def _fixed_charts(document: Document) -> tuple[Chart, ...]:
     return role_chart(document.checkpoint), dtype_chart(document.checkpoint)
+
+
+def _branch_rows(branches: Branches) -> tuple[BranchRow, ...]:
+    return tuple(
+        BranchRow(pattern=rule.path, label=escape_text(cut_text(rule.path, _MOST_BRANCH)), to=rule.to)
+        for rule in branches
+        if rule.path is not None
+    )
 
 
 def _colours(document: Document, target: Profile, device_map: DeviceMap) -> dict[str, int]:
@@ -145,21 +173,17 @@ def _findings(document: Document, target: Profile) -> tuple[Finding, ...]:
 
 @remembered
 def _finding_rows(document: Document, target: Profile) -> tuple[FindingRow, ...]:
-    return tuple(
-        FindingRow(
-            id=finding.id,
-            tone=_TONES[finding.severity],
-            title=escape_text(finding.title),
-            detail=escape_text(finding.detail),
-            nodes=tuple(_nodes_of(document, finding.paths)),
-        )
-        for finding in _findings(document, target)
-    )
-
-
-def _nodes_of(document: Document, paths: tuple[str, ...]) -> list[int]:
     nodes = _nodes_by_path(document)
-    return [nodes[path] for path in paths[:_MOST_NODES] if path in nodes]
+    return tuple(finding_card(finding, nodes) for finding in _findings(document, target))
+
+
+@remembered
+def _explanation(document: Document, target: Profile, text: str) -> FindingRow | None:
+    if not text.strip():
+        return None
+    from inspector.diagnose.tracebacks import explain_error  # noqa: PLC0415 - most windows are never asked
+
+    return explanation_card(explain_error(text, document.checkpoint, target), _nodes_by_path(document))
 
 
 @remembered
@@ -169,11 +193,13 @@ def _nodes_by_path(document: Document) -> dict[str, int]:
 
 
 @remembered
-def _code(document: Document, target: Profile, chosen: Pairs, wanted: str) -> CodePage:
+def _code(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches, wanted: str
+) -> CodePage:
     offered = styles(document.checkpoint)
     ids = [style.id for style in offered]
     style = wanted if wanted in ids else next(iter(ids), "")
-    moves = device_map_of(document, target, chosen).moves
+    moves = device_map_of(document, target, chosen, branches).moves
     try:
         text = render(document.checkpoint, style=style, target=target, mapping=moves)
     except PlanError as error:

@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.errors import CancelledError
+from inspector.model.findings import Fix
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.report.details import python_expression
+from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.session.compose import compose, device_map_of, target_of
 from inspector.session.document import Document, open_document
 from inspector.session.exporting import done_lines, draft_of, failure_page
+from inspector.session.fixing import with_rule
 from inspector.session.mapping import DeviceMap
+from inspector.session.nodes import expression_of_node, path_of_node
 from inspector.session.screen import Screen, TaskRunner, View
 from inspector.session.state import State
 from inspector.target.profile import Profile
+from inspector.target.profile_file import read_profile
 
 if TYPE_CHECKING:
     from inspector.remap.export import Export
@@ -26,6 +30,10 @@ Probe = Callable[[Progress], Profile]
 _MOST_RECENT = 8
 _CANNOT_OPEN = "This file cannot be opened"
 _NO_COPY = "No copy was written"
+_NO_MACHINE = "This is no description of a machine"
+_MOST_MACHINES = 8
+_MOST_ERROR_CHARS = 1 << 20
+_MANY_TENSORS = 5000
 
 
 class Session:
@@ -51,6 +59,7 @@ class Session:
         self._state = State(recent=recent)
         self._generation = 0
         self._work: Progress | None = None
+        self._composing: Progress | None = None
         self._screen = compose(self._state)
 
     @property
@@ -61,8 +70,11 @@ class Session:
     # --- files ----------------------------------------------------------------------------------------------
 
     def open(self, path: str) -> None:
-        """Open a file in place of the present one."""
-        self._open(replace(self._state, path=path, chosen=(), query=""))
+        """Open a file in place of the present one; what describes a machine says where that shall load."""
+        if self._ready() is not None and path.endswith(".json") and not path.endswith(".index.json"):
+            self.use_machine(path)
+            return
+        self._open(replace(self._state, path=path, chosen=(), branches=(), query=""))
 
     def open_demo(self) -> None:
         """Open the demo checkpoint that ships with the program."""
@@ -77,16 +89,18 @@ class Session:
         """Let go of the file and go back to the empty window."""
         self.cancel()
         self._generation += 1
-        self._show(_without_file(self._state))
+        self._composing = None
+        self._show(self._state.without_file())
 
     def _open(self, state: State) -> None:
         self.cancel()
         self._generation += 1
+        self._composing = None
         generation = self._generation
         progress = self._work = Progress("opening")
         path = state.path
-        opening = replace(_without_file(state), phase="opening", path=path, progress=progress)
-        self._show(replace(opening, chosen=state.chosen, query=state.query))
+        opening = replace(state.without_file(), phase="opening", path=path, progress=progress)
+        self._show(replace(opening, chosen=state.chosen, branches=state.branches, query=state.query))
         asked = self._state
         self._runner.run(
             lambda running: _prepare(asked, open_document(path, running)),
@@ -109,7 +123,7 @@ class Session:
             return
         self._work = None
         if isinstance(error, CancelledError):
-            self._show(_without_file(self._state))
+            self._show(self._state.without_file())
         else:
             page = failure_page(error, _CANNOT_OPEN)
             self._show(replace(self._state, phase="failed", failure=page, progress=None))
@@ -134,12 +148,48 @@ class Session:
 
     def set_target(self, target: str) -> None:
         """Choose the machine that the file shall load on; the map follows it again."""
-        self._show(replace(self._state, target=target, chosen=()))
+        self._show_soon(replace(self._state, target=target, chosen=(), branches=()))
+
+    def use_machine(self, path: str) -> None:
+        """Choose the machine that a file describes."""
+        self._runner.run(
+            lambda _: read_profile(path),
+            Progress("reading a machine profile"),
+            self._on_machine_read,
+            lambda error: self._view.show_notice(failure_page(error, _NO_MACHINE)),
+        )
+
+    def _on_machine_read(self, machine: Profile) -> None:
+        others = [known for known in self._state.machines if known.id != machine.id]
+        machines = (machine, *others)[:_MOST_MACHINES]
+        self._show_soon(
+            replace(self._state, machines=machines, target=machine.id, chosen=(), branches=())
+        )
 
     def set_mapping(self, device: str, to: str) -> None:
         """Choose where the tensors of one original device go."""
         chosen = {**dict(self._state.chosen), device: to}
-        self._show(replace(self._state, chosen=tuple(chosen.items())))
+        self._show_soon(replace(self._state, chosen=tuple(chosen.items())))
+
+    def remove_branch(self, pattern: str) -> None:
+        """Let a part of the tree go where its devices go."""
+        branches = tuple(rule for rule in self._state.branches if rule.path != pattern)
+        self._show_soon(replace(self._state, branches=branches))
+
+    def apply_fix(self, fix: Fix) -> None:
+        """Do what mends a finding: change the map, or show the code."""
+        document = self._ready()
+        if document is None:
+            return
+        if fix.rule:
+            self._show_soon(with_rule(self._state, parse_rule(fix.rule), document))
+        else:
+            self._show(replace(self._state, style=fix.style or self._state.style))
+            self._view.show_page("code")
+
+    def explain_error(self, text: str) -> None:
+        """Say what an error message means for this file; an empty one ends that."""
+        self._show_soon(replace(self._state, error_text=text[:_MOST_ERROR_CHARS]))
 
     def select(self, node: int | None) -> None:
         """Show the facts of a tree node."""
@@ -192,7 +242,7 @@ class Session:
         document = self._ready()
         if document is None:
             return None
-        device_map = device_map_of(document, target_of(self._state), self._state.chosen)
+        device_map = device_map_of(document, target_of(self._state), self._state.chosen, self._state.branches)
         if device_map.refusal is None:
             return device_map
         self._view.show_export_failed(failure_page(device_map.refusal, _NO_COPY), cancelled=False)
@@ -214,25 +264,12 @@ class Session:
     def node_path(self, node: int) -> str:
         """Give the path of a tree node as the command line writes it; a group's is its name in the tree."""
         document = self._ready()
-        if document is None:
-            return ""
-        row = document.tree.nodes[node]
-        if row.kind == "tensor":
-            return document.checkpoint.tensors[row.index].path
-        if row.kind == "value":
-            return document.checkpoint.values[row.index].path
-        steps = []
-        while row.parent >= 0:
-            steps.append(row.name)
-            row = document.tree.nodes[row.parent]
-        return "/".join(reversed(steps))
+        return "" if document is None else path_of_node(document, node)
 
     def node_expression(self, node: int) -> str:
         """Give a Python expression that reaches a tensor in the loaded checkpoint; empty for other nodes."""
         document = self._ready()
-        if document is None or document.tree.nodes[node].kind != "tensor":
-            return ""
-        return python_expression(document.checkpoint.tensors[document.tree.nodes[node].index])
+        return "" if document is None else expression_of_node(document, node)
 
     # --- the one way to a new screen ------------------------------------------------------------------------
 
@@ -240,9 +277,33 @@ class Session:
         return self._state.document if self._state.phase == "ready" else None
 
     def _show(self, state: State) -> None:
+        if self._composing:  # or the main thread would do the same work once more
+            self._show_soon(state)
+            return
         self._state = state
         self._screen = compose(state)
         self._view.show_screen(self._screen)
+
+    def _show_soon(self, state: State) -> None:
+        """Show a state for which much has to be worked out anew: with many tensors, in a worker."""
+        self._state = state
+        document = self._ready()
+        if document is None or len(document.checkpoint.tensors) < _MANY_TENSORS:
+            self._composing = None
+            self._show(state)
+            return
+        composing = self._composing = Progress("thinking")
+        self._screen = replace(self._screen, target=state.target)
+        self._view.show_screen(self._screen)
+        self._runner.run(
+            lambda _: compose(state), composing, lambda _: self._on_composed(composing), _raise
+        )
+
+    def _on_composed(self, composing: Progress) -> None:
+        """Show what a worker has worked out, which is remembered; a later question makes it void."""
+        if self._composing is composing:
+            self._composing = None
+            self._show(self._state)
 
 
 def _prepare(asked: State, document: Document) -> Document:
@@ -251,16 +312,6 @@ def _prepare(asked: State, document: Document) -> Document:
     return document
 
 
-def _without_file(state: State) -> State:
-    """Give the state of the empty window with the same choices."""
-    return replace(
-        state,
-        phase="empty",
-        path="",
-        document=None,
-        failure=None,
-        progress=None,
-        chosen=(),
-        selected=None,
-        query="",
-    )
+def _raise(error: Exception) -> None:
+    """Let a mistake of the program's own be seen as one."""
+    raise error

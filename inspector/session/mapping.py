@@ -32,12 +32,14 @@ class DeviceMap:
     Attributes:
         checkpoint: The file.
         going: Each device of the file with its destination, whether it moves or not.
+        branches: Rules for parts of the tree, which go before the devices.
         plan: What an export would change; nothing when it is refused.
         refusal: Why the map cannot be carried out, or None.
     """
 
     checkpoint: Checkpoint
     going: Pairs
+    branches: tuple[Rule, ...]
     plan: Plan
     refusal: PlanError | None
 
@@ -47,8 +49,17 @@ class DeviceMap:
         return tuple((device, to) for device, to in self.going if device != to)
 
 
-def map_devices(document: Document, target: Profile, chosen: Pairs) -> DeviceMap:
-    """Send each device where the person chose, else where it makes the file load on the target."""
+def map_devices(
+    document: Document, target: Profile, chosen: Pairs, branches: tuple[Rule, ...] = ()
+) -> DeviceMap:
+    """Send each device where the person chose, else where it makes the file load on the target.
+
+    Args:
+        document: The file.
+        target: The machine.
+        chosen: Destinations that the person chose, by device.
+        branches: Rules for parts of the tree, which go before those for devices.
+    """
     checkpoint = document.checkpoint
     wanted = {rule.device: rule.to for rule in rules_for_target(checkpoint, target)}
     picked = dict(chosen)
@@ -57,12 +68,14 @@ def map_devices(document: Document, target: Profile, chosen: Pairs) -> DeviceMap
         name = device_name(device)
         to = picked.get(name) or wanted.get(device) or device
         going.append((device, device if to == name else to))
-    rules = [Rule(device=device, to=to) for device, to in going if device != to]
+    rules = [*branches, *(Rule(device=device, to=to) for device, to in going if device != to)]
     try:
         plan, refusal = plan_remap(checkpoint, rules), None
     except PlanError as error:
         plan, refusal = plan_remap(checkpoint, ()), error
-    return DeviceMap(checkpoint=checkpoint, going=tuple(going), plan=plan, refusal=refusal)
+    return DeviceMap(
+        checkpoint=checkpoint, going=tuple(going), branches=branches, plan=plan, refusal=refusal
+    )
 
 
 def device_rows(

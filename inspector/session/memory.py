@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from threading import Lock
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
@@ -21,14 +22,19 @@ def remembered(ask: Callable[[Document, *Asked], Answer]) -> Callable[[Document,
     refer to the document itself, or neither would ever be let go.
     """
     known: WeakKeyDictionary[Document, dict[tuple[object, ...], Answer]] = WeakKeyDictionary()
+    lock = Lock()  # a screen may be composed in a worker
 
     @wraps(ask)
     def recall(document: Document, *asked: *Asked) -> Answer:
-        answers = known.setdefault(document, {})
-        if asked not in answers:
-            answers[asked] = ask(document, *asked)
+        with lock:
+            answers = known.setdefault(document, {})
+            if asked in answers:
+                return answers[asked]
+        answer = ask(document, *asked)
+        with lock:
+            answers[asked] = answer
             if len(answers) > _MOST_ANSWERS:
                 del answers[next(iter(answers))]
-        return answers[asked]
+        return answer
 
     return recall

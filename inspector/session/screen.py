@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar
 
+from inspector.model.findings import Fix
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.report.charts import Bar, Chart, Segment
@@ -18,6 +19,7 @@ from inspector.report.tree import Tree
 __all__ = [
     "Banner",
     "Bar",
+    "BranchRow",
     "Chart",
     "Chip",
     "Choice",
@@ -27,6 +29,7 @@ __all__ = [
     "FactGroup",
     "FailurePage",
     "FindingRow",
+    "Fix",
     "Phase",
     "Screen",
     "Segment",
@@ -97,13 +100,36 @@ class DeviceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """One finding as the page shows it; `nodes` are the tree nodes it speaks of (a few at most)."""
+    """One card of the findings page.
+
+    Attributes:
+        id: The stable name of what was found.
+        tone: How bad it is.
+        title: What it is, in a few words.
+        detail: Why it matters and what to do.
+        nodes: The tree nodes it speaks of, a few at most.
+        fix: What a button of the card does, or None.
+        facts: More to be said, as (caption, text).
+        steps: Commands to be copied, one a line.
+    """
 
     id: str
     tone: Tone
     title: str
     detail: str
-    nodes: tuple[int, ...]
+    nodes: tuple[int, ...] = ()
+    fix: Fix | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchRow:
+    """A part of the tree with a destination of its own: its pattern, as it is shown, and where it goes."""
+
+    pattern: str
+    label: str
+    to: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +172,8 @@ class Screen:
 
     `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms.
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
-    ids of the matching tree nodes in order of display.
+    ids of the matching tree nodes in order of display. `error_text` is the message that somebody pasted,
+    `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     """
 
     phase: Phase
@@ -163,9 +190,13 @@ class Screen:
     matches: tuple[int, ...] | None
     selected: int | None
     device_map: tuple[DeviceRow, ...]
+    branches: tuple[BranchRow, ...]
     charts: tuple[Chart, ...]
     tensor: tuple[FactGroup, ...]
     findings: tuple[FindingRow, ...]
+    error_text: str
+    explanation: FindingRow | None
+    doctor: tuple[FindingRow, ...]
     code: CodePage | None
     file: tuple[FactGroup, ...]
     status: tuple[str, ...]
@@ -178,6 +209,12 @@ class View(Protocol):
 
     def show_screen(self, screen: Screen) -> None:
         """Show a screen; called on the main thread only."""
+
+    def show_page(self, page: str) -> None:
+        """Turn to a page: what somebody asked for stands there."""
+
+    def show_notice(self, failure: FailurePage) -> None:
+        """Tell that something could not be done, beside what is shown."""
 
     def show_export(self, draft: ExportDraft) -> None:
         """Ask for the destination of a fixed copy, starting from this draft."""

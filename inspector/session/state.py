@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
+from inspector.remap.rules import Rule
 from inspector.session.document import Document
 from inspector.session.screen import FailurePage, Phase
 from inspector.target.profile import Profile
@@ -23,10 +24,13 @@ class State:
         progress: The running work of opening.
         target: Id of the chosen target.
         this_machine: What the probe found, or None while it has not answered (or does not run).
+        machines: Machines that files describe.
         probing: Whether a probe runs.
         chosen: Destinations that the person chose, by device.
+        branches: Rules that the person chose for parts of the tree.
         selected: The selected tree node.
         query: The search.
+        error_text: The message that was pasted.
         style: The chosen style of code.
         recent: Files opened before, newest first.
     """
@@ -38,10 +42,13 @@ class State:
     progress: Progress | None = None
     target: str = THIS
     this_machine: Profile | None = None
+    machines: tuple[Profile, ...] = ()
     probing: bool = False
     chosen: tuple[tuple[str, str], ...] = ()
+    branches: tuple[Rule, ...] = ()
     selected: int | None = None
     query: str = ""
+    error_text: str = ""
     style: str = "plain"
     recent: tuple[str, ...] = ()
 
@@ -52,3 +59,19 @@ class State:
             return self.this_machine
         known = "looking for GPUs \u2026" if self.probing else "taken as CPU only"
         return Profile(id=THIS, label=f"this machine ({known})")
+
+    def without_file(self) -> State:
+        """Give the state of the empty window with the same choices."""
+        return replace(
+            self,
+            phase="empty",
+            path="",
+            document=None,
+            failure=None,
+            progress=None,
+            chosen=(),
+            branches=(),
+            selected=None,
+            query="",
+            error_text="",
+        )

@@ -20,6 +20,7 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 _MOST_NAMED = 3
 _MOST_CHARS = 300
 _PLACES = {
+    "this": "this machine",  # what it has stands in the list of targets
     CPU_ONLY.id: "a machine without a GPU",
     "mps": "Apple silicon",
     "xpu": "a machine with an Intel GPU",
@@ -70,9 +71,9 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
 
 def place(target: Profile) -> str:
     """Name a machine so that "on" can stand before it."""
-    if target.id in _PLACES:
-        return _PLACES[target.id]
-    return target.label if target.id == "this" else f"a machine with {target.label}"
+    if target.evidence is not None and target.id != "this":
+        return target.label
+    return _PLACES.get(target.id) or f"a machine with {target.label}"
 
 
 def saved_on(document: Document) -> str:

@@ -19,6 +19,7 @@ from inspector.session.screen import (
     FactGroup,
     FailurePage,
     FindingRow,
+    Fix,
     Screen,
     Segment,
     View,
@@ -208,9 +209,13 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         matches=None,
         selected=None,
         device_map=(),
+        branches=(),
         charts=(),
         tensor=(),
         findings=(),
+        error_text="",
+        explanation=None,
+        doctor=(),
         code=None,
         file=(),
         status=(),
@@ -277,6 +282,7 @@ def ready_screen(leaves: list[Leaf] | None = None, mapping: dict[str, str] | Non
                 detail="87 tensors were saved on cuda:0 and cuda:1. Without map_location, torch.load "
                 "recreates them there, and this machine has no CUDA device.",
                 nodes=(tree.tensor_nodes[0], tree.tensor_nodes[-2]),
+                fix=Fix(rule="cuda:*=cpu"),
             ),
             FindingRow(
                 id="mixed-devices",
@@ -332,6 +338,35 @@ def ready_screen(leaves: list[Leaf] | None = None, mapping: dict[str, str] | Non
             "opened in 0.04 s",
         ),
         can_export=True,
+    )
+
+
+def explanation(tree: Tree) -> FindingRow:
+    """The answer to the error that most people bring."""
+    return FindingRow(
+        id="cuda-unavailable",
+        tone="bad",
+        title="torch cannot put the tensors on the GPU they were saved on",
+        detail="Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
+        nodes=tree.tensor_nodes[:6],
+        fix=Fix(rule="cuda:*=cpu"),
+        facts=(
+            ("Why", "torch.load puts every tensor back on the device it was saved on."),
+            ("In this file", "111 tensors were saved on cuda:0 and cuda:1."),
+            ("What to do", "Map them to the CPU, with map_location or in a copy."),
+        ),
+    )
+
+
+def doctor_row() -> FindingRow:
+    """What ails a machine on which torch was installed without CUDA."""
+    return FindingRow(
+        id="cpu-only-build",
+        tone="bad",
+        title="This torch was built without CUDA",
+        detail="The GPU and its driver work, but this build of torch knows the CPU alone.",
+        facts=(("Seen", "torch 2.13.0+cpu"), ("Seen", "nvidia-smi: RTX 4090, driver 550.54.14")),
+        steps=("pip uninstall -y torch", "pip install torch --index-url https://download.pytorch.org/whl/cu124"),
     )
 
 
@@ -408,6 +443,18 @@ class FakeSession:
         mapping = {row.device: row.to for row in self.screen.device_map} | {device: to}
         tree = self.screen.tree
         self.show(device_map=device_rows(tree, mapping), charts=_charts(tree, mapping))
+
+    def use_machine(self, path: str) -> None:
+        self.calls.append(("use_machine", path))
+
+    def remove_branch(self, pattern: str) -> None:
+        self.show(branches=tuple(row for row in self.screen.branches if row.pattern != pattern))
+
+    def apply_fix(self, fix: Fix) -> None:
+        self.calls.append(("apply_fix", fix))
+
+    def explain_error(self, text: str) -> None:
+        self.show(error_text=text, explanation=explanation(self.screen.tree) if text else None)
 
     def select(self, node: int | None) -> None:
         self.show(selected=node, tensor=() if node is None else tensor_facts(self.screen.tree, node))

@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QComboBox, QLabel, QPlainTextEdit, QPushButton
 
 from inspector.gui import banner
 from inspector.gui.code_panel import CodePanel
-from inspector.gui.findings_panel import FindingsPanel, node_path
+from inspector.gui.finding_card import node_path
+from inspector.gui.findings_panel import FindingsPanel
 from inspector.gui.labels import WrappedText
 from inspector.gui.panels import FilePanel, TensorPanel
 from inspector.records import replace
@@ -82,8 +83,12 @@ def test_each_finding_is_told_with_its_rows(findings):
         assert finding.id in words
 
 
+def links_in(panel: FindingsPanel) -> list[QPushButton]:
+    return [button for button in panel.findChildren(QPushButton) if button.property("kind") == "link"]
+
+
 def test_a_click_on_a_row_wants_its_node(findings, qtbot):
-    link = findings.findChildren(QPushButton)[0]
+    link = links_in(findings)[0]
     assert link.text() == "model / conv1 / weight"
     with qtbot.waitSignal(findings.node_wanted) as wanted:
         link.click()
@@ -93,7 +98,7 @@ def test_a_click_on_a_row_wants_its_node(findings, qtbot):
 def test_many_rows_are_shown_on_request(findings, qtbot):
     nodes = SCREEN.tree.tensor_nodes[:9]
     findings.show_screen(replace(SCREEN, findings=(replace(SCREEN.findings[0], nodes=nodes),)))
-    links = findings.findChildren(QPushButton)
+    links = links_in(findings)
     assert [link.text() for link in links if not link.isHidden()][4:] == ["Show 5 more"]
     links[-1].click()
     assert len([link for link in links if not link.isHidden()]) == 9
@@ -120,7 +125,7 @@ def test_a_path_leaves_buckets_out_and_its_middle_where_it_is_long(qtbot, theme)
     qtbot.addWidget(panel)
     finding = replace(SCREEN.findings[0], nodes=(2,))
     panel.show_screen(replace(SCREEN, tree=tree, findings=(finding,)))
-    link = panel.findChild(QPushButton)
+    link = links_in(panel)[0]
     assert len(link.text()) < 60
     assert "m" * 40 in link.toolTip()
 

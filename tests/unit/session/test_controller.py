@@ -294,7 +294,7 @@ def test_the_probe_runs_once_after_the_first_file(view, runner, files) -> None:
     assert asked == ["looking for GPUs"]
     assert session.screen.targets[0].label == "This machine (2 CUDA GPUs)"
     assert session.screen.banner is not None
-    assert session.screen.banner.headline.endswith("It loads on this machine (2 CUDA GPUs) as it is.")
+    assert session.screen.banner.headline.endswith("It loads on this machine as it is.")
 
 
 def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, files) -> None:
@@ -471,6 +471,7 @@ def test_a_map_that_is_refused_is_not_exported(session, view, monkeypatch) -> No
         return DeviceMap(
             checkpoint=document.checkpoint,
             going=(),
+            branches=(),
             plan=plan_remap(document.checkpoint, ()),
             refusal=PlanError("tensors disagree", remedy="give them one device"),
         )

@@ -13,6 +13,7 @@ from inspector.session.mapping import DeviceMap, Pairs, map_devices
 from inspector.session.screen import Banner
 from inspector.session.verdict import banner, place, safety_chip
 from inspector.session.verdict import saved_on as sentence
+from inspector.target.evidence import Evidence
 from inspector.target.profile import CPU_ONLY, Profile, parse_target
 from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import checkpoint, is_harmless, value
@@ -25,6 +26,7 @@ GPU = "a machine with 1 NVIDIA GPU"
 SHORT = "It stops with: RuntimeError: short. Fetch it."
 NET = {"names": ("net.Net",), "module_class": "net.Net"}
 EIGHT = tuple(f"cuda:{index}" for index in range(8))
+NODE = Profile(id="/tmp/node7.json", label="node7 (8 CUDA GPUs)", cuda=8, evidence=Evidence())
 PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=())
 
 
@@ -246,6 +248,7 @@ def test_a_map_that_cannot_be_carried_out_says_why() -> None:
     refused = DeviceMap(
         checkpoint=document.checkpoint,
         going=(("cpu", "cuda:0"),),
+        branches=(),
         plan=plan_remap(document.checkpoint, ()),
         refusal=PlanError("tensors disagree"),
     )
@@ -272,7 +275,8 @@ def test_a_danger_without_a_reason_is_still_told() -> None:
         (parse_target("cuda:3"), "a machine with 3 NVIDIA GPUs"),
         (parse_target("mps"), "Apple silicon"),
         (parse_target("xpu"), "a machine with an Intel GPU"),
-        (Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2), "this machine (2 CUDA GPUs)"),
+        (Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2), "this machine"),
+        (NODE, "node7 (8 CUDA GPUs)"),
     ],
 )
 def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:

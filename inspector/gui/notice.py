@@ -1,0 +1,24 @@
+"""Telling that something could not be done, in a box of its own that does not stop anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+if TYPE_CHECKING:
+    from inspector.session.screen import FailurePage
+
+
+def show_notice(parent: QWidget, failure: FailurePage) -> QMessageBox:
+    """Show what went wrong, where, and what to do about it."""
+    box = QMessageBox(parent)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setWindowTitle(failure.title)
+    box.setText(f"{failure.title}: {failure.what}")
+    box.setInformativeText("\n".join(text for text in (failure.where, failure.remedy) if text))
+    box.open()
+    return box
