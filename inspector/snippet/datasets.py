@@ -58,7 +58,8 @@ def _are_names_of_data(checkpoint: Checkpoint, keys: Keys) -> bool:
     """Say whether no name is dotted, as in a state dict, and one is usual if there is nothing but names."""
     if any(isinstance(key, str) and "." in key for key in keys):
         return False
-    return checkpoint.root in {"tensor", "sequence"} or any(_NAMES.fullmatch(str(key).lower()) for key in keys)
+    is_nameless = checkpoint.root in {"tensor", "sequence"}
+    return is_nameless or any(_NAMES.fullmatch(str(key).lower()) for key in keys)
 
 
 def _are_samples(checkpoint: Checkpoint, columns: tuple[Keys, ...]) -> bool:

@@ -104,17 +104,22 @@ def play(patch: pytest.MonkeyPatch, target: Profile) -> Machine:
         machine.moved.append(check(device))
         return tensor
 
-    patch.setattr(torch.cuda, "is_available", lambda: target.cuda > 0)
-    patch.setattr(torch.cuda, "device_count", lambda: target.cuda)
+    pretend(patch, target)
     patch.setattr(torch.cuda, "set_device", check)
     patch.setattr(torch.cuda, "set_rng_state", lambda state, index: check(f"cuda:{index}"))
-    patch.setattr(torch.xpu, "is_available", lambda: target.xpu > 0)
     patch.setattr(torch.xpu, "set_device", check)
-    patch.setattr(torch.backends.mps, "is_available", lambda: target.mps)
     patch.setattr(torch.serialization, "default_restore_location", restore)
     patch.setattr(torch.Tensor, "to", to, raising=False)
     _play_loaders(patch, check, machine)
     return machine
+
+
+def pretend(patch: pytest.MonkeyPatch, target: Profile) -> None:
+    """Let torch say that it has what a machine has, and change nothing else."""
+    patch.setattr(torch.cuda, "is_available", lambda: target.cuda > 0)
+    patch.setattr(torch.cuda, "device_count", lambda: target.cuda)
+    patch.setattr(torch.xpu, "is_available", lambda: target.xpu > 0)
+    patch.setattr(torch.backends.mps, "is_available", lambda: target.mps)
 
 
 def _play_loaders(patch: pytest.MonkeyPatch, check: Any, machine: Machine) -> None:
