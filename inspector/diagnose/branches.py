@@ -1,8 +1,8 @@
-"""Map rules for single branches of a checkpoint, as findings offer them."""
+"""Map rules for devices and for single branches of a checkpoint, as findings offer them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from inspector.model.devices import KNOWN_TYPES, split_device
 from inspector.model.findings import Fix
@@ -14,6 +14,16 @@ def is_destination(device: str) -> bool:
     """Say whether a rule can send something to this device: torch takes no data on `meta`, and no `cpu:0`."""
     kind, index = split_device(device) or ("", None)
     return kind in KNOWN_TYPES and kind != "meta" and (index is None or kind not in {"cpu", "mps"})
+
+
+def devices_fix(devices: Sequence[str], to: str) -> Fix | None:
+    """Give the rule that maps these devices; None for tags that no rule can name."""
+    kinds = {name.partition(":")[0] for name in devices}
+    if len(kinds) > 1:
+        return Fix(rule=f"*={to}")
+    pattern = devices[0] if len(devices) == 1 else f"{kinds.pop()}:*"
+    writable = pattern and "=" not in pattern and not pattern.startswith("path:")
+    return Fix(rule=f"{pattern}={to}") if writable else None
 
 
 def branch_fix(paths: Collection[str], to: str) -> Fix | None:

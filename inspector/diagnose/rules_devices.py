@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from inspector.diagnose.base import Case, Rule
-from inspector.diagnose.branches import branch_fix, is_destination
+from inspector.diagnose.branches import branch_fix, devices_fix, is_destination
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.devices import device_order, is_accelerator
 from inspector.model.findings import Finding, Fix, finding
@@ -44,18 +44,8 @@ def _unloadable(case: Case) -> Iterator[Finding]:
             f"Map {', '.join(devices) or 'it'} to a device of the target, with map_location or in a copy."
         )
         found = [path for device in devices for path in paths.get(device, [])]
-        fix = _fix(devices, case.target.devices[0])
+        fix = devices_fix(devices, case.target.devices[0])
         yield finding(id_, "error", _TITLES[id_], detail, found, fix=fix)
-
-
-def _fix(devices: list[str], to: str) -> Fix | None:
-    """Give the rule that maps these devices; None for tags that no rule can name."""
-    kinds = {name.partition(":")[0] for name in devices}
-    if len(kinds) > 1:
-        return Fix(rule=f"*={to}")
-    pattern = devices[0] if len(devices) == 1 else f"{kinds.pop()}:*"
-    writable = pattern and "=" not in pattern and not pattern.startswith("path:")
-    return Fix(rule=f"{pattern}={to}") if writable else None
 
 
 def _mixed(case: Case) -> Iterator[Finding]:

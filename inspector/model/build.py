@@ -118,6 +118,7 @@ def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
         naming=names.naming,
         detail=names.detail,
         capturable=any(group.capturable for group in draft.groups),
+        groups=tuple(len(group.ids) for group in draft.groups),
     )
 
 

@@ -151,6 +151,7 @@ class Optimizer:
         naming: How the slots were named.
         detail: The naming's reason, in one sentence.
         capturable: Whether any group is `capturable` or `fused`, so that `step` belongs on the device.
+        groups: How many parameters each of its groups lists.
     """
 
     path: str
@@ -160,6 +161,7 @@ class Optimizer:
     naming: Naming
     detail: str
     capturable: bool
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
