@@ -1,0 +1,171 @@
+"""Loading code for the formats that only their own loader opens, run by it on genuine files."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from inspector.snippet.unopened import render_unopened, unopened_styles
+from inspector.target.profile import CPU_ONLY, PRESETS, Profile
+from tests.corpus import CORPUS
+from tests.torch.running import Loadable, play, pretend, run, save_as_if_on
+from tests.unit.snippet.rows import THIS
+
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
+TARGETS = pytest.mark.parametrize("target", [CPU_ONLY, THIS], ids=lambda target: target.id)
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, Profile(id="this", label=""))
+
+
+@pytest.fixture
+def net() -> Any:
+    return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout())
+
+
+def bare() -> Any:
+    return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout())
+
+
+@TARGETS
+def test_torchscript(tmp_path: Path, net: Any, target: Profile) -> None:
+    path = tmp_path / "script.pt"
+    torch.jit.script(net).save(path)
+    for file in (path, CORPUS / "torchscript/conv.pt"):
+        found = run(render_unopened("torchscript", str(file), target))
+        assert isinstance(found.model, torch.jit.ScriptModule)
+        assert not found.model.training
+    found = run(render_unopened("torchscript", str(path), target))
+    assert torch.equal(found.model(torch.ones(1, 3)), net.eval()(torch.ones(1, 3)))
+
+
+@TARGETS
+def test_exported_program(target: Profile) -> None:
+    found = run(render_unopened("pt2", str(CORPUS / "export/model.pt2"), target))
+    (inputs,) = [found.program.example_inputs[0]]
+    assert all(tensor.device.type == "cpu" for tensor in found.program.state_dict.values())
+    assert torch.is_tensor(found.model(*inputs))
+
+
+@TARGETS
+def test_safetensors(tmp_path: Path, net: Any, target: Profile) -> None:
+    from safetensors.torch import save_file
+
+    path = tmp_path / "model.safetensors"
+    save_file(net.state_dict(), path)
+    model = bare()
+    run(render_unopened("safetensors", str(path), target), model=model)
+    assert torch.equal(model[0].weight, net[0].weight)
+    run(render_unopened("safetensors", str(CORPUS / "safetensors/all.safetensors"), target), model=Loadable())
+
+
+@TARGETS
+@pytest.mark.parametrize("kind", ["bin", "safetensors"])
+def test_shards(tmp_path: Path, net: Any, kind: str, target: Profile) -> None:
+    from safetensors.torch import save_file
+
+    stem = "pytorch_model.bin" if kind == "bin" else "model.safetensors"
+    places = {}
+    for number, (name, tensor) in enumerate(net.state_dict().items(), start=1):
+        file = f"{stem.partition('.')[0]}-0000{number}-of-00002.{kind}"
+        places[name] = file
+        if kind == "bin":
+            save_as_if_on("cuda:0", {name: tensor}, tmp_path / file)
+        else:
+            save_file({name: tensor}, tmp_path / file)
+    index = tmp_path / f"{stem}.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": places}), encoding="utf-8")
+    model = bare()
+    run(render_unopened("sharded", str(index), target), model=model)
+    assert torch.equal(model[0].weight, net[0].weight)
+    assert torch.equal(model[0].bias, net[0].bias)
+
+
+def test_genuine_shards() -> None:
+    model, path = Loadable(), CORPUS / "hf_sharded/pytorch_model.bin.index.json"
+    run(render_unopened("sharded", str(path), THIS), model=model)
+    index = json.loads(path.read_text(encoding="utf-8"))
+    assert model.state.keys() == index["weight_map"].keys()
+
+
+@TARGETS
+@pytest.mark.parametrize("style", ["plain", "distributed"])
+def test_dcp(tmp_path: Path, net: Any, style: str, target: Profile) -> None:
+    import torch.distributed.checkpoint as dcp
+
+    folder = tmp_path / "step_10"
+    dcp.save({"model": net.state_dict()}, checkpoint_id=folder)
+    model = bare()
+    run(render_unopened("dcp", f"{folder}/", target, style=style), model=model)
+    assert torch.equal(model[0].weight, net[0].weight)
+    assert (tmp_path / "step_10.pth").exists() == (style == "plain")
+
+
+def test_tar_of_torch_0_1() -> None:
+    found = run(render_unopened("tar", str(CORPUS / "tar/tar_cpu.pth"), THIS))
+    assert found.checkpoint["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("tag", ["cpu", "cuda:0"])
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_plain_pickle_of_tensors(tmp_path: Path, tag: str, protocol: int) -> None:
+    from tests.torch.remapping import tagged
+
+    path = tmp_path / "data.pkl"
+    with tagged(lambda _: tag), path.open("wb") as file:
+        pickle.dump({"x": torch.arange(3.0), "names": ["a"]}, file, protocol)
+    if tag != "cpu":
+        with path.open("rb") as file, pytest.raises(RuntimeError, match="Attempting to deserialize"):
+            pickle.load(file)
+    found = run(render_unopened("pickle", str(path), THIS))
+    assert found.checkpoint["x"].tolist() == [0, 1, 2]
+    assert found.checkpoint["names"] == ["a"]
+
+
+@pytest.mark.parametrize("target", PRESETS, ids=lambda target: target.id)
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("torchscript", "torchscript/conv.pt"),
+        ("safetensors", "safetensors/all.safetensors"),
+        ("sharded", "hf_sharded/pytorch_model.bin.index.json"),
+        ("tar", "tar/tar_cpu.pth"),
+    ],
+)
+def test_no_device_is_asked_for_that_the_machine_lacks(
+    monkeypatch: pytest.MonkeyPatch, form: str, name: str, target: Profile
+) -> None:
+    for meant in (target, THIS):  # described beforehand, and found out when the code runs
+        with monkeypatch.context() as patch:
+            machine, model = play(patch, target), Loadable()
+            run(render_unopened(form, str(CORPUS / name), meant), model=model)
+            best = target.devices[0]
+            assert machine.used <= {best, "cpu"}
+            assert model.device in {best, None}
+            assert best in machine.used or model.device == best
+
+
+def test_every_style_has_been_run() -> None:
+    """What is added to the table must be run above."""
+    run_above = {
+        "torchscript": {"plain"},
+        "pt2": {"plain"},
+        "safetensors": {"plain", "transformers"},  # the latter in test_snippets_frameworks.py
+        "sharded": {"plain", "transformers"},
+        "dcp": {"plain", "distributed"},
+        "tar": {"plain"},
+        "pickle": {"plain"},
+        "pretrained": {"transformers"},
+    }
+    from inspector.snippet import unopened
+
+    assert unopened._WAYS.keys() == run_above.keys()
+    for form, ids in run_above.items():
+        assert set(unopened_styles(form, "model.safetensors")) == ids
