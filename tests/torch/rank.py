@@ -1,0 +1,63 @@
+"""One rank of several: `python rank.py CASES.json OUT.json` runs the code of each case, and trains one step.
+
+A case names its code, the port where its ranks meet, whether an optimizer is restored, and what to wrap: a
+folder of DCP's is read by code that leaves both to its reader. What comes out are all parameters as numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+LOAD = torch.load
+
+
+def fresh() -> Any:
+    torch.manual_seed(int(os.environ["RANK"]))  # no two ranks begin alike
+    return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 1))
+
+
+def step(model: Any, optimizer: Any) -> None:
+    optimizer.zero_grad()
+    model(torch.arange(8.0).reshape(2, 4)).square().mean().backward()
+    optimizer.step()
+
+
+def load_no_file(source: Any, *options: Any, **more: Any) -> Any:
+    if isinstance(source, str):
+        sys.exit("only rank 0 reads the file")
+    return LOAD(source, *options, **more)
+
+
+def run(case: dict[str, Any]) -> dict[str, Any]:
+    os.environ["MASTER_PORT"] = str(case["port"])
+    model = fresh()
+    names: dict[str, Any] = {"model": model, "optimizer": torch.optim.Adam(model.parameters(), lr=0.1)}
+    if case["group"]:
+        dist.init_process_group("gloo")
+    if case["only_first_reads"] and os.environ["RANK"] != "0":
+        torch.load = load_no_file  # what is sent is loaded as well, out of memory
+    exec(compile(case["code"], "snippet", "exec"), names)
+    model = names["model"]
+    loaded = [parameter.tolist() for parameter in model.parameters()]
+    if not case["optimizer"]:
+        names["optimizer"] = torch.optim.SGD(model.parameters(), lr=0.1)
+    step(model, names["optimizer"])
+    stepped = [parameter.tolist() for parameter in model.parameters()]
+    dist.barrier()
+    dist.destroy_process_group()
+    return {"wrapper": type(model).__name__, "loaded": loaded, "stepped": stepped}
+
+
+if __name__ == "__main__":
+    results = []
+    for case in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
+        torch.load = LOAD
+        results.append(run(case))
+    Path(sys.argv[2]).write_text(json.dumps(results), encoding="utf-8")
