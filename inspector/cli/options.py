@@ -6,15 +6,16 @@ import argparse
 from typing import NoReturn
 
 from inspector import __version__
-from inspector.cli import commands, showing
+from inspector.cli import commands, showing, targets
 from inspector.cli.messages import PROGRAM, USAGE, complain
 from inspector.errors import PlanError
 from inspector.overriding import override
 
-_PLANNED = frozenset({"check", "recover", "diff", "stats", "verify", "target"})
+_PLANNED = frozenset({"check", "recover", "diff", "stats", "verify"})
 _STYLES = "plain, resume, module, lightning, transformers, distributed; what fits the file"
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
+_TARGETS = "this, cpu, cuda, cuda:N (N GPUs), mps, xpu, rocm, or a profile that the probe script wrote"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,6 +70,7 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
         "snippet": _snippet_parser(),
         "screenshot": _screenshot_parser(),
         "desktop": _desktop_parser(),
+        "target": _target_parser(),
     }
 
 
@@ -113,7 +115,7 @@ def _add_map_options(parser: argparse.ArgumentParser) -> None:
         metavar="FROM=TO",
         help="'*=cpu', 'cuda:1=cuda:0'; repeatable",
     )
-    parser.add_argument("--target", metavar="T", help="this, cpu, cuda, cuda:N (N GPUs), mps or xpu")
+    parser.add_argument("--target", metavar="T", help=_TARGETS)
 
 
 def _screenshot_parser() -> argparse.ArgumentParser:
@@ -143,6 +145,19 @@ def _depth(text: str) -> int:
 def _number(text: str) -> int:
     """Read a number of up to six plain digits; -1 for anything else."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 6 else -1
+
+
+def _target_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        f"{PROGRAM} target",
+        "Describe this machine and say why torch can or cannot use its GPUs.",
+        f"For another machine: {PROGRAM} target --probe-script | ssh HOST python3 - > host.json",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--target", metavar="T", default="this", help=_TARGETS)
+    parser.add_argument("--probe-script", action="store_true", help="print the script that probes a machine")
+    parser.set_defaults(run=targets.target)
+    return parser
 
 
 def _desktop_parser() -> argparse.ArgumentParser:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector import __version__
-from inspector.cli import commands, showing
+from inspector.cli import commands, showing, targets
 from inspector.cli.options import parse
 from inspector.errors import PlanError
 
@@ -22,6 +22,8 @@ from inspector.errors import PlanError
         (["snippet", "a"], commands.snippet),
         (["screenshot", "a", "b.png"], commands.screenshot),
         (["desktop", "install"], commands.desktop),
+        (["target"], targets.target),
+        (["target", "--probe-script"], targets.target),
     ],
 )
 def test_first_word_is_the_command(given: list[str], run: object) -> None:
@@ -34,7 +36,7 @@ def test_files_named_like_a_command_can_be_opened() -> None:
     assert parse(["show", "show", "./remap"]).files == ["show", "./remap"]
 
 
-@pytest.mark.parametrize("name", ["check", "recover", "diff", "stats", "verify", "target"])
+@pytest.mark.parametrize("name", ["check", "recover", "diff", "stats", "verify"])
 def test_commands_of_later_versions_are_known(name: str) -> None:
     with pytest.raises(PlanError, match=f"this version has no command {name}"):
         parse([name, "file"])
@@ -82,7 +84,7 @@ def test_sizes_and_depths_are_numbers() -> None:
     assert parse(["show", "a"]).depth is None
 
 
-@pytest.mark.parametrize("command", [[], ["show"], ["remap"], ["snippet"], ["screenshot"], ["desktop"]])
+@pytest.mark.parametrize("command", [[], ["show"], ["remap"], ["snippet"], ["screenshot"], ["desktop"], ["target"]])
 def test_every_command_explains_itself(capsys, command: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         parse([*command, "--help"])

@@ -1,0 +1,110 @@
+"""A machine and what the GPU doctor says of it, as text for people and as the documents of `--json`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from inspector.diagnose.diagnosis import Diagnosis
+from inspector.target.evidence import Evidence
+from inspector.target.profile import Gpu, Profile
+from inspector.target.profile_file import MARK, document
+from inspector.units import escape_text, format_nbytes
+
+_LINE = 100
+_MARKS = {"error": "!!", "warning": " !", "note": "  "}
+_DOUBTS = {"certain": "", "likely": " (likely)", "possible": " (possible)"}
+Document = dict[str, Any]
+
+
+def target_document(target: Profile) -> Document:
+    """Give a machine as JSON: what loading depends on, and no more."""
+    return {
+        "id": target.id,
+        "label": target.label,
+        "devices": list(target.devices),
+        "gpus": [_gpu(gpu) for gpu in target.gpus],
+        "memory_nbytes": target.memory_nbytes,
+        "torch_version": target.torch_version,
+    }
+
+
+def machine_document(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> Document:
+    """Give the document of `target --json`; `profile` is what the probe printed, and null for a preset."""
+    evidence = target.evidence
+    return {
+        "schema": 1,
+        "target": target_document(target),
+        "profile": None if evidence is None else profile_document(evidence),
+        "diagnoses": [_diagnosis(diagnosis) for diagnosis in diagnoses],
+    }
+
+
+def profile_document(evidence: Evidence) -> Document:
+    """Give a profile that `--target FILE` takes again."""
+    found = document(evidence)
+    return {MARK: 1, **found} if isinstance(found, dict) else {}
+
+
+def _gpu(gpu: Gpu) -> Document:
+    return {
+        "device": gpu.device,
+        "name": gpu.name,
+        "memory_nbytes": gpu.memory_nbytes,
+        "capability": None if gpu.capability is None else list(gpu.capability),
+    }
+
+
+def _diagnosis(diagnosis: Diagnosis) -> Document:
+    return {
+        "id": diagnosis.id,
+        "severity": diagnosis.severity,
+        "title": diagnosis.title,
+        "explanation": diagnosis.explanation,
+        "evidence": list(diagnosis.evidence),
+        "steps": list(diagnosis.steps),
+        "certainty": diagnosis.certainty,
+    }
+
+
+def format_machine(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> str:
+    """Give the description of a machine and its diagnoses, worst first, as plain text."""
+    lines = [escape_text(target.label), *_facts(target)]
+    for diagnosis in diagnoses:
+        lines += ["", *format_diagnosis(diagnosis)]
+    return "\n".join(lines) + "\n"
+
+
+def _facts(target: Profile) -> Iterator[str]:
+    if target.torch_version is not None:
+        yield f"  torch    {escape_text(target.torch_version)}"
+    yield f"  devices  {', '.join(target.devices)}"
+    for gpu in target.gpus:
+        memory = "" if gpu.memory_nbytes is None else f", {format_nbytes(gpu.memory_nbytes)}"
+        capability = "" if gpu.capability is None else f", sm_{gpu.capability[0]}{gpu.capability[1]}"
+        yield f"  {gpu.device:<8} {escape_text(gpu.name) or 'no name'}{memory}{capability}"
+    if target.memory_nbytes is not None:
+        yield f"  memory   {format_nbytes(target.memory_nbytes)}"
+
+
+def format_diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
+    """Give one diagnosis, its evidence and its steps, each on lines of their own."""
+    yield f"{_MARKS[diagnosis.severity]} {escape_text(diagnosis.title)}{_DOUBTS[diagnosis.certainty]}"
+    yield from _wrapped(diagnosis.explanation, "   ")
+    for line in diagnosis.evidence:
+        yield from _wrapped(line, "     ", "   - ")
+    for number, step in enumerate(diagnosis.steps, 1):
+        # Never wrapped: steps are pasted into a terminal.
+        yield f"   {number}. {escape_text(step)}"
+
+
+def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        escape_text(text),
+        _LINE,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
