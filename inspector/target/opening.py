@@ -128,4 +128,9 @@ def _script_failure(target: Profile, how: LoadCall, release: Release) -> Failure
             f"but got type: <class '{type_name(place)}'>"
         )
     text = text_of(place)
-    return restore_failure(text, target) if text.startswith("cuda") else send_failure(text, target)
+    if text.startswith("cuda"):
+        return restore_failure(text, target)
+    failure = send_failure(text, target)
+    if failure is not None and failure[0] == "xpu-unavailable":  # said by C++, not by Python's part
+        return failure[0], "RuntimeError: PyTorch is not linked with support for xpu devices"
+    return failure

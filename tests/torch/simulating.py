@@ -2,9 +2,9 @@
 
 `python simulating.py` reads lines of JSON on stdin, one for each machine: its devices, and cells of (file,
 form of `map_location`, `weights_only`, `mmap`, keys of tensors). For each cell it answers with the error, or
-with where each tensor landed. Whether a device is there, torch learns from functions of `torch.cuda` and the
-like: these are replaced. What moves data there is replaced too: the data stay on the CPU in new memory, and the
-device is noted beside the address.
+with where each tensor landed. Whether a device is there, torch learns from functions of `torch.cuda` and its
+like: these are replaced. What moves data there is replaced too: the data stay on the CPU in new memory, and
+the device is noted beside the address.
 """
 
 from __future__ import annotations

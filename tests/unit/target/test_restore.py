@@ -7,7 +7,7 @@ import re
 import pytest
 
 from inspector.target.profile import CPU_ONLY, Profile
-from inspector.target.restore import generator_failure, restore_failure, send_failure
+from inspector.target.restore import generator_failure, landing_place, restore_failure, send_failure
 
 torch = pytest.importorskip("torch")
 
@@ -127,3 +127,67 @@ def test_generators_against_torch(device: str) -> None:
         assert f"{type(error).__name__}: {error}".startswith(failure[1][:50])  # noqa: PT017
     else:
         assert failure is None
+
+
+# --- other releases: texts read in their sources, see `inspector.target.versions` ---------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "tag", "words"),
+    [
+        ("1.0.1", "cuda:0", "please use torch.load with map_location='cpu' to map your storages to the CPU."),
+        ("1.2.0", "cuda:0", "please use torch.load with map_location=torch.device('cpu') to map your"),
+        ("1.10.0", "mps", "restore data location of torch.FloatStorage (tagged with mps)"),
+        ("1.11.0", "npu:0", "restore data location of torch._UntypedStorage (tagged with npu:0)"),
+        ("1.12.1", "meta", "restore data location of torch.storage._UntypedStorage (tagged with meta)"),
+        ("2.0.1", "mps:0", "restore data location of torch.storage.UntypedStorage (tagged with mps:0)"),
+        ("2.0.1", "hpu", "restore data location of torch.storage.UntypedStorage (tagged with hpu)"),
+        ("2.1.2", "npu:0", "AssertionError: HPU device module is not loaded"),
+        ("2.3.1", "hpu:0", "AssertionError: HPU device module is not loaded"),
+        ("2.3.1", "npu:0", "restore data location of torch.storage.UntypedStorage (tagged with npu:0)"),
+        ("2.3.1", "privateuseone:0", "torch.storage._StorageBase.privateuseone() or"),
+        ("2.3.1", "xpu:0", "restore data location of torch.storage.UntypedStorage (tagged with xpu:0)"),
+        ("2.4.1", "xpu:0", "Attempting to deserialize object on a XPU device but torch.xpu.is_available()"),
+        ("2.4.1", "hpu:0", "The HPU device module is not registered."),
+        ("2.9.1", "mtia:0", "restore data location of torch.storage.UntypedStorage (tagged with mtia:0)"),
+        ("2.10.0", "mtia:0", "Attempting to deserialize object on a MTIA device but"),
+    ],
+)
+def test_words_of_other_releases(version: str, tag: str, words: str) -> None:
+    failure = restore_failure(tag, Profile(id="x", label="x", torch_version=version))
+    assert failure is not None
+    assert words in failure[1]
+
+
+@pytest.mark.parametrize(
+    ("version", "tag", "target"),
+    [("1.13.1", "meta", {}), ("1.13.1", "mps", {"mps": True}), ("2.1.2", "mps:0", {"mps": True})],
+)
+def test_first_releases_that_restore(version: str, tag: str, target: dict[str, bool]) -> None:
+    assert restore_failure(tag, Profile(id="x", label="x", torch_version=version, **target)) is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "place"),
+    [
+        ("cpu", "cpu"),
+        ("meta:0", "meta"),
+        ("mps:0", "mps"),
+        ("cuda", "cuda:3"),
+        ("cuda:1", "cuda:1"),
+        ("cuda:255", "cuda:3"),
+        ("xpu", "xpu:3"),
+        ("npu:0", "npu:0"),
+    ],
+)
+def test_places(tag: str, place: str) -> None:
+    assert landing_place(tag, 3) == place
+
+
+@pytest.mark.parametrize(("version", "error"), [("2.7.1", "RuntimeError"), (None, "AcceleratorError")])
+def test_sending_to_a_number_that_is_not_there(version: str | None, error: str) -> None:
+    target = Profile(id="x", label="x", cuda=1, torch_version=version)
+    assert send_failure("cuda:1", target) == (
+        "cuda-index-out-of-range",
+        f"{error}: CUDA error: invalid device ordinal",
+    )

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import HiddenDevice
+from inspector.model.checkpoint import HiddenDevice, Storage, Tensor
+from inspector.records import replace
+from inspector.target.load_call import LoadCall
+from inspector.target.map_location import Function
 from inspector.target.profile import CPU_ONLY, Profile
-from inspector.target.simulate import device_failures, simulate_load
+from inspector.target.refusal import Refusal
+from inspector.target.simulate import LoadOutcome, device_failures, simulate, simulate_load
 from tests import corpus
 from tests.unit.report.rows import checkpoint, storage, tensor
 
@@ -91,3 +97,94 @@ def test_a_cut_legacy_file() -> None:
 def test_tensors_sent_to_a_device_that_is_there_load() -> None:
     sent = tensor("n", device="cuda:0", stride=None, storage_offset=None, storage="0")
     assert simulate_load(checkpoint(storage("0"), sent), Profile(id="x", label="x", cuda=1)) is None
+
+
+# --- calls with arguments -----------------------------------------------------------------------------------
+
+REFUSED = Refusal(finding="needs-allow-list", name="net.Net", tensors_before=1)
+
+
+def test_where_everything_lands() -> None:
+    made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))
+    outcome = simulate(made, CPU_ONLY, LoadCall(map_location="cpu"))
+    assert outcome == LoadOutcome(failure=None, weights_only=True, tensors=("cpu",), storages=("cpu",))
+    assert outcome.devices == ("cpu",)
+    stopped = simulate(made, CPU_ONLY, LoadCall(weights_only=False))
+    assert stopped.failure is not None
+    assert (stopped.failure.tensor, stopped.weights_only, stopped.devices) == ("w", False, ())
+
+
+@pytest.mark.parametrize(
+    ("tensors_before", "weights_only", "finding"),
+    [
+        (0, True, "needs-allow-list"),  # the name is asked for before the tensor
+        (1, True, "cuda-unavailable"),  # after it
+        (0, False, "cuda-unavailable"),
+        (0, None, "needs-allow-list"),
+    ],
+)
+def test_a_refusal_or_a_device_whichever_comes_first(
+    tensors_before: int, weights_only: bool | None, finding: str
+) -> None:
+    made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))
+    refusal = replace(REFUSED, tensors_before=tensors_before)
+    outcome = simulate(made, CPU_ONLY, LoadCall(weights_only=weights_only, refusal=refusal))
+    assert outcome.failure is not None
+    assert outcome.failure.finding == finding
+
+
+def test_a_refusal_alone() -> None:
+    outcome = simulate(checkpoint(storage("0")), CPU_ONLY, LoadCall(refusal=REFUSED))
+    assert outcome.failure is not None
+    assert "GLOBAL net.Net was not an allowed global" in outcome.failure.message
+
+
+def test_what_is_known_before_the_file_is_read() -> None:
+    outcome = simulate(checkpoint(format="legacy"), CPU_ONLY, LoadCall(mmap=True))
+    assert outcome.failure is not None
+    assert outcome.failure.finding == "bad-load-option"
+
+
+def test_a_wrapper_is_made_after_its_parts() -> None:
+    made = checkpoint(
+        storage("0"),
+        storage("1"),
+        storage("2", "npu:0"),
+        tensor("empty", device="cuda:0"),
+        tensor("w", device="cuda:0"),
+        tensor("w", "a", storage="0", part_of=1),
+        tensor("w", "b", storage="1", part_of=1),
+        tensor("c", device="npu:0", storage="2"),
+    )
+    outcome = simulate(made, CPU_ONLY, LoadCall(map_location=Function()))
+    assert outcome.failure is not None
+    assert (outcome.failure.finding, outcome.failure.tensor) == ("bad-map-location", "w")
+
+
+def test_a_tensor_that_cannot_be_made_where_it_lands() -> None:
+    made = checkpoint(storage("0"), tensor("q", dtype="qint8", storage="0"))
+    outcome = simulate(made, CPU_ONLY, LoadCall(map_location="meta"))
+    assert outcome.failure is not None
+    assert (outcome.failure.finding, outcome.failure.tensor) == ("bad-map-location", "q")
+
+
+def test_a_short_record_is_met_only_when_it_is_read() -> None:
+    made = checkpoint(storage("0", expected_nbytes=99), versions=(("version", "3"),))
+    plain, mapped = (simulate(made, CPU_ONLY, LoadCall(mmap=mmap)).failure for mmap in (False, True))
+    assert plain is not None
+    assert mapped is None
+
+
+def test_a_hundred_thousand_tensors_take_no_time() -> None:
+    """The goal is 0.3 s on a quiet machine; what would take tens of seconds is a walk inside a walk."""
+    rows = [row for index in range(100_000) for row in _row(index)]
+    made = checkpoint(*rows)
+    started = time.process_time()
+    for how in (LoadCall(map_location="cpu"), LoadCall(), LoadCall(map_location=Function())):
+        simulate(made, CPU_ONLY, how)
+    assert time.process_time() - started < 3 * 1.0
+
+
+def _row(index: int) -> tuple[Storage, Tensor]:
+    device = "cuda:1" if index == 99_999 else "cpu"
+    return storage(str(index), device), tensor(str(index), device=device, storage=str(index))

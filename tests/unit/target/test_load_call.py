@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.target.load_call import PLAIN, LoadCall
+
+
+@pytest.mark.parametrize(
+    ("given", "release", "meant"),
+    [
+        (None, (2, 5), False),
+        (None, (2, 6), True),
+        (True, (2, 5), True),
+        (False, (2, 13), False),
+    ],
+)
+def test_weights_only_is_the_default_since_2_6(
+    given: bool | None, release: tuple[int, int], meant: bool
+) -> None:
+    assert LoadCall(weights_only=given).is_weights_only(release) is meant
+
+
+def test_the_plain_call_depends_on_the_file_alone() -> None:
+    assert LoadCall(weights_only=False) == PLAIN

@@ -1,0 +1,216 @@
+"""What torch says before it reads a pickle, of the installed release and of others."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from inspector.model.build import open_checkpoint
+from inspector.target.load_call import PLAIN, LoadCall
+from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
+from inspector.target.opening import opening_failure
+from inspector.target.profile import CPU_ONLY, Profile
+from tests.corpus import CORPUS
+from tests.unit.report.rows import checkpoint
+
+ZIP = checkpoint(versions=(("version", "3"),))
+LEGACY = checkpoint(format="legacy")
+SCRIPT = checkpoint(format="torchscript", versions=(("version", "3"),))
+CONV = CORPUS / "torchscript" / "conv.pt"
+CUDA = Profile(id="cuda:1", label="1 GPU", cuda=1)
+CALLABLE = Function()
+
+
+def target(version: str) -> Profile:
+    return Profile(id="x", label="x", torch_version=version)
+
+
+def said(found: tuple[str, str] | None) -> str:
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("found", [ZIP, LEGACY])
+@pytest.mark.parametrize("version", ["2.13.0", "2.0.1", "1.6.0"])
+def test_nothing_stops_a_plain_call(found, version: str) -> None:
+    assert opening_failure(found, target(version), LoadCall()) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("1.0.1", "RuntimeError: best.pth is a zip archive (did you mean to use torch.jit.load()?)"),
+        ("1.3.1", "RuntimeError: best.pth is a zip archive (did you mean to use torch.jit.load()?)"),
+        ("1.4.0", "Attempted to read a PyTorch file with version 3, but the maximum supported version for"),
+        ("1.5.1", "reading is 2. Your PyTorch installation may be too old."),
+    ],
+)
+def test_a_zip_is_too_new_for_an_old_torch(version: str, words: str) -> None:
+    failure = opening_failure(ZIP, target(version), LoadCall())
+    assert words in said(failure)
+    assert failure is not None
+    assert failure[0] == "newer-format"
+    assert opening_failure(LEGACY, target(version), LoadCall()) is None
+
+
+@pytest.mark.parametrize("version", ["2", "1", "", "odd"])
+def test_old_archives_load_in_old_torch(version: str) -> None:
+    found = checkpoint(versions=(("version", version),))
+    failure = opening_failure(found, target("1.5.1"), LoadCall())
+    assert failure is None or "maximum" not in failure[1]
+
+
+@pytest.mark.parametrize(
+    ("version", "how", "message"),
+    [
+        ("1.12.1", LoadCall(weights_only=True), "'weights_only' is an invalid keyword argument for "),
+        ("1.12.1", LoadCall(weights_only=False), "'weights_only' is an invalid keyword argument for "),
+        ("2.0.1", LoadCall(mmap=True), "'mmap' is an invalid keyword argument for "),
+    ],
+)
+@pytest.mark.parametrize(("found", "callee"), [(ZIP, "Unpickler()"), (LEGACY, "load()")])
+def test_arguments_that_are_younger_than_torch(
+    version: str, how: LoadCall, message: str, found, callee: str
+) -> None:
+    assert said(opening_failure(found, target(version), how)) == f"TypeError: {message}{callee}"
+
+
+@pytest.mark.parametrize(
+    ("version", "by_path", "message"),
+    [
+        (
+            "2.13.0",
+            True,
+            (
+                "RuntimeError: mmap can only be used with files saved with `torch.save(best.pth, "
+                "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option "
+                "in order to use mmap."
+            ),
+        ),
+        ("2.3.1", False, "RuntimeError: mmap can only be used with files saved with `torch.save(_use_new"),
+        ("2.1.2", True, "RuntimeError: ('mmap can only be used with files saved with ', '`torch.save(_use"),
+    ],
+)
+def test_a_legacy_file_cannot_be_mapped(version: str, by_path: bool, message: str) -> None:
+    how = LoadCall(mmap=True, by_path=by_path)
+    assert said(opening_failure(LEGACY, target(version), how)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("2.13.0", "ValueError: f must be a file path in order to use the mmap argument"),
+        ("2.1.2", "ValueError: f must be a string filename in order to use mmap argument"),
+    ],
+)
+def test_what_is_no_path_cannot_be_mapped(version: str, message: str) -> None:
+    assert said(opening_failure(ZIP, target(version), LoadCall(mmap=True, by_path=False))) == message
+    assert opening_failure(ZIP, target(version), LoadCall(mmap=True)) is None
+    assert opening_failure(ZIP, target(version), LoadCall(by_path=False)) is None
+
+
+@pytest.mark.torch
+def test_what_torch_says_to_a_buffer() -> None:
+    torch = pytest.importorskip("torch")
+    data = io.BytesIO((CORPUS / "zip" / "tied.pt").read_bytes())
+    with pytest.raises(ValueError, match="file path") as raised:
+        torch.load(data, mmap=True)
+    how = LoadCall(mmap=True, by_path=False)
+    assert said(opening_failure(ZIP, CPU_ONLY, how)) == f"ValueError: {raised.value}"
+
+
+def test_a_compressed_file() -> None:
+    found = open_checkpoint(str(CORPUS / "legacy" / "gzipped.pt.gz"))
+    assert said(opening_failure(found, CPU_ONLY, PLAIN)) == "UnpicklingError: invalid load key, '\\x1f'."
+    assert "Unsupported operand 31" in said(opening_failure(found, CPU_ONLY, LoadCall()))
+
+
+# --- TorchScript, which the program does not open yet, so that rows stand for it ---------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("given", "map_location"),
+    [
+        (None, None),
+        ("cpu", "cpu"),
+        ("meta", "meta"),
+        ("cuda:0", "cuda:0"),
+        ("xpu", "xpu"),
+        ("mps", "mps"),
+        ("nonsense", "nonsense"),
+        ({}, TagMap(pairs=())),
+        (b"cpu", WrongType(name="bytes")),
+        (len, WrongType(name="builtin_function_or_method")),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore")  # torch deprecates TorchScript while it loads it
+def test_scripts(given: object, map_location: MapLocation) -> None:
+    torch = pytest.importorskip("torch")
+    ours = opening_failure(SCRIPT, CPU_ONLY, LoadCall(map_location=map_location, weights_only=False))
+    try:
+        torch.load(CONV, map_location=given, weights_only=False)
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is what is compared
+        theirs = f"{type(error).__name__}: {error}"
+    else:
+        assert ours is None
+        return
+    assert theirs.startswith(said(ours))
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+def test_scripts_are_more_than_weights() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError, match="TorchScript") as raised:
+        torch.load(CONV)
+    failure = opening_failure(SCRIPT, CPU_ONLY, LoadCall())
+    assert failure == ("runs-code", f"RuntimeError: {raised.value}")
+
+
+def test_scripts_elsewhere() -> None:
+    how = LoadCall(map_location=TorchDevice(text="cuda:0"), weights_only=False)
+    assert opening_failure(SCRIPT, CUDA, how) is None
+
+
+# --- safetensors --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("given", "map_location"),
+    [
+        (None, None),
+        ("cpu", "cpu"),
+        ({}, TagMap(pairs=())),
+        (lambda storage, tag: storage, CALLABLE),
+        (3, WrongType(name="int")),
+    ],
+    ids=["None", "text", "dict", "function", "int"],
+)
+def test_safetensors(given: object, map_location: MapLocation) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    found = checkpoint(format="safetensors")
+    ours = opening_failure(found, CPU_ONLY, LoadCall(map_location=map_location))
+    try:
+        torch.load(CORPUS / "safetensors" / "all.safetensors", map_location=given)
+    except RuntimeError as error:
+        assert ours is not None
+        assert ours[1] == f"RuntimeError: {error}"  # noqa: PT017 - it may also load
+    else:
+        assert ours is None
+
+
+def test_the_container_comes_before_the_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "bad.pt"
+    with zipfile.ZipFile(CORPUS / "zip" / "tied.pt") as before, zipfile.ZipFile(path, "w") as after:
+        for name in before.namelist():
+            after.writestr(name, b"11\n" if name.endswith("/version") else before.read(name))
+    failure = opening_failure(open_checkpoint(str(path)), CPU_ONLY, LoadCall(mmap=True, by_path=False))
+    assert failure is not None
+    assert failure[0] == "newer-format"

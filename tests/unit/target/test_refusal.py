@@ -1,0 +1,70 @@
+"""Texts of the restricted unpickler; those of the installed torch are compared with torch itself."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+
+import pytest
+
+from inspector.target.refusal import Refusal, refusal_message
+from inspector.target.versions import NEWEST
+from tests.builders import pickles
+
+UNKNOWN = Refusal(finding="needs-allow-list", name="argparse.Namespace")
+BLOCKED = Refusal(finding="dangerous-global", name="os.getcwd")
+OPCODE = Refusal(finding="runs-code", opcode=pickle.POP[0])
+STREAMS = {
+    "unknown": (UNKNOWN, pickles.name("argparse.Namespace")),
+    "blocked": (BLOCKED, pickles.name("os.getcwd")),
+    "opcode": (OPCODE, pickles.number(1) + pickles.number(2) + pickle.POP),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("what", STREAMS)
+def test_the_words_are_torchs(what: str) -> None:
+    torch = pytest.importorskip("torch")
+    refusal, stream = STREAMS[what]
+    genuine, made = io.BytesIO(), io.BytesIO()
+    torch.save({"a": torch.zeros(2)}, genuine)
+    with zipfile.ZipFile(genuine) as before, zipfile.ZipFile(made, "w") as after:
+        for name in before.namelist():
+            is_pickle = name.endswith("data.pkl")
+            after.writestr(name, pickles.proto(2) + stream + b"." if is_pickle else before.read(name))
+    made.seek(0)
+    with pytest.raises(pickle.UnpicklingError) as raised:
+        torch.load(made, weights_only=True)
+    assert refusal_message(refusal, NEWEST) == f"UnpicklingError: {raised.value}"
+
+
+@pytest.mark.parametrize(
+    ("release", "refusal", "words"),
+    [
+        ((2, 3), UNKNOWN, "WeightsUnpickler error: Unsupported class argparse.Namespace"),
+        ((2, 0), OPCODE, "WeightsUnpickler error: Unsupported operand 48"),
+        ((2, 4), UNKNOWN, "have two options \n\t(1) Re-running `torch.load`"),
+        ((2, 4), UNKNOWN, "`torch.serialization.add_safe_globals([Namespace])` to allowlist this global"),
+        ((2, 4), BLOCKED, "Unsupported global: GLOBAL os.getcwd was not an allowed global by default."),
+        ((2, 4), OPCODE, "trusted source.\n Please file an issue with the following"),
+        ((2, 5), BLOCKED, "Trying to load unsupported GLOBAL os.getcwd whose module os is blocked."),
+        ((2, 5), UNKNOWN, "two options, \033[1mdo those steps only if you trust"),
+        ((2, 6), UNKNOWN, "In PyTorch 2.6, we changed the default value"),
+        ((2, 6), UNKNOWN, "`torch.serialization.safe_globals([Namespace])` context manager"),
+        ((2, 7), UNKNOWN, "`torch.serialization.safe_globals([argparse.Namespace])` context manager"),
+        ((2, 7), OPCODE, "WeightsUnpickler error: Unsupported operand 48\n\nCheck the documentation"),
+        ((2, 9), OPCODE, "WeightsUnpickler error: \n\nUnsupported operand 48\n\nCheck the documentation"),
+    ],
+)
+def test_words_of_other_releases(release: tuple[int, int], refusal: Refusal, words: str) -> None:
+    message = refusal_message(refusal, release)
+    assert message.startswith("UnpicklingError: Weights only load failed. ")
+    assert words in message
+
+
+@pytest.mark.parametrize("release", [(2, 0), (2, 4), (2, 6), NEWEST])
+def test_without_a_reason_only_the_beginning_is_said(release: tuple[int, int]) -> None:
+    beginning = refusal_message(Refusal(finding="runs-code"), release)
+    assert refusal_message(OPCODE, release).startswith(beginning)
+    assert "\n\nCheck" not in beginning
