@@ -18,6 +18,8 @@ from inspector.snippet.resume import states_in
 from inspector.target.profile import Profile
 
 _TO_CPU = 'map_location="cpu"'
+_BACKENDS = {"cuda": "nccl", "xpu": "xccl"}
+"""How the ranks of a kind of device talk to each other: torch/distributed/distributed_c10d.py."""
 _WRAP = "DistributedDataParallel"
 
 
@@ -83,18 +85,21 @@ def _write_start(script: Script, target: Profile) -> None:
 def _choice(target: Profile) -> Iterator[str]:
     """Give each rank its own device, and the way in which these talk to each other."""
     if target.id != RUN_TIME:
-        kind, backend = ("cuda", "nccl") if target.cuda else ("xpu", "xccl")
-        yield f'device = f"{kind}:{{local_rank}}"'
-        yield f"torch.{kind}.set_device(device)"
-        yield f'dist.init_process_group("{backend}")'
+        yield from _device_lines("cuda" if target.cuda else "xpu", "")
         return
     yield "if torch.cuda.is_available():"
-    yield '    device = f"cuda:{local_rank}"'
-    yield "    torch.cuda.set_device(device)"
-    yield '    dist.init_process_group("nccl")'
+    yield from _device_lines("cuda", "    ")
+    yield "elif torch.xpu.is_available():"
+    yield from _device_lines("xpu", "    ")
     yield "else:"
     yield '    device = "cpu"'
     yield '    dist.init_process_group("gloo")'
+
+
+def _device_lines(kind: str, indent: str) -> Iterator[str]:
+    yield f'{indent}device = f"{kind}:{{local_rank}}"'
+    yield f"{indent}torch.{kind}.set_device(device)"
+    yield f'{indent}dist.init_process_group("{_BACKENDS[kind]}")'
 
 
 def _is_cpu_only(target: Profile) -> bool:
