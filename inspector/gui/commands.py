@@ -15,7 +15,7 @@ from inspector.units import cut_text
 
 if TYPE_CHECKING:
     from inspector.gui.main_window import MainWindow
-    from inspector.session.screen import Fix
+    from inspector.session.screen import Fix, Loading
 
 _KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
 _MESSAGE_MS = 2500
@@ -262,6 +262,11 @@ class Commands(QObject):
         """Choose where a device goes."""
         if self._window.session:
             self._window.session.set_mapping(device, to)
+
+    def on_loading_chosen(self, loading: Loading) -> None:
+        """Choose how the file is loaded, for the forecast."""
+        if self._window.session:
+            self._window.session.set_loading(loading)
 
     def on_style_chosen(self, style: str) -> None:
         """Choose the style of the code."""

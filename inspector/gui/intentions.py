@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from inspector.session.screen import Fix, Screen
+from inspector.session.screen import Fix, Loading, Screen
 
 
 class Intentions(Protocol):
@@ -40,6 +40,9 @@ class Intentions(Protocol):
 
     def apply_fix(self, fix: Fix) -> None:
         """Do what mends a finding."""
+
+    def set_loading(self, loading: Loading) -> None:
+        """Choose how many processes load the file, and whether they map it."""
 
     def explain_error(self, text: str) -> None:
         """Say what an error message means for this file."""

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from importlib import import_module
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtGui import QColor, QShowEvent
-from PySide6.QtWidgets import QFrame, QVBoxLayout
+from PySide6.QtGui import QShowEvent
 
-from inspector.gui.chart_tables import build_legend, build_ranking, is_ranking
-from inspector.gui.labels import clear_layout, named, plain_label
+from inspector.gui.chart_card import ChartCard
+from inspector.gui.forecast_card import ForecastCard
 from inspector.gui.panels import ScrollPanel
 from inspector.gui.theme import Theme
 from inspector.overriding import override
-from inspector.session.screen import Chart, Screen, Segment
-
-if TYPE_CHECKING:
-    from inspector.gui.charts import ChartView
+from inspector.session.screen import Chart, ForecastPage, Screen
 
 _HEAVY = "numpy"
 _AFTER_PAINT_MS = 30
@@ -60,60 +55,16 @@ class ChartLoader(QObject):
             self.loaded.emit()
 
 
-class ChartCard(QFrame):
-    """One chart with its title and its table."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self._by_device = True
-        self._chart: Chart | None = None
-        self._view: ChartView | None = None
-        self._title = plain_label("", "strong")
-        self._bars = QVBoxLayout()
-        self._table = QVBoxLayout()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 8)
-        column.setSpacing(8)
-        column.addWidget(self._title)
-        column.addWidget(named(QFrame(), "line"))
-        column.addLayout(self._bars)
-        column.addLayout(self._table)
-
-    def show_chart(self, chart: Chart, devices: frozenset[str]) -> None:
-        """Show another chart; what is no device gets colours that no device has."""
-        self._chart = chart
-        self._by_device = all(part.label in devices for bar in chart.bars for part in bar.segments)
-        self._title.setText(chart.title)
-        clear_layout(self._table)
-        if is_ranking(chart):
-            self._table.addWidget(build_ranking(self._theme, chart))
-        else:
-            self._table.addWidget(build_legend(chart, self._colour_of))
-        if self._view is not None:
-            self._view.setHidden(is_ranking(chart))
-            self._view.show_chart(chart)
-
-    def draw(self) -> None:
-        """Put stacked bars in; the drawing module must be there."""
-        from inspector.gui.charts import ChartView
-
-        if self._view is None and self._chart is not None and not is_ranking(self._chart):
-            self._view = ChartView(self._theme, self._chart, self._colour_of)
-            self._bars.addWidget(self._view)
-
-    def _colour_of(self, part: Segment) -> QColor:
-        tokens = self._theme.tokens
-        return tokens.device(part.colour) if self._by_device else tokens.shade(part.colour)
-
-
 class MemoryPanel(ScrollPanel):
     """Shows the charts of a screen."""
 
     drawn = Signal()
+    loading_chosen = Signal(object)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "Memory")
+        self._forecast: ForecastCard | None = None
+        self._page: ForecastPage | None = None
         self._cards: list[ChartCard] = []
         self._charts: tuple[Chart, ...] = ()
         self._devices: frozenset[str] = frozenset()
@@ -130,7 +81,7 @@ class MemoryPanel(ScrollPanel):
 
     def show_screen(self, screen: Screen) -> None:
         """Show the charts of a screen."""
-        self._charts = screen.charts
+        self._charts, self._page = screen.charts, screen.forecast
         known = screen.tree.colours if screen.tree else {}
         self._devices = frozenset(known).union(*(row.choices for row in screen.device_map))
         self._build()
@@ -144,22 +95,33 @@ class MemoryPanel(ScrollPanel):
 
     def _build(self) -> None:
         if not self._charts:
-            self._cards = []
+            self._cards, self._forecast = [], None
             self.show_empty("memory", "No tensors", "This file holds nothing that takes memory.")
             return
-        if len(self._cards) != len(self._charts):
-            self.clear()
-            self._cards = [ChartCard(self.theme) for _ in self._charts]
-            for card in self._cards:
-                self.cards.addWidget(card)
-            self.cards.addStretch(1)
+        if len(self._cards) != len(self._charts) or (self._forecast is None) != (self._page is None):
+            self._make_cards()
+        if self._forecast is not None and self._page is not None:
+            self._forecast.show_forecast(self._page)
         for card, chart in zip(self._cards, self._charts, strict=True):
             card.show_chart(chart, self._devices)
         if self._ready:
             self._draw()
 
-    def _draw(self) -> None:
+    def _make_cards(self) -> None:
+        """Make the cards anew; the forecast stands below the devices that it is about."""
+        self.clear()
+        self._cards = [ChartCard(self.theme) for _ in self._charts]
         for card in self._cards:
+            self.cards.addWidget(card)
+        self._forecast = None
+        if self._page is not None:
+            self._forecast = ForecastCard(self.theme)
+            self._forecast.loading_chosen.connect(self.loading_chosen)
+            self.cards.insertWidget(1, self._forecast)
+        self.cards.addStretch(1)
+
+    def _draw(self) -> None:
+        for card in (*self._cards, *([self._forecast] if self._forecast else [])):
             card.draw()
         self.drawn.emit()
 

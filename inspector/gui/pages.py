@@ -36,7 +36,7 @@ class PageKind:
 
 
 PAGES = (
-    PageKind(id="memory", title="Memory", reads=("charts",), build=MemoryPanel),
+    PageKind(id="memory", title="Memory", reads=("charts", "forecast"), build=MemoryPanel),
     PageKind(id="tensor", title="Tensor", reads=("tensor",), build=TensorPanel),
     PageKind(
         id="findings",
@@ -57,6 +57,7 @@ class Pages(QTabWidget):
     copy_code_wanted = Signal()
     fix_wanted = Signal(object)
     error_pasted = Signal(str)
+    loading_chosen = Signal(object)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -130,6 +131,8 @@ class Pages(QTabWidget):
             widget.node_wanted.connect(self.node_wanted)
             widget.fix_wanted.connect(self.fix_wanted)
             widget.error_pasted.connect(self.error_pasted)
+        if isinstance(widget, MemoryPanel):
+            widget.loading_chosen.connect(self.loading_chosen)
         if isinstance(widget, CodePanel):
             widget.style_chosen.connect(self.style_chosen)
             widget.copy_wanted.connect(self.copy_code_wanted)

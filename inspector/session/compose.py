@@ -24,9 +24,20 @@ from inspector.report.query import Rows, matching_nodes, parse_query, searchable
 from inspector.report.tree import Node
 from inspector.session.cards import doctor_cards, explanation_card, finding_card
 from inspector.session.document import Document
+from inspector.session.forecasting import forecast_page
 from inspector.session.mapping import DeviceMap, Pairs, device_rows, map_devices
 from inspector.session.memory import remembered
-from inspector.session.screen import Banner, BranchRow, Choice, CodePage, DeviceRow, FindingRow, Screen
+from inspector.session.screen import (
+    Banner,
+    BranchRow,
+    Choice,
+    CodePage,
+    DeviceRow,
+    FindingRow,
+    ForecastPage,
+    Loading,
+    Screen,
+)
 from inspector.session.state import State
 from inspector.session.verdict import banner, safety_chip
 from inspector.snippet.styles import render, styles
@@ -55,6 +66,7 @@ def compose(state: State) -> Screen:
         device_map=_device_rows(*asked),
         branches=_branch_rows(state.branches),
         charts=_charts(*asked),
+        forecast=_forecast(*asked, state.loading),
         tensor=_node_facts(document, state.selected),
         findings=_finding_rows(document, target_of(state)),
         explanation=_explanation(document, target_of(state), state.error_text),
@@ -99,6 +111,7 @@ def _frame(state: State, title: str) -> Screen:
         device_map=(),
         branches=(),
         charts=(),
+        forecast=None,
         tensor=(),
         findings=(),
         error_text=state.error_text,
@@ -146,6 +159,14 @@ def _charts(
     device_map = device_map_of(document, target, chosen, branches)
     colours = _colours(document, target, device_map)
     return (device_chart(document.checkpoint, device_map.plan.storages, colours), *_fixed_charts(document))
+
+
+@remembered
+def _forecast(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches, loading: Loading
+) -> ForecastPage | None:
+    device_map = device_map_of(document, target, chosen, branches)
+    return forecast_page(document, target, device_map, loading)
 
 
 @remembered

@@ -15,10 +15,10 @@ from inspector.resources import demo_path
 from inspector.session.compose import compose, device_map_of, target_of
 from inspector.session.document import Document, open_document
 from inspector.session.exporting import done_lines, draft_of, failure_page
-from inspector.session.fixing import with_rule
+from inspector.session.fixing import with_choice, with_rule
 from inspector.session.mapping import DeviceMap
 from inspector.session.nodes import expression_of_node, path_of_node
-from inspector.session.screen import Screen, TaskRunner, View
+from inspector.session.screen import Loading, Screen, TaskRunner, View
 from inspector.session.state import State
 from inspector.target.profile import Profile
 from inspector.target.profile_file import read_profile
@@ -168,8 +168,7 @@ class Session:
 
     def set_mapping(self, device: str, to: str) -> None:
         """Choose where the tensors of one original device go."""
-        chosen = {**dict(self._state.chosen), device: to}
-        self._show_soon(replace(self._state, chosen=tuple(chosen.items())))
+        self._show_soon(with_choice(self._state, device, to))
 
     def remove_branch(self, pattern: str) -> None:
         """Let a part of the tree go where its devices go."""
@@ -186,6 +185,10 @@ class Session:
         else:
             self._show(replace(self._state, style=fix.style or self._state.style))
             self._view.show_page("code")
+
+    def set_loading(self, loading: Loading) -> None:
+        """Choose how many processes load the file, and whether they map it."""
+        self._show_soon(replace(self._state, loading=loading))
 
     def explain_error(self, text: str) -> None:
         """Say what an error message means for this file; an empty one ends that."""

@@ -9,6 +9,11 @@ from inspector.session.document import Document
 from inspector.session.state import State
 
 
+def with_choice(state: State, device: str, to: str) -> State:
+    """Send the tensors of one original device elsewhere."""
+    return replace(state, chosen=tuple({**dict(state.chosen), device: to}.items()))
+
+
 def with_rule(state: State, rule: Rule, document: Document) -> State:
     """Add a rule to the map: for a part of the tree, or for each device of the file that it names."""
     if rule.path is not None:

@@ -30,6 +30,8 @@ __all__ = [
     "FailurePage",
     "FindingRow",
     "Fix",
+    "ForecastPage",
+    "Loading",
     "Phase",
     "Screen",
     "Segment",
@@ -142,6 +144,35 @@ class CodePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """How the file shall be loaded: by how many processes at once, and mapped rather than read or not."""
+
+    ranks: int = 1
+    mmap: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastPage:
+    """What loading the file takes of the target's memory.
+
+    Attributes:
+        loading: How it is loaded.
+        most_ranks: How many processes may be asked for.
+        can_map: Whether torch can map files of this format.
+        chart: A bar for each device, or None where loading fails.
+        notes: What the bars do not say, a sentence each.
+        is_tight: Whether it does not fit, or fails.
+    """
+
+    loading: Loading
+    most_ranks: int
+    can_map: bool
+    chart: Chart | None
+    notes: tuple[str, ...]
+    is_tight: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailurePage:
     """Why a file could not be opened, and what to do: shown in place of the tree and pages."""
 
@@ -192,6 +223,7 @@ class Screen:
     device_map: tuple[DeviceRow, ...]
     branches: tuple[BranchRow, ...]
     charts: tuple[Chart, ...]
+    forecast: ForecastPage | None
     tensor: tuple[FactGroup, ...]
     findings: tuple[FindingRow, ...]
     error_text: str

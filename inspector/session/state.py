@@ -6,7 +6,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule
 from inspector.session.document import Document
-from inspector.session.screen import FailurePage, Phase
+from inspector.session.screen import FailurePage, Loading, Phase
 from inspector.target.profile import Profile
 
 THIS = "this"
@@ -31,6 +31,7 @@ class State:
         selected: The selected tree node.
         query: The search.
         error_text: The message that was pasted.
+        loading: How the file shall be loaded, for the forecast of memory.
         style: The chosen style of code.
         recent: Files opened before, newest first.
     """
@@ -49,6 +50,7 @@ class State:
     selected: int | None = None
     query: str = ""
     error_text: str = ""
+    loading: Loading = Loading()
     style: str = "plain"
     recent: tuple[str, ...] = ()
 

@@ -20,6 +20,8 @@ from inspector.session.screen import (
     FailurePage,
     FindingRow,
     Fix,
+    ForecastPage,
+    Loading,
     Screen,
     Segment,
     View,
@@ -211,6 +213,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         device_map=(),
         branches=(),
         charts=(),
+        forecast=None,
         tensor=(),
         findings=(),
         error_text="",
@@ -274,6 +277,7 @@ def ready_screen(leaves: list[Leaf] | None = None, mapping: dict[str, str] | Non
         tree=tree,
         device_map=device_rows(tree, mapping),
         charts=_charts(tree, mapping),
+        forecast=forecast_page(),
         findings=(
             FindingRow(
                 id="cuda-unavailable",
@@ -338,6 +342,25 @@ def ready_screen(leaves: list[Leaf] | None = None, mapping: dict[str, str] | Non
             "opened in 0.04 s",
         ),
         can_export=True,
+    )
+
+
+def forecast_page() -> ForecastPage:
+    """What two processes take that load the checkpoint for one GPU each."""
+    stays, passes = (
+        Segment(label="stays", colour=0, nbytes=464_000_000),
+        Segment(label="only meanwhile", colour=2, nbytes=9_400_000),
+    )
+    return ForecastPage(
+        loading=Loading(ranks=2),
+        most_ranks=8,
+        can_map=True,
+        chart=Chart(
+            title="While loading: torch.load, load_state_dict",
+            bars=(Bar(label="CPU memory", segments=(stays, passes), text="473 MB of 16.0 GB"),),
+        ),
+        notes=("cuda:0 does not have that much memory.",),
+        is_tight=True,
     )
 
 
@@ -452,6 +475,9 @@ class FakeSession:
 
     def apply_fix(self, fix: Fix) -> None:
         self.calls.append(("apply_fix", fix))
+
+    def set_loading(self, loading: Loading) -> None:
+        self.show(forecast=replace(self.screen.forecast, loading=loading))
 
     def explain_error(self, text: str) -> None:
         self.show(error_text=text, explanation=explanation(self.screen.tree) if text else None)

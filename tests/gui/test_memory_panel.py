@@ -12,7 +12,7 @@ from inspector.records import replace
 from inspector.session.screen import Bar, Chart, Segment
 from tests.gui import fakes
 
-SCREEN = fakes.ready_screen()
+SCREEN = replace(fakes.ready_screen(), forecast=None)
 
 
 @pytest.fixture

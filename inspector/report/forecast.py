@@ -1,0 +1,71 @@
+"""A memory forecast as bars and sentences."""
+
+from __future__ import annotations
+
+from inspector.records import dataclass
+from inspector.report.charts import Bar, Chart, Segment
+from inspector.target.memory import HOST, Forecast, Room, fits
+from inspector.target.profile import Profile
+from inspector.units import cut_text, escape_text, format_nbytes
+
+STAYS, PASSES = "stays", "only meanwhile"
+_MOST_BARS = 16
+_MOST_CHARS = 300
+_STEPS = {"load": "torch.load", "read": "reading all", "load_state_dict": "load_state_dict", "to": "model.to"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastReport:
+    """What is shown of a forecast.
+
+    Attributes:
+        chart: A bar for each device, or None where loading fails.
+        notes: What the bars do not say, a sentence each.
+        is_tight: Whether something does not fit, or fails.
+    """
+
+    chart: Chart | None
+    notes: tuple[str, ...]
+    is_tight: bool
+
+
+def forecast_report(forecast: Forecast, target: Profile) -> ForecastReport:
+    """Put a forecast into bars: what stays on each device, and what is taken only meanwhile."""
+    if forecast.failure is not None:
+        message = escape_text(cut_text(forecast.failure.message, _MOST_CHARS))
+        return ForecastReport(chart=None, notes=(f"It would stop with: {message}",), is_tight=True)
+    rooms = fits(forecast, target)
+    finals = {use.device: use.final_nbytes for use in forecast.uses}
+    bars = tuple(_bar(room, finals[room.device]) for room in rooms[:_MOST_BARS] if room.needed_nbytes)
+    tight = tuple(room for room in rooms if room.fits is False)
+    notes = [f"{_name(room.device)} does not have that much memory." for room in tight]
+    mapped = max((stage.mapped_nbytes for stage in forecast.stages), default=0)
+    if mapped:
+        notes.append(
+            f"Up to {format_nbytes(mapped)} of the file itself may stand in memory as well, for as long as "
+            "there is room."
+        )
+    if len(rooms) > _MOST_BARS:
+        notes.append(f"{len(rooms) - _MOST_BARS} more devices are not shown.")
+    chart = Chart(title=f"While loading: {steps_text(forecast)}", bars=bars)
+    return ForecastReport(chart=chart if bars else None, notes=tuple(notes), is_tight=bool(tight))
+
+
+def steps_text(forecast: Forecast) -> str:
+    """Name the steps of a forecast."""
+    return ", ".join(_STEPS[stage.name] for stage in forecast.stages)
+
+
+def _bar(room: Room, final_nbytes: int) -> Bar:
+    passing = room.needed_nbytes - final_nbytes
+    segments = [Segment(label=STAYS, colour=0, nbytes=final_nbytes)]
+    if passing > 0:
+        segments.append(Segment(label=PASSES, colour=2, nbytes=passing))
+    text = format_nbytes(room.needed_nbytes)
+    if room.memory_nbytes is not None:
+        text += f" of {format_nbytes(room.memory_nbytes)}"
+    return Bar(label=_name(room.device), segments=tuple(segments), text=text)
+
+
+def _name(device: str) -> str:
+    return "CPU memory" if device == HOST else device
