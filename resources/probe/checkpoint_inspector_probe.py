@@ -10,7 +10,7 @@ purpose are the names of host and user, folders, serial numbers, UUIDs and addre
 """
 
 # It runs alone, on Python 3.8 too, and people read it before they run it: short lines, few imports.
-# ruff: noqa: ANN001, ANN002, ANN201, ANN202, D103, INP001, PLC0415, S603, UP031
+# ruff: noqa: ANN001, ANN002, ANN201, ANN202, D103, PLC0415, S603, UP031
 # ruff: noqa: PTH110, PTH111, PTH112, PTH113, PTH118, PTH119, PTH123, PTH207
 
 from __future__ import annotations
@@ -68,24 +68,19 @@ def attempt(question, *arguments):
 
 
 def run(command, seconds):
-    """Run a command: its state, exit code and output."""
+    """Run a command: its state, exit code, output and errors."""
     try:
         done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=seconds,
-            check=False,
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
         )
     except FileNotFoundError:
-        return "missing", None, ""
+        return "missing", None, "", ""
     except subprocess.TimeoutExpired:
-        return "timeout", None, ""
+        return "timeout", None, "", ""
     except OSError as error:
-        return "failed", None, str(error)
+        return "failed", None, "", str(error)
     state = "ok" if done.returncode == 0 else "failed"
-    return state, done.returncode, done.stdout.decode("utf-8", "replace")
+    return (state, done.returncode, *(text.decode("utf-8", "replace") for text in (done.stdout, done.stderr)))
 
 
 # --- PyTorch, in a child process of its own: a broken build ends the whole process --------------------------
@@ -190,13 +185,13 @@ def ask_torch(script):
     """Ask torch in a child where this script is a file; read from a pipe it has to ask by itself."""
     if script is None:
         return attempt(quietly, torch_answers) or {"state": "failed", "error": "no answer"}
-    state, code, text = run([sys.executable, script, TORCH_ONLY], TORCH_SECONDS)
+    state, code, text, said = run([sys.executable, script, TORCH_ONLY], TORCH_SECONDS)
     answers = attempt(lambda: json.loads(text.splitlines()[-1]))
     if isinstance(answers, dict):
         return answers
     if state == "timeout":
         return {"state": "timeout", "error": "no answer within %d s" % TORCH_SECONDS}
-    return {"state": "crashed", "error": clean("exit code %s %s" % (code, text[-500:]))}
+    return {"state": "crashed", "error": clean("exit code %s %s" % (code, (text + said)[-500:]))}
 
 
 def quietly(question):
@@ -229,10 +224,10 @@ def nvidia():
 def nvidia_smi():
     """What nvidia-smi says, and the UUIDs that only serve to check CUDA_VISIBLE_DEVICES."""
     program = SMI_OF_WSL if os.path.exists(SMI_OF_WSL) else "nvidia-smi"
-    state, code, text = run([program], SMI_SECONDS)
+    state, code, text, said = run([program], SMI_SECONDS)
     answer = {"state": state, "exit_code": code, "error": None, "driver": None, "cuda": None, "gpus": []}
     if state != "ok":
-        answer["error"] = clean(text[:MOST_CHARS]) or None
+        answer["error"] = clean((text + said)[:MOST_CHARS]) or None
         return answer, []
     found = re.search(r"CUDA(?: UMD)? Version\s*:\s*([\d.]+)", text)
     answer["cuda"] = found.group(1) if found else None
@@ -252,7 +247,7 @@ def smi_rows(program):
     fields = "driver_version,name,memory.total,mig.mode.current,uuid"
     for more in (",compute_cap", ""):
         query = "--query-gpu=" + fields + more
-        state, _, text = run([program, query, "--format=csv,noheader,nounits"], SMI_SECONDS)
+        state, _, text, _ = run([program, query, "--format=csv,noheader,nounits"], SMI_SECONDS)
         if state == "ok":
             return [row for row in text.splitlines() if row.count(",") >= 4]
         if state == "timeout":

@@ -72,7 +72,7 @@ def commands(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> dict[str, o
         if isinstance(answer, BaseException):
             raise answer
         code, text = answer
-        return SimpleNamespace(returncode=code, stdout=text.encode())
+        return SimpleNamespace(returncode=code, stdout=text.encode(), stderr=b"")
 
     monkeypatch.setattr(script.subprocess, "run", run)
     monkeypatch.setattr(script, "SMI_OF_WSL", "/nowhere/nvidia-smi")
