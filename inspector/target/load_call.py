@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.records import dataclass
 from inspector.target.map_location import MapLocation
 from inspector.target.refusal import Refusal
-from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, Release
+from inspector.target.versions import HAS_WEIGHTS_ONLY, WEIGHTS_ONLY_DEFAULT, Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,5 +36,9 @@ class LoadCall:
         return self.weights_only
 
 
-PLAIN = LoadCall(weights_only=False)
-"""`torch.load(path, weights_only=False)`: nothing but the file and the machine decides."""
+def plain_call(release: Release) -> LoadCall:
+    """Give the call in which nothing but the file and the machine decides.
+
+    That is `torch.load(path, weights_only=False)`, without the argument where torch does not know it yet.
+    """
+    return LoadCall(weights_only=False if release >= HAS_WEIGHTS_ONLY else None)

@@ -14,7 +14,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacles
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_sent, is_wrapper
-from inspector.target.load_call import PLAIN, LoadCall
+from inspector.target.load_call import LoadCall, plain_call
 from inspector.target.opening import opening_failure
 from inspector.target.profile import Profile
 from inspector.target.rebuilding import rebuild_failure
@@ -83,7 +83,7 @@ def simulate(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> LoadOutc
 
 def simulate_load(checkpoint: Checkpoint, target: Profile) -> LoadFailure | None:
     """Give the error that `torch.load(path, weights_only=False)` raises, or None if it loads."""
-    return first_failure(checkpoint, target, PLAIN)
+    return first_failure(checkpoint, target, plain_call(release_of(target.torch_version)))
 
 
 def device_failures(checkpoint: Checkpoint, target: Profile) -> dict[str, Failure]:

@@ -140,11 +140,11 @@ def made(folder: Path) -> dict[str, tuple[str, ...]]:
     return paths
 
 
-def cells_of(kinds: dict[str, tuple[str, ...]]) -> Iterator[Cell]:
+def cells_of(kinds: dict[str, tuple[str, ...]], targets: tuple[Profile, ...] = TARGETS) -> Iterator[Cell]:
     """Every map on every machine; the other arguments with the commonest maps only."""
     for kind, paths in kinds.items():
         for path in paths:
-            for target in TARGETS:
+            for target in targets:
                 for name in MAPS:
                     yield Cell(kind, path, target, name, weights_only=False, mmap=False)
                 for name in ("None", "'cpu'", "'cuda:1'"):
@@ -153,12 +153,21 @@ def cells_of(kinds: dict[str, tuple[str, ...]]) -> Iterator[Cell]:
                     yield Cell(kind, path, target, name, weights_only=False, mmap=True)
 
 
-def said_by_torch(cells: list[Cell], opened: dict[str, Checkpoint]) -> dict[Cell, dict[str, Any]]:
+def said_by_torch(
+    cells: list[Cell], opened: dict[str, Checkpoint], *, is_real: bool = False
+) -> dict[Cell, dict[str, Any]]:
     """Ask the child, machine by machine."""
-    by_target = {target: [cell for cell in cells if cell.target == target] for target in TARGETS}
+    by_target: dict[Profile, list[Cell]] = {}
+    for cell in cells:
+        by_target.setdefault(cell.target, []).append(cell)
     jobs = [
         {
-            "machine": {"cuda": target.cuda, "xpu": target.xpu, "mps": target.mps},
+            "machine": {
+                "cuda": target.cuda,
+                "xpu": target.xpu,
+                "mps": target.mps,
+                "is_real": is_real,
+            },
             "cells": [
                 {
                     "path": cell.path,
@@ -218,8 +227,13 @@ class Answers(NamedTuple):
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    return ask(tmp_path_factory.mktemp("made"))
+
+
+def ask(folder: Path, targets: tuple[Profile, ...] = TARGETS, *, is_real: bool = False) -> Answers:
+    """Fill the table; `benchmarks/simulate_on_gpu.py` does for a real machine."""
     genuine = {kind: tuple(str(CORPUS / name) for name in names) for kind, names in KINDS.items()}
-    cells = list(cells_of(genuine | made(tmp_path_factory.mktemp("made"))))
+    cells = list(cells_of(genuine | made(folder), targets))
     opened = {path: open_checkpoint(path) for path in {cell.path for cell in cells}}
     refusals = {path: refusal_of(found, judge(found)) for path, found in opened.items()}
     ours = {
@@ -235,7 +249,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
         )
         for cell in cells
     }
-    theirs = said_by_torch(cells, opened)
+    theirs = said_by_torch(cells, opened, is_real=is_real)
     results = {cell: compare(ours[cell], theirs[cell], opened[cell.path]) for cell in cells}
     return Answers(results, theirs, ours, opened)
 

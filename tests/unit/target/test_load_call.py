@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.target.load_call import PLAIN, LoadCall
+from inspector.target.load_call import LoadCall, plain_call
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,8 @@ def test_weights_only_is_the_default_since_2_6(
     assert LoadCall(weights_only=given).is_weights_only(release) is meant
 
 
-def test_the_plain_call_depends_on_the_file_alone() -> None:
-    assert LoadCall(weights_only=False) == PLAIN
+@pytest.mark.parametrize(("release", "given"), [((1, 12), None), ((1, 13), False), ((2, 13), False)])
+def test_the_plain_call_depends_on_the_file_alone(release: tuple[int, int], given: bool | None) -> None:
+    plain = plain_call(release)
+    assert plain == LoadCall(weights_only=given)
+    assert not plain.is_weights_only(release)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.target.load_call import PLAIN, LoadCall
+from inspector.target.load_call import LoadCall
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
 from inspector.target.opening import opening_failure
 from inspector.target.profile import CPU_ONLY, Profile
@@ -124,7 +124,8 @@ def test_what_torch_says_to_a_buffer() -> None:
 
 def test_a_compressed_file() -> None:
     found = open_checkpoint(str(CORPUS / "legacy" / "gzipped.pt.gz"))
-    assert said(opening_failure(found, CPU_ONLY, PLAIN)) == "UnpicklingError: invalid load key, '\\x1f'."
+    plain = LoadCall(weights_only=False)
+    assert said(opening_failure(found, CPU_ONLY, plain)) == "UnpicklingError: invalid load key, '\\x1f'."
     assert "Unsupported operand 31" in said(opening_failure(found, CPU_ONLY, LoadCall()))
 
 

@@ -104,6 +104,12 @@ def test_tensors_sent_to_a_device_that_is_there_load() -> None:
 REFUSED = Refusal(finding="needs-allow-list", name="net.Net", tensors_before=1)
 
 
+@pytest.mark.parametrize("version", [None, "2.6.0", "1.12.1", "1.0.1"])
+def test_the_plain_call_is_one_that_the_target_s_torch_takes(version: str | None) -> None:
+    target = Profile(id="x", label="x", torch_version=version)
+    assert simulate_load(checkpoint(storage("0"), format="legacy"), target) is None
+
+
 def test_where_everything_lands() -> None:
     made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))
     outcome = simulate(made, CPU_ONLY, LoadCall(map_location="cpu"))
