@@ -27,6 +27,7 @@ MARK = "checkpoint_inspector_profile"
 """The key that a profile begins with; its value is the version of the format."""
 _NEWEST = 1
 _MOST_NBYTES = 1_000_000
+_HEAD_NBYTES = 4096
 _MOST_DEVICES = 1024
 _MOST_LABEL_CHARS = 40
 
@@ -48,6 +49,16 @@ def read_profile(path: str) -> Profile:
         raise ContainerError(error.what, where=where, remedy=error.remedy) from error
     name = cut_text(escape_text(os.path.basename(path)), _MOST_LABEL_CHARS)  # noqa: PTH119 - a name is a text
     return build_profile(evidence, id=path, name=name.removesuffix(".json"))
+
+
+def is_profile(path: str) -> bool:
+    """Say whether a file begins like a profile, for a window that is handed files of all kinds."""
+    try:
+        with Source(path) as source:
+            head = source.read_upto(0, _HEAD_NBYTES)
+    except ContainerError:
+        return False
+    return MARK.encode() in head.replace(b"\0", b"")  # PowerShell writes UTF-16
 
 
 def parse_evidence(data: bytes) -> Evidence:

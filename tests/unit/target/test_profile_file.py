@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from inspector.errors import CheckpointError, ContainerError
 from inspector.target.evidence import Evidence, System, TorchDevice, TorchFound
 from inspector.target.profile import Gpu, parse_target
-from inspector.target.profile_file import MARK, build_profile, document, parse_evidence, read_profile
+from inspector.target.profile_file import (
+    MARK,
+    build_profile,
+    document,
+    is_profile,
+    parse_evidence,
+    read_profile,
+)
 from tests.unit.target.spoiling import PROFILES, encoded, spoiled, values
 
 
@@ -74,6 +81,18 @@ def test_the_place_of_damage_is_named_with_the_file(tmp_path) -> None:
     with pytest.raises(ContainerError, match="it is no JSON") as refused:
         read_profile(str(path))
     assert refused.value.where == str(path)
+
+
+def test_profiles_are_told_from_other_files(tmp_path) -> None:
+    path = tmp_path / "file"
+    assert not is_profile(str(path))
+    assert not is_profile(str(tmp_path))
+    path.write_bytes(b'{"weight_map": {}}')
+    assert not is_profile(str(path))
+    for encoding in ("utf-8", "utf-16"):
+        path.write_bytes(encoded({MARK: 1}, encoding))
+        assert is_profile(str(path))
+    assert all(is_profile(str(profile)) for profile in PROFILES)
 
 
 def test_a_file_of_any_size_is_not_read_in(tmp_path) -> None:
