@@ -133,7 +133,7 @@ def _dcp_in_place(path: str, device: Device) -> str:
         "# The model is yours, on as many ranks as you like. Its tensors are filled where they are.",
         *device.move("model"),
         'state_dict = {"model": model.state_dict()}  # with the keys that were used for saving',
-        *_call("dcp.load(state_dict, ", f"checkpoint_id={literal(path)}"),
+        *_call("dcp.load(", "state_dict", f"checkpoint_id={literal(path)}"),
         'model.load_state_dict(state_dict["model"])',
     )
     return script.text()

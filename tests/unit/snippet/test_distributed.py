@@ -46,7 +46,13 @@ def test_weights_on_gpus() -> None:
 
 @pytest.mark.parametrize(
     ("target", "backends"),
-    [(CPU_ONLY, ["gloo"]), (MPS, ["gloo"]), (CUDA, ["nccl"]), (XPU, ["xccl"]), (THIS, ["nccl", "xccl", "gloo"])],
+    [
+        (CPU_ONLY, ["gloo"]),
+        (MPS, ["gloo"]),
+        (CUDA, ["nccl"]),
+        (XPU, ["xccl"]),
+        (THIS, ["nccl", "xccl", "gloo"]),
+    ],
 )
 @pytest.mark.parametrize("style", ["distributed", "distributed-broadcast"])
 def test_backend(target: Profile, backends: list[str], style: str) -> None:

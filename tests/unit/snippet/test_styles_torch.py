@@ -20,6 +20,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
 from inspector.snippet.styles import render, styles
+from inspector.snippet.unopened import render_unopened, unopened_styles
 from inspector.target.profile import CPU_ONLY, PRESETS, Profile
 from tests.corpus import Case, cases
 from tests.torch.running import AnyModule, Loadable, play_ranks, run, stand_ins, tensors_in
@@ -28,6 +29,16 @@ from tests.unit.snippet.rows import THIS
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+UNOPENED = {
+    "torchscript": "model.pt",
+    "pt2": "model.pt2",
+    "safetensors": "run/model.safetensors",
+    "sharded": "a/long/way/to/the/folder/of/the/model/pytorch_model.bin.index.json",
+    "dcp": "a/long/way/to/the/folder/of/the/model/that/was/saved/step_10",
+    "tar": "old.pth",
+    "pickle": "data.pkl",
+    "pretrained": "run",
+}
 EXCLUDED = {
     "dist/sharded_tensor.pt": "torch wants a process group",
     "zip/generator.pt": "the file holds a Generator of a GPU, which no map_location moves",
@@ -126,6 +137,12 @@ def test_formatters_have_nothing_to_change(tmp_path: Path) -> None:
             for target in (*PRESETS, THIS):
                 code = render(checkpoint, style=style.id, target=target, path=f"runs/{path.name}")
                 name = f"{number}_{style.id}_{target.id.replace(':', '_')}.py"
+                (tmp_path / name).write_text(code, encoding="ascii")
+    for form, path in UNOPENED.items():
+        for style in unopened_styles(form, path):
+            for target in (*PRESETS, THIS):
+                name = f"{form}_{style}_{target.id.replace(':', '_')}.py"
+                code = render_unopened(form, path, target, style=style)
                 (tmp_path / name).write_text(code, encoding="ascii")
     ruff = [sys.executable, "-m", "ruff"]
     answer = subprocess.run(
