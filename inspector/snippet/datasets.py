@@ -6,7 +6,6 @@ offered as data; `plain` is there in any case.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Literal
@@ -16,13 +15,13 @@ from inspector.records import dataclass
 
 Keys = tuple[Key, ...]
 
-_NAMES = re.compile(
-    r"x|y|data|images?|inputs?|features?|targets?|labels?|samples?|[xy]_(train|val|test)|train|val|valid|test"
+_NAMES = frozenset(
+    {"x", "y", "data", "image", "images", "input", "inputs", "feature", "features", "target", "targets"}
+    | {"label", "labels", "sample", "samples", "train", "val", "valid", "test"}
+    | {f"{column}_{part}" for column in "xy" for part in ("train", "val", "test")}
 )
 _MOST_COLUMNS = 4
 _SOME = 64
-_DATASET = re.compile(r"dataset|subset$", re.IGNORECASE)
-_LOADER = re.compile(r"dataloader$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,7 @@ def _are_names_of_data(checkpoint: Checkpoint, keys: Keys) -> bool:
     if any(isinstance(key, str) and "." in key for key in keys):
         return False
     is_nameless = checkpoint.root in {"tensor", "sequence"}
-    return is_nameless or any(_NAMES.fullmatch(str(key).lower()) for key in keys)
+    return is_nameless or any(str(key).lower() in _NAMES for key in keys)
 
 
 def _are_samples(checkpoint: Checkpoint, columns: tuple[Keys, ...]) -> bool:
@@ -87,12 +86,13 @@ def _fit_a_batch(checkpoint: Checkpoint, first: Tensor) -> bool:
 
 def _object(checkpoint: Checkpoint, place: Keys) -> Data | None:
     """Tell an object by the names of the classes in its file; one that holds a module is no data."""
-    names = [use.name.rpartition(".")[2] for use in checkpoint.globals]
+    names = [use.name.rpartition(".")[2].lower() for use in checkpoint.globals]
     if any("._parameters/" in tensor.path for tensor in checkpoint.tensors):
         return None
-    if any(_LOADER.search(name) for name in names):
+    if any(name.endswith("dataloader") for name in names):
         return Data(kind="loader", places=(place,))
-    return Data(kind="dataset", places=(place,)) if any(_DATASET.search(name) for name in names) else None
+    is_dataset = any("dataset" in name or name.endswith("subset") for name in names)
+    return Data(kind="dataset", places=(place,)) if is_dataset else None
 
 
 def _columns(checkpoint: Checkpoint, first: Tensor) -> Iterator[Keys]:

@@ -14,10 +14,9 @@ from inspector.snippet.datasets import find_data
 from inspector.snippet.models import has_model
 
 # What `from_pretrained` looks for in a folder: `transformers/utils/__init__.py`, WEIGHTS_NAME and its shards.
-_PRETRAINED = re.compile(
+_PRETRAINED = (
     r"(pytorch_model(-\d{5}-of-\d{5})?\.bin|model(-\d{5}-of-\d{5})?\.safetensors)(\.index\.json)?"
 )
-_SLASH = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +63,6 @@ def is_lightning(checkpoint: Checkpoint) -> bool:
 
 def is_pretrained(path: str) -> bool:
     """Say whether `from_pretrained` would find a file by its name."""
-    return _PRETRAINED.fullmatch(_SLASH.split(path)[-1]) is not None
+    name = path.replace("\\", "/").rpartition("/")[2]
+    # Few files ask for it, so the expression is compiled when the first of them does.
+    return "model" in name and re.fullmatch(_PRETRAINED, name) is not None
