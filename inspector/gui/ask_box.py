@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout
 
 from inspector.gui.icons import set_icon
@@ -29,7 +29,7 @@ class AskBox(QFrame):
         self._close = QPushButton("Clear")
         self._close.setProperty("kind", "quiet")
         self._close.clicked.connect(self._on_closed)
-        self._hint = plain_label("Got an error message? See what in this file causes it.", "muted", wrap=True)
+        self._hint = plain_label("Got an error message?", "muted", wrap=True)
         self._text = QPlainTextEdit()
         self._text.setAccessibleName("The error message to be explained")
         self._text.setPlaceholderText(_HINT)
@@ -59,6 +59,7 @@ class AskBox(QFrame):
         found = QGuiApplication.clipboard().text()
         if not self._text.toPlainText() and "Error" in found:
             self._text.setPlainText(found)
+            self._text.moveCursor(QTextCursor.MoveOperation.End)  # a traceback ends with what it is about
 
     def show_text(self, text: str) -> None:
         """Show what is being explained."""

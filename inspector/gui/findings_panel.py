@@ -43,11 +43,10 @@ class FindingsPanel(ScrollPanel):
         clear_layout(self._list)
         if screen.explanation is not None:
             self._add(screen.explanation, screen)
-        if screen.doctor:
-            self._add_heading("The GPUs of this machine")
-            for card in screen.doctor:
-                self._add(card, screen)
-        if screen.explanation is not None or screen.doctor:
+        ails = any(card.tone in {"bad", "warning"} for card in screen.doctor)
+        if ails:
+            self._add_doctor(screen)
+        if screen.explanation is not None or ails:
             self._add_heading("In this file")
         for card in screen.findings[:_MOST_CARDS]:
             self._add(card, screen)
@@ -56,7 +55,14 @@ class FindingsPanel(ScrollPanel):
             self._list.addWidget(plain_label(f"{left:,} more findings of the same kinds.", "muted"))
         if not screen.findings:
             self._add_nothing()
+        if screen.doctor and not ails:
+            self._add_doctor(screen)
         self._list.addStretch(1)
+
+    def _add_doctor(self, screen: Screen) -> None:
+        self._add_heading("GPUs there")
+        for card in screen.doctor:
+            self._add(card, screen)
 
     def _add(self, row: FindingRow, screen: Screen) -> None:
         card = FindingCard(self.theme, row, screen.tree)

@@ -65,13 +65,14 @@ def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
 
 
 def _diagnosis_card(diagnosis: Diagnosis) -> FindingRow:
+    seen = (("Seen", "\n".join(map(escape_text, diagnosis.evidence))),) if diagnosis.evidence else ()
     sure = () if diagnosis.certainty == "certain" else (("Certainty", f"{diagnosis.certainty}"),)
     return FindingRow(
         id=diagnosis.id,
         tone=_TONES[diagnosis.severity],
         title=escape_text(diagnosis.title),
         detail=escape_text(diagnosis.explanation),
-        facts=(*(("Seen", escape_text(line)) for line in diagnosis.evidence), *sure),
+        facts=(*seen, *sure),
         steps=tuple(map(escape_text, diagnosis.steps)),
     )
 

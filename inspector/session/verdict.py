@@ -20,7 +20,7 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 _MOST_NAMED = 3
 _MOST_CHARS = 300
 _PLACES = {
-    "this": "this machine",  # what it has stands in the list of targets
+    "this": "this machine",
     CPU_ONLY.id: "a machine without a GPU",
     "mps": "Apple silicon",
     "xpu": "a machine with an Intel GPU",
@@ -72,7 +72,7 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
 def place(target: Profile) -> str:
     """Name a machine so that "on" can stand before it."""
     if target.evidence is not None and target.id != "this":
-        return target.label
+        return target.label.rpartition(" (")[0] or target.label  # what it has stands in the list of targets
     return _PLACES.get(target.id) or f"a machine with {target.label}"
 
 

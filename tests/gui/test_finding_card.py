@@ -80,7 +80,7 @@ def test_the_answer_to_an_error_and_the_doctor_stand_before_the_findings(qtbot, 
         *(finding.title.split(": ")[0] for finding in SCREEN.findings),
     ]
     words = [label.text() for label in panel.findChildren(QLabel)]
-    assert {"The GPUs of this machine", "In this file"} <= set(words)
+    assert {"GPUs there", "In this file"} <= set(words)
 
 
 def test_errors_and_fixes_are_passed_on(qtbot, theme):
@@ -96,3 +96,12 @@ def test_errors_and_fixes_are_passed_on(qtbot, theme):
         panel.findChildren(FindingCard)  # the cards are made anew, the field stays
         panel._ask._text.setPlainText("KeyError: 'x'")
     assert pasted.args == ["KeyError: 'x'"]
+
+
+def test_gpus_that_work_do_not_push_the_findings_down(qtbot, theme):
+    panel = FindingsPanel(theme)
+    qtbot.addWidget(panel)
+    fine = replace(fakes.doctor_row(), tone="good", title="All is well")
+    panel.show_screen(replace(SCREEN, doctor=(fine,)))
+    titles = [card.accessibleName() for card in panel.findChildren(FindingCard)]
+    assert titles[-1] == "Good: All is well"

@@ -54,11 +54,11 @@ def test_a_diagnosis_shows_what_was_seen_and_what_to_do() -> None:
         severity="error",
         title="No driver",
         explanation="why",
-        evidence=("nvidia-smi: not found",),
+        evidence=("nvidia-smi: not found", "no /dev/nvidia0"),
         steps=("sudo apt install nvidia-driver",),
         certainty="likely",
     )
     card = cards._diagnosis_card(diagnosis)
-    assert card.facts == (("Seen", "nvidia-smi: not found"), ("Certainty", "likely"))
+    assert card.facts == (("Seen", "nvidia-smi: not found\nno /dev/nvidia0"), ("Certainty", "likely"))
     assert card.steps == ("sudo apt install nvidia-driver",)
     assert card.tone == "bad"

@@ -276,7 +276,7 @@ def test_a_danger_without_a_reason_is_still_told() -> None:
         (parse_target("mps"), "Apple silicon"),
         (parse_target("xpu"), "a machine with an Intel GPU"),
         (Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2), "this machine"),
-        (NODE, "node7 (8 CUDA GPUs)"),
+        (NODE, "node7"),
     ],
 )
 def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:
