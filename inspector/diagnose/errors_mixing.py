@@ -86,7 +86,8 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         r"expected (?:both inputs|all inputs|input and grid|tensors?|self and mask) to be on (?:the )?same "
         r"device|expected to be in the same device, but got|indices should be either on cpu or on the same "
         r"device|is on (?:cpu|gpu|cuda), but expected (?:it|them) to be on (?:cpu|gpu|cuda)|"
-        rf"but got \w{{1,30}} is on {_DEVICE}, different from other",
+        rf"but got \w{{1,30}} is on {_DEVICE}, different from other|"
+        rf"tensor on device '?{_DEVICE}'? is not on the expected device",
         finding="mixed-devices",
         cause="One operation got a tensor on the CPU and one on a GPU, or from two GPUs. torch never moves "
         "tensors by itself.",
@@ -103,7 +104,8 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         r"expected (?:object of )?(?:scalar )?type (?:torch\.)?[\w.]{1,40} but (?:got|found) type "
         r"(?:torch\.)?(?:cuda\.|CUDA)|"
         r"expected type torch\.(?:cuda\.)?\w{1,40}(?:Type)? but got torch\.(?:cuda\.)?\w{1,40}|"
-        r"expected object of (?:device type|backend|type) [\w.]{1,40} but got (?:device type|backend|type) |"
+        r"expected object of (?:device type|backend|type) [\w.]{1,40} but (?:got|found) "
+        r"(?:device type|backend|type) |"
         r"expected backend \w{1,10} and dtype \w{1,20} but got backend|"
         r"received an invalid combination of arguments - got \([^)]{0,200}torch\.cuda\.\w{1,30}Tensor|"
         r"a tensor was not cuda",

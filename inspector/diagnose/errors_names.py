@@ -60,10 +60,10 @@ def read_keys(pasted: Pasted) -> tuple[list[str], list[str]]:
     text = pasted.flat
     keys: dict[str, list[str]] = {"missing": [], "unexpected": []}
     marks = list(_SECTION.finditer(text))[:_MOST_NAMES]
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    for mark, end in zip(marks, ends, strict=False):
         if mark[1]:
-            section = text[mark.end() : None if following is None else following.start()]
-            keys[mark[1].lower()] += _names(section)
+            keys[mark[1].lower()] += _names(text[mark.end() : end])
     for match in _OLD_KEY.finditer(text):
         keys[match[1].lower()].append(match[2])
     return keys["missing"][:_MOST_NAMES], keys["unexpected"][:_MOST_NAMES]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
@@ -107,9 +106,9 @@ class ErrorKind:
     Attributes:
         id: Its stable name.
         title: What it is, in a few words.
-        pattern: Matches the message in a text whose white space is single spaces and whose quotes are plain;
-            upper and lower case are the same. A space may be missing in the text, see `tracebacks`. Every
-            repetition is bounded or of one class of characters, so that no text can make it slow.
+        pattern: Matches the message in a text whose white space is single spaces and whose quotes are plain.
+            Letters stand for large and small ones, and no class in capitals is used; a space may be missing in
+            the text, see `tracebacks`. Repetitions are bounded, so that no text can make it slow.
         cause: Why torch says that.
         advice: What to do.
         tie: Finds the cause in a file.
@@ -144,15 +143,6 @@ class Recognised:
     kind: ErrorKind
     groups: Mapping[str, str]
     quoted: str
-
-
-def match_kind(kind: ErrorKind, pattern: re.Pattern[str], text: str) -> Recognised | None:
-    """Look for a row's message in a text."""
-    match = pattern.search(text)
-    if match is None:
-        return None
-    groups = {name: value or "" for name, value in match.groupdict().items()}
-    return Recognised(kind=kind, groups=groups, quoted=match[0])
 
 
 def first_paths(paths: Sequence[str]) -> tuple[str, ...]:

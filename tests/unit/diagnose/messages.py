@@ -1,0 +1,34 @@
+"""The error messages of tests/data/errors: each with where it was seen and what must recognise it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = Path(__file__).parents[2] / "data" / "errors" / "messages.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message.
+
+    Attributes:
+        source: The thread, or the source file, that it was seen in.
+        text: The text.
+        id: The row that must recognise it.
+        finding: The id of the finding that it belongs to; empty where none does.
+        torch: The torch that said it, where that is known.
+    """
+
+    source: str
+    text: str
+    id: str
+    finding: str = ""
+    torch: str = ""
+
+
+def messages() -> list[Message]:
+    """All of them, in the order of the file."""
+    document = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return [Message(**message) for message in document["message"]]
