@@ -7,8 +7,10 @@ then, and for who has them it would not.
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,24 @@ def test_lightning(tmp_path: Path, caplog: Any, tag: str, target: Profile) -> No
     assert torch.equal(inner.weight, module.model.weight)
     assert found.hyper_parameters["width"] == 2
     caplog.clear()  # the real one has much to say
+
+
+@pytest.mark.parametrize("odd", [argparse.Namespace(lr=0.1), defaultdict(int, lr=1)], ids=["allowed", "run"])
+def test_lightning_file_with_more_than_weights(tmp_path: Path, caplog: Any, odd: Any) -> None:
+    lit = module_class()
+    module, path = lit(width=2), tmp_path / "last.ckpt"
+    save_lightning(module, path, "cuda:0")
+    saved = torch.load(path, map_location="cpu", weights_only=True)
+    save_as_if_on("cuda:0", {**saved, "callbacks": {"odd": odd}}, path)
+    code = render(open_checkpoint(str(path)), style="lightning", target=THIS)
+    assert ("add_safe_globals" in code) == isinstance(odd, argparse.Namespace)
+    assert ("weights_only=False" in code) != isinstance(odd, argparse.Namespace)
+    allowed = torch.serialization.get_safe_globals()
+    found = run(code, MyModel=lit)
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals(allowed)
+    assert torch.equal(found.model.model.weight, module.model.weight)
+    caplog.clear()
 
 
 # --- Transformers -------------------------------------------------------------------------------------------
