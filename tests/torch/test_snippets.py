@@ -231,8 +231,7 @@ class Training:
         return {name: getattr(self, name) for name in names}
 
 
-@TARGETS
-@pytest.mark.parametrize("tag", ["cpu", "cuda:1"])
+@pytest.mark.parametrize(("tag", "target"), [("cpu", CPU_ONLY), ("cuda:1", THIS)], ids=["cpu", "cuda"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_resumed_training_takes_the_steps_it_would_have_taken(
     tmp_path: Path, algorithm: str, tag: str, target: Profile

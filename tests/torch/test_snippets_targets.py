@@ -31,7 +31,7 @@ from tests.torch.running import (
 from tests.unit.snippet.rows import THIS
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
-SAVED_ON = ("cuda:0", "cuda:3", "mps", "xpu:1", "npu:0")
+SAVED_ON = ("cuda:0", "cuda:3", "mps", "npu:0")
 
 
 def state() -> dict[str, Any]:

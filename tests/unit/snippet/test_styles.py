@@ -200,7 +200,7 @@ def training_run(texts: tuple[str, ...], names: tuple[str, ...]) -> Checkpoint:
     )
 
 
-@settings(deadline=None, max_examples=50)  # a busy machine is no failure
+@settings(deadline=None, max_examples=30)  # a busy machine is no failure
 @given(st.tuples(*[ANYTHING] * 6))
 def test_no_key_path_or_device_can_change_what_a_snippet_does(texts: tuple[str, ...]) -> None:
     tame = training_run(("a", "b", "c", "d", "e", "f"), ())
@@ -228,7 +228,7 @@ def odd_files(texts: tuple[str, ...]) -> Iterator[Checkpoint]:
     yield checkpoint(dataset, names=("torch.utils.data.dataset.TensorDataset",), path=path)
 
 
-@settings(deadline=None, max_examples=30)  # a busy machine is no failure
+@settings(deadline=None, max_examples=15)  # a busy machine is no failure
 @given(st.tuples(*[ANYTHING] * 4))
 def test_nor_does_it_in_files_of_other_kinds(texts: tuple[str, ...]) -> None:
     for tame, wild in zip(odd_files(("a", "b", "c", "d")), odd_files(texts), strict=True):
