@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from inspector.diagnose.base import Case, Rule
 from inspector.model.devices import is_accelerator, split_device
 from inspector.model.findings import Finding, Fix, finding
-from inspector.model.totals import device_totals
+from inspector.target.load_call import LoadCall
+from inspector.target.memory import HOST, Room, fits, forecast
 from inspector.target.profile import Profile
 from inspector.target.simulate import device_failures
 from inspector.units import format_nbytes
+
+_PLAIN = LoadCall(weights_only=False)
 
 
 def _all_ranks(case: Case) -> Iterator[Finding]:
@@ -43,46 +45,44 @@ def _all_ranks(case: Case) -> Iterator[Finding]:
 
 
 def _does_not_fit(case: Case) -> Iterator[Finding]:
-    """Compare what the file puts on each device with the memory that is there."""
-    if case.target is None:
+    """Compare what loading takes at its worst moment with the memory that is there."""
+    target = case.target
+    if target is None or not any((target.memory_nbytes, *(gpu.memory_nbytes for gpu in target.gpus))):
         return
-    capacities = _capacities(case.target)
-    needs: Counter[str] = Counter()
-    for total in device_totals(case.checkpoint) if capacities else ():
-        needs[_on_target(total.device)] += total.nbytes
-    for device, capacity in capacities.items():
-        if needs[device] <= capacity:
-            continue
-        named = "the CPU" if device == "cpu" else device
-        elsewhere = is_accelerator(device) and needs[device] < (case.target.memory_nbytes or 0)
-        yield finding(
-            "does-not-fit",
-            "error",
-            f"The file does not fit into the memory of {named}",
-            f"It puts {format_nbytes(needs[device])} on {named}, which has {format_nbytes(capacity)}. "
-            "Loading needs that much at least, and a model that is made before needs its share again. "
-            + (
-                "Load to the CPU first, and move only the weights: the state of the optimizer is often two "
-                "thirds of a checkpoint."
-                if is_accelerator(device)
-                else "mmap=True reads only what is used; or save the weights alone, without the optimizer."
-            ),
-            [tensor.path for tensor in case.checkpoint.tensors if _on_target(tensor.device) == device],
-            fix=Fix(rule=f"{device}=cpu") if elsewhere else Fix(option=("mmap", "True")),
-        )
+    for room in fits(forecast(case.checkpoint, target, _PLAIN), target):
+        if room.fits is False:
+            yield _too_large(case, target, room)
+
+
+def _too_large(case: Case, target: Profile, room: Room) -> Finding:
+    on_gpu = room.device != HOST
+    named = room.device if on_gpu else "the CPU"
+    elsewhere = on_gpu and room.needed_nbytes < (target.memory_nbytes or 0)
+    paths = [
+        tensor.path
+        for tensor in case.checkpoint.tensors
+        if not on_gpu or _on_target(tensor.device) == room.device
+    ]
+    return finding(
+        "does-not-fit",
+        "error",
+        f"The file does not fit into the memory of {named}",
+        f"torch.load takes {format_nbytes(room.needed_nbytes)} of {named}, which has "
+        f"{format_nbytes(room.memory_nbytes or 0)}; a model that is made before takes its share as well. "
+        + (
+            "Load to the CPU first, and move only the weights: the state of the optimizer is often two "
+            "thirds of a checkpoint."
+            if on_gpu
+            else "mmap=True reads only what is used; or save the weights alone, without the optimizer."
+        ),
+        paths,
+        fix=Fix(rule=f"{room.device}=cpu") if elsewhere else Fix(option=("mmap", "True")),
+    )
 
 
 def _on_target(device: str) -> str:
     """Give the device that a tag means: without a number, the first."""
-    kind, index = split_device(device) or (device, None)
-    return f"{kind}:0" if kind in {"cuda", "xpu"} and index is None else device
-
-
-def _capacities(target: Profile) -> dict[str, int]:
-    """Give, by device, the memory that is known."""
-    known = {_on_target(gpu.device): gpu.memory_nbytes for gpu in target.gpus}
-    known["cpu"] = target.memory_nbytes
-    return {device: nbytes for device, nbytes in known.items() if nbytes is not None}
+    return f"{device}:0" if device in {"cuda", "xpu"} else device
 
 
 MEMORY_RULES: tuple[Rule, ...] = (_does_not_fit, _all_ranks)

@@ -206,20 +206,20 @@ def samples() -> dict[str, Sample]:
         ),
         "does-not-fit": Sample(
             has=(
-                by_hand(pairs(w=at("cuda:0", "0", 300), n=number(1))),
-                by_hand(at("cuda", "0", 300)),
-                by_hand(at("cpu", "0", 3000)),
+                by_hand(pairs(w=at("cuda:0", "0", 300_000), n=number(1))),
+                by_hand(at("cuda", "0", 300_000)),
+                by_hand(at("cpu", "0", 3_000_000)),
             ),
-            lacks=(by_hand(at("cuda:0", "0", 200)), by_hand(at("cuda:1", "0", 300)), PLAIN),
+            lacks=(by_hand(at("cuda:0", "0", 200_000)), by_hand(at("cuda:1", "0", 300_000)), PLAIN),
             target=Profile(
                 id="this",
                 label="this machine",
                 cuda=2,
                 gpus=(
-                    Gpu(device="cuda:0", name="Small", memory_nbytes=1000),
+                    Gpu(device="cuda:0", name="Small", memory_nbytes=1_000_000),
                     Gpu(device="cuda:1", name="Unknown"),
                 ),
-                memory_nbytes=10_000,
+                memory_nbytes=10_000_000,
             ),
             paths=("w",),
             fix=Fix(rule="cuda:0=cpu"),

@@ -10,6 +10,9 @@ from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 
+MB = 1_000_000
+
+
 def machine(*, gpu: int | None, host: int | None = None, device: str = "cuda:0") -> Profile:
     gpus = (Gpu(device=device, memory_nbytes=gpu),)
     return Profile(id="this", label="this", cuda=1, xpu=1, mps=True, gpus=gpus, memory_nbytes=host)
@@ -22,20 +25,24 @@ def on(device: str, nbytes: int) -> object:
 @pytest.mark.parametrize("device", ["cuda:0", "cuda", "mps", "xpu"])
 def test_what_is_too_large_for_a_gpu(device: str) -> None:
     there = {"cuda": "cuda:0", "xpu": "xpu:0"}.get(device, device)
-    found = findings(on(device, 100), machine(gpu=99, host=1000, device=there))["does-not-fit"]
+    found = findings(on(device, 2 * MB), machine(gpu=MB, host=100 * MB, device=there))["does-not-fit"]
     assert found.severity == "error"
     assert found.paths == ("w",)
-    assert f"It puts 100 B on {there}, which has 99 B." in found.detail
+    assert f"torch.load takes 2.0 MB of {there}, which has 1.0 MB;" in found.detail
     assert found.fix == Fix(rule=f"{there}=cpu")
-    assert "does-not-fit" not in findings(on(device, 99), machine(gpu=99, device=there))
+    assert "does-not-fit" not in findings(on(device, 2 * MB), machine(gpu=3 * MB, device=there))
 
 
 def test_what_the_cpu_cannot_take_either_is_read_piece_by_piece() -> None:
-    found = findings(on("cuda:0", 100), machine(gpu=99, host=100))["does-not-fit"]
+    found = findings(on("cuda:0", 2 * MB), machine(gpu=MB, host=2 * MB))["does-not-fit"]
     assert found.fix == Fix(option=("mmap", "True"))
-    found = findings(on("cpu", 100), machine(gpu=None, host=99))["does-not-fit"]
+    found = findings(on("cpu", 2 * MB), machine(gpu=None, host=MB))["does-not-fit"]
     assert found.title == "The file does not fit into the memory of the CPU"
     assert found.fix == Fix(option=("mmap", "True"))
+
+
+def test_what_does_not_load_needs_no_memory() -> None:
+    assert "does-not-fit" not in findings(on("cuda:9", 2 * MB), machine(gpu=MB, host=MB))
 
 
 @pytest.mark.parametrize("target", [None, "cuda:2", "cpu"])
