@@ -10,7 +10,7 @@ from inspector.errors import CancelledError, CheckpointError, ExportError, PlanE
 from inspector.units import escape_text
 
 PROGRAM = "checkpoint-inspector"
-DONE, USAGE, UNREADABLE, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 130
+DONE, NEGATIVE, USAGE, UNREADABLE, UNWRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 def prepare_streams() -> None:

@@ -6,12 +6,12 @@ import argparse
 from typing import NoReturn
 
 from inspector import __version__
-from inspector.cli import commands, showing, targets
+from inspector.cli import checking, commands, showing, targets
 from inspector.cli.messages import PROGRAM, USAGE, complain
 from inspector.errors import PlanError
 from inspector.overriding import override
 
-_PLANNED = frozenset({"check", "recover", "diff", "stats", "verify"})
+_PLANNED = frozenset({"recover", "diff", "stats", "verify"})
 _STYLES = "plain, resume, module, lightning, transformers, distributed; what fits the file"
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
@@ -66,6 +66,7 @@ def _window_parser(parsers: dict[str, argparse.ArgumentParser]) -> argparse.Argu
 def _parsers() -> dict[str, argparse.ArgumentParser]:
     return {
         "show": _show_parser(),
+        "check": _check_parser(),
         "remap": _remap_parser(),
         "snippet": _snippet_parser(),
         "screenshot": _screenshot_parser(),
@@ -83,6 +84,18 @@ def _show_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--depth", type=_depth, metavar="N", help="levels of the tree to show")
     parser.set_defaults(run=showing.show)
+    return parser
+
+
+def _check_parser() -> argparse.ArgumentParser:
+    parser = _Parser(f"{PROGRAM} check", "Say whether torch.load works on a machine, and why not.")
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--target", metavar="T", default="this", help=_TARGETS)
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    error = parser.add_mutually_exclusive_group()
+    error.add_argument("--error-text", metavar="TEXT", help="explain this error message or traceback")
+    error.add_argument("--error-file", metavar="F", help="the same from a file; - reads standard input")
+    parser.set_defaults(run=checking.check)
     return parser
 
 

@@ -220,4 +220,3 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         tie=nothing_to_see,
     ),
 )
-

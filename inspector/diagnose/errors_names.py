@@ -42,7 +42,9 @@ _SIZES = tuple(
         + r"\)?\]?\)? from checkpoint, where the shape is "
         + _SIZE.format("file"),
         r"while copying the parameter named '?\"?(?P<name>[^\s,'\"]{1,300})'?\"?, whose dimensions in the "
-        r"model are " + _SIZE.format("model") + r"\)?\]?\)? and whose dimensions in the checkpoint are "
+        r"model are "
+        + _SIZE.format("model")
+        + r"\)?\]?\)? and whose dimensions in the checkpoint are "
         + _SIZE.format("file"),
     )
 )

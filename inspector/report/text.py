@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
@@ -15,7 +15,7 @@ from inspector.report.tree import Node, Tree
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes
 
-_SAFETY = {
+SAFETY = {
     "weights-only": "loads with weights_only=True, runs no code",
     "needs-allow-list": "needs names allowed for weights_only=True",
     "runs-code": "loads only with weights_only=False",
@@ -66,9 +66,9 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[str]:
     tensors = format_count(len(checkpoint.tensors), "tensor")
     yield escape_text(checkpoint.path)
     yield f"  {form}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}"
-    yield f"  {_SAFETY[safety.verdict]}"
+    yield f"  {SAFETY[safety.verdict]}"
     for note in checkpoint.notes:
-        yield from _wrapped(note, "  ")
+        yield from wrapped_lines(note, "  ")
 
 
 def _devices(checkpoint: Checkpoint) -> Iterator[str]:
@@ -86,24 +86,33 @@ def _optimizers(checkpoint: Checkpoint) -> Iterator[str]:
     if shown:
         yield "Parameter names of optimizer state"
     for optimizer in shown:
-        yield from _wrapped(f"{optimizer.path or '(root)'}: {naming_text(optimizer)}", "  ")
+        yield from wrapped_lines(f"{optimizer.path or '(root)'}: {naming_text(optimizer)}", "  ")
 
 
 def _findings(findings: Collection[Finding]) -> Iterator[str]:
     if findings:
         yield "Findings"
     for finding in findings:
-        yield f"{_MARKS[finding.severity]} {escape_text(finding.title)}"
-        yield from _wrapped(finding.detail, "     ")
-        if finding.paths:
-            named = [_cut_middle(path, _LINE - 10) for path in finding.paths[:_MOST_PATHS]]
-            more = finding.count - len(named)
-            yield from (f"     - {path}" for path in named)
-            if more > 0:
-                yield f"     - and {more:,} more"
+        yield from finding_lines(finding)
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def finding_lines(finding: Finding) -> Iterator[str]:
+    """Give one finding: a mark and the title, why it matters, and the first tensors it speaks of."""
+    yield f"{_MARKS[finding.severity]} {escape_text(finding.title)}"
+    yield from wrapped_lines(finding.detail, "     ")
+    yield from path_lines(finding.paths, finding.count)
+
+
+def path_lines(paths: Sequence[str], count: int) -> Iterator[str]:
+    """Give the first of so many tensors, one a line."""
+    named = [_cut_middle(path, _LINE - 10) for path in paths[:_MOST_PATHS]]
+    yield from (f"     - {path}" for path in named)
+    if named and count > len(named):
+        yield f"     - and {count - len(named):,} more"
+
+
+def wrapped_lines(text: str, indent: str) -> list[str]:
+    """Break a text into lines for a terminal."""
     return textwrap.wrap(escape_text(text), _LINE, initial_indent=indent, subsequent_indent=indent)
 
 

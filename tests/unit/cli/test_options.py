@@ -3,9 +3,11 @@ from __future__ import annotations
 import pytest
 
 from inspector import __version__
-from inspector.cli import commands, showing, targets
+from inspector.cli import checking, commands, showing, targets
 from inspector.cli.options import parse
 from inspector.errors import PlanError
+
+COMMANDS = ("show", "check", "remap", "snippet", "screenshot", "desktop", "target")
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,7 @@ from inspector.errors import PlanError
         (["snippet", "a"], commands.snippet),
         (["screenshot", "a", "b.png"], commands.screenshot),
         (["desktop", "install"], commands.desktop),
+        (["check", "a"], checking.check),
         (["target"], targets.target),
         (["target", "--probe-script"], targets.target),
     ],
@@ -36,7 +39,7 @@ def test_files_named_like_a_command_can_be_opened() -> None:
     assert parse(["show", "show", "./remap"]).files == ["show", "./remap"]
 
 
-@pytest.mark.parametrize("name", ["check", "recover", "diff", "stats", "verify"])
+@pytest.mark.parametrize("name", ["recover", "diff", "stats", "verify"])
 def test_commands_of_later_versions_are_known(name: str) -> None:
     with pytest.raises(PlanError, match=f"this version has no command {name}"):
         parse([name, "file"])
@@ -84,7 +87,7 @@ def test_sizes_and_depths_are_numbers() -> None:
     assert parse(["show", "a"]).depth is None
 
 
-@pytest.mark.parametrize("command", [[], ["show"], ["remap"], ["snippet"], ["screenshot"], ["desktop"], ["target"]])
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
 def test_every_command_explains_itself(capsys, command: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         parse([*command, "--help"])

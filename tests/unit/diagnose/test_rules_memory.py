@@ -9,7 +9,6 @@ from inspector.target.profile import Gpu, Profile, parse_target
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor
 
-
 MB = 1_000_000
 
 

@@ -1,0 +1,115 @@
+"""The command `check`: would `torch.load` work on a machine, is it safe, and what does an error mean here."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.cli.messages import DONE, NEGATIVE, UNREADABLE, as_checkpoint_error, complain, say
+from inspector.errors import CancelledError, CheckpointError, ContainerError
+
+if TYPE_CHECKING:
+    from inspector.diagnose.explanation import Explanation
+    from inspector.report.checking import Check
+    from inspector.target.profile import Profile
+
+_MOST_CHARS = 1 << 22
+"""Of an error file: more than is looked at, and little enough to be read from anything."""
+
+
+def check(options: argparse.Namespace) -> int:
+    """Print the answer; 1 means that the file does not load there, or holds more than weights."""
+    from inspector.target.profile import parse_target
+
+    target = None if options.target == "this" else parse_target(options.target)
+    text = _error_text(options)
+    try:
+        found = _look(options.file, target, text)
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the error text is explained even where the file is none
+        return _refused(options, as_checkpoint_error(error), text)
+    if options.json:
+        import json
+
+        from inspector.report.checking import check_document
+
+        say(json.dumps(check_document(found)) + "\n")
+    else:
+        from inspector.report.checking import format_check
+
+        say(format_check(found))
+    return DONE if found.is_good else NEGATIVE
+
+
+def _error_text(options: argparse.Namespace) -> str | None:
+    """Read the error that shall be explained; None without one.
+
+    Raises:
+        ContainerError: The file with it cannot be read.
+    """
+    if options.error_file is None:
+        given: str | None = options.error_text
+        return given
+    if options.error_file == "-":
+        return sys.stdin.read(_MOST_CHARS)
+    try:
+        with Path(options.error_file).open(encoding="utf-8", errors="replace") as file:
+            return file.read(_MOST_CHARS)
+    except OSError as error:
+        what = f"the error text cannot be read: {error.strerror}"
+        raise ContainerError(what, where=options.error_file) from error
+
+
+def _look(path: str, target: Profile | None, text: str | None) -> Check:
+    from inspector.diagnose.loading import load_call
+    from inspector.diagnose.rules import diagnose
+    from inspector.model.build import open_checkpoint
+    from inspector.progress import Progress
+    from inspector.report.checking import Check
+    from inspector.safety.verdict import judge
+    from inspector.target.simulate import first_failure
+    from inspector.target.this_machine import probe_this_machine
+
+    checkpoint = open_checkpoint(path)
+    machine = target or probe_this_machine(Progress())
+    safety = judge(checkpoint)
+    explanation = None
+    if text is not None:
+        from inspector.diagnose.tracebacks import explain_error
+
+        explanation = explain_error(text, checkpoint, machine)
+    return Check(
+        checkpoint=checkpoint,
+        target=machine,
+        failure=first_failure(checkpoint, machine, load_call(checkpoint, safety)),
+        safety=safety,
+        findings=diagnose(checkpoint, safety, machine),
+        explanation=explanation,
+    )
+
+
+def _refused(options: argparse.Namespace, error: CheckpointError, text: str | None) -> int:
+    """Say why the file cannot be read, and what the error text means all the same."""
+    from inspector.report.checking import explanation_document, explanation_lines
+    from inspector.report.jsonable import error_document
+
+    explanation: Explanation | None = None
+    if text is not None:
+        from inspector.diagnose.tracebacks import explain_error
+
+        explanation = explain_error(text, None)
+    if options.json:
+        import json
+
+        document = error_document(options.file, error)
+        if explanation is not None:
+            document["explanation"] = explanation_document(explanation)
+        say(json.dumps(document) + "\n")
+        return UNREADABLE
+    if explanation is not None:
+        say("\n".join(explanation_lines(explanation)) + "\n")
+    complain(str(error) if error.where == options.file else f"{error} [{options.file}]")
+    return UNREADABLE

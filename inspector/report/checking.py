@@ -1,0 +1,150 @@
+"""The answer of `check` as text and JSON: does `torch.load` work there, is it safe, what is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shlex import quote
+
+from inspector.diagnose.explanation import Explanation
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.findings import Finding, Fix
+from inspector.records import dataclass
+from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
+from inspector.report.machine import target_document
+from inspector.report.text import SAFETY, finding_lines, path_lines, wrapped_lines
+from inspector.safety.verdict import SafetyVerdict
+from inspector.target.profile import Profile
+from inspector.target.simulate import LoadFailure
+from inspector.units import escape_text
+
+_INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What `check` found.
+
+    Attributes:
+        checkpoint: The file.
+        target: The machine.
+        failure: What stops `torch.load(path)` there, or None.
+        safety: The verdict on the pickle.
+        findings: What else is to be said, worst first.
+        explanation: What a given error text means, or None if none was given.
+    """
+
+    checkpoint: Checkpoint
+    target: Profile
+    failure: LoadFailure | None
+    safety: SafetyVerdict
+    findings: tuple[Finding, ...]
+    explanation: Explanation | None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the file loads on the target and holds nothing but weights."""
+        return self.failure is None and self.safety.weights_only
+
+
+def check_document(check: Check) -> Document:
+    """Give the document of `check --json`, as the command line's contract fixes it."""
+    document = {
+        "schema": SCHEMA,
+        "path": check.checkpoint.path,
+        "target": target_document(check.target),
+        "loads": check.failure is None,
+        "error": None if check.failure is None else check.failure.message,
+        "safe": check.safety.weights_only,
+        "findings": [finding_document(finding) for finding in check.findings],
+    }
+    if check.explanation is not None:
+        document["explanation"] = explanation_document(check.explanation)
+    return document
+
+
+def explanation_document(explanation: Explanation) -> Document:
+    """Give the explanation of an error text; `finding` is null where no finding speaks of the same."""
+    return {
+        "id": explanation.id,
+        "finding": explanation.finding or None,
+        "title": explanation.title,
+        "quoted": explanation.quoted,
+        "cause": explanation.cause,
+        "here": explanation.here,
+        "fits": explanation.fits,
+        "paths": list(explanation.paths),
+        "count": explanation.count,
+        "advice": explanation.advice,
+        "fix": None if explanation.fix is None else fix_document(explanation.fix),
+        "also": list(explanation.also),
+        "checked": list(explanation.checked),
+    }
+
+
+def format_check(check: Check) -> str:
+    """Give the answer for people: the verdict first, then the error, the explanation and the findings."""
+    sections = (
+        _verdict(check),
+        () if check.explanation is None else explanation_lines(check.explanation),
+        _findings(check.findings),
+    )
+    texts = ("\n".join(section) for section in sections)
+    return "\n\n".join(text for text in texts if text) + "\n"
+
+
+def explanation_lines(explanation: Explanation) -> Iterator[str]:
+    """Give the explanation of an error text."""
+    yield "The error"
+    yield from wrapped_lines(f"{explanation.title}.", _INDENT)
+    if explanation.quoted:
+        yield from wrapped_lines(f'"{explanation.quoted}"', _INDENT)
+    for heading, text in (
+        ("Why", explanation.cause),
+        ("In this file", explanation.here),
+        ("What to do", explanation.advice),
+    ):
+        yield from wrapped_lines(f"{heading}: {text}", _INDENT)
+    yield from path_lines(explanation.paths, explanation.count)
+    yield from _fix(explanation.fix)
+    if explanation.also:
+        yield from wrapped_lines(f"Also in the text: {'; '.join(explanation.also)}.", _INDENT)
+    if explanation.checked:
+        yield f"{_INDENT}Looked for:"
+        yield from (f"     - {what}" for what in explanation.checked)
+
+
+def _verdict(check: Check) -> Iterator[str]:
+    yield escape_text(check.checkpoint.path)
+    where = escape_text(check.target.label)
+    if check.failure is None:
+        yield f"{_INDENT}LOADS on {where}: torch.load(path) works there."
+    else:
+        yield f"{_INDENT}DOES NOT LOAD on {where}: torch.load(path) stops with"
+        yield from wrapped_lines(check.failure.message, "      ")
+        if check.failure.tensor:
+            yield from wrapped_lines(f"at the tensor {check.failure.tensor}.", _INDENT)
+    yield f"{_INDENT}{'SAFE' if check.safety.weights_only else 'NOT SAFE'}: {SAFETY[check.safety.verdict]}."
+
+
+def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
+    if not findings:
+        yield "Nothing else to report."
+        return
+    yield "Findings"
+    for finding in findings:
+        yield from finding_lines(finding)
+        yield from _fix(finding.fix)
+
+
+def _fix(fix: Fix | None) -> Iterator[str]:
+    """Say what mends it, as an option of the command that does."""
+    if fix is None:
+        return
+    if fix.kind == "rule":
+        # A rule names devices and paths out of the file, and this line will be pasted into a shell.
+        done = f"checkpoint-inspector remap FILE -o OUT --map {quote(escape_text(fix.rule))}"
+    elif fix.option is not None:
+        done = f"torch.load(path, {fix.option[0]}={fix.option[1]})"
+    else:
+        done = f"checkpoint-inspector snippet FILE --style {fix.style}"
+    yield f"     => {done}"

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from inspector.cli import checking
+from inspector.errors import CancelledError
+from inspector.resources import demo_path
+from inspector.target.profile import CPU_ONLY
+from tests.corpus import CORPUS, cases
+from tests.unit.report.rows import is_harmless
+
+DEMO = demo_path()
+WEIGHTS = CORPUS / "zip" / "state_dict.pt"
+CUDA_ERROR = (
+    "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "
+    "If you are running on a CPU-only machine, ..."
+)
+
+
+def test_what_does_not_load_is_answered_with_no(cli) -> None:
+    answer = cli("check", DEMO, "--target", "cpu")
+    assert (answer.code, answer.err) == (1, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == str(DEMO)
+    assert lines[1] == "  DOES NOT LOAD on CPU only: torch.load(path) stops with"
+    assert "RuntimeError: Attempting to deserialize object on a CUDA device" in answer.out
+    assert "=> checkpoint-inspector remap FILE -o OUT --map 'cuda:*=cpu'" in answer.out
+
+
+def test_what_loads_is_answered_with_yes(cli) -> None:
+    answer = cli("check", WEIGHTS, "--target", "cpu")
+    assert (answer.code, answer.err) == (0, "")
+    assert "  LOADS on CPU only: torch.load(path) works there." in answer.out
+    assert "  SAFE: loads with weights_only=True" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("name", "loads", "safe"),
+    [
+        ("zip/state_dict.pt", True, True),
+        ("zip/module_custom.pt", False, False),
+        ("hostile/os_system.pt", False, False),
+    ],
+)
+def test_json_is_the_document_of_the_contract(cli, name: str, loads: bool, safe: bool) -> None:
+    answer = cli("check", CORPUS / name, "--target", "cpu", "--json")
+    assert answer.code == (0 if loads and safe else 1)
+    assert answer.out.count("\n") == 1
+    document = json.loads(answer.out)
+    assert set(document) == {"schema", "path", "target", "loads", "error", "safe", "findings"}
+    assert (document["schema"], document["path"]) == (1, str(CORPUS / name))
+    assert document["target"]["id"] == "cpu"
+    assert (document["loads"], document["safe"]) == (loads, safe)
+    assert (document["error"] is None) == loads
+
+
+def test_this_machine_is_asked_unless_another_is_named(cli, monkeypatch) -> None:
+    from inspector.target import this_machine
+
+    asked = []
+    monkeypatch.setattr(
+        this_machine, "probe_this_machine", lambda progress: asked.append(progress) or CPU_ONLY
+    )
+    assert cli("check", WEIGHTS).code == 0
+    assert len(asked) == 1
+    assert cli("check", WEIGHTS, "--target", "cuda").code == 0
+    assert len(asked) == 1
+
+
+def test_error_text_is_explained(cli) -> None:
+    answer = cli("check", DEMO, "--target", "cpu", "--error-text", CUDA_ERROR)
+    assert answer.code == 1
+    assert "The error\n  Saved on a device that torch does not find on this machine." in answer.out
+    assert "In this file: 233 tensors of this file were saved on cuda:0, cuda:1." in answer.out
+    document = json.loads(cli("check", DEMO, "--target", "cpu", "--json", "--error-text", CUDA_ERROR).out)
+    assert document["explanation"]["id"] == "device-unavailable"
+    assert document["explanation"]["finding"] == "cuda-unavailable"
+    assert document["explanation"]["fix"] == {"kind": "rule", "map": "cuda:*=cpu"}
+    assert document["explanation"]["count"] == 233
+
+
+def test_unknown_error_text_says_what_was_checked(cli) -> None:
+    answer = cli("check", WEIGHTS, "--target", "cpu", "--error-text", "")
+    assert answer.code == 0
+    assert "There is no text." in answer.out
+    assert "Looked for:\n     - devices that are missing" in answer.out
+
+
+def test_error_file_and_standard_input(cli, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "error.txt"
+    path.write_bytes(CUDA_ERROR.encode() + b"\xff")
+    assert "233 tensors" in cli("check", DEMO, "--target", "cpu", "--error-file", path).out
+    monkeypatch.setattr(sys, "stdin", io.StringIO(CUDA_ERROR))
+    assert "233 tensors" in cli("check", DEMO, "--target", "cpu", "--error-file", "-").out
+    answer = cli("check", DEMO, "--target", "cpu", "--error-file", tmp_path / "missing")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (3, "", 1)
+    assert "the error text cannot be read" in answer.err
+
+
+def test_wrong_usage(cli) -> None:
+    for arguments in (("a", "--error-text", "x", "--error-file", "y"), (), ("a", "b")):
+        answer = cli("check", *arguments)
+        assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    answer = cli("check", DEMO, "--target", "moon")
+    assert (answer.code, answer.out) == (2, "")
+
+
+def test_what_cannot_be_read_is_told_and_its_error_explained(cli, tmp_path) -> None:
+    page = tmp_path / "page.pt"
+    page.write_bytes(b"<!DOCTYPE html><html></html>")
+    answer = cli("check", page, "--target", "cpu")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (3, "", 1)
+    assert str(page) in answer.err
+    said = "_pickle.UnpicklingError: invalid load key, '<'."
+    answer = cli("check", page, "--target", "cpu", "--error-text", said)
+    assert answer.code == 3
+    assert "The file is no checkpoint" in answer.out
+    document = json.loads(cli("check", page, "--target", "cpu", "--json", "--error-text", said).out)
+    assert document["error"]["message"]
+    assert document["explanation"]["finding"] == "html-page"
+    plain = json.loads(cli("check", page, "--target", "cpu", "--json").out)
+    assert set(plain) == {"schema", "path", "error", "findings"}
+
+
+def test_an_error_inside_a_file_names_the_file_as_well(cli, tmp_path) -> None:
+    short = tmp_path / "short.pth"
+    short.write_bytes(DEMO.read_bytes()[:1000])
+    answer = cli("check", short, "--target", "cpu")
+    assert answer.code == 3
+    assert str(short) in answer.err
+
+
+def test_interruption(cli, monkeypatch) -> None:
+    def cancelled(*_: object) -> None:
+        raise CancelledError
+
+    monkeypatch.setattr(checking, "_look", cancelled)
+    answer = cli("check", DEMO)
+    assert (answer.code, answer.out, answer.err) == (130, "", "")
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: ascii(case.name))
+def test_every_genuine_file_is_answered(cli, case) -> None:
+    answer = cli("check", case.path, "--target", "cpu", "--error-text", CUDA_ERROR)
+    assert answer.code in {0, 1, 3}
+    assert is_harmless((answer.out + answer.err).replace("\n", ""))
+    assert "unexpected" not in answer.err

@@ -1,0 +1,93 @@
+"""The answer of `check`: what stands first, what a hostile name cannot do, and the fields of the document."""
+
+from __future__ import annotations
+
+from inspector.diagnose.explanation import Explanation
+from inspector.diagnose.rules import diagnose
+from inspector.diagnose.tracebacks import explain_error
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.findings import Fix, finding
+from inspector.report.checking import Check, check_document, explanation_document, format_check
+from inspector.safety.verdict import judge
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import LoadFailure
+from tests.unit.report.rows import checkpoint, is_harmless, storage, tensor
+
+
+def check(
+    made: Checkpoint,
+    failure: LoadFailure | None = None,
+    explanation: Explanation | None = None,
+    **fields: object,
+) -> Check:
+    safety = judge(made)
+    found = {"findings": diagnose(made, safety, CPU_ONLY), **fields}
+    return Check(
+        checkpoint=made, target=CPU_ONLY, failure=failure, safety=safety, explanation=explanation, **found
+    )
+
+
+def test_good_file() -> None:
+    good = check(checkpoint(tensor("w")))
+    assert good.is_good
+    assert format_check(good) == (
+        "best.pth\n"
+        "  LOADS on CPU only: torch.load(path) works there.\n"
+        "  SAFE: loads with weights_only=True, runs no code.\n"
+        "\n"
+        "Nothing else to report.\n"
+    )
+
+
+def test_error_stands_before_findings() -> None:
+    failure = LoadFailure(finding="x", device="cuda:0", storage="0", message="RuntimeError: no", tensor="w")
+    made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))
+    bad = check(made, failure, explain_error("Torch not compiled with CUDA enabled", made, CPU_ONLY))
+    assert not bad.is_good
+    text = format_check(bad)
+    places = [
+        text.index(part) for part in ("DOES NOT LOAD", "RuntimeError: no", "at the tensor w.", "The error\n")
+    ]
+    assert places == sorted(places)
+    assert text.index("In this file:") < text.index("Findings\n")
+
+
+def test_every_kind_of_fix_is_a_line_to_copy() -> None:
+    fixes = (Fix(rule="path:a'b; rm -rf ~@cpu"), Fix(style="resume"), Fix(option=("mmap", "True")), None)
+    findings = tuple(
+        finding("id", "note", f"Title {place}", "Detail.", [], fix=fix) for place, fix in enumerate(fixes)
+    )
+    lines = format_check(check(checkpoint(tensor("w")), findings=findings)).splitlines()
+    assert [line for line in lines if "=>" in line] == [
+        "     => checkpoint-inspector remap FILE -o OUT --map 'path:a'\"'\"'b; rm -rf ~@cpu'",
+        "     => checkpoint-inspector snippet FILE --style resume",
+        "     => torch.load(path, mmap=True)",
+    ]
+
+
+def test_names_out_of_the_file_cannot_paint() -> None:
+    evil = "a\x1b[31m\u202e\n/b"
+    made = checkpoint(storage("0", "cuda:0"), tensor(evil, device="cuda:0", storage="0"), path=evil)
+    failure = LoadFailure(finding="x", device=evil, storage="0", message=f"RuntimeError: {evil}", tensor=evil)
+    findings = (finding("id", "error", evil, evil, [made.tensors[0].path], fix=Fix(rule=f"path:{evil}@cpu")),)
+    text = format_check(check(made, failure, explain_error(f"KeyError: '{evil}'", made), findings=findings))
+    assert is_harmless(text.replace("\n", ""))
+
+
+def test_document() -> None:
+    made = checkpoint(tensor("w"))
+    document = check_document(check(made))
+    assert (document["loads"], document["error"], document["safe"], document["findings"]) == (
+        True,
+        None,
+        True,
+        [],
+    )
+    assert "explanation" not in document
+    explanation = explain_error("Torch not compiled with CUDA enabled", made)
+    document = check_document(check(made, explanation=explanation))
+    assert document["explanation"] == explanation_document(explanation)
+    assert document["explanation"]["finding"] == "cuda-unavailable"
+    unknown = explanation_document(explain_error("?", made))
+    assert (unknown["finding"], unknown["fix"]) == (None, None)
+    assert set(unknown) == set(Explanation.__slots__)
