@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QProgressBar,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from inspector.gui.icons import Glyph, set_icon
 from inspector.gui.labels import ElidedLabel, WrappedText, named, plain_label
@@ -96,6 +105,13 @@ class FailurePageWidget(QWidget):
         self._what = WrappedText()
         self._where = WrappedText("", "mono")
         self._remedy = WrappedText()
+        self._code = WrappedText("", "mono")
+        self._copy = named(QToolButton(), spoken="Copy the loading code")
+        self._copy.setToolTip("Copy the loading code")
+        self._copy.setProperty("kind", "icon")
+        set_icon(self._copy, "copy", theme.tokens)
+        self._copy.clicked.connect(self._on_copy)
+        self._code_part = self._build_part("Code that loads it", self._code, self._copy)
         self._where_part = self._build_part("Where", self._where)
         self._remedy_part = self._build_part("What to do", self._remedy)
         middle = QHBoxLayout()
@@ -117,6 +133,11 @@ class FailurePageWidget(QWidget):
         self._where_part.setVisible(bool(failure.where))
         self._remedy.setText(sentence(failure.remedy))
         self._remedy_part.setVisible(bool(failure.remedy))
+        self._code.setText(failure.code.rstrip())
+        self._code_part.setVisible(bool(failure.code))
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(f"{self._code.toPlainText()}\n")
 
     def _build_card(self) -> QFrame:
         card = QFrame()
@@ -130,18 +151,22 @@ class FailurePageWidget(QWidget):
         for part in (self._title, self._path):
             column.addWidget(part)
         column.addSpacing(8)
-        for widget in (self._what, self._where_part, self._remedy_part):
+        for widget in (self._what, self._where_part, self._remedy_part, self._code_part):
             column.addWidget(widget)
         column.addSpacing(16)
         column.addLayout(self._build_buttons())
         return card
 
-    def _build_part(self, title: str, text: WrappedText) -> QFrame:
+    def _build_part(self, title: str, text: WrappedText, button: QToolButton | None = None) -> QFrame:
         part = named(QFrame(), "inset")
+        head = QHBoxLayout()
+        head.addWidget(plain_label(title, "section"), 1)
+        if button is not None:
+            head.addWidget(button)
         column = QVBoxLayout(part)
         column.setContentsMargins(14, 10, 14, 10)
         column.setSpacing(4)
-        column.addWidget(plain_label(title, "section"))
+        column.addLayout(head)
         column.addWidget(text)
         return part
 

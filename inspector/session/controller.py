@@ -14,7 +14,8 @@ from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.session.compose import compose, device_map_of, target_of
 from inspector.session.document import Document, open_document
-from inspector.session.exporting import done_lines, draft_of, failure_page
+from inspector.session.exporting import done_lines, draft_of
+from inspector.session.failing import failure_page, open_failure_page
 from inspector.session.fixing import with_choice, with_rule
 from inspector.session.mapping import DeviceMap
 from inspector.session.nodes import expression_of_node, path_of_node
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 Probe = Callable[[Progress], Profile]
 _MOST_RECENT = 8
-_CANNOT_OPEN = "This file cannot be opened"
 _NO_COPY = "No copy was written"
 _NO_MACHINE = "This is no description of a machine"
 _MOST_MACHINES = 8
@@ -125,7 +125,7 @@ class Session:
         if isinstance(error, CancelledError):
             self._show(self._state.without_file())
         else:
-            page = failure_page(error, _CANNOT_OPEN)
+            page = open_failure_page(error, self._state.path, target_of(self._state))
             self._show(replace(self._state, phase="failed", failure=page, progress=None))
 
     # --- this machine ---------------------------------------------------------------------------------------

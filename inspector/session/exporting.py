@@ -7,11 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.errors import CheckpointError
 from inspector.report.colours import device_name
 from inspector.session.mapping import DeviceMap, Pairs
-from inspector.session.screen import ExportDraft, FailurePage
-from inspector.units import escape_text, format_count, format_nbytes
+from inspector.session.screen import ExportDraft
+from inspector.units import format_count, format_nbytes
 
 if TYPE_CHECKING:
     from inspector.remap.export import Export
@@ -60,19 +59,6 @@ def done_lines(export: Export) -> tuple[str, ...]:
     if export.kept_tensors:
         lines.append(f"{format_count(export.kept_tensors, 'tensor')} kept on the CPU by design.")
     return tuple(lines)
-
-
-def failure_page(error: Exception, title: str) -> FailurePage:
-    """Give the page that explains an error."""
-    if isinstance(error, CheckpointError):
-        what, where, remedy = error.what, error.where or "", error.remedy or ""
-    else:
-        # Not foreseen, so a mistake of this program's: said as such, never swallowed.
-        what, where = f"unexpected {type(error).__name__}: {error}", ""
-        remedy = "please report this with the file's kind and size"
-    return FailurePage(
-        title=title, what=escape_text(what), where=escape_text(where), remedy=escape_text(remedy)
-    )
 
 
 def _summary(device_map: DeviceMap) -> list[str]:

@@ -174,12 +174,21 @@ class ForecastPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailurePage:
-    """Why a file could not be opened, and what to do: shown in place of the tree and pages."""
+    """Why a file could not be opened, and what to do: shown in place of the tree and pages.
+
+    Attributes:
+        title: What went wrong, in a few words.
+        what: What it is.
+        where: Where, or empty.
+        remedy: What to do, or empty.
+        code: Code that loads the file all the same, or empty.
+    """
 
     title: str
     what: str
     where: str
     remedy: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ class State:
         query: The search.
         error_text: The message that was pasted.
         loading: How the file shall be loaded, for the forecast of memory.
-        style: The chosen style of code.
+        style: The chosen style of code; empty for the one that fits the file best.
         recent: Files opened before, newest first.
     """
 
@@ -51,7 +51,7 @@ class State:
     query: str = ""
     error_text: str = ""
     loading: Loading = Loading()
-    style: str = "plain"
+    style: str = ""
     recent: tuple[str, ...] = ()
 
     @property

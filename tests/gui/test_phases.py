@@ -97,3 +97,22 @@ def test_a_failure_tells_what_where_and_what_to_do(qtbot, theme):
     page.show_screen(replace(screen, failure=replace(screen.failure, where="", remedy="")))
     assert "What to do" not in said(page)
     page.show_screen(replace(screen, failure=None))
+
+
+def test_code_for_another_format_can_be_copied(qtbot, theme):
+    from PySide6.QtGui import QGuiApplication
+    from PySide6.QtWidgets import QToolButton
+
+    from inspector.gui.failure_page import FailurePageWidget
+
+    page = FailurePageWidget(theme)
+    qtbot.addWidget(page)
+    screen = fakes.failed_screen()
+    page.show_screen(replace(screen, failure=replace(screen.failure, code="import torch\n\nx = 1\n")))
+    page.show()
+    button = page.findChild(QToolButton)
+    assert button.isVisible()
+    button.click()
+    assert QGuiApplication.clipboard().text() == "import torch\n\nx = 1\n"
+    page.show_screen(screen)
+    assert not button.isVisible()

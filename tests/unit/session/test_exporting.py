@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.errors import ExportError
 from inspector.remap.export import Export
-from inspector.session.exporting import done_lines, draft_of, failure_page, propose_destination
+from inspector.session.exporting import done_lines, draft_of, propose_destination
 from inspector.session.mapping import map_devices
-from inspector.session.screen import FailurePage
 from inspector.target.profile import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
@@ -107,18 +105,3 @@ def test_what_was_done_is_said_and_nothing_else() -> None:
         "2.0 KB written, 3 tensors relabelled.",
         "2 tensors kept on the CPU by design.",
     )
-
-
-def test_an_error_has_a_page_with_nothing_invisible_on_it() -> None:
-    error = ExportError("no\nroom", where="a\u202eb", remedy="make some")
-    assert failure_page(error, "No copy") == FailurePage(
-        title="No copy", what=r"no\u000aroom", where=r"a\u202eb", remedy="make some"
-    )
-    bare = failure_page(ExportError("no room"), "No copy")
-    assert (bare.where, bare.remedy) == ("", "")
-
-
-def test_an_error_that_nobody_foresaw_is_said_as_such() -> None:
-    page = failure_page(KeyError("x"), "This file cannot be opened")
-    assert page.what == "unexpected KeyError: 'x'"
-    assert page.remedy == "please report this with the file's kind and size"

@@ -1,0 +1,38 @@
+"""What the window says when something could not be done."""
+
+from __future__ import annotations
+
+from inspector.errors import CheckpointError
+from inspector.records import replace
+from inspector.session.screen import FailurePage
+from inspector.target.profile import Profile
+from inspector.units import escape_text
+
+_CANNOT_OPEN = "This file cannot be opened"
+
+
+def failure_page(error: Exception, title: str) -> FailurePage:
+    """Give the page that explains an error."""
+    if isinstance(error, CheckpointError):
+        what, where, remedy = error.what, error.where or "", error.remedy or ""
+    else:
+        # Not foreseen, so a mistake of this program's: said as such, never swallowed.
+        what, where = f"unexpected {type(error).__name__}: {error}", ""
+        remedy = "please report this with the file's kind and size"
+    return FailurePage(
+        title=title, what=escape_text(what), where=escape_text(where), remedy=escape_text(remedy)
+    )
+
+
+def open_failure_page(error: Exception, path: str, target: Profile) -> FailurePage:
+    """Give the page for a file that could not be opened, with the code that loads one of another format."""
+    page = failure_page(error, _CANNOT_OPEN)
+    if not isinstance(error, CheckpointError):
+        return page
+    from inspector.containers.unopened import name_unopened  # noqa: PLC0415 - most files can be opened
+    from inspector.snippet.unopened import render_unopened, unopened_styles  # noqa: PLC0415 - as above
+
+    form, loaded = name_unopened(path, error) or ("", path)
+    if not unopened_styles(form, loaded):
+        return page
+    return replace(page, code=render_unopened(form, loaded, target))

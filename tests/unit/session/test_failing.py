@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CheckpointError, ExportError
+from inspector.model.build import open_checkpoint
+from inspector.session.failing import failure_page, open_failure_page
+from inspector.session.screen import FailurePage
+from inspector.target.profile import CPU_ONLY
+
+CORPUS = Path(__file__).parents[2] / "data" / "corpus"
+
+
+def test_an_error_has_a_page_with_nothing_invisible_on_it() -> None:
+    error = ExportError("no\nroom", where="a\u202eb", remedy="make some")
+    assert failure_page(error, "No copy") == FailurePage(
+        title="No copy", what=r"no\u000aroom", where=r"a\u202eb", remedy="make some"
+    )
+    bare = failure_page(ExportError("no room"), "No copy")
+    assert (bare.where, bare.remedy) == ("", "")
+
+
+def test_an_error_that_nobody_foresaw_is_said_as_such() -> None:
+    page = failure_page(KeyError("x"), "This file cannot be opened")
+    assert page.what == "unexpected KeyError: 'x'"
+    assert page.remedy == "please report this with the file's kind and size"
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [("torchscript", "torch.jit.load"), ("safetensors", "load_file"), ("export", "torch.export.load")],
+)
+def test_a_file_of_another_format_comes_with_code_that_loads_it(name: str, call: str) -> None:
+    path = str(next(path for path in sorted((CORPUS / name).iterdir()) if path.is_file()))
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(path)
+    page = open_failure_page(caught.value, path, CPU_ONLY)
+    assert call in page.code
+    ast.parse(page.code)
+    assert page.title == "This file cannot be opened"
+
+
+def test_what_is_no_checkpoint_comes_without_code(tmp_path: Path) -> None:
+    path = tmp_path / "a.pth"
+    path.write_text("hello")
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(str(path))
+    assert open_failure_page(caught.value, str(path), CPU_ONLY).code == ""
+    assert open_failure_page(KeyError("x"), str(path), CPU_ONLY).code == ""
