@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QProgressBar,
     QPushButton,
+    QScrollArea,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -90,7 +91,7 @@ class OpeningPage(QWidget):
             show_fraction(self._bar, self._progress.fraction)
 
 
-class FailurePageWidget(QWidget):
+class FailurePageWidget(QScrollArea):
     """Shown in place of everything else when a file cannot be read."""
 
     open_wanted = Signal()
@@ -118,10 +119,15 @@ class FailurePageWidget(QWidget):
         middle.addStretch(1)
         middle.addWidget(self._build_card())
         middle.addStretch(1)
-        whole = QVBoxLayout(self)
+        content = named(QWidget(), "scrolled")
+        whole = QVBoxLayout(content)
         whole.addStretch(2)
         whole.addLayout(middle)
         whole.addStretch(3)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidget(content)
 
     def show_screen(self, screen: Screen) -> None:
         """Show why the file could not be read."""
@@ -130,7 +136,7 @@ class FailurePageWidget(QWidget):
         self._title.setText(failure.title)
         self._what.setText(sentence(failure.what))
         self._where.setText(failure.where)
-        self._where_part.setVisible(bool(failure.where))
+        self._where_part.setVisible(failure.where not in {"", screen.path})
         self._remedy.setText(sentence(failure.remedy))
         self._remedy_part.setVisible(bool(failure.remedy))
         self._code.setText(failure.code.rstrip())
