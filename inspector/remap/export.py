@@ -15,10 +15,10 @@ from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
 from inspector.progress import Progress
-from inspector.records import dataclass, replace
+from inspector.records import dataclass
 from inspector.remap.outfile import OutFile, explained, writing
 from inspector.remap.pickle_rewrite import rewrite_pickle
-from inspector.remap.plan import Plan
+from inspector.remap.plan import Plan, with_viewed
 from inspector.remap.verify import compare_with_plan
 from inspector.remap.writers import CopyWriter
 
@@ -72,7 +72,7 @@ def export_copy(
         with collector_paused():
             container = read_container(path, limits, progress)
             _refuse_changed(path, before, _status_of(path))
-            plan = _with_viewed(plan, container)
+            plan = with_viewed(plan, container.storage_ids.values())
             pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
         with writing(destination, like=before, overwrite=overwrite) as out:
             writer = CopyWriter(source=source, target=out.fd, pickle=pickle, limits=limits, progress=progress)
@@ -120,16 +120,6 @@ def _write(container: Container, writer: CopyWriter) -> bool:
         writer.write_legacy()
         return False
     return writer.write_zip()
-
-
-def _with_viewed(plan: Plan, container: Container) -> Plan:
-    """Send the storages of torch 0.x along that are known by views of them only, each with its first view."""
-    found = {
-        storage.key: plan.storages[storage.viewed().key]
-        for storage in container.storage_ids.values()
-        if storage.viewed().key in plan.storages
-    }
-    return replace(plan, storages=found | plan.storages)
 
 
 def _status_of(path: str) -> os.stat_result | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from inspector.errors import ExportError
 from inspector.records import dataclass
 
+NOT_WRITTEN = "the copy cannot be written"
 _WITHOUT_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL})
 
 
@@ -35,18 +36,21 @@ class OutFile:
 
 
 @contextlib.contextmanager
-def writing(destination: Path, *, like: os.stat_result, overwrite: bool) -> Iterator[OutFile]:
+def writing(
+    destination: Path, *, like: os.stat_result, overwrite: bool, what: str = NOT_WRITTEN
+) -> Iterator[OutFile]:
     """Give a file to write; on leaving without an error it takes its place, otherwise it is gone.
 
     Args:
         destination: Where the file shall stand.
         like: Whose permissions it gets.
         overwrite: Whether a file that stands there may be replaced.
+        what: What is said when it cannot be written.
 
     Raises:
         ExportError: It cannot be written there; the reason is the operating system's.
     """
-    with explained(destination):
+    with explained(destination, what):
         out = _create(destination)
         try:
             try:
@@ -64,11 +68,11 @@ def writing(destination: Path, *, like: os.stat_result, overwrite: bool) -> Iter
                 with contextlib.suppress(OSError):
                     out.part.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # the file is in its place; not every system can sync a folder
-            _sync_folder(destination.parent)
+            sync_folder(destination.parent)
 
 
 @contextlib.contextmanager
-def explained(destination: Path) -> Iterator[None]:
+def explained(destination: Path, what: str = NOT_WRITTEN) -> Iterator[None]:
     """Turn what the operating system refuses into an error that says so.
 
     Raises:
@@ -78,7 +82,7 @@ def explained(destination: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ExportError(f"the copy cannot be written: {reason}", where=str(destination)) from error
+        raise ExportError(f"{what}: {reason}", where=str(destination)) from error
 
 
 def _create(destination: Path) -> OutFile:
@@ -140,7 +144,12 @@ def _rename(part: Path, destination: Path, *, overwrite: bool) -> None:
     part.replace(destination)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk knows the names in a folder.
+
+    Raises:
+        OSError: It cannot be synced.
+    """
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

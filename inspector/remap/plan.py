@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from inspector.containers.persistent_ids import StorageId
 from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.devices import split_device
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule, check_destination, device_destination, is_same_device
 from inspector.target.profile import Profile
 
@@ -76,6 +77,16 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
         held=frozenset(rows[index].storage or "" for index in kept),
         texts=texts,
     )
+
+
+def with_viewed(plan: Plan, storage_ids: Iterable[StorageId]) -> Plan:
+    """Send the storages of torch 0.x along that are known by views of them only, each with its first view."""
+    found = {
+        storage.key: plan.storages[storage.viewed().key]
+        for storage in storage_ids
+        if storage.viewed().key in plan.storages
+    }
+    return replace(plan, storages=found | plan.storages)
 
 
 def device_texts(checkpoint: Checkpoint) -> frozenset[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 
 from inspector.containers.legacy import read_layout
@@ -14,12 +13,10 @@ from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.copying import clone_file, copy_bytes, write_bytes, write_over
-from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, DESCRIPTOR_SIGNATURE, Record, lay_out
+from inspector.remap.patches import fits, refuse_doubles, storage_alignment, zip_pieces
+from inspector.remap.zip_layout import Record, lay_out
 
-_DESCRIBED = 0x0008
-_LOCAL_CRC, _CENTRAL_CRC = 14, 16  # where the CRC stands in the two headers
 _STEP_NBYTES = 1 << 20
-_MOST_ALIGNMENT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +53,11 @@ class CopyWriter:
         """Write a zip; says whether every byte outside the pickle kept its place."""
         records = Records(read_directory(self.source, self.limits, self.progress))
         entry = find_pickle(records, self.source.path)
-        self._refuse_doubles(records, entry)
+        refuse_doubles(self.source, records, entry)
         if read_record(self.source, entry, self.limits.pickle_nbytes).startswith(self.pickle):
             self._copy_whole()  # nothing changes, so neither does what stands behind STOP
             return True
-        if entry.method == STORED and len(self.pickle) <= entry.nbytes:
+        if fits(entry, self.pickle):
             self._write_patched(entry)
             return True
         self._write_laid_out(records, entry)
@@ -87,24 +84,9 @@ class CopyWriter:
 
     def _write_patched(self, entry: Entry) -> None:
         """Copy the whole file, then overwrite its pickle; torch ignores the zeros behind STOP."""
-        source, target = self.source, self.target
         self._copy_whole()
-        start = payload_offset(source, entry)
-        new = self.pickle + bytes(entry.nbytes - len(self.pickle))
-        write_over(target, start, new)
-        crc = struct.pack("<L", zlib.crc32(new) if entry.crc else 0)
-        write_over(target, entry.central_offset + _CENTRAL_CRC, crc)
-        descriptor = start + entry.stored_nbytes
-        if not entry.flags & _DESCRIBED:
-            write_over(target, entry.header_offset + _LOCAL_CRC, crc)
-        elif source.read_upto(descriptor, 4) == DESCRIPTOR_SIGNATURE:
-            write_over(target, descriptor + 4, crc)
-
-    def _refuse_doubles(self, records: Records, entry: Entry) -> None:
-        """Refuse an archive in which torch, to which case is nothing, may read another pickle than we do."""
-        name = entry.name.lower()
-        if sum(other.name.lower() == name for other in records.directory.entries) > 1:
-            raise ExportError(f"several records are named {entry.name}", where=self.source.path)
+        for piece in zip_pieces(self.source, entry, self.pickle):
+            write_over(self.target, piece.offset, piece.data)
 
     def _write_laid_out(self, records: Records, pickle_entry: Entry) -> None:
         entries = records.directory.entries
@@ -119,7 +101,7 @@ class CopyWriter:
         crc = zlib.crc32(self.pickle) if pickle_entry.crc else 0
         rows[place] = Record(pickle_entry._replace(method=STORED), crc, len(self.pickle), len(self.pickle))
         self.progress.start("copying", sum(row.stored_nbytes for row in rows))
-        for part in lay_out(rows, self._alignment(records)):
+        for part in lay_out(rows, storage_alignment(self.source, records)):
             if isinstance(part, bytes):
                 write_bytes(self.target, part)
             elif part.number == place:
@@ -128,10 +110,3 @@ class CopyWriter:
                 entry = entries[part.number]
                 offset = payload_offset(self.source, entry)
                 copy_bytes(self.source.fd, self.target, offset, entry.stored_nbytes, self.progress)
-
-    def _alignment(self, records: Records) -> int:
-        entry = records.get(".storage_alignment")
-        if entry is None or entry.nbytes > 16:
-            return DEFAULT_ALIGNMENT
-        text = read_record(self.source, entry, 16).strip()
-        return int(text) if text.isdigit() and 0 < int(text) <= _MOST_ALIGNMENT else DEFAULT_ALIGNMENT

@@ -74,12 +74,32 @@ def lay_out(records: list[Record], alignment: int) -> Iterator[bytes | Contents]
     yield _end(len(records), pos, len(directory))
 
 
+def lay_out_behind(
+    pos: int, new: tuple[Record, bytes], central: tuple[bytes, bytes], *, count: int, alignment: int
+) -> bytes:
+    """Give what is appended to an archive to replace a record: the new one, and a directory that names it.
+
+    torch finds records by the directory alone, so those that stay need not move, and the old one is not read.
+
+    Args:
+        pos: Where the archive ends.
+        new: The record and its contents.
+        central: The old directory's bytes before and behind the header of the record it replaces.
+        count: How many records there are.
+        alignment: What contents are aligned to.
+    """
+    record, contents = new
+    body = _local_header(record, pos, alignment) + contents + _descriptor(record, pos)
+    directory = _central_header(record, pos).join(central)
+    return body + directory + _end(count, pos + len(body), len(directory))
+
+
 def _flags(record: Record) -> int:
     return _UTF8 | _DESCRIBED if record.nbytes else _UTF8
 
 
 def _local_header(record: Record, pos: int, alignment: int) -> bytes:
-    name = record.entry.name.encode()
+    name = record.entry.name.encode("utf-8", "surrogateescape")
     # torch's writer does not know the stored size yet and leaves 0 where a Zip64 field has room for it.
     extra = _zip64(record.nbytes, 0 if record.nbytes >= _MOST32 else None, pos)
     extra += _padding(pos + LOCAL.size + len(name) + len(extra), alignment)
@@ -114,7 +134,7 @@ def _descriptor(record: Record, pos: int) -> bytes:
 
 
 def _central_header(record: Record, pos: int) -> bytes:
-    name = record.entry.name.encode()
+    name = record.entry.name.encode("utf-8", "surrogateescape")
     extra = _zip64(record.nbytes, record.stored_nbytes, pos)
     sizes = min(record.stored_nbytes, _MOST32), min(record.nbytes, _MOST32)
     header = CENTRAL.pack(

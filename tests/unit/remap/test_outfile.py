@@ -156,7 +156,7 @@ def test_long_names_are_no_trouble(tmp_path: Path, like: os.stat_result, way: st
 def test_a_folder_need_not_be_synced(
     tmp_path: Path, like: os.stat_result, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outfile, "_sync_folder", refuse(errno.EINVAL))
+    monkeypatch.setattr(outfile, "sync_folder", refuse(errno.EINVAL))
     with writing(tmp_path / "out.pt", like=like, overwrite=False):
         pass
     assert listing(tmp_path) == ["out.pt"]

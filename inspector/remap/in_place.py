@@ -1,0 +1,269 @@
+"""A file's devices changed in the file itself: some kilobytes are written, whatever its size.
+
+An undo record goes first (see `inspector.remap.undo`), so that `undo_patch` gives the file back bit for bit,
+also after a crash half-way. The file keeps its name, owner, permissions and links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from inspector.containers.base import Container
+from inspector.containers.legacy import read_layout
+from inspector.containers.sniff import open_source, read_container
+from inspector.containers.source import Source
+from inspector.containers.torchzip import Records, find_pickle
+from inspector.containers.zip_directory import read_directory
+from inspector.containers.zip_directory import read_record as read_zip_record
+from inspector.errors import ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.copying import write_bytes, write_over
+from inspector.remap.outfile import explained, sync_folder, writing
+from inspector.remap.patches import Piece, appended_piece, fits, refuse_doubles, zip_pieces
+from inspector.remap.pickle_rewrite import rewrite_pickle
+from inspector.remap.plan import Plan, with_viewed
+from inspector.remap.same_length import fit_pickle
+from inspector.remap.undo import (
+    UndoRecord,
+    format_record,
+    make_record,
+    read_record,
+    record_path,
+    refuse_stranger,
+    restore,
+)
+from inspector.remap.verify import compare_with_plan
+
+_COPY = "write a copy instead, with -o OUT"
+_FILE = "the file cannot be changed"
+_RECORD = "the undo record cannot be written"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patched:
+    """A file that was changed.
+
+    Attributes:
+        path: The file.
+        record: Its undo record; None where nothing had to change.
+        nbytes: Its size now.
+        written_nbytes: How many bytes were written over or appended.
+        appended: Whether the file grew: its new pickle stands at the end.
+        moved_tensors: How many tensors have another device now.
+        kept_tensors: How many stayed on the CPU by design.
+        verified: Whether the file was opened again and compared.
+    """
+
+    path: Path
+    record: Path | None
+    nbytes: int
+    written_nbytes: int
+    appended: bool
+    moved_tensors: int
+    kept_tensors: int
+    verified: bool
+
+
+def patch_in_place(
+    path: str, plan: Plan, *, force: bool = False, verify: bool = True, progress: Progress | None = None
+) -> Patched:
+    """Give a file the devices of a plan that was made from it.
+
+    Args:
+        path: The file; of a link, what it points to.
+        plan: What changes.
+        force: Change it even if it is write-protected or has other names (hard links), which change with it.
+        verify: Open it again and compare; if it is not as planned it is restored.
+        progress: Told of the stages, asked for cancellation.
+
+    Raises:
+        CheckpointError: The file cannot be read.
+        PlanError: A device is written in a way that cannot be changed.
+        ExportError: The file cannot be changed in place, or is not as planned; it is as it was.
+        CancelledError: The work was cancelled; the file is as it was.
+    """
+    progress = progress or Progress()
+    record_at = record_path(Path(path))
+    _refuse_patched(path, record_at)
+    with _opened(path, force=force) as fd, open_source(path) as source:
+        status = os.fstat(fd)
+        with collector_paused():
+            container = read_container(path, DEFAULT_LIMITS, progress)
+            plan = with_viewed(plan, container.storage_ids.values())
+            pickle = rewrite_pickle(container.stream, plan, progress=progress)
+            pieces = _pieces(container, source, pickle, progress)
+        if pieces:
+            record = make_record(source, pieces, status.st_mtime_ns)
+            _refuse_changed(path, status, fd)
+            with writing(record_at, like=status, overwrite=False, what=_RECORD) as out:
+                write_bytes(out.fd, format_record(record))
+            with _restored_on_failure(fd, record, record_at), explained(Path(path), _FILE):
+                _write(fd, pieces)
+                if verify:
+                    _verify(container, path, plan, progress)
+        return Patched(
+            path=Path(path),
+            record=record_at if pieces else None,
+            nbytes=os.fstat(fd).st_size,
+            written_nbytes=sum(len(piece.data) for piece in pieces),
+            appended=any(piece.offset >= status.st_size for piece in pieces),
+            moved_tensors=len(plan.tensors) if pieces else 0,
+            kept_tensors=len(plan.kept),
+            verified=verify and bool(pieces),
+        )
+
+
+def undo_patch(path: str, *, force: bool = False) -> int:
+    """Restore a file that was patched, bit for bit, and remove its undo record; gives its size.
+
+    Raises:
+        CheckpointError: The file cannot be read.
+        ExportError: There is no record of it, or it was changed since. It is as it was.
+    """
+    record_at = record_path(Path(path))
+    if not record_at.exists():
+        raise ExportError("there is nothing to undo: no record stands beside the file", where=str(record_at))
+    with _opened(path, force=force) as fd, Source(path) as source:
+        record = read_record(record_at)
+        refuse_stranger(source, record)
+        with explained(Path(path), _FILE):
+            _give_back(fd, record, record_at)
+    return record.nbytes
+
+
+# --- what is written ----------------------------------------------------------------------------------------
+
+
+def _pieces(container: Container, source: Source, pickle: bytes, progress: Progress) -> tuple[Piece, ...]:
+    """Give what has to be written; nothing where the file says already what it shall."""
+    if source.gzipped:
+        raise ExportError("a gzip file cannot be changed in place", where=source.path, remedy=_COPY)
+    if container.stream.data[: container.stream.end] == pickle:
+        return ()
+    if container.format == "legacy":
+        return _legacy_pieces(source, pickle, progress)
+    records = Records(read_directory(source, DEFAULT_LIMITS, progress))
+    entry = find_pickle(records, source.path)
+    refuse_doubles(source, records, entry)
+    if fits(entry, pickle):
+        return _changed(source, zip_pieces(source, entry, pickle))
+    read_zip_record(source, entry, DEFAULT_LIMITS.pickle_nbytes)
+    return (appended_piece(source, records, entry, pickle),)
+
+
+def _legacy_pieces(source: Source, pickle: bytes, progress: Progress) -> tuple[Piece, ...]:
+    layout = read_layout(source, DEFAULT_LIMITS, progress)
+    fitted = fit_pickle(pickle, layout.object_end - layout.object_start)
+    if fitted is None:
+        raise ExportError(
+            "the new device names are longer, and a legacy file has no room for them",
+            where=source.path,
+            remedy=_COPY,
+        )
+    return _changed(source, (Piece(layout.object_start, fitted),))
+
+
+def _changed(source: Source, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    return tuple(piece for piece in pieces if source.read(piece.offset, len(piece.data)) != piece.data)
+
+
+def _write(fd: int, pieces: tuple[Piece, ...]) -> None:
+    for piece in pieces:
+        write_over(fd, piece.offset, piece.data)
+    os.fsync(fd)
+
+
+def _verify(container: Container, path: str, plan: Plan, progress: Progress) -> None:
+    progress.start("checking the file")
+    changed = open_checkpoint(path, progress=progress)
+    with collector_paused():
+        differences = compare_with_plan(build_checkpoint(container, progress=progress), changed, plan)
+    if differences:
+        raise ExportError(f"the file is not as planned, and was restored: {differences[0]}", where=path)
+
+
+# --- who may, and what if it fails --------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _opened(path: str, *, force: bool) -> Iterator[int]:
+    """Open a file for changing it, alone."""
+    with explained(Path(path), _FILE):
+        fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        _lock(fd, path)
+        status = os.fstat(fd)
+        if not status.st_mode & 0o222 and not force:  # root may write it all the same
+            raise ExportError("the file is write-protected", where=path, remedy="use --force")
+        if status.st_nlink > 1 and not force:
+            raise ExportError(
+                f"the file has {status.st_nlink} names, and would change under each of them",
+                where=path,
+                remedy=f"{_COPY}, or use --force",
+            )
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int, path: str) -> None:
+    """Keep a second run of this program out, where the system has locks that end with the process."""
+    try:
+        import fcntl  # noqa: PLC0415 - exists on Unix only
+    except ImportError:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ExportError(
+            "the file is being changed by another run of this program", where=path, remedy="wait for its end"
+        ) from error
+    except OSError:  # a file system without locks
+        return
+
+
+def _refuse_patched(path: str, record_at: Path) -> None:
+    if os.path.lexists(record_at):
+        raise ExportError(
+            "the file was changed before, and its undo record is still there",
+            where=str(record_at),
+            remedy=f"remap {path} --undo, or delete the record if the file is as it should be",
+        )
+
+
+def _refuse_changed(path: str, before: os.stat_result, fd: int) -> None:
+    after = os.fstat(fd)
+    if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise ExportError("the file changed while it was read", where=path, remedy="try again")
+
+
+@contextlib.contextmanager
+def _restored_on_failure(fd: int, record: UndoRecord, record_at: Path) -> Iterator[None]:
+    """Give the file back as it was if the block fails for any reason."""
+    try:
+        yield
+    except BaseException as failure:
+        try:
+            _give_back(fd, record, record_at)
+        except OSError as error:
+            raise ExportError(
+                f"{failure}; the file could not be restored: {error.strerror}",
+                where=str(record_at),
+                remedy="remap FILE --undo restores it once it can be written",
+            ) from failure
+        raise
+
+
+def _give_back(fd: int, record: UndoRecord, record_at: Path) -> None:
+    restore(fd, record)
+    with contextlib.suppress(OSError, NotImplementedError):  # not every system sets times by descriptor
+        os.utime(fd, ns=(os.fstat(fd).st_atime_ns, record.mtime_ns))
+    record_at.unlink()
+    with contextlib.suppress(OSError):
+        sync_folder(record_at.parent)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from inspector.remap.same_length import fit_pickle
+
+VALUE = {"a": [1, 2, 300, "text"], "b": (1.5, None, True), "k": 7}
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_every_greater_length_can_be_had_and_says_the_same(protocol: int) -> None:
+    data = pickle.dumps(VALUE, protocol)
+    for more in range(40):
+        made = fit_pickle(data, len(data) + more)
+        assert made is not None
+        assert len(made) == len(data) + more
+        assert pickle.loads(made) == VALUE
+        assert pickle._loads(made) == VALUE  # the one in Python checks each FRAME
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_filling_is_taken_out_again(protocol: int) -> None:
+    data = pickle.dumps(VALUE, protocol)
+    longer = fit_pickle(data, len(data) + 8)
+    assert longer is not None
+    assert fit_pickle(longer, len(data)) == data
+    assert fit_pickle(longer, len(longer)) == longer
+
+
+def test_nothing_shorter_can_be_had() -> None:
+    data = pickle.dumps(VALUE, 2)
+    assert fit_pickle(data, len(data) - 1) is None
+    assert fit_pickle(data, len(data) - 2) is None
+
+
+def test_a_pickle_without_small_numbers_takes_an_even_filling_only() -> None:
+    data = pickle.dumps("text", 2)
+    assert fit_pickle(data, len(data) + 2) is not None
+    assert fit_pickle(data, len(data) + 1) is None
+
+
+def test_oldest_pickles_must_be_as_long_as_they_are() -> None:
+    data = pickle.dumps(VALUE, 0)
+    assert fit_pickle(data, len(data)) == data
+    assert fit_pickle(data, len(data) + 2) is None
