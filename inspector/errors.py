@@ -19,6 +19,8 @@ class CheckpointError(Exception):
     """
 
     kind = "checkpoint"
+    finding: str | None = None
+    """The id of the finding that says the same, for those who list findings; None where none does."""
 
     def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
         super().__init__(what)
@@ -39,10 +41,34 @@ class ContainerError(CheckpointError):
     kind = "container"
 
 
+class DamagedError(ContainerError):
+    """The file was a checkpoint once: it is cut off, or bytes of it were lost."""
+
+    kind = "damaged"
+    finding = "truncated"
+
+
 class NotACheckpointError(ContainerError):
-    """The file is healthy as far as one can see, but it is something other than a checkpoint."""
+    """The file is healthy as far as one can see, but it is something other than a checkpoint.
+
+    Attributes:
+        form: What it is instead, as a stable word (`html`, `git-lfs`, `gguf`); None where nobody knows.
+    """
 
     kind = "not-a-checkpoint"
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        form: str | None = None,
+        finding: str = "not-a-checkpoint",
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.form = form
+        self.finding = finding
 
 
 class UnsupportedFormatError(ContainerError):

@@ -63,6 +63,6 @@ def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str
             found.setdefault(storage_id.key, storage_id)
             if storage_id.view is not None:
                 found.setdefault(storage_id.view[0], storage_id.viewed())
-    if len(found) > limits.records:
-        raise ContainerError(f"the file has more than {limits.records:,} storages")
+    if len(found) > limits.storages:
+        raise ContainerError(f"the file has more than {limits.storages:,} storages")
     return found

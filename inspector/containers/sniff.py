@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable
 
 from inspector.containers.base import Container
@@ -17,6 +18,7 @@ from inspector.records import dataclass
 
 Reader = Callable[[Source, Limits, Progress], Container]
 HEAD_NBYTES = 512
+_LOOK_NBYTES = 4096
 
 # The first pickle of a legacy file, an integer, as each protocol writes it: in a frame from 4 on.
 _MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
@@ -86,12 +88,39 @@ def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progres
     progress.start("reading")
     with collector_paused(), open_source(path, limits) as source:
         head = source.read_upto(0, HEAD_NBYTES)
-        for form in FORMATS:
-            if form.matches(head):
-                return _read(form, source, limits, progress)
+        form = next((form for form in FORMATS if form.matches(head)), None)
+        if form is None or form.read is None:
+            _refuse_lookalike(source)
+        if form is not None:
+            return _read(form, source, limits, progress)
+    raise NotACheckpointError(
+        "this is no checkpoint that torch.save wrote",
+        where=path,
+        remedy="ask where it comes from, or fetch it again",
+    )
+
+
+def _refuse_lookalike(source: Source) -> None:
+    """Say what a file is instead of a checkpoint, if that is known.
+
+    Raises:
+        ContainerError: It is known.
+    """
+    from inspector.containers.lookalikes import name_lookalike  # noqa: PLC0415 - healthy files never need it
+    from inspector.containers.lookalikes_text import Look  # noqa: PLC0415 - the same
+
+    head = source.read_upto(0, _LOOK_NBYTES)
     if not head:
-        raise NotACheckpointError("the file is empty", where=path, remedy="fetch or copy it again")
-    raise NotACheckpointError("this is no checkpoint that torch.save wrote", where=path)
+        raise NotACheckpointError(
+            "the file is empty", where=source.path, remedy="fetch or copy it again", form="empty"
+        )
+    name = os.path.basename(source.path)  # noqa: PTH119 - the path is a text, maybe of no file name at all
+    error = name_lookalike(Look(head, source.file_nbytes, name), source.path)
+    if error is None:
+        return
+    if source.gzipped:
+        error.what += ", packed with gzip"
+    raise error
 
 
 def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:

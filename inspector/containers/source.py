@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Self
 
 from inspector.containers.gzip_inside import GzipInside
-from inspector.errors import ContainerError, NotACheckpointError
+from inspector.errors import ContainerError, DamagedError, NotACheckpointError
 from inspector.limits import DEFAULT_LIMITS, Limits
 
 _NEAR_NBYTES = 1 << 12
@@ -79,11 +79,12 @@ class Source:
         """Read exactly `nbytes` bytes.
 
         Raises:
-            ContainerError: The file ends before, or cannot be read.
+            DamagedError: The file ends before.
+            ContainerError: It cannot be read.
         """
         data = self.read_upto(offset, nbytes)
         if len(data) < nbytes:
-            raise ContainerError(
+            raise DamagedError(
                 "the file ends too early",
                 where=f"byte {offset + len(data):,} of {nbytes:,} bytes wanted from byte {offset:,} on",
                 remedy="the file is incomplete: fetch or copy it again",

@@ -22,7 +22,7 @@ from inspector.containers.zip_directory import (
     read_directory,
     read_record,
 )
-from inspector.errors import ContainerError, NotACheckpointError, UnsupportedFormatError
+from inspector.errors import ContainerError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.pickles.notes import Note
@@ -132,7 +132,9 @@ def find_pickle(records: Records, path: str) -> Entry:
             )
     entry = records.get(PICKLE)
     if entry is None:
-        raise NotACheckpointError("this zip holds no data.pkl, so torch.save did not write it", where=path)
+        from inspector.containers.lookalikes_zip import name_zip  # noqa: PLC0415 - healthy files never need it
+
+        raise name_zip((other.name for other in records.directory.entries), path)
     return entry
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from inspector.containers.source import NearReader, Source
-from inspector.errors import ContainerError
+from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
@@ -81,7 +81,8 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
     """Read a zip's central directory.
 
     Raises:
-        ContainerError: There is none, it is damaged, or it is larger than the limits allow.
+        DamagedError: There is none, or it is damaged.
+        ContainerError: It is larger than the limits allow.
         CancelledError: The work was cancelled.
     """
     count, nbytes, start, end = _find_end(source)
@@ -126,11 +127,11 @@ def payload_offset(source: Source, entry: Entry) -> int:
     """Give the offset of a record's first payload byte, behind its local header.
 
     Raises:
-        ContainerError: There is no local header where the directory says.
+        DamagedError: There is no local header where the directory says.
     """
     offset = next(payload_offsets(source, [entry]))
     if offset is None:
-        raise ContainerError("a zip record is not where the directory says", where=place_of(entry))
+        raise DamagedError("a zip record is not where the directory says", where=place_of(entry))
     return offset
 
 
@@ -168,7 +169,7 @@ def _find_end(source: Source) -> tuple[int, int, int, int]:
     tail = source.read(tail_start, source.nbytes - tail_start)
     at = tail.rfind(END_SIGNATURE, 0, max(len(tail) - END.size + len(END_SIGNATURE), 0))
     if at < 0:
-        raise ContainerError(
+        raise DamagedError(
             "the zip has no directory: its end is missing",
             where=f"{source.nbytes:,} bytes",
             remedy="the file is incomplete: fetch or copy it again",
@@ -199,15 +200,15 @@ def _parse_entries(data: bytes, pos: int, start: int, entries: list[Entry], coun
         try:
             fields = unpack(data, pos)
         except struct.error:
-            raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}") from None
+            raise DamagedError("the zip directory breaks off", where=f"byte {start + pos:,}") from None
         signature, flags, method, crc, packed, nbytes, name_n, extra_n, comment_n, offset = fields
         if signature != CENTRAL_SIGNATURE:
-            raise ContainerError("the zip directory is damaged", where=f"byte {start + pos:,}")
+            raise DamagedError("the zip directory is damaged", where=f"byte {start + pos:,}")
         name_at = pos + fixed_nbytes
         extra_at = name_at + name_n
         end = extra_at + extra_n + comment_n
         if end > len(data):
-            raise ContainerError("the zip directory breaks off", where=f"byte {start + pos:,}")
+            raise DamagedError("the zip directory breaks off", where=f"byte {start + pos:,}")
         if _ELSEWHERE in (packed, nbytes, offset):
             extra = data[extra_at : extra_at + extra_n]
             nbytes, packed, offset = _apply_zip64(extra, nbytes, packed, offset)
