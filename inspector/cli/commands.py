@@ -1,4 +1,4 @@
-"""What each command does, but for `show`."""
+"""What those commands do that have no module of their own."""
 
 from __future__ import annotations
 
@@ -11,98 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.messages import DONE, say
+from inspector.cli.remapping import parse_map
 from inspector.errors import ContainerError, ExportError, PlanError
 
 if TYPE_CHECKING:
-    from inspector.model.checkpoint import Checkpoint
-    from inspector.progress import Progress
-    from inspector.remap.export import Export
-    from inspector.remap.rules import Rule
     from inspector.target.profile import Profile
-
-
-def remap(options: argparse.Namespace) -> int:
-    """Write a copy of a file with other devices."""
-    from inspector.model.build import open_checkpoint
-    from inspector.progress import Progress
-    from inspector.remap.export import export_copy, refuse_destination
-    from inspector.remap.plan import plan_remap
-
-    said, target = _parse_map(options)
-    checkpoint = open_checkpoint(options.file)
-    destination = Path(options.output)
-    refuse_destination(options.file, destination, overwrite=options.force)
-    rules = _rules(checkpoint, options, said, target)
-    plan = plan_remap(checkpoint, rules, move_all=options.move_all)
-    progress = Progress()
-    with _ended_by_signals(progress):
-        done = export_copy(
-            options.file,
-            destination,
-            plan,
-            overwrite=options.force,
-            verify=not options.no_verify,
-            progress=progress,
-        )
-    say(_done_line(options.output, done))
-    return DONE
-
-
-def _parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Profile | None]:
-    """Read --map and --target before any file, so that wrong usage is told at once; None is this machine."""
-    from inspector.remap.rules import parse_rule
-    from inspector.target.profile import parse_target
-
-    rules = tuple(parse_rule(text) for text in options.map)
-    return rules, None if options.target in {None, "this"} else parse_target(options.target)
-
-
-def _rules(
-    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
-) -> tuple[Rule, ...]:
-    """Give the rules of --map, then what --target still needs; without either all goes to the CPU."""
-    from inspector.progress import Progress
-    from inspector.remap.plan import rules_for_target
-    from inspector.remap.rules import parse_rule
-    from inspector.target.this_machine import probe_this_machine
-
-    if options.target is None:
-        return said or (parse_rule("*=cpu"),)
-    return said + rules_for_target(checkpoint, target or probe_this_machine(Progress()))
-
-
-def _done_line(output: str, done: Export) -> str:
-    from inspector.units import escape_text, format_count, format_nbytes
-
-    parts = [format_nbytes(done.nbytes), f"{format_count(done.moved_tensors, 'tensor')} relabelled"]
-    if done.kept_tensors:
-        parts.append(f"{format_count(done.kept_tensors, 'tensor')} kept on the CPU by design")
-    if done.verified:
-        parts.append("opened again and compared")
-    return f"{escape_text(output)}: {', '.join(parts)}\n"
-
-
-@contextmanager
-def _ended_by_signals(progress: Progress) -> Iterator[None]:
-    """Let Ctrl+C and SIGTERM end the work at its next step, so that nothing half-written is left.
-
-    The second Ctrl+C ends it at once.
-    """
-    import signal
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def stop(number: int, _frame: object) -> None:
-        progress.cancel()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in before:
-        signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def snippet(options: argparse.Namespace) -> int:
@@ -112,7 +25,7 @@ def snippet(options: argparse.Namespace) -> int:
     from inspector.snippet.styles import render
     from inspector.target.profile import CPU_ONLY, Profile
 
-    rules, target = _parse_map(options)
+    rules, target = parse_map(options)
     if any(rule.device is None for rule in rules):
         raise PlanError("code can map devices only, no path", remedy="use remap for path:GLOB@TO")
     target = target or Profile(id="this", label="this machine")

@@ -6,7 +6,7 @@ import argparse
 from typing import NoReturn
 
 from inspector import __version__
-from inspector.cli import checking, commands, showing, targets
+from inspector.cli import checking, commands, remapping, showing, targets
 from inspector.cli.messages import PROGRAM, USAGE, complain
 from inspector.errors import PlanError
 from inspector.overriding import override
@@ -102,12 +102,15 @@ def _check_parser() -> argparse.ArgumentParser:
 def _remap_parser() -> argparse.ArgumentParser:
     parser = _Parser(f"{PROGRAM} remap", "Write a copy with other devices; weights stay.")
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("-o", "--output", metavar="OUT")
+    where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
+    where.add_argument("--undo", action="store_true", help="take --in-place back, bit for bit")
     _add_map_options(parser)
     parser.add_argument("--move-all", action="store_true", help="move state that torch keeps on the CPU, too")
-    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
-    parser.add_argument("--no-verify", action="store_true", help="do not open and compare the copy")
-    parser.set_defaults(run=commands.remap)
+    parser.add_argument("--force", action="store_true", help="replace OUT; change FILE though it is protected")
+    parser.add_argument("--no-verify", action="store_true", help="do not open and compare what was written")
+    parser.set_defaults(run=remapping.remap)
     return parser
 
 

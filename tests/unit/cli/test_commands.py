@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import ast
-import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,10 +9,7 @@ from types import ModuleType
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.remap import export
 from inspector.resources import demo_path
-from inspector.target import this_machine
-from inspector.target.profile import Profile
 from tests.corpus import CORPUS
 
 DEMO = demo_path()
@@ -27,120 +22,6 @@ def copy(tmp_path: Path) -> Path:
 
 def devices(path: Path) -> set[str]:
     return {storage.device for storage in open_checkpoint(str(path)).storages}
-
-
-# ------------------------------------------------------------------------------------------------- remap
-
-
-def test_remap_sends_all_to_the_cpu_unless_told_otherwise(cli, copy) -> None:
-    out = copy.with_name("out.pth")
-    answer = cli("remap", copy, "-o", out)
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out == f"{out}: 788 KB, 233 tensors relabelled, opened again and compared\n"
-    assert devices(out) == {"cpu"}
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--map", "cuda:1=cuda:0"], {"cuda:0", "cpu"}),
-        (["--map", "cuda:0=mps", "--map", "cuda:*=xpu:0"], {"mps", "xpu:0", "cpu"}),
-        (["--target", "cuda"], {"cuda:0", "cpu"}),
-        (["--target", "cuda:2"], {"cuda:0", "cuda:1", "cpu"}),
-        (["--target", "mps", "--map", "cuda:1=cpu"], {"mps", "cpu"}),
-        (["--map", "path:optimizer/**@cpu"], {"cuda:0", "cuda:1", "cpu"}),
-        (["--map", "*=cuda:0"], {"cuda:0", "cpu"}),
-        (["--map", "*=cuda:0", "--move-all"], {"cuda:0"}),
-    ],
-)
-def test_remap_follows_the_map_then_the_target(cli, copy, options, expected) -> None:
-    out = copy.with_name("out.pth")
-    assert cli("remap", copy, "-o", out, *options).code == 0
-    assert devices(out) == expected
-
-
-def test_remap_says_what_it_kept_and_did_not_check(cli, copy) -> None:
-    answer = cli("remap", copy, "-o", copy.with_name("a\nb"), "--map", "*=cuda:0", "--no-verify")
-    assert answer.out.endswith(
-        r"a\u000ab: 788 KB, 83 tensors relabelled, 50 tensors kept on the CPU by design" "\n"
-    )
-
-
-def test_remap_for_this_machine_asks_torch(cli, copy, monkeypatch) -> None:
-    profile = Profile(id="this", label="this machine", cuda=1)
-    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
-    out = copy.with_name("out.pth")
-    assert cli("remap", copy, "-o", out, "--target", "this").code == 0
-    assert devices(out) == {"cuda:0", "cpu"}
-
-
-def test_remap_onto_an_existing_file_needs_force(cli, copy) -> None:
-    out = copy.with_name("out.pth")
-    out.write_bytes(b"precious")
-    answer = cli("remap", copy, "-o", out)
-    assert (answer.code, answer.out) == (4, "")
-    assert answer.err == (
-        f"checkpoint-inspector: error: there is a file already: {out} (name another, or use --force)\n"
-    )
-    assert out.read_bytes() == b"precious"
-    assert cli("remap", copy, "-o", out, "--force").code == 0
-    assert devices(out) == {"cpu"}
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (["--map", "nonsense"], 2, "the rule 'nonsense' is not understood"),
-        (["--map", "cuda:0=cpu:0"], 2, "torch refuses the device 'cpu:0'"),
-        (["--map", "cuda:0=moon"], 2, "'moon' is no device to map to"),
-        (["--map", "path:x"], 2, "names no destination"),
-        (["--target", "moon"], 2, "there is no target 'moon'"),
-    ],
-)
-def test_wrong_rules_are_told_before_any_file_is_read(cli, tmp_path, options, code, said) -> None:
-    answer = cli("remap", tmp_path / "missing", "-o", tmp_path / "out", *options)
-    assert (answer.code, answer.out) == (code, "")
-    assert said in answer.err
-    assert answer.err.count("\n") == 1
-
-
-def test_remap_of_what_cannot_be_read_and_to_where_nothing_can_be_written(cli, copy) -> None:
-    assert cli("remap", copy.with_name("missing"), "-o", copy.with_name("out")).code == 3
-    assert cli("remap", copy, "-o", copy).code == 4
-    assert cli("remap", copy, "-o", copy, "--force").code == 4
-    assert cli("remap", copy, "-o", copy.parent).code == 4
-    assert cli("remap", copy, "-o", copy.parent / "no" / "such" / "folder").code == 4
-    assert cli("remap", copy, "-o", copy.with_name("x" * 300)).code == 4
-    assert list(copy.parent.iterdir()) == [copy]
-
-
-@pytest.mark.usefixtures("heard")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_remap_and_leaves_nothing(cli, copy, monkeypatch, number) -> None:
-    verify = export._verify
-
-    def interrupted(*arguments: object) -> None:
-        os.kill(os.getpid(), number)
-        verify(*arguments)
-
-    monkeypatch.setattr(export, "_verify", interrupted)
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    answer = cli("remap", copy, "-o", copy.with_name("out.pth"))
-    assert (answer.code, answer.out, answer.err) == (130, "", "")
-    assert list(copy.parent.iterdir()) == [copy]
-    assert {number: signal.getsignal(number) for number in before} == before
-
-
-@pytest.mark.usefixtures("heard")
-def test_the_second_interrupt_waits_for_nothing(cli, copy, monkeypatch) -> None:
-    def stuck(*arguments: object) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-        pytest.fail("still here")
-
-    monkeypatch.setattr(export, "_verify", stuck)
-    assert cli("remap", copy, "-o", copy.with_name("out.pth")).code == 130
-    assert list(copy.parent.iterdir()) == [copy]
 
 
 # ----------------------------------------------------------------------------------------------- snippet

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector import __version__
-from inspector.cli import checking, commands, showing, targets
+from inspector.cli import checking, commands, remapping, showing, targets
 from inspector.cli.options import parse
 from inspector.errors import PlanError
 
@@ -20,7 +20,7 @@ COMMANDS = ("show", "check", "remap", "snippet", "screenshot", "desktop", "targe
         (["--", "show"], commands.open_window),
         (["show", "a"], showing.show),
         (["show", "show"], showing.show),
-        (["remap", "a", "-o", "b"], commands.remap),
+        (["remap", "a", "-o", "b"], remapping.remap),
         (["snippet", "a"], commands.snippet),
         (["screenshot", "a", "b.png"], commands.screenshot),
         (["desktop", "install"], commands.desktop),
@@ -55,7 +55,7 @@ def test_commands_of_later_versions_are_known(name: str) -> None:
         (["show", "--depth", "9" * 9, "a"], f"argument --depth: '{'9' * 9}' is no number of levels"),
         (["show", "--js", "a"], "unrecognized arguments: --js"),
         (["show", "a", "--no\nsuch"], r"unrecognized arguments: --no\u000asuch"),
-        (["remap", "a"], "the following arguments are required: -o/--output"),
+        (["remap", "a"], "one of the arguments -o/--output --in-place --undo is required"),
         (["remap", "-o", "b"], "the following arguments are required: FILE"),
         (["screenshot", "a"], "the following arguments are required: OUT.png"),
         (["screenshot", "a", "b", "--size", "big"], "argument --size: 'big' is no size such as 1280x800"),

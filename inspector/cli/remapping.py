@@ -1,0 +1,151 @@
+"""The command `remap`: a copy with other devices, the file itself changed, or that change taken back."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.cli.messages import DONE, say
+from inspector.errors import PlanError
+
+if TYPE_CHECKING:
+    from inspector.model.checkpoint import Checkpoint
+    from inspector.progress import Progress
+    from inspector.remap.export import Export
+    from inspector.remap.plan import Plan
+    from inspector.remap.rules import Rule
+    from inspector.target.profile import Profile
+
+
+def remap(options: argparse.Namespace) -> int:
+    """Do what of the three was asked for."""
+    if options.undo:
+        return _undo(options)
+    return _change(options) if options.in_place else _copy(options)
+
+
+def _copy(options: argparse.Namespace) -> int:
+    """Write a copy of a file with other devices."""
+    from inspector.model.build import open_checkpoint
+    from inspector.progress import Progress
+    from inspector.remap.export import export_copy, refuse_destination
+
+    said, target = parse_map(options)
+    checkpoint = open_checkpoint(options.file)
+    destination = Path(options.output)
+    refuse_destination(options.file, destination, overwrite=options.force)
+    plan = _plan(checkpoint, options, said, target)
+    progress = Progress()
+    with ended_by_signals(progress):
+        done = export_copy(
+            options.file,
+            destination,
+            plan,
+            overwrite=options.force,
+            verify=not options.no_verify,
+            progress=progress,
+        )
+    say(_done_line(options.output, done))
+    return DONE
+
+
+def _change(options: argparse.Namespace) -> int:
+    """Change the file itself."""
+    from inspector.model.build import open_checkpoint
+    from inspector.progress import Progress
+    from inspector.remap.in_place import patch_in_place
+    from inspector.units import escape_text, format_count, format_nbytes
+
+    said, target = parse_map(options)
+    plan = _plan(open_checkpoint(options.file), options, said, target)
+    progress = Progress()
+    with ended_by_signals(progress):
+        done = patch_in_place(
+            options.file, plan, force=options.force, verify=not options.no_verify, progress=progress
+        )
+    name = escape_text(options.file)
+    if done.record is None:
+        say(f"{name}: nothing to change\n")
+        return DONE
+    parts = [
+        f"{format_count(done.moved_tensors, 'tensor')} relabelled in the file itself",
+        f"{format_nbytes(done.written_nbytes)} written",
+        *(["opened again and compared"] if done.verified else []),
+        f"--undo takes it back as long as {escape_text(str(done.record))} is there",
+    ]
+    say(f"{name}: {', '.join(parts)}\n")
+    return DONE
+
+
+def _undo(options: argparse.Namespace) -> int:
+    """Take a change of the file itself back."""
+    from inspector.remap.in_place import undo_patch
+    from inspector.units import escape_text, format_nbytes
+
+    if options.map or options.target:
+        raise PlanError("--undo restores the file as it was, whatever the map", remedy="leave the map out")
+    nbytes = undo_patch(options.file, force=options.force)
+    say(f"{escape_text(options.file)}: as it was before, {format_nbytes(nbytes)}\n")
+    return DONE
+
+
+def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Profile | None]:
+    """Read --map and --target before any file, so that wrong usage is told at once; None is this machine."""
+    from inspector.remap.rules import parse_rule
+    from inspector.target.profile import parse_target
+
+    rules = tuple(parse_rule(text) for text in options.map)
+    return rules, None if options.target in {None, "this"} else parse_target(options.target)
+
+
+def _plan(
+    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
+) -> Plan:
+    """Plan by the rules of --map, then what --target still needs; without either all goes to the CPU."""
+    from inspector.progress import Progress
+    from inspector.remap.plan import plan_remap, rules_for_target
+    from inspector.remap.rules import parse_rule
+    from inspector.target.this_machine import probe_this_machine
+
+    if options.target is None:
+        rules = said or (parse_rule("*=cpu"),)
+    else:
+        rules = said + rules_for_target(checkpoint, target or probe_this_machine(Progress()))
+    return plan_remap(checkpoint, rules, move_all=options.move_all)
+
+
+def _done_line(output: str, done: Export) -> str:
+    from inspector.units import escape_text, format_count, format_nbytes
+
+    parts = [format_nbytes(done.nbytes), f"{format_count(done.moved_tensors, 'tensor')} relabelled"]
+    if done.kept_tensors:
+        parts.append(f"{format_count(done.kept_tensors, 'tensor')} kept on the CPU by design")
+    if done.verified:
+        parts.append("opened again and compared")
+    return f"{escape_text(output)}: {', '.join(parts)}\n"
+
+
+@contextmanager
+def ended_by_signals(progress: Progress) -> Iterator[None]:
+    """Let Ctrl+C and SIGTERM end the work at its next step, so that nothing half-written is left.
+
+    The second Ctrl+C ends it at once.
+    """
+    import signal
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, _frame: object) -> None:
+        progress.cancel()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

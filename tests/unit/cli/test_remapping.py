@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from inspector.model.build import open_checkpoint
+from inspector.remap import export
+from inspector.resources import demo_path
+from inspector.target import this_machine
+from inspector.target.profile import Profile
+
+DEMO = demo_path()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copy(DEMO, tmp_path / "demo.pth"))
+
+
+def devices(path: Path) -> set[str]:
+    return {storage.device for storage in open_checkpoint(str(path)).storages}
+
+
+def test_remap_sends_all_to_the_cpu_unless_told_otherwise(cli, copy) -> None:
+    out = copy.with_name("out.pth")
+    answer = cli("remap", copy, "-o", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == f"{out}: 788 KB, 233 tensors relabelled, opened again and compared\n"
+    assert devices(out) == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--map", "cuda:1=cuda:0"], {"cuda:0", "cpu"}),
+        (["--map", "cuda:0=mps", "--map", "cuda:*=xpu:0"], {"mps", "xpu:0", "cpu"}),
+        (["--target", "cuda"], {"cuda:0", "cpu"}),
+        (["--target", "cuda:2"], {"cuda:0", "cuda:1", "cpu"}),
+        (["--target", "mps", "--map", "cuda:1=cpu"], {"mps", "cpu"}),
+        (["--map", "path:optimizer/**@cpu"], {"cuda:0", "cuda:1", "cpu"}),
+        (["--map", "*=cuda:0"], {"cuda:0", "cpu"}),
+        (["--map", "*=cuda:0", "--move-all"], {"cuda:0"}),
+    ],
+)
+def test_remap_follows_the_map_then_the_target(cli, copy, options, expected) -> None:
+    out = copy.with_name("out.pth")
+    assert cli("remap", copy, "-o", out, *options).code == 0
+    assert devices(out) == expected
+
+
+def test_remap_says_what_it_kept_and_did_not_check(cli, copy) -> None:
+    answer = cli("remap", copy, "-o", copy.with_name("a\nb"), "--map", "*=cuda:0", "--no-verify")
+    assert answer.out.endswith(
+        r"a\u000ab: 788 KB, 83 tensors relabelled, 50 tensors kept on the CPU by design" "\n"
+    )
+
+
+def test_remap_for_this_machine_asks_torch(cli, copy, monkeypatch) -> None:
+    profile = Profile(id="this", label="this machine", cuda=1)
+    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
+    out = copy.with_name("out.pth")
+    assert cli("remap", copy, "-o", out, "--target", "this").code == 0
+    assert devices(out) == {"cuda:0", "cpu"}
+
+
+def test_remap_onto_an_existing_file_needs_force(cli, copy) -> None:
+    out = copy.with_name("out.pth")
+    out.write_bytes(b"precious")
+    answer = cli("remap", copy, "-o", out)
+    assert (answer.code, answer.out) == (4, "")
+    assert answer.err == (
+        f"checkpoint-inspector: error: there is a file already: {out} (name another, or use --force)\n"
+    )
+    assert out.read_bytes() == b"precious"
+    assert cli("remap", copy, "-o", out, "--force").code == 0
+    assert devices(out) == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--map", "nonsense"], 2, "the rule 'nonsense' is not understood"),
+        (["--map", "cuda:0=cpu:0"], 2, "torch refuses the device 'cpu:0'"),
+        (["--map", "cuda:0=moon"], 2, "'moon' is no device to map to"),
+        (["--map", "path:x"], 2, "names no destination"),
+        (["--target", "moon"], 2, "there is no target 'moon'"),
+    ],
+)
+def test_wrong_rules_are_told_before_any_file_is_read(cli, tmp_path, options, code, said) -> None:
+    answer = cli("remap", tmp_path / "missing", "-o", tmp_path / "out", *options)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_remap_of_what_cannot_be_read_and_to_where_nothing_can_be_written(cli, copy) -> None:
+    assert cli("remap", copy.with_name("missing"), "-o", copy.with_name("out")).code == 3
+    assert cli("remap", copy, "-o", copy).code == 4
+    assert cli("remap", copy, "-o", copy, "--force").code == 4
+    assert cli("remap", copy, "-o", copy.parent).code == 4
+    assert cli("remap", copy, "-o", copy.parent / "no" / "such" / "folder").code == 4
+    assert cli("remap", copy, "-o", copy.with_name("x" * 300)).code == 4
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+@pytest.mark.usefixtures("heard")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_remap_and_leaves_nothing(cli, copy, monkeypatch, number) -> None:
+    verify = export._verify
+
+    def interrupted(*arguments: object) -> None:
+        os.kill(os.getpid(), number)
+        verify(*arguments)
+
+    monkeypatch.setattr(export, "_verify", interrupted)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    answer = cli("remap", copy, "-o", copy.with_name("out.pth"))
+    assert (answer.code, answer.out, answer.err) == (130, "", "")
+    assert list(copy.parent.iterdir()) == [copy]
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+@pytest.mark.usefixtures("heard")
+def test_the_second_interrupt_waits_for_nothing(cli, copy, monkeypatch) -> None:
+    def stuck(*arguments: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("still here")
+
+    monkeypatch.setattr(export, "_verify", stuck)
+    assert cli("remap", copy, "-o", copy.with_name("out.pth")).code == 130
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+# ---------------------------------------------------------------------------------------------- in place
+
+
+def test_the_file_itself_is_changed_and_given_back(cli, copy) -> None:
+    before = copy.read_bytes()
+    answer = cli("remap", copy, "--in-place", "--map", "*=cpu")
+    record = copy.with_name("demo.pth.undo")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith(f"{copy}: 233 tensors relabelled in the file itself, ")
+    assert answer.out.endswith(
+        f" written, opened again and compared, --undo takes it back as long as {record} is there\n"
+    )
+    assert devices(copy) == {"cpu"}
+    answer = cli("remap", copy, "--undo")
+    assert (answer.code, answer.out) == (0, f"{copy}: as it was before, 788 KB\n")
+    assert copy.read_bytes() == before
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+def test_nothing_to_change_is_said(cli, copy) -> None:
+    answer = cli("remap", copy, "--in-place", "--map", "xpu:7=cpu")
+    assert (answer.code, answer.out) == (0, f"{copy}: nothing to change\n")
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+def test_what_was_not_checked_is_not_said(cli, copy) -> None:
+    answer = cli("remap", copy, "--in-place", "--no-verify")
+    assert answer.code == 0
+    assert "compared" not in answer.out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ([], 2, "one of the arguments -o/--output --in-place --undo is required"),
+        (["--in-place", "-o", "x"], 2, "not allowed with argument"),
+        (["--undo", "--map", "*=cpu"], 2, "--undo restores the file as it was, whatever the map"),
+        (["--undo", "--target", "cpu"], 2, "--undo restores the file as it was, whatever the map"),
+        (["--undo"], 4, "there is nothing to undo"),
+    ],
+)
+def test_what_cannot_be_done_in_place(cli, copy, options, code, said) -> None:
+    before = copy.read_bytes()
+    answer = cli("remap", copy, *options)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+    assert copy.read_bytes() == before
