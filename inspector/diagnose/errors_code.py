@@ -83,8 +83,8 @@ def _old_module(context: Context) -> Tied:
     ):
         return Tied(fits="no", here="This file holds no pickled modules: the error comes from another one.")
     versions = dict(context.checkpoint.versions)
-    written = f" by torch {plain(versions['torch'])}" if "torch" in versions else ""
-    return Tied(fits="yes", here=f"This file holds pickled modules, written{written}.", fix=_MODULE)
+    written = f", written by torch {plain(versions['torch'])}" if "torch" in versions else ""
+    return Tied(fits="yes", here=f"This file holds pickled modules{written}.", fix=_MODULE)
 
 
 def _key(context: Context) -> Tied:

@@ -72,7 +72,8 @@ def read_keys(pasted: Pasted) -> tuple[list[str], list[str]]:
 
 
 def _names(section: str) -> list[str]:
-    """Give the quoted names; a space in one is a broken line."""
+    """Give the quoted names; a space in one is a broken line, and torch 0.3 quoted the set as well."""
+    section = section.replace('"{', "{").replace('}"', "}")
     return [squeeze(match[1] or match[2]) for match in _QUOTED.finditer(section)]
 
 
@@ -162,11 +163,11 @@ def _other_names(row: StateDict, missing: list[str], present: list[str]) -> Tied
     absent = [name for name in missing if name not in row.tensors]
     parts = []
     if present:
-        parts.append(f"{format_count(len(present), 'unexpected name')} stand in this file, at {where}.")
+        parts.append(f"In this file, at {where}: {format_count(len(present), 'unexpected name')}.")
     if absent:
-        parts.append(f"{format_count(len(absent), 'missing name')} are not in it: {listed(absent)}.")
+        parts.append(f"Not in it: {format_count(len(absent), 'missing name')} ({listed(absent)}).")
     if len(absent) < len(missing):
-        parts.append(f"{listed([name for name in missing if name in row.tensors])} are in it, though.")
+        parts.append(f"In it all the same: {listed([name for name in missing if name in row.tensors])}.")
     parts.append("It is no matter of a prefix: the file is of another model, or of another version of it.")
     fits: Fit = "yes" if present else "unknown" if absent else "no"
     return Tied(fits=fits, here=" ".join(parts), paths=[row.tensors[name].path for name in present])

@@ -91,3 +91,10 @@ def test_document() -> None:
     unknown = explanation_document(explain_error("?", made))
     assert (unknown["finding"], unknown["fix"]) == (None, None)
     assert set(unknown) == set(Explanation.__slots__)
+
+
+def test_other_errors_of_the_text_are_named() -> None:
+    made = checkpoint(tensor("w"))
+    text = "EOFError: Ran out of input\nTraceback (...):\nRuntimeError: Invalid magic number; corrupt file?"
+    found = format_check(check(made, explanation=explain_error(text, made)))
+    assert "Also in the text: The file is empty, or was read to its end before." in found

@@ -1,0 +1,83 @@
+"""Messages about classes and modules that a file needs, and about files taken for what they are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.model.checkpoint import GlobalUse
+from inspector.model.findings import Fix
+from tests.unit.diagnose.explaining import explained, on
+from tests.unit.report.rows import checkpoint, tensor, value
+
+
+def asking(*names: str, **fields: object):
+    return checkpoint(globals=tuple(GlobalUse(name=name, count=1) for name in names), **fields)
+
+
+def test_modules() -> None:
+    text = "ModuleNotFoundError: No module named 'models'"
+    found = explained(text, asking("models.yolo.Model", "torch.Size"), id_="module-missing")
+    assert (found.fits, found.finding, found.fix) == ("yes", "runs-code", Fix(style="module"))
+    assert found.here == "This file asks for models.yolo.Model."
+    whole = asking("models.yolo.Model", module_class="models.yolo.Model")
+    found = explained(text, whole, id_="module-missing")
+    assert found.finding == "whole-module"
+    assert "It is a whole pickled module, models.yolo.Model." in found.here
+    assert explained(text, asking("modelsx.A"), id_="module-missing").fits == "no"
+
+
+def test_classes() -> None:
+    text = "AttributeError: Can't get attribute 'Net' on <module '__main__' from 'main.py'>"
+    found = explained(text, asking("__main__.Net", module_class="__main__.Net"), id_="class-missing")
+    assert (found.fits, found.finding) == ("yes", "whole-module")
+    assert explained(text, asking("other.Net"), id_="class-missing").here == "This file asks for other.Net."
+    assert explained(text, asking("__main__.Head"), id_="class-missing").fits == "no"
+
+
+@pytest.mark.parametrize("versions", [(), (("torch", "2.13.0"),)])
+def test_functions_of_a_newer_torch(versions) -> None:
+    text = "Can't get attribute '_rebuild_tensor_v3' on <module 'torch._utils' from 'x.py'>"
+    made = asking("torch._utils._rebuild_tensor_v3", versions=versions)
+    found = explained(text, made, id_="class-missing")
+    assert found.advice.startswith("Update torch")
+    assert ("It was written by torch 2.13.0." in found.here) == bool(versions)
+
+
+def test_numpy() -> None:
+    text = "ModuleNotFoundError: No module named 'numpy._core'"
+    assert explained(text, asking("numpy._core.multiarray.scalar"), id_="numpy-version").fits == "yes"
+    assert explained(text, asking("torch.Size"), id_="numpy-version").fits == "no"
+
+
+def test_dictionaries_taken_for_models() -> None:
+    text = "AttributeError: 'collections.OrderedDict' object has no attribute 'eval'"
+    found = explained(text, on(("model/a", "cpu"), ("model/b", "cpu")), id_="dict-for-model")
+    assert (found.fits, found.paths, found.fix) == ("yes", ("model/a", "model/b"), Fix(style="plain"))
+    assert "the weights (2) are under model." in found.here
+    assert "are at its top." in explained(text, on(("a", "cpu")), id_="dict-for-model").here
+    assert "without tensors" in explained(text, checkpoint(), id_="dict-for-model").here
+    assert explained(text, checkpoint(module_class="a.B"), id_="dict-for-model").fits == "no"
+    assert explained(text, checkpoint(root="sequence"), id_="dict-for-model").fits == "unknown"
+
+
+def test_modules_of_other_versions() -> None:
+    text = "AttributeError: 'GELU' object has no attribute 'approximate'"
+    made = asking("torch.nn.modules.activation.GELU", versions=(("torch", "1.9"),))
+    found = explained(text, made, id_="module-changed")
+    assert found.here == "This file holds pickled modules, written by torch 1.9."
+    whole = explained(text, checkpoint(module_class="a.B"), id_="module-changed")
+    assert whole.here == "This file holds pickled modules."
+    assert explained(text, asking("torch.Size"), id_="module-changed").fits == "no"
+
+
+def test_keys() -> None:
+    text = "KeyError: 'state_dict'"
+    made = checkpoint(tensor("model", "w"), value("args", "state_dict"), value("epoch"))
+    found = explained(text, made, id_="key-missing")
+    assert (found.fits, found.here.partition(";")[0]) == ("yes", "state_dict is in this file, but deeper")
+    assert explained(text, on(("state_dict/w", "cpu")), id_="key-missing").fits == "no"
+    other = explained(text, on(("net/w", "cpu")), id_="key-missing")
+    assert (other.fits, "there are net" in other.here) == ("unknown", True)
+    bare = on(*((f"layer{number}.weight", "cpu") for number in range(50)))
+    assert "it is a state dict itself" in explained(text, bare, id_="key-missing").here
+    assert "there are no keys" in explained(text, checkpoint(), id_="key-missing").here

@@ -1,0 +1,70 @@
+"""Messages about damaged, cut and foreign files: is it this one?"""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.model.findings import Fix
+from tests.unit.diagnose.explaining import explained, on
+from tests.unit.report.rows import checkpoint, storage, tensor
+
+CUT = checkpoint(storage("0", missing=True), tensor("w", storage="0"))
+WHOLE = on(("w", "cpu"))
+
+
+@pytest.mark.parametrize(
+    ("text", "id_"),
+    [
+        ("PytorchStreamReader failed reading zip archive: failed finding central directory", "zip-directory"),
+        ("unexpected EOF, expected 12 more bytes. The file might be corrupted.", "unexpected-eof"),
+        ("EOFError: Ran out of input", "empty-file"),
+    ],
+)
+def test_damage_is_found_or_it_is_another_file(text: str, id_: str) -> None:
+    found = explained(text, CUT, id_=id_)
+    assert (found.fits, found.finding, found.paths) == ("yes", "truncated", ("w",))
+    other = explained(text, WHOLE, id_=id_)
+    assert (other.fits, other.finding) == ("no", "truncated")
+    assert "nothing is missing" in other.here
+
+
+def test_first_bytes() -> None:
+    page = explained("invalid load key, '<'.", WHOLE, id_="load-key")
+    assert (page.fits, page.finding) == ("no", "html-page")
+    assert page.here.endswith("is a web page: the link led to a page, not to the file.")
+    odd = explained("invalid load key, '\\xca'.", WHOLE, id_="load-key")
+    assert odd.here.endswith("the error is about another.")
+    assert odd.finding == "not-a-checkpoint"
+    packed = on(("w", "cpu"), notes=("Compressed with gzip: ...",))
+    found = explained("invalid load key, '\\x1f'.", packed, id_="load-key")
+    assert (found.fits, found.finding, found.advice) == ("yes", "torch-refuses", "Unpack it with gunzip.")
+
+
+def test_formats() -> None:
+    text = "best.pth is a zip archive (did you mean to use torch.jit.load()?)"
+    assert explained(text, WHOLE, id_="zip-for-old-torch").fits == "yes"
+    legacy = on(("w", "cpu"), format="legacy")
+    assert explained(text, legacy, id_="zip-for-old-torch").fits == "no"
+    text = "mmap can only be used with files saved with `torch.save(...)`"
+    assert explained(text, legacy, id_="mmap-format").fix == Fix(option=("mmap", "False"))
+    assert explained(text, WHOLE, id_="mmap-format").fits == "no"
+
+
+def test_versions() -> None:
+    text = "Attempted to read a PyTorch file with version 11, but the maximum supported version is 10."
+    new = on(("w", "cpu"), versions=(("version", "11"),))
+    assert explained(text, new, id_="zip-version").fits == "yes"
+    old = explained(text, on(("w", "cpu"), versions=((".data/version", "6"),)), id_="zip-version")
+    assert (old.fits, old.here) == ("no", "This file is of version 6.")
+    bare = explained("kMaxSupportedFileFormatVersion", on(("w", "cpu")), id_="zip-version")
+    assert (bare.fits, bare.here) == ("unknown", "This file is without such a number.")
+
+
+def test_protocols() -> None:
+    assert explained("unsupported pickle protocol: 2", WHOLE, id_="pickle-protocol").fits == "yes"
+    assert explained("unsupported pickle protocol: 5", WHOLE, id_="pickle-protocol").fits == "no"
+
+
+def test_what_is_about_code_alone_says_so() -> None:
+    found = explained("You can only torch.load from a file that is seekable.", WHOLE, id_="not-seekable")
+    assert (found.fits, found.here.startswith("Nothing in this file")) == ("unknown", True)

@@ -1,0 +1,80 @@
+"""Messages of weights_only=True: what this file asks for, and whether it may be allowed."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import GlobalUse, Safety
+from inspector.model.findings import Fix
+from tests.corpus import CORPUS
+from tests.unit.diagnose.explaining import explained
+from tests.unit.report.rows import checkpoint
+
+REFUSED = "WeightsUnpickler error: Unsupported global: GLOBAL {} was not an allowed global by default."
+
+
+def asking(*names: str, **fields: object):
+    return checkpoint(globals=tuple(GlobalUse(name=name, count=1) for name in names), **fields)
+
+
+def test_name_of_this_file_is_judged_and_the_others_named() -> None:
+    found = explained(REFUSED.format("mine.Net"), asking("mine.Net", "mine.Head"), id_="unsupported-global")
+    assert (found.fits, found.finding, found.fix) == ("yes", "needs-allow-list", Fix(style="plain"))
+    assert "Nothing is known of it" in found.here
+    assert "Next it would ask for mine.Head: allow them together." in found.here
+    alone = explained(REFUSED.format("mine.Net"), asking("mine.Net"), id_="unsupported-global")
+    assert "Next" not in alone.here
+
+
+def test_names_that_a_newer_torch_allows() -> None:
+    text = REFUSED.format("torch.nn.parameter.Parameter")
+    found = explained(text, asking("torch.nn.parameter.Parameter"), id_="unsupported-global")
+    assert "Recent versions of torch know it" in found.here
+
+
+def test_older_wordings_name_it_too() -> None:
+    text = "GLOBAL mine.Net was not an allowed global by default"
+    assert explained(text, asking("mine.Net"), id_="unsupported-global").fits == "yes"
+    text = "WeightsUnpickler error: Unsupported class mine.Net"
+    assert explained(text, asking("mine.Net"), id_="unsupported-global").fits == "yes"
+
+
+def test_name_of_another_file() -> None:
+    found = explained(REFUSED.format("mine.Net"), asking("other.Net"), id_="unsupported-global")
+    assert (found.fits, found.fix) == ("no", None)
+    assert "It asks for other.Net." in found.here
+    assert "It asks for" not in explained(REFUSED.format("a.B"), asking(), id_="unsupported-global").here
+
+
+def test_dangerous_name_is_not_to_be_allowed() -> None:
+    text = "Trying to load unsupported GLOBAL posix.system whose module posix is blocked."
+    found = explained(text, asking("posix.system"), id_="blocked-global")
+    assert (found.fits, found.finding, found.fix) == ("yes", "dangerous-global", None)
+    assert found.advice.startswith("Do not load this file")
+
+
+def test_name_in_a_file_that_needs_more_than_names() -> None:
+    made = asking("mine.Net", safety=Safety(opcodes=("FRAME",), protocol=4, oddities=()))
+    found = explained(REFUSED.format("mine.Net"), made, id_="unsupported-global")
+    assert found.finding == "runs-code"
+    assert "does not know the opcode FRAME" in found.here
+
+
+@pytest.mark.parametrize(
+    ("text", "id_"),
+    [
+        ("WeightsUnpickler error: Unsupported operand 149", "unsupported-operand"),
+        ("Can only append to lists, but got <class 'set'>", "unsupported-call"),
+        ("Weights only load failed.", "weights-only"),
+    ],
+)
+def test_other_refusals(text: str, id_: str) -> None:
+    old = asking(safety=Safety(opcodes=("FRAME",), protocol=4, oddities=()))
+    found = explained(text, old, id_=id_)
+    assert (found.fits, found.finding) == ("yes", "runs-code")
+    assert ("pickled with protocol 4" in found.here) == (id_ == "unsupported-operand")
+    two = asking("mine.Net")
+    assert explained(text, two, id_=id_).finding == "needs-allow-list"
+    fine = explained(text, open_checkpoint(str(CORPUS / "zip" / "state_dict.pt")), id_=id_)
+    assert (fine.fits, fine.fix) == ("no", None)
