@@ -106,7 +106,7 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         cause="A checkpoint remembers the device that each tensor was saved on, and torch.load puts it there "
         "again. This torch finds no such device: there is none, its driver is missing, or torch was "
         "installed in a version for the CPU only.",
-        advice=_TO_CPU + " If the machine has a GPU, the target page tells why torch does not see it.",
+        advice=_TO_CPU + " Where a GPU is there, checkpoint-inspector target tells why torch does not see it.",
         tie=_on_kind,
     ),
     ErrorKind(
@@ -188,7 +188,7 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         finding="cuda-unavailable",
         cause="The file, or your code, asks for a CUDA device. The driver is missing or too old, the GPU is "
         "not passed into the container, or CUDA_VISIBLE_DEVICES hides it.",
-        advice="The target page tells which of these it is. To go on without a GPU, load with "
+        advice="checkpoint-inspector target tells which of these it is. To go on without a GPU, load with "
         "map_location='cpu' and move nothing to cuda.",
         tie=_any_accelerator,
     ),

@@ -18,6 +18,7 @@ from inspector.target.simulate import LoadFailure
 from inspector.units import escape_text
 
 _INDENT = "  "
+_BOLD = ("\x1b[1m", "\x1b[0m")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,10 +121,18 @@ def _verdict(check: Check) -> Iterator[str]:
         yield f"{_INDENT}LOADS on {where}: torch.load(path) works there."
     else:
         yield f"{_INDENT}DOES NOT LOAD on {where}: torch.load(path) stops with"
-        yield from wrapped_lines(check.failure.message, "      ")
+        yield from _message(check.failure.message)
         if check.failure.tensor:
             yield from wrapped_lines(f"at the tensor {check.failure.tensor}.", _INDENT)
     yield f"{_INDENT}{'SAFE' if check.safety.weights_only else 'NOT SAFE'}: {SAFETY[check.safety.verdict]}."
+
+
+def _message(message: str) -> Iterator[str]:
+    """Give torch's words with the line breaks that it makes, and without the bold type that it asks for."""
+    for code in _BOLD:
+        message = message.replace(code, "")
+    for line in message.split("\n"):
+        yield from wrapped_lines(line.strip(), "      ")
 
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:

@@ -52,6 +52,14 @@ def test_error_stands_before_findings() -> None:
     assert text.index("In this file:") < text.index("Findings\n")
 
 
+def test_line_breaks_of_torch_are_kept_and_its_bold_type_is_not() -> None:
+    failure = LoadFailure(
+        finding="x", device="", storage="", message="E: \x1b[1ma\x1b[0m\n\t(1) b\n\n\x1b[2Jc"
+    )
+    lines = format_check(check(checkpoint(), failure)).splitlines()
+    assert lines[2:5] == ["      E: a", "      (1) b", r"      \u001b[2Jc"]
+
+
 def test_every_kind_of_fix_is_a_line_to_copy() -> None:
     fixes = (Fix(rule="path:a'b; rm -rf ~@cpu"), Fix(style="resume"), Fix(option=("mmap", "True")), None)
     findings = tuple(
