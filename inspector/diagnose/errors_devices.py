@@ -106,7 +106,7 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         cause="A checkpoint remembers the device that each tensor was saved on, and torch.load puts it there "
         "again. This torch finds no such device: there is none, its driver is missing, or torch was "
         "installed in a version for the CPU only.",
-        advice=_TO_CPU + " Where a GPU is there, checkpoint-inspector target tells why torch does not see it.",
+        advice=_TO_CPU + " With a GPU, checkpoint-inspector target tells why torch does not see it.",
         tie=_on_kind,
     ),
     ErrorKind(

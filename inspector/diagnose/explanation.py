@@ -107,8 +107,8 @@ class ErrorKind:
         id: Its stable name.
         title: What it is, in a few words.
         pattern: Matches the message in a text whose white space is single spaces and whose quotes are plain.
-            Letters stand for large and small ones, and no class in capitals is used; a space may be missing in
-            the text, see `tracebacks`. Repetitions are bounded, so that no text can make it slow.
+            Letters stand for large and small ones, so no class in capitals is used; a space may be missing
+            in the text, see `tracebacks`. Repetitions are bounded, so that no text can make it slow.
         cause: Why torch says that.
         advice: What to do.
         tie: Finds the cause in a file.
