@@ -92,6 +92,19 @@ def _shape(text: str) -> str:
     return format_shape(tuple(int(size[:12]) for size in sizes))
 
 
+def _prefix_finding(pasted: Pasted) -> str:
+    """Tell from the names whether a wrapper's prefix makes the difference."""
+    missing, unexpected = read_keys(pasted)
+    prefix = wrapper_of(unexpected)
+    if not prefix or wrapper_of(missing):
+        return ""
+    return _finding_of_wrapper(prefix)
+
+
+def _finding_of_wrapper(prefix: str) -> str:
+    return "prefix-compiled" if prefix.startswith("_orig_mod.") else "prefix-module"
+
+
 # --- what the file says -------------------------------------------------------------------------------------
 
 
@@ -148,10 +161,11 @@ def _renamed(row: StateDict, renaming: Renaming, present: list[str]) -> Tied:
     renamed = f"{{{new!a} + name.removeprefix({old!a}): tensor for name, tensor in state_dict.items()}}"
     advice = f"Rename before loading: state_dict = {renamed}."
     if old in WRAPPERS and not new:
-        finding = "prefix-compiled" if old.startswith("_orig_mod.") else "prefix-module"
         here += f" The model was saved inside a wrapper, which put {old} before every name."
         paths = [row.tensors[name].path for name in present] or paths
-        return Tied(fits="yes", here=here, paths=paths, fix=_PLAIN, advice=advice, finding=finding)
+        return Tied(
+            fits="yes", here=here, paths=paths, fix=_PLAIN, advice=advice, finding=_finding_of_wrapper(old)
+        )
     if new in WRAPPERS and not old:
         here += " Your model is inside a wrapper (DataParallel, torch.compile), the file was saved without."
         advice = "Load the weights before the model is wrapped, or into model.module."
@@ -223,7 +237,7 @@ NAME_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"(?:missing|unexpected) keys?\(s\) in state_dict|"
         r"(?:missing|unexpected) keys? ['\"{]{0,4}[\w.]{1,300}['\"}]{0,4} in state_dict|"
         r"(?:missing|unexpected) keys? in (?:source )?state_dict",
-        finding="prefix-module",
+        finding_of=_prefix_finding,
         cause="load_state_dict goes by names: every parameter of the model must be in the file under the "
         "same name, and nothing else may be. A wrapper puts a prefix before all names, a checkpoint holds "
         "the state dict one level deeper, or the model is another.",

@@ -114,6 +114,7 @@ class ErrorKind:
         tie: Finds the cause in a file.
         finding: The id of the finding that speaks of the same; empty where there is none.
         findings: By the text of the group `kind` in lower case, where it decides the finding.
+        finding_of: Tells the finding from the whole text, where that takes more than a group; else None.
         fix: What helps with any file, or None.
         is_wrapper: Whether the message says only that another one, before it in the text, was raised.
     """
@@ -126,6 +127,7 @@ class ErrorKind:
     tie: Tie
     finding: str = ""
     findings: Mapping[str, str] = field(default_factory=dict)
+    finding_of: Callable[[Pasted], str] | None = None
     fix: Fix | None = None
     is_wrapper: bool = False
 

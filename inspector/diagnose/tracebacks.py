@@ -87,11 +87,10 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
     tied = Tied(fits="unknown", here=_NO_FILE)
     if checkpoint is not None:
         tied = kind.tie(_context(recognised, pasted, checkpoint, target))
-    key = (recognised.groups.get("kind") or recognised.groups.get("key", "")).lower()
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
     return Explanation(
         id=kind.id,
-        finding=tied.finding or kind.findings.get(key, kind.finding),
+        finding=tied.finding or _finding(recognised, pasted),
         title=kind.title,
         quoted=escape_text(cut_text(recognised.quoted, _MOST_QUOTED)),
         cause=kind.cause,
@@ -104,6 +103,15 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         fix=None if tied.fits == "no" else tied.fix or kind.fix,
         also=tuple(also)[:_MOST_ALSO],
     )
+
+
+def _finding(recognised: Recognised, pasted: Pasted) -> str:
+    """Give the finding that speaks of the same trouble, as far as the text alone tells."""
+    kind, groups = recognised.kind, recognised.groups
+    if kind.finding_of is not None:
+        return kind.finding_of(pasted)
+    key = (groups.get("kind") or groups.get("key", "")).lower()
+    return kind.findings.get(key, kind.finding)
 
 
 def _context(

@@ -28,6 +28,12 @@ def test_damage_is_found_or_it_is_another_file(text: str, id_: str) -> None:
     assert "nothing is missing" in other.here
 
 
+def test_records_found_by_searching_are_of_a_cut_file() -> None:
+    made = on(("w", "cpu"), notes=("Something.", "The zip has no directory, which ends a whole file: ..."))
+    found = explained("failed finding central directory", made, id_="zip-directory")
+    assert (found.fits, found.finding) == ("yes", "truncated")
+
+
 def test_first_bytes() -> None:
     page = explained("invalid load key, '<'.", WHOLE, id_="load-key")
     assert (page.fits, page.finding) == ("no", "html-page")

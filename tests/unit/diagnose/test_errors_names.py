@@ -6,6 +6,7 @@ import pytest
 
 from inspector.diagnose.errors_names import read_keys, read_sizes
 from inspector.diagnose.pasted import read_pasted
+from inspector.diagnose.tracebacks import explain_error
 from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, tensor, value
@@ -135,6 +136,13 @@ def test_one_beginning_for_another() -> None:
         id_="keys-differ",
     )
     assert "{'model.' + name.removeprefix('net.')" in found.advice
+
+
+def test_only_a_prefix_that_the_model_lacks_is_a_finding() -> None:
+    both = tuple("module." + name for name in NAMES)
+    assert explain_error(differing(NAMES, both), None).finding == "prefix-module"
+    assert explain_error(differing(("module.head",), both), None).finding == ""
+    assert explain_error(differing(NAMES, ("head",)), None).finding == ""
 
 
 def test_whole_checkpoint() -> None:
