@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
@@ -11,6 +11,10 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId
 from inspector.records import dataclass
+from inspector.units import format_count, format_nbytes
+
+BROKEN_OFF = "the pickle breaks off"
+"""How the error of a pickle begins that has no end."""
 
 
 class StoredBytes(NamedTuple):
@@ -66,3 +70,16 @@ def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str
     if len(found) > limits.storages:
         raise ContainerError(f"the file has more than {limits.storages:,} storages")
     return found
+
+
+def damage_note(storage_ids: Mapping[str, StorageId], stored: Mapping[str, StoredBytes]) -> str | None:
+    """Say how much of a file is lost and how much is whole; None if nothing is lost."""
+    real = {key: one for key, one in storage_ids.items() if one.view is None or one.view[0] != key}
+    lost = [one for key, one in real.items() if key not in stored and one.numel]
+    if not lost:
+        return None
+    whole = sum(place.nbytes for key, place in stored.items() if key in real)
+    return (
+        f"The bytes of {format_count(len(lost), 'storage')} of {len(real):,} are not in the file: "
+        f"{format_nbytes(sum(one.nbytes for one in lost))} are lost, {format_nbytes(whole)} are left."
+    )

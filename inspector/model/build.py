@@ -7,6 +7,7 @@ from collections import defaultdict
 from inspector.containers.base import Container
 from inspector.containers.collector import collector_paused
 from inspector.containers.sniff import read_container
+from inspector.errors import ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.by_design import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Key, Optimizer, Safety, Tensor
@@ -41,8 +42,11 @@ def open_checkpoint(
         CancelledError: The work was cancelled.
     """
     with collector_paused():
-        progress = progress or Progress()
-        return build_checkpoint(read_container(path, limits, progress), limits, progress)
+        progress, limits = progress or Progress(), limits.started()
+        try:
+            return build_checkpoint(read_container(path, limits, progress), limits, progress)
+        except MemoryError:
+            raise ModelError("there is not enough memory to describe this file", where=path) from None
 
 
 def build_checkpoint(
@@ -155,6 +159,9 @@ def _safety(stream: Stream, found: Found) -> Safety:
 
 
 def _notes(found: Found) -> tuple[str, ...]:
-    if not found.too_deep:
-        return ()
-    return (f"{found.too_deep:,} values are nested too deeply to be shown.",)
+    notes: tuple[str, ...] = ()
+    if found.too_deep:
+        notes += (f"{found.too_deep:,} values are nested too deeply to be shown.",)
+    if found.unlisted:
+        notes += (f"{found.unlisted:,} more values are not listed: there are too many. All tensors are.",)
+    return notes

@@ -30,6 +30,7 @@ class Found:
         hidden_devices: Devices that are values.
         uses: What is done with imported names.
         too_deep: How many values are nested too deeply to be shown.
+        unlisted: How many values are too many to be listed.
     """
 
     tensors: list[Tensor] = field(default_factory=list)
@@ -42,6 +43,7 @@ class Found:
     hidden_devices: list[HiddenDevice] = field(default_factory=list)
     uses: set[tuple[str, str]] = field(default_factory=set)
     too_deep: int = 0
+    unlisted: int = 0
 
 
 class Frame(NamedTuple):

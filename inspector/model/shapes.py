@@ -6,6 +6,9 @@ object's attributes with a leading dot.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
 from inspector.model.arrays import describe_array, describe_bytes, describe_scalar
 from inspector.model.checkpoint import Key
 from inspector.model.texts import key_of
@@ -38,10 +41,31 @@ _CLOSED = frozenset(
     }
 )
 
+
+class Numbered:
+    """The items of a sequence by their index, made only while somebody goes through them.
+
+    A list of all pairs would take ten times as much memory as the sequence itself.
+    """
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Value] | tuple[Value, ...]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[tuple[int, Value]]:
+        """Go through them."""
+        return enumerate(self.items)
+
+
 Children = list[tuple[Key, Value]]
 
 
-def children_of(value: Value) -> Children:
+def children_of(value: Value) -> Children | Numbered:
     """Give what is inside a value, or nothing for what is shown as one leaf.
 
     A sequence of plain numbers and texts is one leaf: 624 words of a random generator's state are no news.
@@ -54,7 +78,7 @@ def children_of(value: Value) -> Children:
         return _items(value.items)
     if isinstance(value, Call):
         return _children_of_call(value)
-    return _items([value.pid]) if isinstance(value, PersistentId) else []
+    return _items([value.pid] if isinstance(value, PersistentId) else [])
 
 
 def mapping_pairs(value: Value) -> list[tuple[Value, Value]] | None:
@@ -87,12 +111,16 @@ def attributes_of(state: Value) -> Children:
     return children
 
 
-def _items(items: list[Value] | tuple[Value, ...]) -> Children:
-    return [] if all(isinstance(item, _SCALARS) for item in items) else list(enumerate(items))
+def _items(items: list[Value] | tuple[Value, ...]) -> Children | Numbered:
+    return [] if all(isinstance(item, _SCALARS) for item in items) else Numbered(items)
 
 
 def _pairs_by_key(pairs: list[tuple[Value, Value]]) -> Children:
-    return [(key if type(key) is str else key_of(key), item) for key, item in pairs]
+    """Give pairs by their key as a step: nearly all are just that, and stay what they are."""
+    if all(type(key) is str for key, _ in pairs):
+        return cast("Children", pairs)
+    steps = ((key_of(pair[0]), pair) for pair in pairs)
+    return [cast("tuple[Key, Value]", pair) if step is pair[0] else (step, pair[1]) for step, pair in steps]
 
 
 def _pairs_of(value: Value) -> list[tuple[Value, Value]]:
@@ -107,16 +135,16 @@ def _children_of_call(call: Call) -> Children:
     name = call.func.dotted if isinstance(call.func, Global) else ""
     array = describe_array(call)
     if array is not None:
-        return [] if array.items is None else _items(array.items)
+        return list(_items(array.items or ()))
     if name in _CLOSED or describe_bytes(call) is not None or describe_scalar(call) is not None:
         return []
-    children: Children = [] if name in _MAPPINGS else _args_of(call, name)
+    children: Children = [] if name in _MAPPINGS else [*_args_of(call, name)]
     children += _pairs_by_key(mapping_pairs(call) or [])
-    children += list(enumerate(call.items or []))
+    children += enumerate(call.items or [])
     return children + attributes_of(call.kwargs) + attributes_of(call.state)
 
 
-def _args_of(call: Call, name: str) -> Children:
+def _args_of(call: Call, name: str) -> Children | Numbered:
     args = call.args if isinstance(call.args, tuple) else (call.args,)
     if name in _SEQUENCES and args and isinstance(args[0], list | tuple):
         return _items(args[0])
@@ -127,7 +155,7 @@ def _args_of(call: Call, name: str) -> Children:
     return _items(args)
 
 
-def _contents(value: Value) -> Children:
+def _contents(value: Value) -> Children | Numbered:
     if isinstance(value, Dict):
         return _pairs_by_key(value.pairs)
     return _items(value) if isinstance(value, list | tuple) else []

@@ -18,17 +18,19 @@ from inspector.model.found import Found, Frame
 from inspector.model.hidden import hidden_devices
 from inspector.model.optimizer import looks_like_optimizer, read_optimizer
 from inspector.model.roles import Context, ModelDraft, enter, names_model, role_of_tensor
-from inspector.model.shapes import Children, attributes_of, children_of
+from inspector.model.shapes import Children, Numbered, attributes_of, children_of
 from inspector.model.tensors import describe_tensor, looks_like_tensor
 from inspector.model.texts import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
 from inspector.model.uses import note_use
 from inspector.model.views import NOTHING_KNOWN, Known, TensorFacts
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Value
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
 from inspector.units import cut_text
 
 _ASK_EACH = 4096
 _MOST_NAME_NBYTES = 128 << 20
+_NO_CHILDREN: Children = []
+_SHORT = 8
 _SCALARS = frozenset({type(None), bool, int, float, str, bytes, Blob, Global})
 
 
@@ -47,8 +49,7 @@ class _Walk:
         self._known = known
         self._limits = limits
         self._progress = progress
-        # Of this thread's own time: a busy machine is no reason to refuse a file.
-        self._deadline_s = time.thread_time() + limits.seconds
+        self._ends_s = limits.started().ends_s
         self._found = Found()
         self._stack: list[Frame] = []
         self._entered: dict[int, str] = {}
@@ -81,10 +82,10 @@ class _Walk:
 
     def _check_budget(self) -> None:
         self._progress.advance(0)
-        rows = len(self._found.tensors) + len(self._found.values)
+        rows = len(self._found.tensors) + len(self._entered)
         if rows > self._limits.rows:
-            raise ModelError(f"the checkpoint holds more than {self._limits.rows:,} tensors and values")
-        if time.thread_time() > self._deadline_s:
+            raise ModelError(f"the checkpoint holds more than {self._limits.rows:,} tensors and containers")
+        if time.thread_time() > self._ends_s:
             raise ModelError(f"listing the tensors takes longer than {self._limits.seconds:g} s")
 
     def _place(self, frame: Frame, key: Key | None) -> tuple[tuple[Key, ...], str, str]:
@@ -103,6 +104,9 @@ class _Walk:
     # --- leaves -----------------------------------------------------------------------------------------
 
     def _add_leaf(self, frame: Frame, key: Key | None, value: Value, text: str | None = None) -> None:
+        if len(self._found.values) >= self._limits.listed:
+            self._found.unlisted += 1
+            return
         keys, path, _ = self._place(frame, key)
         shown = text_of(value) if text is None else text
         self._found.values.append(Leaf(keys, path, type_of(value), shown, len(self._found.tensors)))
@@ -172,12 +176,14 @@ class _Walk:
             where = self._entered[id(value)] or "the root"
             self._add_leaf(frame, key, value, cut_text(f"the same object as {where}", MOST_CHARS))
             return
-        children = [] if id(value) in self._closed else children_of(value)
+        children = _NO_CHILDREN if id(value) in self._closed else children_of(value)
         if not children or len(frame.keys) + 1 >= self._limits.depth:
-            self._closed.add(id(value))
             self._found.too_deep += bool(children)
+            if children or _takes_long(value):
+                self._closed.add(id(value))
             self._add_leaf(frame, key, value)
-            self._note(value, self._found.values[-1].path)
+            if type(value) is Call:
+                self._note(value, self._place(frame, key)[1])
             return
         keys, path, step = self._place(frame, key)
         self._note(value, path)
@@ -189,7 +195,12 @@ class _Walk:
         self._stack.append(Frame(iter(children), keys, prefix, context, frame.part_of, pinned, weight))
 
     def _context(
-        self, context: Context, keys: tuple[Key, ...], path: str, value: Value, children: Children
+        self,
+        context: Context,
+        keys: tuple[Key, ...],
+        path: str,
+        value: Value,
+        children: Children | Numbered,
     ) -> Context:
         """Say what the inside of a container is: an optimizer's state, a model, or nothing new."""
         found = self._found
@@ -216,6 +227,12 @@ class _Walk:
                 self._found.hidden_devices.append(HiddenDevice(path=path, device=device, what=what))
 
 
+def _takes_long(value: Value) -> bool:
+    """Say whether it is worth remembering that a value is a leaf; of a crowd of empty ones it is not."""
+    items = value.items if isinstance(value, Set) else value
+    return isinstance(value, Call) or (isinstance(items, list | tuple) and len(items) > _SHORT)
+
+
 def _weight(key: Key) -> int:
     """Give what one step on the way costs each row below it, beyond its text in the path."""
     return 8 + _excess(key)
@@ -226,7 +243,7 @@ def _excess(key: Key) -> int:
     return len(key) if isinstance(key, str) and len(key) > MOST_STEP_CHARS else 0
 
 
-def _looks_like_model(keys: tuple[Key, ...], value: Value, children: Children) -> bool:
+def _looks_like_model(keys: tuple[Key, ...], value: Value, children: Children | Numbered) -> bool:
     """Say whether a container is a model: a module, or a mapping from names to mostly tensors."""
     if not isinstance(value, Dict | Call):
         return False

@@ -97,7 +97,7 @@ def _dict(state: State, data: bytes, pos: int) -> int:
 def _setitem(state: State, data: bytes, pos: int) -> int:
     value = state.stack.pop()
     key = state.stack.pop()
-    state.literals += 1
+    state.created += 1
     _update(state, pos, [(key, value)])
     return pos
 
@@ -111,7 +111,7 @@ def _setitems(state: State, data: bytes, pos: int) -> int:
 def _pairs(state: State, pos: int, items: list[Value]) -> list[tuple[Value, Value]]:
     if len(items) % 2:
         state.note("odd-items", pos, "a dictionary is given a key without a value")
-    state.add_literals(len(items) // 2)
+    state.add_pairs(len(items) // 2)
     item = iter(items)
     return list(zip(item, item, strict=False))
 

@@ -7,7 +7,6 @@ with live ones. Every budget of `Limits` is checked, and cancellation asked for,
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Callable
 from itertools import repeat
 from operator import length_hint
@@ -89,7 +88,7 @@ class Machine:
             PickleError: The stream breaks off, breaks its rules or exceeds a limit.
             CancelledError: The work was cancelled.
         """
-        self.state.deadline_s = time.monotonic() + self._limits.seconds
+        self.state.ends_s = self._limits.started().ends_s
         self.state.progress = self._progress
         while True:
             try:

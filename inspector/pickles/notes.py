@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from inspector.overriding import override
 from inspector.records import dataclass
-
-if TYPE_CHECKING:
-    from typing_extensions import override
-else:
-
-    def override(method):  # noqa: ANN001, ANN201  # seen by nobody who checks types
-        """Mark a method that takes the place of one in a base class (`typing` has it from 3.12 on)."""
-        return method
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,13 +61,13 @@ class State:
         notes: Oddities.
         root: The value that STOP found.
         short_nbytes: Texts up to this long are read without further ado.
-        deadline_s: When reading must be done, by the monotonic clock.
+        ends_s: When reading must be done, by the clock of this thread.
         progress: Asked for cancellation.
     """
 
     __slots__ = (
         "created",
-        "deadline_s",
+        "ends_s",
         "frame_end",
         "globals",
         "limits",
@@ -92,7 +92,7 @@ class State:
         self.globals: dict[tuple[str, str], Global] = {}
         self.persistent_ids: list[PersistentId] = []
         self.table = table or []
-        self.deadline_s = math.inf
+        self.ends_s = math.inf
         self.progress: Progress | None = None
         self.created = 0
         self.literals = 0
@@ -138,18 +138,17 @@ class State:
         """
         if self.progress is not None:
             self.progress.advance(0)
-        if time.monotonic() > self.deadline_s:
+        if time.thread_time() > self.ends_s:
             raise BrokenStreamError(f"the pickle takes longer than {self.limits.seconds:g} s to read")
 
-    def add_literals(self, count: int) -> None:
-        """Count what one instruction makes in bulk, before it does: the machine looks only now and then.
+    def add_pairs(self, count: int) -> None:
+        """Count the pairs that one instruction makes, before it does: the machine looks only now and then.
 
         Raises:
             BrokenStreamError: It is more than the limits allow.
         """
-        self.literals += count
-        if self.literals // 2 > self.limits.values:
-            raise BrokenStreamError(f"the pickle makes more than {self.limits.values:,} values")
+        self.created += count
+        self._check(self.created)
 
     def add_text(self, nbytes: int) -> None:
         """Count a text before it is made, which takes up to four times its length.
@@ -157,7 +156,12 @@ class State:
         Raises:
             BrokenStreamError: It is more than the limits allow.
         """
-        self.add_literals(1 + (nbytes >> WEIGHT_SHIFT))
+        self.literals += 1 + (nbytes >> WEIGHT_SHIFT)
+        self._check(self.literals // 2)
+
+    def _check(self, weight: int) -> None:
+        if weight > self.limits.values:
+            raise BrokenStreamError(f"the pickle makes more than {self.limits.values:,} values")
 
     def use_global(self, module: str, name: str) -> Global:
         """Count one more use of a global and give its node, one for each name."""

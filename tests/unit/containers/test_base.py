@@ -35,9 +35,9 @@ def test_view_has_a_key_of_its_own() -> None:
 
 def test_number_of_storages_is_bounded() -> None:
     nodes = [node(str(number)) for number in range(5)]
-    assert len(first_storage_ids(nodes, Limits(records=5))) == 5
+    assert len(first_storage_ids(nodes, Limits(storages=5))) == 5
     with pytest.raises(ContainerError, match="the file has more than 4 storages"):
-        first_storage_ids(nodes, Limits(records=4))
+        first_storage_ids(nodes, Limits(storages=4))
 
 
 def test_container_cannot_be_changed() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.errors import CancelledError, CheckpointError, ContainerError
+from inspector.errors import CancelledError, CheckpointError, ContainerError, ModelError
 from inspector.limits import Limits
 from inspector.model.build import collector_paused, open_checkpoint
 from inspector.progress import Progress
@@ -120,3 +120,12 @@ def test_source_is_not_touched(tmp_path: Path) -> None:
     open_checkpoint(str(path))
     assert path.stat().st_mtime_ns == before
     assert path.read_bytes()[-len(STOP) :] is not None
+
+
+def test_lack_of_memory_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_given: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("inspector.model.build.read_container", exhausted)
+    with pytest.raises(ModelError, match="there is not enough memory to describe this file: "):
+        open_checkpoint(FILE)

@@ -12,7 +12,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
-from tests.builders.pickles import list_, name, number, op, text
+from tests.builders.pickles import NONE, list_, name, number, op, text
 from tests.unit.model.making import (
     built,
     by_hand,
@@ -288,13 +288,21 @@ def test_long_names_of_storages_are_refused() -> None:
 
 
 def test_rows_are_counted() -> None:
-    with pytest.raises(ModelError, match="more than 5,000 tensors and values"):
-        walk([None, []] * 5000, Limits(rows=5000), Progress())
+    with pytest.raises(ModelError, match="more than 5,000 tensors and containers"):
+        walk([[[None]] for _ in range(9000)], Limits(rows=5000), Progress())
+
+
+def test_values_beyond_a_number_are_counted() -> None:
+    found = walk([None, [None] * 9, [], [[], 1], *[2] * 10], Limits(listed=3), Progress())
+    assert len(found.values) == 3
+    assert found.unlisted == 12
+    checkpoint = by_hand(list_(list_(), *[NONE] * 12), limits=Limits(listed=10))
+    assert checkpoint.notes == ("3 more values are not listed: there are too many. All tensors are.",)
 
 
 def test_time_is_limited() -> None:
-    with pytest.raises(ModelError, match="takes longer than 0 s"):
-        walk([None, []] * 5000, Limits(seconds=0.0), Progress())
+    with pytest.raises(ModelError, match="takes longer than -1 s"):
+        walk([None, []] * 5000, Limits(seconds=-1.0), Progress())
 
 
 def test_work_can_be_cancelled() -> None:

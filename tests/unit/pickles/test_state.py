@@ -51,11 +51,14 @@ def test_weight_counts_small_things_as_less(state: State) -> None:
     assert state.weight == 10 + 3 + 17
 
 
-def test_literals_in_bulk_are_refused_before_they_are_made() -> None:
+def test_pairs_and_texts_are_refused_before_they_are_made() -> None:
     state = State(Limits(values=10))
-    state.add_literals(21)
+    state.add_pairs(10)
+    state.add_text(16 * 20)
     with pytest.raises(BrokenStreamError, match="the pickle makes more than 10 values"):
-        state.add_literals(1)
+        state.add_pairs(1)
+    with pytest.raises(BrokenStreamError, match="the pickle makes more than 10 values"):
+        state.add_text(1)
 
 
 def test_globals_are_counted_by_name(state: State) -> None:
