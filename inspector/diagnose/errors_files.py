@@ -9,6 +9,7 @@ from __future__ import annotations
 from inspector.diagnose.explanation import Context, ErrorKind, Tie, Tied
 from inspector.diagnose.ties import nothing_to_see, plain
 from inspector.model.findings import Fix
+from inspector.units import escape_text
 
 _WHOLE = (
     "This file was read to its end, and nothing is missing: the error comes from another file, or from "
@@ -31,7 +32,7 @@ def _damage(context: Context) -> Tied:
             return Tied(fits="yes", here=here, paths=found.paths, finding=id_)
     for note in context.checkpoint.notes:
         if note.startswith(_NO_DIRECTORY):
-            return Tied(fits="yes", here=plain(note), finding="truncated")
+            return Tied(fits="yes", here=escape_text(note), finding="truncated")
     return Tied(fits="no", here=_WHOLE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 from inspector.diagnose.base import Case, Rule
 from inspector.diagnose.branches import branch_fix, devices_fix, is_destination
@@ -21,12 +22,19 @@ _TITLES = {
     "xpu-unavailable": "Saved on an Intel GPU that the target does not have",
     "unknown-device": "Saved on a device that torch does not know there",
 }
-# A loss is often made beside the model, and its weights are then forgotten by `model.to(device)`.
-_LOSS = re.compile(
-    r"(?:^|[./])(?:(?:criteri(?:on|a)|loss(?:es)?|loss_?f(?:n|unc|unction))[0-9_]*[./].|"
-    r"(?:pos|class|cls|loss)_weights?$)",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _loss_names() -> re.Pattern[str]:
+    """Give what tells the weights of a loss, compiled when a file has use for it.
+
+    A loss is often made beside the model, and its weights are then forgotten by `model.to(device)`.
+    """
+    return re.compile(
+        r"(?:^|[./])(?:(?:criteri(?:on|a)|loss(?:es)?|loss_?f(?:n|unc|unction))[0-9_]*[./].|"
+        r"(?:pos|class|cls|loss)_weights?$)",
+        re.IGNORECASE,
+    )
 
 
 def _unloadable(case: Case) -> Iterator[Finding]:
@@ -55,7 +63,7 @@ def _mixed(case: Case) -> Iterator[Finding]:
     if home is None:
         return
     strays = [tensor for device, found in weights.items() if device != home for tensor in found]
-    of_loss = [tensor.path for tensor in strays if _LOSS.search(tensor.path)]
+    of_loss = [tensor.path for tensor in strays if _loss_names().search(tensor.path)]
     if of_loss:
         yield finding(
             "loss-buffer-left-behind",
@@ -68,7 +76,7 @@ def _mixed(case: Case) -> Iterator[Finding]:
             of_loss,
             fix=branch_fix(of_loss, home),
         )
-    others = [tensor for tensor in strays if not _LOSS.search(tensor.path)]
+    others = [tensor for tensor in strays if not _loss_names().search(tensor.path)]
     if others:
         yield _scattered(case, home, others)
 
@@ -100,7 +108,9 @@ def _weights_by_device(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
 def _is_weight(tensor: Tensor) -> bool:
     """Say whether a tensor belongs to a model, or to a loss whose state dict was saved beside one."""
     role = tensor.role
-    return role in {"parameter", "buffer"} or (role == "other" and _LOSS.search(tensor.path) is not None)
+    return role in {"parameter", "buffer"} or (
+        role == "other" and _loss_names().search(tensor.path) is not None
+    )
 
 
 def _home(weights: dict[str, list[Tensor]]) -> str | None:
