@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.diagnose.base import Case, Rule
+from inspector.model.checkpoint import Checkpoint
 from inspector.model.devices import is_accelerator, split_device
 from inspector.model.findings import Finding, Fix, finding
 from inspector.target.load_call import LoadCall
@@ -14,6 +15,7 @@ from inspector.target.simulate import device_failures
 from inspector.units import format_nbytes
 
 _PLAIN = LoadCall(weights_only=False)
+_MOST_PER_TENSOR_NBYTES = 1 << 13
 
 
 def _all_ranks(case: Case) -> Iterator[Finding]:
@@ -47,11 +49,19 @@ def _all_ranks(case: Case) -> Iterator[Finding]:
 def _does_not_fit(case: Case) -> Iterator[Finding]:
     """Compare what loading takes at its worst moment with the memory that is there."""
     target = case.target
-    if target is None or not any((target.memory_nbytes, *(gpu.memory_nbytes for gpu in target.gpus))):
+    known = (target.memory_nbytes, *(gpu.memory_nbytes for gpu in target.gpus)) if target is not None else ()
+    smallest = min((nbytes for nbytes in known if nbytes is not None), default=None)
+    if target is None or smallest is None or _most_nbytes(case.checkpoint) <= smallest:
         return
     for room in fits(forecast(case.checkpoint, target, _PLAIN), target):
         if room.fits is False:
             yield _too_large(case, target, room)
+
+
+def _most_nbytes(checkpoint: Checkpoint) -> int:
+    """Give what no load can exceed on any device; nearly every file is below, and needs no forecast."""
+    stored = sum(storage.nbytes for storage in checkpoint.storages)
+    return 2 * stored + _MOST_PER_TENSOR_NBYTES * len(checkpoint.tensors)
 
 
 def _too_large(case: Case, target: Profile, room: Room) -> Finding:

@@ -40,6 +40,15 @@ def test_what_the_cpu_cannot_take_either_is_read_piece_by_piece() -> None:
     assert found.fix == Fix(option=("mmap", "True"))
 
 
+def test_what_fits_twice_needs_no_forecast(monkeypatch) -> None:
+    from inspector.diagnose import rules_memory
+
+    asked = []
+    monkeypatch.setattr(rules_memory, "forecast", lambda *given: asked.append(given))
+    assert "does-not-fit" not in findings(on("cuda:0", 2 * MB), machine(gpu=5 * MB, host=5 * MB))
+    assert not asked
+
+
 def test_what_does_not_load_needs_no_memory() -> None:
     assert "does-not-fit" not in findings(on("cuda:9", 2 * MB), machine(gpu=MB, host=MB))
 
