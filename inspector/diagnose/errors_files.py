@@ -9,14 +9,11 @@ from __future__ import annotations
 from inspector.diagnose.explanation import Context, ErrorKind, Tie, Tied
 from inspector.diagnose.ties import nothing_to_see, plain
 from inspector.model.findings import Fix
-from inspector.units import escape_text
 
 _WHOLE = (
     "This file was read to its end, and nothing is missing: the error comes from another file, or from "
     "another copy of it, such as an unfinished download in a cache folder."
 )
-# How the note of a reader begins that found the records of a cut archive by searching.
-_NO_DIRECTORY = "The zip has no directory"
 _FETCH = (
     "Compare the size with the original, and fetch or copy the file again. Folders such as "
     "~/.cache/torch/hub/checkpoints and ~/.cache/huggingface keep half-finished downloads: delete them there."
@@ -30,9 +27,6 @@ def _damage(context: Context) -> Tied:
         if found is not None:
             here = f"{found.title}. {found.detail}"
             return Tied(fits="yes", here=here, paths=found.paths, finding=id_)
-    for note in context.checkpoint.notes:
-        if note.startswith(_NO_DIRECTORY):
-            return Tied(fits="yes", here=escape_text(note), finding="truncated")
     return Tied(fits="no", here=_WHOLE)
 
 
