@@ -7,7 +7,7 @@ The zip reader is `caffe2/serialize/inline_container.cc`, the legacy one `_legac
 from __future__ import annotations
 
 from inspector.diagnose.explanation import Context, ErrorKind, Tie, Tied
-from inspector.diagnose.ties import nothing_to_see, plain
+from inspector.diagnose.ties import nothing_to_see, of_finding, plain
 from inspector.model.findings import Fix
 
 _WHOLE = (
@@ -25,8 +25,7 @@ def _damage(context: Context) -> Tied:
     for id_ in ("truncated", "invalid-tensor", "torch-refuses", "newer-format", "bad-crc"):
         found = context.findings.get(id_)
         if found is not None:
-            here = f"{found.title}. {found.detail}"
-            return Tied(fits="yes", here=here, paths=found.paths, finding=id_)
+            return of_finding(found, in_full=True)
     return Tied(fits="no", here=_WHOLE)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.explanation import Context, ErrorKind, Tied
-from inspector.diagnose.ties import listed, nothing_to_see, paths_on, plain, top_keys
+from inspector.diagnose.ties import listed, nothing_to_see, of_finding, paths_on, plain, top_keys
 from inspector.model.devices import is_accelerator
 from inspector.model.findings import Fix
 from inspector.model.totals import device_totals
@@ -20,8 +20,7 @@ def _memory(context: Context) -> Tied:
     for id_ in ("does-not-fit", "all-ranks-on-one-device"):
         found = context.findings.get(id_)
         if found is not None:
-            here = f"{found.title}. {found.detail}"
-            return Tied(fits="yes", here=here, paths=found.paths, fix=found.fix, finding=id_)
+            return of_finding(found, in_full=True)
     totals = [total for total in device_totals(context.checkpoint) if is_accelerator(total.device)]
     if not totals:
         here = "This file puts nothing on a GPU: the memory was taken by the model, its batches, or others."
@@ -68,15 +67,14 @@ def _shared(context: Context) -> Tied:
     found = context.findings.get("shared-storage")
     if found is None:
         return Tied(fits="no", here="No tensors of this file share their bytes.")
-    return Tied(fits="yes", here=f"{found.title}.", paths=found.paths)
+    return of_finding(found)
 
 
 def _loads_at_all(context: Context) -> Tied:
     """Say whether something in this file would stop any load."""
     worst = next((found for found in context.findings.values() if found.severity == "error"), None)
     if worst is not None:
-        here = f"{worst.title}. {worst.detail}"
-        return Tied(fits="yes", here=here, paths=worst.paths, fix=worst.fix, finding=worst.id)
+        return of_finding(worst, in_full=True)
     return Tied(fits="unknown", here="Nothing in this file keeps torch from loading it.")
 
 

@@ -7,7 +7,7 @@ The wordings: types by name up to torch 1.0 (`torch.cuda.FloatTensor`), backends
 from __future__ import annotations
 
 from inspector.diagnose.explanation import Context, ErrorKind, Tied
-from inspector.diagnose.ties import devices_of, listed, paths_on
+from inspector.diagnose.ties import devices_of, listed, of_finding, paths_on
 from inspector.model.findings import Fix
 
 _FINDINGS = (
@@ -31,8 +31,7 @@ def _apart(context: Context) -> Tied:
     for id_ in _FINDINGS:
         found = context.findings.get(id_)
         if found is not None:
-            here = f"{found.title}. {found.detail}"
-            return Tied(fits="yes", here=here, paths=found.paths, fix=found.fix, finding=id_)
+            return of_finding(found, in_full=True)
     devices = sorted({tensor.device for tensor in context.checkpoint.tensors})
     if len(devices) < 2:
         where = f" lies on {devices[0]} as a whole" if devices else " holds no tensors"

@@ -82,7 +82,8 @@ class Tied:
     Attributes:
         fits: Whether they fit.
         here: What in the file causes it.
-        paths: All tensors that do.
+        paths: The tensors that do, or the first of them.
+        count: How many they are, where `paths` does not name them all.
         fix: What the window can do, if it is something else than the row says.
         advice: What to do, if it is something else than the row says.
         finding: The id of the finding that speaks of it, if it is another than the row's.
@@ -91,6 +92,7 @@ class Tied:
     fits: Fit
     here: str
     paths: Sequence[str] = ()
+    count: int = 0
     fix: Fix | None = None
     advice: str = ""
     finding: str = ""

@@ -8,7 +8,7 @@ from itertools import chain
 from inspector.diagnose.branches import devices_fix
 from inspector.diagnose.explanation import Context, Tie, Tied
 from inspector.model.devices import device_order
-from inspector.model.findings import Fix
+from inspector.model.findings import Finding, Fix
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAMED = 6
@@ -21,6 +21,12 @@ def nothing_to_see(context: Context) -> Tied:
     return Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
 
 
+def of_finding(found: Finding, *, in_full: bool = False) -> Tied:
+    """Tie a message to a finding, by its title alone or with all it says."""
+    here = f"{found.title}. {found.detail}" if in_full else f"{found.title}."
+    return Tied(fits="yes", here=here, paths=found.paths, count=found.count, fix=found.fix, finding=found.id)
+
+
 def by_finding(*ids: str, no: str) -> Tie:
     """Tie a message to the first of these findings; without any it comes from elsewhere."""
 
@@ -28,8 +34,7 @@ def by_finding(*ids: str, no: str) -> Tie:
         for id_ in ids:
             found = context.findings.get(id_)
             if found is not None:
-                here = f"{found.title}."
-                return Tied(fits="yes", here=here, paths=found.paths, fix=found.fix, finding=id_)
+                return of_finding(found)
         return Tied(fits="no", here=no)
 
     return tie

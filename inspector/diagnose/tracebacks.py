@@ -97,7 +97,7 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         here=tied.here,
         fits=tied.fits,
         paths=first_paths(tied.paths),
-        count=len(tied.paths),
+        count=max(tied.count, len(tied.paths)),
         advice=tied.advice or kind.advice,
         # What a fix would change in a file that is not to blame helps nobody.
         fix=None if tied.fits == "no" else tied.fix or kind.fix,

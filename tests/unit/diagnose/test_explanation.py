@@ -17,6 +17,14 @@ def test_few_paths_are_named_and_all_counted() -> None:
     assert first_paths(["a"] * 50) == ("a",) * MOST_PATHS
 
 
+def test_all_tensors_of_a_finding_are_counted() -> None:
+    made = on(
+        *((f"w{number}", "cuda:0") for number in range(50)), *((f"v{number}", "cpu") for number in range(40))
+    )
+    found = explain_error("Expected all tensors to be on the same device", made)
+    assert (len(found.paths), found.count) == (MOST_PATHS, 40)
+
+
 def test_frozen() -> None:
     found = explain_error("", None)
     assert isinstance(found, Explanation)
