@@ -10,10 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from inspector.containers.base import Container, StoredBytes, first_storage_ids
+from inspector.containers.base import BROKEN_OFF, Container, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import NearReader, Source
-from inspector.errors import ContainerError
+from inspector.errors import ContainerError, DamagedError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.pickles.values import Dict, PersistentId, Value
@@ -56,10 +56,23 @@ def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container
         PickleError: One of its pickles cannot be read.
         CancelledError: The work was cancelled.
     """
+    return open_legacy(source, limits, progress)[0]
+
+
+def open_legacy(
+    source: Source, limits: Limits, progress: Progress
+) -> tuple[Container, dict[str, StoredBytes]]:
+    """Take a legacy checkpoint apart, and give the storages' places in what `source` reads; errors as above.
+
+    In a gzip file those places are not the file's own, so the container has none.
+    """
     layout = read_layout(source, limits, progress)
     storage_ids = first_storage_ids(layout.object_stream.persistent_ids, limits)
-    stored, end = _find_storages(source, layout, storage_ids, progress)
-    return Container(
+    places, end = _find_storages(source, layout, storage_ids, progress)
+    stored = places
+    if source.gzipped:
+        stored = {key: StoredBytes(None, place.nbytes) for key, place in places.items()}
+    container = Container(
         path=source.path,
         format="legacy",
         file_nbytes=source.file_nbytes,
@@ -71,6 +84,7 @@ def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container
         versions=layout.versions,
         notes=_notes(source, storage_ids, stored, end),
     )
+    return container, places
 
 
 def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
@@ -91,15 +105,15 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     info_start = magic.end + version.end
     info = _read_stream(source, info_start, "system information", limits, progress)
     object_start = info_start + info.end
-    stream = _read_stream(source, object_start, "object", limits, progress)
+    stream = _read_object(source, object_start, limits, progress)
     keys_start = object_start + stream.end
-    keys = _read_stream(source, keys_start, "storage keys", limits, progress)
+    keys, data_start = _read_keys(source, keys_start, limits, progress)
     return Layout(
         object_stream=stream,
         object_start=object_start,
         object_end=keys_start,
-        keys=_key_texts(keys.root, keys_start, limits),
-        data_start=keys_start + keys.end,
+        keys=keys,
+        data_start=data_start,
         versions=_facts(info.root) or (("protocol_version", str(PROTOCOL_VERSION)),),
     )
 
@@ -115,6 +129,32 @@ def _read_stream(source: Source, start: int, name: str, limits: Limits, progress
         progress=progress,
         extend=extend,
     )
+
+
+def _read_object(source: Source, start: int, limits: Limits, progress: Progress) -> Stream:
+    try:
+        return _read_stream(source, start, "object", limits, progress)
+    except PickleError as error:
+        if not error.what.startswith(BROKEN_OFF):
+            raise
+        raise DamagedError(
+            "the file is cut off within the description of its tensors, which stands in front of them",
+            where=error.where,
+            remedy="fetch or copy it again; what is left of it holds no tensor that could be named",
+        ) from error
+
+
+def _read_keys(
+    source: Source, start: int, limits: Limits, progress: Progress
+) -> tuple[tuple[str, ...], int]:
+    """Read the keys, and say where the storages begin; a file that is cut off here has no storages."""
+    try:
+        keys = _read_stream(source, start, "storage keys", limits, progress)
+    except PickleError as error:
+        if not error.what.startswith(BROKEN_OFF):
+            raise
+        return (), start
+    return _key_texts(keys.root, start, limits), start + keys.end
 
 
 def _key_texts(root: Value, start: int, limits: Limits) -> tuple[str, ...]:
@@ -140,23 +180,48 @@ def _is_short(value: Value) -> bool:
 def _find_storages(
     source: Source, layout: Layout, storage_ids: dict[str, StorageId], progress: Progress
 ) -> tuple[dict[str, StoredBytes], int]:
-    """Walk over the storages; a damaged tail leaves the storages behind it without an entry."""
+    """Walk over the storages; what the end of the file cuts off, or zeros took the place of, has no entry."""
     progress.start("finding storages", len(layout.keys))
     stored: dict[str, StoredBytes] = {}
     near = NearReader(source)
     pos = layout.data_start
-    for key in layout.keys:
+    for number, key in enumerate(layout.keys):
         progress.advance(1)
         storage_id = storage_ids.get(key)
-        at = near.seek(pos, NUMEL.size)
-        if storage_id is None or at + NUMEL.size > len(near.window):
+        count = _count_at(near, pos)
+        if storage_id is None or count is None:
             break
-        nbytes = NUMEL.unpack_from(near.window, at)[0] * storage_id.itemsize
-        if nbytes < 0 or not source.reaches(pos + NUMEL.size + nbytes):
+        start, nbytes = pos + NUMEL.size, count * storage_id.itemsize
+        if count != storage_id.numel and _is_damaged(near, layout, storage_ids, number, pos):
+            pos = start + storage_id.nbytes
+            continue
+        if nbytes < 0 or not source.reaches(start + nbytes):
             break
-        stored[key] = StoredBytes(None if source.gzipped else pos + NUMEL.size, nbytes)
-        pos += NUMEL.size + nbytes
+        stored[key] = StoredBytes(start, nbytes)
+        pos = start + nbytes
     return stored | _views(layout.object_stream.persistent_ids, storage_ids, stored), pos
+
+
+def _count_at(near: NearReader, pos: int) -> int | None:
+    """Read how many elements a storage is said to have; None where the file ends."""
+    at = near.seek(pos, NUMEL.size)
+    return NUMEL.unpack_from(near.window, at)[0] if at + NUMEL.size <= len(near.window) else None
+
+
+def _is_damaged(
+    near: NearReader, layout: Layout, storage_ids: dict[str, StorageId], number: int, pos: int
+) -> bool:
+    """Say whether a count is wrong that the pickle contradicts, and not the pickle.
+
+    Zeros stand where a download or a disk left a hole. Anything else is damage if the next storage is where
+    the pickle says; then all behind it can be read.
+    """
+    storage_id = storage_ids[layout.keys[number]]
+    if _count_at(near, pos) == 0:
+        return True
+    following = storage_ids.get(layout.keys[number + 1]) if number + 1 < len(layout.keys) else None
+    behind = pos + NUMEL.size + storage_id.nbytes
+    return following is not None and following.numel > 0 and _count_at(near, behind) == following.numel
 
 
 def _views(
@@ -173,8 +238,7 @@ def _views(
         key, offset, size = storage_id.view
         start, nbytes = offset * storage_id.itemsize, size * storage_id.itemsize
         if start + nbytes <= root.nbytes:
-            place = None if root.file_offset is None else root.file_offset + start
-            views.setdefault(key, StoredBytes(place, nbytes))
+            views.setdefault(key, StoredBytes((root.file_offset or 0) + start, nbytes))
     return views
 
 
@@ -186,7 +250,10 @@ def _notes(
         notes.append(
             "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is written plain."
         )
-    elif len(stored) == len(storage_ids) and end < source.nbytes:
+    damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
+    if damage is not None:
+        notes.append(damage)
+    elif not source.gzipped and end < source.nbytes:
         notes.append(
             f"{source.nbytes - end:,} more bytes follow the checkpoint; torch.load reads the first one only."
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from operator import itemgetter
 
-from inspector.containers.base import Container, StoredBytes, first_storage_ids
+from inspector.containers.base import Container, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
 from inspector.containers.zip_directory import (
@@ -22,7 +22,7 @@ from inspector.containers.zip_directory import (
     read_directory,
     read_record,
 )
-from inspector.errors import ContainerError, UnsupportedFormatError
+from inspector.errors import ContainerError, DamagedError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.pickles.notes import Note
@@ -30,6 +30,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 
 PICKLE = "data.pkl"
+WRONG_PICKLE = "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
 _FACTS = (
     "version",
     ".data/version",
@@ -80,18 +81,29 @@ class Records:
 
 
 def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a torch.save zip apart.
+    """Take a torch.save zip apart; one that lost its directory is searched.
 
     Raises:
         ContainerError: It is damaged, or a zip of something else.
         PickleError: Its pickle cannot be read.
         CancelledError: The work was cancelled.
     """
-    records = Records(read_directory(source, limits, progress))
-    entry = find_pickle(records, source.path)
+    return open_torchzip(source, limits, progress)[0]
+
+
+def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Records]:
+    """Take a torch.save zip apart, and give its records, too, for those who read them; errors as above."""
+    try:
+        records = Records(read_directory(source, limits, progress))
+        entry = find_pickle(records, source.path)
+        offset = payload_offset(source, entry)
+    except DamagedError:
+        from inspector.containers.salvage_zip import salvage_zip  # noqa: PLC0415 - healthy files never need it
+
+        return salvage_zip(source, limits, progress)
     stream, is_intact = _read_object(source, entry, limits, progress)
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
-    stored, overlap = _find_storages(source, records, storage_ids, progress)
+    stored, overlap = find_storages(source, records, storage_ids, progress)
     notes = _notes(records)
     if _SHARED_NAME in notes and _has_rival(records, entry):
         rival = Note(
@@ -101,21 +113,21 @@ def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Contain
     if overlap:
         notes.append("Several records share bytes: no program writes that by itself.")
     if not is_intact:
-        notes.append(
-            "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
-        )
-    return Container(
+        notes.append(WRONG_PICKLE)
+    damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
+    container = Container(
         path=source.path,
         format="zip",
         file_nbytes=source.file_nbytes,
         stream=stream,
-        pickle_offset=payload_offset(source, entry) if entry.method == STORED else -1,
+        pickle_offset=offset if entry.method == STORED else -1,
         pickle_nbytes=stream.end,
         storage_ids=storage_ids,
         stored=stored,
-        versions=_read_versions(source, records),
-        notes=tuple(notes),
+        versions=read_versions(source, records),
+        notes=(*notes, damage) if damage else tuple(notes),
     )
+    return container, records
 
 
 def find_pickle(records: Records, path: str) -> Entry:
@@ -145,7 +157,7 @@ def _read_object(source: Source, entry: Entry, limits: Limits, progress: Progres
     return stream, entry.crc in {0, zlib.crc32(data)}
 
 
-def _find_storages(
+def find_storages(
     source: Source, records: Records, storage_ids: dict[str, StorageId], progress: Progress
 ) -> tuple[dict[str, StoredBytes], bool]:
     """Place the storages; one whose record is missing, damaged or cut off has no entry.
@@ -173,7 +185,8 @@ def _find_storages(
     return stored, overlap
 
 
-def _read_versions(source: Source, records: Records) -> tuple[tuple[str, str], ...]:
+def read_versions(source: Source, records: Records) -> tuple[tuple[str, str], ...]:
+    """Read the small records that tell versions."""
     found = []
     for name in _FACTS:
         entry = records.get(name)

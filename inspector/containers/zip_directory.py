@@ -211,7 +211,7 @@ def _parse_entries(data: bytes, pos: int, start: int, entries: list[Entry], coun
             raise DamagedError("the zip directory breaks off", where=f"byte {start + pos:,}")
         if _ELSEWHERE in (packed, nbytes, offset):
             extra = data[extra_at : extra_at + extra_n]
-            nbytes, packed, offset = _apply_zip64(extra, nbytes, packed, offset)
+            nbytes, packed, offset = apply_zip64(extra, nbytes, packed, offset)
         name = data[name_at:extra_at].decode("utf-8", "surrogateescape")
         # Entry(...) would take thrice as long.
         entries.append(new(Entry, (name, offset, nbytes, packed, method, crc, flags, start + pos)))
@@ -219,7 +219,7 @@ def _parse_entries(data: bytes, pos: int, start: int, entries: list[Entry], coun
     return pos
 
 
-def _apply_zip64(extra: bytes, nbytes: int, packed: int, offset: int) -> tuple[int, int, int]:
+def apply_zip64(extra: bytes, nbytes: int, packed: int, offset: int) -> tuple[int, int, int]:
     """Replace the sizes that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order."""
     values = _zip64_values(extra)
     fixed = [next(values, value) if value == _ELSEWHERE else value for value in (nbytes, packed, offset)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from inspector.diagnose.base import Case, Rule
 from inspector.model.findings import Finding, Fix, finding
-from inspector.model.obstacles import find_obstacle, has_wrong_checksum
+from inspector.model.obstacles import find_obstacle, has_wrong_checksum, lost_directory
 from inspector.model.totals import wasted_nbytes
 from inspector.units import format_count, format_nbytes
 
@@ -16,14 +16,15 @@ _MODEL_ROLES = frozenset({"parameter", "buffer", "ema"})
 
 
 def _truncated(case: Case) -> Iterator[Finding]:
-    """Point at tensors whose bytes are not in the file."""
+    """Point at tensors whose bytes are not in the file, or say that its end is all that it lost."""
     missing = {storage.key for storage in case.checkpoint.storages if storage.missing and storage.nbytes}
-    if missing:
+    if missing or lost_directory(case.checkpoint):
         yield finding(
             "truncated",
             "error",
-            "Bytes of some tensors are missing",
-            "The file ends early or lost records, so torch.load stops. Fetch or copy it again.",
+            "Bytes of some tensors are missing" if missing else "The end of the file is missing",
+            "The file ends early or lost records, so torch.load stops. Fetch or copy it again. Where that "
+            "cannot be, the tensors that are whole can be saved: checkpoint-inspector recover FILE -o OUT.",
             [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
         )
 

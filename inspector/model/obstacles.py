@@ -15,6 +15,7 @@ _MOST_DIGITS = 19
 _FETCH = "Fetch or copy the file again."
 _SAVE = "Open it and save it again with the program that wrote it."
 # How notes of the containers begin that mean as much.
+_NO_DIRECTORY = "The zip has no directory"
 _AMBIGUOUS = "Several records share a name"
 _NO_VERSION = "The record 'version' is missing"
 _GZIPPED = "Compressed with gzip"
@@ -31,6 +32,13 @@ _NOT_IN_LEGACY = {
 _NO_VERSION_ERROR = (
     'RuntimeError: Expected hasRecord("version") to be true, but got false.  (Could this error message be '
     "improved?  If so, please report an enhancement request to PyTorch.)"
+)
+
+_NO_CENTRAL = "failed finding central directory"
+_MINIZ = (
+    "This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
+    "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
+    "transferred incorrectly, or the file was modified after saving."
 )
 
 
@@ -58,6 +66,9 @@ def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
         )
     if checkpoint.format != "zip":
         return None
+    if lost_directory(checkpoint):
+        message = f"RuntimeError: PytorchStreamReader failed reading zip archive: {_NO_CENTRAL}. {_MINIZ}"
+        return Obstacle("truncated", message, _FETCH)
     if _has_note(checkpoint, _NO_FOLDER):
         return Obstacle("torch-refuses", "RuntimeError: file in archive is not in a subdirectory", _SAVE)
     if _has_note(checkpoint, _NO_VERSION):
@@ -89,10 +100,7 @@ def _record_obstacle(storage: Storage, *, is_elsewhere: bool) -> Obstacle:
             _FETCH,
         )
     message = (
-        f"RuntimeError: PytorchStreamReader failed locating file data/{storage.key}: file not found. This "
-        "is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
-        "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
-        "transferred incorrectly, or the file was modified after saving."
+        f"RuntimeError: PytorchStreamReader failed locating file data/{storage.key}: file not found. {_MINIZ}"
     )
     if not is_elsewhere:
         return Obstacle("truncated", message, _FETCH)
@@ -121,6 +129,11 @@ def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
 def has_wrong_checksum(checkpoint: Checkpoint) -> bool:
     """Say whether the pickle is not what its checksum says; torch does not look."""
     return _has_note(checkpoint, _WRONG_CHECKSUM)
+
+
+def lost_directory(checkpoint: Checkpoint) -> bool:
+    """Say whether a zip was read without its directory, which the end of the file had."""
+    return _has_note(checkpoint, _NO_DIRECTORY)
 
 
 def is_gzipped(checkpoint: Checkpoint) -> bool:

@@ -12,7 +12,7 @@ from inspector.containers.base import Container, StoredBytes
 from inspector.containers.legacy import read_layout, read_legacy
 from inspector.containers.sniff import read_container
 from inspector.containers.source import GzipSource, Source
-from inspector.errors import CancelledError, CheckpointError, ContainerError, PickleError
+from inspector.errors import CancelledError, CheckpointError, ContainerError, DamagedError, PickleError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders.legacy import INFO, checkpoint
@@ -48,12 +48,20 @@ def test_file_cut_off_anywhere(write: Write) -> None:
         try:
             found = read_container(write(data[:nbytes]))
         except CheckpointError:
-            assert nbytes < starts["11"] - 8
+            assert nbytes < whole.pickle_offset + whole.pickle_nbytes
         else:
-            assert nbytes >= starts["11"] - 8
+            assert nbytes >= whole.pickle_offset + whole.pickle_nbytes
             ends = {key: starts[key] + place.nbytes for key, place in whole.stored.items()}
             assert found.stored == {key: whole.stored[key] for key in ends if ends[key] <= nbytes}
             assert found.storage_ids == whole.storage_ids
+
+
+def test_file_cut_off_within_its_description(write: Write) -> None:
+    place = checkpoint(TWO).index(TWO)
+    for nbytes in (place, place + 1, place + len(TWO) - 1):
+        with pytest.raises(DamagedError, match="cut off within the description") as caught:
+            read_container(write(checkpoint(TWO, *STORAGES)[:nbytes]))
+        assert caught.value.finding == "truncated"
 
 
 def test_more_bytes_behind_are_noted(take_apart: TakeApart) -> None:
@@ -147,6 +155,45 @@ def test_number_of_keys_is_bounded(take_apart: TakeApart) -> None:
 )
 def test_storages_behind_a_broken_one_have_no_place(take_apart: TakeApart, storages: list[Any]) -> None:
     assert take_apart(checkpoint(TWO, *storages)).stored == {}
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, -1, 2**60])
+def test_count_that_the_pickle_contradicts_loses_only_its_own_storage(
+    take_apart: TakeApart, count: int
+) -> None:
+    """The bytes behind it may be right, but nobody can tell: a hole does not end where the count does."""
+    data = checkpoint(TWO, ("11", count, EIGHT), ("22", 3, LONG))
+    found = take_apart(data)
+    assert found.stored == {"22": (data.index(LONG), 24)}
+    assert found.notes == (
+        "The bytes of 1 storage of 2 are not in the file: 8 B are lost, 24 B are left.",
+    )
+
+
+def test_zeros_in_place_of_the_end(take_apart: TakeApart) -> None:
+    """A download that made room first and ended early; zeros must not pass for an empty storage."""
+    data = checkpoint(TWO, *STORAGES)
+    found = take_apart(data[: data.index(EIGHT) + 8] + bytes(8 + 24))
+    assert list(found.stored) == ["11"]
+    (note,) = found.notes
+    assert "24 B are lost" in note
+
+
+def test_count_that_disagrees_while_nothing_else_speaks_for_the_pickle_is_believed(
+    take_apart: TakeApart,
+) -> None:
+    data = checkpoint(TWO, ("11", 2, EIGHT), ("22", 2, LONG[:16]))
+    assert take_apart(data).stored["22"].nbytes == 16
+
+
+def test_broken_list_of_keys_is_no_end_of_the_file(write: Write) -> None:
+    data = checkpoint(TWO, *STORAGES)
+    place = data.index(TWO) + len(TWO)
+    broken = data[:place] + b"\xff" + data[place + 1 :]
+    with Source(write(broken)) as source, pytest.raises(PickleError, match="storage keys at byte"):
+        read_layout(source, Limits(), Progress())
+    with Source(write(data[: place + 3])) as source:
+        assert read_layout(source, Limits(), Progress()).keys == ()
 
 
 def test_no_storages(take_apart: TakeApart) -> None:

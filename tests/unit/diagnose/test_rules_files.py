@@ -27,6 +27,10 @@ def test_truncated() -> None:
     (finding,) = found(made, "truncated")
     assert (finding.severity, finding.paths) == ("error", ("a",))
     assert found(checkpoint(storage("0", nbytes=0, missing=True)), "truncated") == []
+    endless = checkpoint(storage("0"), notes=("The zip has no directory, ...",))
+    (finding,) = found(endless, "truncated")
+    assert (finding.title, finding.paths) == ("The end of the file is missing", ())
+    assert found(endless, "torch-refuses") == []
 
 
 def test_invalid() -> None:

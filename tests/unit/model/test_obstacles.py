@@ -11,7 +11,7 @@ import pytest
 
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.model.obstacles import find_obstacle, has_wrong_checksum, is_ambiguous
+from inspector.model.obstacles import find_obstacle, has_wrong_checksum, is_ambiguous, lost_directory
 from tests.builders.pickles import number
 from tests.corpus import CORPUS, cases
 from tests.unit.model.making import by_hand, call, pairs, storage, view
@@ -83,6 +83,19 @@ def test_zip_stops_torch_as_foretold(what: str, tmp_path: Path) -> None:
     assert error.startswith(kind)
     assert words in error
     assert obstacle.remedy.endswith(".")
+
+
+@pytest.mark.parametrize("cut", [1, 21, 22, 60, 500, 800])
+def test_zip_that_ends_early_stops_torch(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "cut.pt"
+    torch.save({"a": torch.zeros(4), "b": torch.ones(3)}, path)
+    path.write_bytes(path.read_bytes()[:-cut])
+    checkpoint = open_checkpoint(str(path))
+    obstacle = find_obstacle(checkpoint)
+    assert obstacle is not None
+    assert obstacle.finding == "truncated"
+    assert lost_directory(checkpoint)
+    assert (error_of(path) or "").startswith(obstacle.message)
 
 
 def test_gzip_stops_torch(tmp_path: Path) -> None:

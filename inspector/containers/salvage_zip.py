@@ -1,0 +1,112 @@
+"""A torch archive without its directory: the records are found again by walking over the file.
+
+The directory of a zip stands at its end, so it is the first thing that a file loses which was not fetched or
+written whole, while all that it points to may still be there.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import NamedTuple
+
+from inspector.containers.base import Container, damage_note
+from inspector.containers.lookalikes_zip import name_zip
+from inspector.containers.source import Source
+from inspector.containers.torchzip import (
+    WRONG_PICKLE,
+    Records,
+    find_pickle,
+    find_storages,
+    read_versions,
+)
+from inspector.containers.zip_directory import STORED, ZipDirectory, read_record
+from inspector.containers.zip_walk import ZipWalk
+from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
+from inspector.limits import Limits
+from inspector.progress import Progress
+from inspector.units import cut_text, escape_text, format_count
+
+NO_DIRECTORY = "The zip has no directory"
+"""How the note begins that says so."""
+
+_MOST_NAME_CHARS = 80
+_FETCH = "fetch or copy it again; what is left of it holds no tensor that could be named"
+# Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
+_OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/\d+\.storage)")
+
+
+class Salvage(NamedTuple):
+    """What was found in a zip without a directory.
+
+    Attributes:
+        container: The checkpoint.
+        records: Its records; one that the end of the file cuts off is among them.
+    """
+
+    container: Container
+    records: Records
+
+
+def salvage_zip(source: Source, limits: Limits, progress: Progress) -> Salvage:
+    """Take a torch.save zip apart whose directory is missing or damaged.
+
+    Raises:
+        DamagedError: Its pickle is not whole, so that nothing in it can be named.
+        NotACheckpointError: It is the beginning of another kind of zip.
+        CancelledError: The work was cancelled.
+    """
+    walk = ZipWalk(source, limits, progress)
+    walk.run()
+    if walk.stream is None or any(map(_OTHERS.match, walk.names)):
+        raise _hopeless(walk, source)
+    directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
+    records = Records(directory)
+    pickle = find_pickle(records, source.path)
+    stored, _ = find_storages(source, records, walk.storage_ids, progress)
+    found = (
+        f"{NO_DIRECTORY}, which ends a whole file: this one is cut off, or bytes of it were lost. "
+        f"{format_count(len(walk.entries), 'record')} found by searching."
+    )
+    late = "The search took too long and was ended before the end of the file." if walk.gave_up else None
+    wrong = None
+    if pickle.crc not in {0, zlib.crc32(read_record(source, pickle, limits.pickle_nbytes))}:
+        wrong = WRONG_PICKLE
+    damage = damage_note(walk.storage_ids, stored)
+    container = Container(
+        path=source.path,
+        format="zip",
+        file_nbytes=source.file_nbytes,
+        stream=walk.stream,
+        pickle_offset=walk.pickle_offset if pickle.method == STORED else -1,
+        pickle_nbytes=walk.stream.end,
+        storage_ids=walk.storage_ids,
+        stored=stored,
+        versions=read_versions(source, records),
+        notes=tuple(filter(None, (found, late, wrong, damage))),
+    )
+    return Salvage(container, records)
+
+
+def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:
+    """Say why nothing of the file can be shown."""
+    path, names = source.path, walk.names
+    if any(map(_OTHERS.match, names)):
+        return DamagedError(
+            "this is an archive of TorchScript, torch.export or torch.package that is cut off",
+            where=path,
+            remedy="fetch or copy it again",
+        )
+    if walk.pickle_error is not None:
+        what = "the file is cut off or damaged within data.pkl, which says what is in it"
+        why = walk.pickle_error
+        return DamagedError(f"{what}: {why.what}", where=why.where, remedy=_FETCH)
+    error = name_zip(names, path)
+    if names and error.form != "zip":
+        return NotACheckpointError(f"{error.what}, cut off", where=path, remedy=error.remedy, form=error.form)
+    first = f", the first is {escape_text(cut_text(names[0], _MOST_NAME_CHARS))}" if names else ""
+    return DamagedError(
+        "the zip is cut off or damaged, and data.pkl, which says what is in it, is not among what is left",
+        where=f"{source.nbytes:,} bytes, {format_count(len(names), 'record')}{first}",
+        remedy=_FETCH,
+    )
