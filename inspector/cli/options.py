@@ -6,12 +6,12 @@ import argparse
 from typing import NoReturn
 
 from inspector import __version__
-from inspector.cli import checking, commands, remapping, showing, targets
+from inspector.cli import checking, commands, remapping, showing, targets, verifying
 from inspector.cli.messages import PROGRAM, USAGE, complain
 from inspector.errors import PlanError
 from inspector.overriding import override
 
-_PLANNED = frozenset({"recover", "diff", "stats", "verify"})
+_PLANNED = frozenset({"recover", "diff", "stats"})
 _STYLES = "plain, resume, module, lightning, transformers, distributed; what fits the file"
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
@@ -68,6 +68,7 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
         "show": _show_parser(),
         "check": _check_parser(),
         "remap": _remap_parser(),
+        "verify": _verify_parser(),
         "snippet": _snippet_parser(),
         "screenshot": _screenshot_parser(),
         "desktop": _desktop_parser(),
@@ -108,9 +109,28 @@ def _remap_parser() -> argparse.ArgumentParser:
     where.add_argument("--undo", action="store_true", help="take --in-place back, bit for bit")
     _add_map_options(parser)
     parser.add_argument("--move-all", action="store_true", help="move state that torch keeps on the CPU, too")
-    parser.add_argument("--force", action="store_true", help="replace OUT; change FILE though it is protected")
+    parser.add_argument("--force", action="store_true", help="replace OUT; change a protected FILE")
+    parser.add_argument("--receipt", metavar="FILE", help="write down what was done and checked, as JSON")
+    parser.add_argument("--keep-times", action="store_true", help="give OUT the times of FILE")
+    parser.add_argument(
+        "--verify",
+        choices=("quick", "full", "torch"),
+        default="quick",
+        help="compare samples, every byte, or have torch load the copy, too",
+    )
     parser.add_argument("--no-verify", action="store_true", help="do not open and compare what was written")
     parser.set_defaults(run=remapping.remap)
+    return parser
+
+
+def _verify_parser() -> argparse.ArgumentParser:
+    parser = _Parser(f"{PROGRAM} verify", "Compare a copy with the file it was made from, byte by byte.")
+    parser.add_argument("file", metavar="OUT")
+    parser.add_argument("--against", required=True, metavar="FILE")
+    _add_map_options(parser)
+    parser.add_argument("--move-all", action="store_true", help="as it was for remap")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.set_defaults(run=verifying.verify)
     return parser
 
 

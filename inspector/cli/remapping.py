@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from inspector.remap.export import Export
     from inspector.remap.plan import Plan
     from inspector.remap.rules import Rule
+    from inspector.remap.torch_check import TorchCheck
     from inspector.target.profile import Profile
 
 
@@ -31,12 +32,14 @@ def _copy(options: argparse.Namespace) -> int:
     """Write a copy of a file with other devices."""
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
-    from inspector.remap.export import export_copy, refuse_destination
+    from inspector.remap.export import copy_times, export_copy, refuse_destination
 
     said, target = parse_map(options)
     checkpoint = open_checkpoint(options.file)
     destination = Path(options.output)
     refuse_destination(options.file, destination, overwrite=options.force)
+    if options.receipt is not None:
+        refuse_destination(options.file, Path(options.receipt), overwrite=options.force)
     plan = _plan(checkpoint, options, said, target)
     progress = Progress()
     with ended_by_signals(progress):
@@ -45,11 +48,25 @@ def _copy(options: argparse.Namespace) -> int:
             destination,
             plan,
             overwrite=options.force,
-            verify=not options.no_verify,
+            verify="none" if options.no_verify else options.verify,
             progress=progress,
         )
+        if options.keep_times:
+            copy_times(options.file, destination)
+        if options.receipt is not None:
+            _write_receipt(options, checkpoint, plan, done, progress)
     say(_done_line(options.output, done))
     return DONE
+
+
+def _write_receipt(
+    options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan, done: Export, progress: Progress
+) -> None:
+    from inspector import __version__
+    from inspector.remap.receipt import make_receipt, write_receipt
+
+    receipt = make_receipt(checkpoint, plan, done, __version__, progress)
+    write_receipt(receipt, Path(options.receipt), overwrite=options.force)
 
 
 def _change(options: argparse.Namespace) -> int:
@@ -59,6 +76,8 @@ def _change(options: argparse.Namespace) -> int:
     from inspector.remap.in_place import patch_in_place
     from inspector.units import escape_text, format_count, format_nbytes
 
+    if options.receipt is not None or options.keep_times:
+        raise PlanError("--receipt and --keep-times go with a copy", remedy="use -o OUT")
     said, target = parse_map(options)
     plan = _plan(open_checkpoint(options.file), options, said, target)
     progress = Progress()
@@ -104,17 +123,23 @@ def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Profile | 
 def _plan(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
 ) -> Plan:
-    """Plan by the rules of --map, then what --target still needs; without either all goes to the CPU."""
+    from inspector.remap.plan import plan_remap
+
+    return plan_remap(checkpoint, rules_of(checkpoint, options, said, target), move_all=options.move_all)
+
+
+def rules_of(
+    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
+) -> tuple[Rule, ...]:
+    """Give the rules of --map, then what --target still needs; without either all goes to the CPU."""
     from inspector.progress import Progress
-    from inspector.remap.plan import plan_remap, rules_for_target
+    from inspector.remap.plan import rules_for_target
     from inspector.remap.rules import parse_rule
     from inspector.target.this_machine import probe_this_machine
 
     if options.target is None:
-        rules = said or (parse_rule("*=cpu"),)
-    else:
-        rules = said + rules_for_target(checkpoint, target or probe_this_machine(Progress()))
-    return plan_remap(checkpoint, rules, move_all=options.move_all)
+        return said or (parse_rule("*=cpu"),)
+    return said + rules_for_target(checkpoint, target or probe_this_machine(Progress()))
 
 
 def _done_line(output: str, done: Export) -> str:
@@ -125,7 +150,18 @@ def _done_line(output: str, done: Export) -> str:
         parts.append(f"{format_count(done.kept_tensors, 'tensor')} kept on the CPU by design")
     if done.verified:
         parts.append("opened again and compared")
+    if done.compared_nbytes == done.copied_nbytes and done.verified:
+        parts[-1] += " byte by byte"
+    if done.torch is not None:
+        parts.append(_torch_words(done.torch))
     return f"{escape_text(output)}: {', '.join(parts)}\n"
+
+
+def _torch_words(found: TorchCheck) -> str:
+    if found.verdict != "equal":
+        return f"not checked by torch: {found.detail}"
+    words = f"loaded by torch {found.torch} with equal tensors"
+    return f"{words} (on the CPU: this machine has no {', '.join(found.missing)})" if found.missing else words
 
 
 @contextmanager

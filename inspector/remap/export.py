@@ -7,10 +7,14 @@ record overwritten; otherwise the records move, and their contents are still cop
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from inspector.containers.base import Container
 from inspector.containers.sniff import open_source, read_container
+from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
@@ -18,9 +22,17 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.outfile import OutFile, explained, writing
 from inspector.remap.pickle_rewrite import rewrite_pickle
-from inspector.remap.plan import Plan, with_viewed
+from inspector.remap.plan import Plan, device_texts, with_viewed
+from inspector.remap.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes
 from inspector.remap.verify import compare_with_plan
 from inspector.remap.writers import CopyWriter
+
+if TYPE_CHECKING:
+    from inspector.remap.torch_check import TorchCheck
+
+Verify = Literal["none", "quick", "full", "torch"]
+"""How thoroughly a copy is checked, see `export_copy`."""
+_COPIED_BY_NAME = frozenset({"darwin", "win32"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +46,9 @@ class Export:
         kept_tensors: How many stayed on the CPU by design.
         in_one_piece: Whether no byte outside the pickle changed its place.
         verified: Whether the copy was opened again and compared.
+        compared_nbytes: How many of the copied bytes were compared with the original's, one by one ...
+        copied_nbytes: ... of how many.
+        torch: What torch made of the copy, where it was asked.
     """
 
     destination: Path
@@ -42,6 +57,9 @@ class Export:
     kept_tensors: int
     in_one_piece: bool
     verified: bool
+    compared_nbytes: int = 0
+    copied_nbytes: int = 0
+    torch: TorchCheck | None = None
 
 
 def export_copy(
@@ -50,13 +68,23 @@ def export_copy(
     plan: Plan,
     *,
     overwrite: bool = False,
-    verify: bool = True,
+    verify: Verify = "quick",
     progress: Progress | None = None,
 ) -> Export:
     """Write a copy of a checkpoint with the devices of a plan.
 
     The plan must have been made from this very file. The source is only read; the copy appears once it is
     complete, synced and compared.
+
+    Args:
+        path: The checkpoint.
+        destination: Where the copy shall stand.
+        plan: What changes.
+        overwrite: Whether a file that stands there may be replaced.
+        verify: How the copy is checked before it appears: `quick` opens it again, compares all that it says
+            and up to 32 MB of what was copied; `full` compares every byte; `torch` does what `quick` does and
+            has torch load it; `none` trusts.
+        progress: Told of the stages and of bytes, asked for cancellation.
 
     Raises:
         CheckpointError: The source cannot be read (any more).
@@ -75,11 +103,19 @@ def export_copy(
             plan = with_viewed(plan, container.storage_ids.values())
             pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
         with writing(destination, like=before, overwrite=overwrite) as out:
-            writer = CopyWriter(source=source, target=out.fd, pickle=pickle, limits=limits, progress=progress)
+            writer = CopyWriter(
+                source=source,
+                target=out.fd,
+                pickle=pickle,
+                limits=limits,
+                progress=progress,
+                clone=_cloner(source, out, progress),
+            )
             in_one_piece = _write(container, writer)
             _refuse_changed(path, before, os.fstat(source.fd))
-            if verify:
-                _verify(container, out, plan, progress)
+            devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
+            compared_nbytes = _compare_bytes(writer, out, verify)
+            torch = _ask_torch(path, out, devices, progress) if verify == "torch" else None
             nbytes = os.fstat(out.fd).st_size
             progress.start("waiting for the disk")
     return Export(
@@ -88,7 +124,10 @@ def export_copy(
         moved_tensors=len(plan.tensors),
         kept_tensors=len(plan.kept),
         in_one_piece=in_one_piece,
-        verified=verify,
+        verified=verify != "none",
+        compared_nbytes=compared_nbytes,
+        copied_nbytes=total_nbytes(writer.copied),
+        torch=torch,
     )
 
 
@@ -115,6 +154,17 @@ def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None
             raise ExportError("there is no such folder", where=str(destination.parent))
 
 
+def copy_times(path: str, destination: Path) -> None:
+    """Give a copy the times of the original.
+
+    Raises:
+        ExportError: The system does not allow it.
+    """
+    with explained(destination, "the times cannot be set"):
+        status = Path(path).stat()
+        os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
 def _write(container: Container, writer: CopyWriter) -> bool:
     if container.format == "legacy":
         writer.write_legacy()
@@ -138,7 +188,8 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> None:
+def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> frozenset[str]:
+    """Open the copy again and compare; gives the devices it names."""
     progress.start("checking the copy")
     try:
         copy = open_checkpoint(str(out.path), progress=progress)
@@ -150,3 +201,37 @@ def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) 
         differences = compare_with_plan(build_checkpoint(container, progress=progress), copy, plan)
     if differences:
         raise ExportError(f"the copy is not as planned: {differences[0]}")
+    return device_texts(copy)
+
+
+def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
+    """Compare what was copied, or samples of it; gives how many bytes."""
+    if verify == "none" or (writer.source.gzipped and verify != "full"):  # it had to be inflated again
+        return 0
+    spans = writer.copied if verify == "full" else sample_spans(writer.copied, SAMPLE_NBYTES)
+    total = total_nbytes(spans)
+    writer.progress.start("comparing bytes", total)
+    with Source(str(out.path)) as copy:
+        difference = find_difference(writer.source, copy, spans, writer.progress)
+    if difference is not None:
+        where = f"byte {difference.copy_offset:,}"
+        raise ExportError("the copy has other bytes than the file", where=where, remedy="try another disk")
+    return total
+
+
+def _ask_torch(path: str, out: OutFile, devices: frozenset[str], progress: Progress) -> TorchCheck:
+    from inspector.remap.torch_check import check_with_torch  # noqa: PLC0415 - `subprocess` takes 8 ms
+
+    found = check_with_torch(out, path, devices, progress)
+    if found.is_bad:
+        raise ExportError(f"torch does not load the copy as planned: {found.detail}", where=found.call)
+    return found
+
+
+def _cloner(source: Source, out: OutFile, progress: Progress) -> Callable[[], bool] | None:
+    """Give what has the system copy the whole file, where it does that by name."""
+    if sys.platform not in _COPIED_BY_NAME:
+        return None
+    from inspector.remap.cloning import Original, clone_by_name  # noqa: PLC0415 - ctypes takes 5 ms
+
+    return lambda: clone_by_name(Original(fd=source.fd, path=source.path), out, progress)

@@ -15,6 +15,7 @@ from inspector.remap.rules import Rule, check_destination, device_destination, i
 from inspector.target.profile import Profile
 
 _MOST_NAMES = 4
+_NOT_ON_MPS = frozenset({"float64", "complex128"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +62,14 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
         check_destination(rule.to)
     texts = device_texts(checkpoint)
     going = _going(rules, texts)
-    if any(rule.path is not None for rule in rules):
-        moves = _moves_by_path(checkpoint, rules)
+    if any(rule.device is None for rule in rules):
+        moves = _moves_by_tensor(checkpoint, rules)
     else:
         moves = _moves_by_device(checkpoint, going)
     kept = [index for index in moves if _stays(checkpoint, index, move_all=move_all)]
     for index in kept:
         del moves[index]
+    _refuse_unholdable(checkpoint, moves)
     rows = checkpoint.tensors
     return Plan(
         rules=tuple(rules),
@@ -99,9 +101,11 @@ def rules_for_target(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...
     """Give the rules that make a checkpoint load on a machine: what exists there stays where it is.
 
     Accelerators that are missing are folded onto those that exist, in turn, or else onto the CPU. The CPU has
-    no number: torch refuses `cpu:0`.
+    no number: torch refuses `cpu:0`. What Apple's GPU has no type for stays on the CPU there, by rules that
+    go first.
     """
-    rules = []
+    dtypes = {row.dtype for row in checkpoint.tensors} & _NOT_ON_MPS if target.mps else ()
+    rules = [Rule(dtype=dtype, to="cpu") for dtype in sorted(dtypes)]
     for device in sorted(device_texts(checkpoint)):
         parts = split_device(device)
         if parts is not None and target.offers(*parts) and (parts[0] != "cpu" or device == "cpu"):
@@ -135,16 +139,18 @@ def _moves_by_device(checkpoint: Checkpoint, going: Mapping[str, str]) -> dict[i
     return {index: going[row.device] for index, row in enumerate(rows) if row.device in going}
 
 
-def _moves_by_path(checkpoint: Checkpoint, rules: Sequence[Rule]) -> dict[int, str]:
+def _moves_by_tensor(checkpoint: Checkpoint, rules: Sequence[Rule]) -> dict[int, str]:
     """Apply rules of any kind; a part that is named takes the rest of its tensor along."""
     named: dict[int, str] = {}
     paths: list[tuple[str, ...]] = []  # of each row and of all that it is a part of
+    groups = _parts_together(checkpoint)
+    dtypes = _dtypes_together(checkpoint, groups)
     for index, tensor in enumerate(checkpoint.tensors):
         paths.append((tensor.path, *(() if tensor.part_of is None else paths[tensor.part_of])))
-        to = next((rule.to for rule in rules if rule.matches(tensor.device, paths[index])), None)
+        to = _destination(rules, tensor, paths[index], dtypes.get(index, (tensor.dtype,)))
         if to is not None:
             named[index] = to
-    for group in _parts_together(checkpoint):
+    for group in groups:
         wanted = {named[index] for index in group if index in named}
         if len(wanted) > 1:
             raise _torn("the parts of one tensor are sent", checkpoint, group, wanted)
@@ -153,6 +159,24 @@ def _moves_by_path(checkpoint: Checkpoint, rules: Sequence[Rule]) -> dict[int, s
     return {
         index: named[index] for index in sorted(named) if not is_same_device(named[index], rows[index].device)
     }
+
+
+def _dtypes_together(checkpoint: Checkpoint, groups: list[list[int]]) -> dict[int, tuple[str, ...]]:
+    """Give the dtypes that a row answers to: those of all parts, since a device must take every one."""
+    found: dict[int, tuple[str, ...]] = {}
+    for group in groups:
+        dtypes = tuple({checkpoint.tensors[index].dtype for index in group})
+        found |= dict.fromkeys(group, dtypes)
+    return found
+
+
+def _destination(
+    rules: Sequence[Rule], tensor: Tensor, paths: tuple[str, ...], dtypes: tuple[str, ...]
+) -> str | None:
+    for rule in rules:
+        if rule.matches(tensor.device, paths, role=tensor.role, dtypes=dtypes):
+            return rule.to
+    return None
 
 
 def _parts_together(checkpoint: Checkpoint) -> list[list[int]]:
@@ -182,6 +206,30 @@ def _stays(checkpoint: Checkpoint, index: int, *, move_all: bool) -> bool:
     if not move_all:
         return True
     return tensor.part_of is not None and is_metadata_on_cpu(checkpoint.tensors[tensor.part_of], tensor.keys)
+
+
+def _refuse_unholdable(checkpoint: Checkpoint, moves: Mapping[int, str]) -> None:
+    """Refuse to send to Apple's GPU what it has no type for.
+
+    torch cannot make such a tensor there at all: `empty_mps` in `aten/src/ATen/mps/EmptyTensor.cpp`.
+    """
+    if not any(to.startswith("mps") for to in moves.values()):
+        return
+    rows = checkpoint.tensors
+    found = [row for index, to in moves.items() if is_unholdable(row := rows[index], to)]
+    if found:
+        names = ", ".join(row.path for row in found[:_MOST_NAMES])
+        more = f" and {len(found) - _MOST_NAMES:,} more" if len(found) > _MOST_NAMES else ""
+        raise PlanError(
+            f"Apple's GPU cannot hold {found[0].dtype} tensors",
+            where=names + more,
+            remedy=f"put dtype:{found[0].dtype}@cpu before the other rules",
+        )
+
+
+def is_unholdable(tensor: Tensor, to: str) -> bool:
+    """Say whether a device has no type for a tensor's elements."""
+    return tensor.dtype in _NOT_ON_MPS and to.partition(":")[0] == "mps"
 
 
 # --- where each storage goes --------------------------------------------------------------------------------

@@ -1,15 +1,21 @@
-"""Map rules as people write them: `cuda:1=cuda:0`, `cuda:*=cpu`, `*=cpu`, `path:optimizer/**@cpu`."""
+"""Map rules as people write them: `cuda:1=cuda:0`, `cuda:*=cpu`, `*=cpu`, `path:optimizer/**@cpu`.
+
+Two more kinds are written like a path: `role:optimizer@cpu` and `dtype:float64@cpu`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 
 from inspector.errors import PlanError
+from inspector.model.checkpoint import ROLES
 from inspector.model.devices import KNOWN_TYPES, split_device
+from inspector.model.dtypes import ITEMSIZES
 from inspector.records import dataclass
 
+_KINDS = frozenset({"path", "role", "dtype"})
 _WITHOUT_INDEX = frozenset({"cpu", "mps"})
 _MOST_INDEX = 127  # c10::DeviceIndex has 8 bits
 _EXAMPLE = "write FROM=TO such as '*=cpu' or 'cuda:1=cuda:0', or path:GLOB@TO such as 'path:optimizer/**@cpu'"
@@ -17,23 +23,31 @@ _EXAMPLE = "write FROM=TO such as '*=cpu' or 'cuda:1=cuda:0', or path:GLOB@TO su
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule; the first that matches a tensor decides where it goes.
+    """One rule; the first that matches a tensor decides where it goes. It asks for one thing.
 
     Attributes:
         device: Pattern of the device it applies to, or None.
         path: Pattern of the paths it applies to, or None.
+        role: The role it applies to, or None.
+        dtype: The dtype it applies to, or None.
         to: The destination.
     """
 
     device: str | None = None
     path: str | None = None
+    role: str | None = None
+    dtype: str | None = None
     to: str
 
-    def matches(self, device: str, paths: Iterable[str]) -> bool:
-        """Say whether it applies to a tensor on `device` that is known under these paths."""
+    def matches(
+        self, device: str, paths: Iterable[str], *, role: str = "", dtypes: Collection[str] = ()
+    ) -> bool:
+        """Say whether it applies to a tensor on `device` that is known under these paths and dtypes."""
         if self.device is not None:
             return matches_device(self.device, device)
-        return any(_path_regex(self.path or "").fullmatch(path) for path in paths)
+        if self.path is not None:
+            return any(_path_regex(self.path).fullmatch(path) for path in paths)
+        return self.role == role if self.role is not None else self.dtype in dtypes
 
 
 def parse_rule(text: str) -> Rule:
@@ -42,15 +56,34 @@ def parse_rule(text: str) -> Rule:
     Raises:
         PlanError: It is malformed, or torch would refuse its destination.
     """
-    if text.startswith("path:"):
-        pattern, at, to = text.removeprefix("path:").rpartition("@")
-        if not at or not pattern:
+    kind, colon, rest = text.partition(":")
+    if colon and kind in _KINDS:
+        what, at, to = rest.rpartition("@")
+        if not at or not what:
             raise PlanError(f"the rule {text!r} names no destination", remedy=_EXAMPLE)
-        return Rule(path=pattern, to=check_destination(to))
+        return _rule_of(kind, what, check_destination(to))
     device, equals, to = text.partition("=")
     if not equals or not device:
         raise PlanError(f"the rule {text!r} is not understood", remedy=_EXAMPLE)
     return Rule(device=device, to=check_destination(to))
+
+
+def _rule_of(kind: str, what: str, to: str) -> Rule:
+    if kind == "path":
+        return Rule(path=what, to=to)
+    known = list(ROLES) if kind == "role" else list(ITEMSIZES)
+    if what not in known:
+        raise PlanError(f"there is no {kind} {what!r}", remedy=f"name one such as {', '.join(known[:7])}")
+    return Rule(role=what, to=to) if kind == "role" else Rule(dtype=what, to=to)
+
+
+def format_rule(rule: Rule) -> str:
+    """Give a rule as people write it."""
+    if rule.device is not None:
+        return f"{rule.device}={rule.to}"
+    if rule.path is not None:
+        return f"path:{rule.path}@{rule.to}"
+    return f"role:{rule.role}@{rule.to}" if rule.role is not None else f"dtype:{rule.dtype}@{rule.to}"
 
 
 def check_destination(device: str) -> str:

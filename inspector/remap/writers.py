@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import zlib
+from collections.abc import Callable
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import Source
@@ -11,9 +13,10 @@ from inspector.containers.zip_directory import STORED, Entry, payload_offset, re
 from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, field
 from inspector.remap.copying import clone_file, copy_bytes, write_bytes, write_over
 from inspector.remap.patches import fits, refuse_doubles, storage_alignment, zip_pieces
+from inspector.remap.same_bytes import Span
 from inspector.remap.zip_layout import Record, lay_out
 
 _STEP_NBYTES = 1 << 20
@@ -29,6 +32,8 @@ class CopyWriter:
         pickle: The object's new pickle.
         limits: The bounds of reading.
         progress: Told of bytes copied, asked for cancellation.
+        clone: Has the system copy the whole file where it does that by name; says whether it did.
+        copied: Which bytes were copied as they are, filled while that is done.
     """
 
     source: Source
@@ -36,6 +41,8 @@ class CopyWriter:
     pickle: bytes
     limits: Limits
     progress: Progress
+    clone: Callable[[], bool] | None = None
+    copied: list[Span] = field(default_factory=list)
 
     def write_legacy(self) -> None:
         """Write the pickles before the object's, the new one, and everything behind it as it is."""
@@ -47,6 +54,8 @@ class CopyWriter:
             return
         rest = self.source.nbytes - layout.object_end
         self.progress.start("copying", rest)
+        start = layout.object_start + len(self.pickle)
+        self.copied.append(Span(layout.object_end, start, rest))
         copy_bytes(self.source.fd, self.target, layout.object_end, rest, self.progress)
 
     def write_zip(self) -> bool:
@@ -56,6 +65,7 @@ class CopyWriter:
         refuse_doubles(self.source, records, entry)
         if read_record(self.source, entry, self.limits.pickle_nbytes).startswith(self.pickle):
             self._copy_whole()  # nothing changes, so neither does what stands behind STOP
+            self.copied.append(Span(0, 0, self.source.nbytes))
             return True
         if fits(entry, self.pickle):
             self._write_patched(entry)
@@ -65,9 +75,11 @@ class CopyWriter:
 
     def _inflate_from(self, offset: int) -> None:
         self.progress.start("unpacking")
+        start, written = offset, os.lseek(self.target, 0, os.SEEK_CUR)
         while data := self.source.read_upto(offset, _STEP_NBYTES):
             self.progress.advance(write_bytes(self.target, data))
             offset += len(data)
+        self.copied.append(Span(start, written, offset - start))
         if offset >= self.limits.inflated_nbytes:
             raise ExportError(
                 f"the file holds {self.limits.inflated_nbytes:,} bytes or more once unpacked",
@@ -77,7 +89,7 @@ class CopyWriter:
 
     def _copy_whole(self) -> None:
         self.progress.start("copying", self.source.nbytes)
-        if clone_file(self.source.fd, self.target):
+        if clone_file(self.source.fd, self.target) or (self.clone is not None and self.clone()):
             self.progress.advance(self.source.nbytes)
         else:
             copy_bytes(self.source.fd, self.target, 0, self.source.nbytes, self.progress)
@@ -85,8 +97,12 @@ class CopyWriter:
     def _write_patched(self, entry: Entry) -> None:
         """Copy the whole file, then overwrite its pickle; torch ignores the zeros behind STOP."""
         self._copy_whole()
-        for piece in zip_pieces(self.source, entry, self.pickle):
+        done = 0
+        for piece in sorted(zip_pieces(self.source, entry, self.pickle)):
             write_over(self.target, piece.offset, piece.data)
+            self.copied.append(Span(done, done, piece.offset - done))
+            done = piece.offset + len(piece.data)
+        self.copied.append(Span(done, done, self.source.nbytes - done))
 
     def _write_laid_out(self, records: Records, pickle_entry: Entry) -> None:
         entries = records.directory.entries
@@ -101,12 +117,19 @@ class CopyWriter:
         crc = zlib.crc32(self.pickle) if pickle_entry.crc else 0
         rows[place] = Record(pickle_entry._replace(method=STORED), crc, len(self.pickle), len(self.pickle))
         self.progress.start("copying", sum(row.stored_nbytes for row in rows))
+        pos = 0
         for part in lay_out(rows, storage_alignment(self.source, records)):
             if isinstance(part, bytes):
-                write_bytes(self.target, part)
+                pos += write_bytes(self.target, part)
             elif part.number == place:
-                self.progress.advance(write_bytes(self.target, self.pickle))
+                pos += write_bytes(self.target, self.pickle)
+                self.progress.advance(len(self.pickle))
             else:
-                entry = entries[part.number]
-                offset = payload_offset(self.source, entry)
-                copy_bytes(self.source.fd, self.target, offset, entry.stored_nbytes, self.progress)
+                pos += self._copy_record(entries[part.number], pos)
+
+    def _copy_record(self, entry: Entry, pos: int) -> int:
+        """Copy the contents of a record to the target's position; gives their number."""
+        span = Span(payload_offset(self.source, entry), pos, entry.stored_nbytes)
+        copy_bytes(self.source.fd, self.target, span.offset, span.nbytes, self.progress)
+        self.copied.append(span)
+        return span.nbytes

@@ -61,14 +61,16 @@ def map_devices(
         branches: Rules for parts of the tree, which go before those for devices.
     """
     checkpoint = document.checkpoint
-    wanted = {rule.device: rule.to for rule in rules_for_target(checkpoint, target)}
+    needed = rules_for_target(checkpoint, target)
+    wanted = {rule.device: rule.to for rule in needed if rule.device is not None}
+    held = [rule for rule in needed if rule.device is None]  # what the target has no type for
     picked = dict(chosen)
     going = []
     for device in (total.device for total in document.totals):
         name = device_name(device)
         to = picked.get(name) or wanted.get(device) or device
         going.append((device, device if to == name else to))
-    rules = [*branches, *(Rule(device=device, to=to) for device, to in going if device != to)]
+    rules = [*branches, *held, *(Rule(device=device, to=to) for device, to in going if device != to)]
     try:
         plan, refusal = plan_remap(checkpoint, rules), None
     except PlanError as error:

@@ -39,7 +39,7 @@ def test_files_named_like_a_command_can_be_opened() -> None:
     assert parse(["show", "show", "./remap"]).files == ["show", "./remap"]
 
 
-@pytest.mark.parametrize("name", ["recover", "diff", "stats", "verify"])
+@pytest.mark.parametrize("name", ["recover", "diff", "stats"])
 def test_commands_of_later_versions_are_known(name: str) -> None:
     with pytest.raises(PlanError, match=f"this version has no command {name}"):
         parse([name, "file"])

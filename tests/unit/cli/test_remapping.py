@@ -29,7 +29,7 @@ def test_remap_sends_all_to_the_cpu_unless_told_otherwise(cli, copy) -> None:
     out = copy.with_name("out.pth")
     answer = cli("remap", copy, "-o", out)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out == f"{out}: 788 KB, 233 tensors relabelled, opened again and compared\n"
+    assert answer.out == f"{out}: 788 KB, 233 tensors relabelled, opened again and compared byte by byte\n"
     assert devices(out) == {"cpu"}
 
 

@@ -74,7 +74,10 @@ def test_a_copy_has_the_devices_of_the_plan(source: Path, tmp_path: Path, rule: 
         kept_tensors=0,
         in_one_piece=rule == CPU and source.read_bytes().startswith(b"PK"),
         verified=True,
+        compared_nbytes=done.copied_nbytes,
+        copied_nbytes=done.copied_nbytes,
     )
+    assert sum(map(len, STORAGES.values())) <= done.copied_nbytes < source.stat().st_size
 
 
 @pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
@@ -87,9 +90,10 @@ def test_an_empty_plan_copies_byte_for_byte(case: Case, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
 def test_genuine_files_come_out_as_planned(case: Case, tmp_path: Path) -> None:
     """Each export is opened again and compared: a difference raises."""
-    for number, rule in enumerate((CPU, LONGER, "cuda:0=cuda:5", "cpu=cuda:0", "*=mps")):
+    for number, rule in enumerate((CPU, LONGER, "cuda:0=cuda:5", "cpu=cuda:0", "*=xpu")):
         done = exported(case.path, tmp_path / str(number), rule)
         assert done.verified
+    exported(case.path, tmp_path / "mps", "dtype:float64@cpu", "dtype:complex128@cpu", "*=mps")
     export_copy(str(case.path), tmp_path / "all", planned(case.path, "cpu=cuda:1", move_all=True))
 
 
@@ -113,7 +117,7 @@ def payloads(path: Path) -> list[bytes]:
 
 def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "compare_with_plan", None)
-    done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify=False)
+    done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify="none")
     assert not done.verified
     assert devices(tmp_path / "out") == {"cpu"}
 

@@ -1,0 +1,100 @@
+"""A plan in plain words before anything is written: what changes, what stays where it is, and why."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from inspector.model.checkpoint import Checkpoint, Role, Tensor
+from inspector.records import dataclass
+from inspector.remap.plan import Plan
+from inspector.remap.rules import format_rule
+from inspector.units import escape_text, format_count, format_nbytes
+
+What = Literal["moves", "kept", "stays"]
+"""`moves`: gets another device. `kept`: stays though a rule names it. `stays`: no rule sends it elsewhere."""
+
+_MOST_EXAMPLES = 3
+_ORDER: dict[What, int] = {"moves": 0, "kept": 1, "stays": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRow:
+    """Tensors of one role that share their way.
+
+    Attributes:
+        what: Whether they move.
+        device: Where they are.
+        to: Where they will be.
+        role: What they are for.
+        tensors: How many.
+        nbytes: Their size, elements times item size.
+        why: The reason, in one sentence.
+        examples: The paths of the first few, fit for a screen.
+    """
+
+    what: What
+    device: str
+    to: str
+    role: Role
+    tensors: int
+    nbytes: int
+    why: str
+    examples: tuple[str, ...]
+
+
+class _Group(NamedTuple):
+    what: What
+    device: str
+    to: str
+    role: Role
+
+
+def describe_plan(checkpoint: Checkpoint, plan: Plan) -> tuple[PlanRow, ...]:
+    """Give what a plan does to every tensor, in groups: those that move first, then those that stay."""
+    kept = frozenset(plan.kept)
+    groups: dict[_Group, list[Tensor]] = {}
+    for index, row in enumerate(checkpoint.tensors):
+        to = plan.tensors.get(index)
+        what: What = "moves" if to is not None else "kept" if index in kept else "stays"
+        groups.setdefault(_Group(what, row.device, to or row.device, row.role), []).append(row)
+    rows = (_row(group, tensors, plan) for group, tensors in groups.items())
+    return tuple(sorted(rows, key=lambda row: (_ORDER[row.what], row.device, row.to)))
+
+
+def format_plan(rows: tuple[PlanRow, ...]) -> str:
+    """Give the rows of a plan as text, a line each."""
+    return "".join(f"{_line(row)}\n" for row in rows)
+
+
+def _line(row: PlanRow) -> str:
+    way = f"{row.device} -> {row.to}" if row.what == "moves" else f"{row.device} stays"
+    size = f"{format_count(row.tensors, 'tensor')}, {format_nbytes(row.nbytes)}"
+    return f"{way}: {row.role}, {size}. {row.why}"
+
+
+def _row(group: _Group, tensors: list[Tensor], plan: Plan) -> PlanRow:
+    return PlanRow(
+        what=group.what,
+        device=group.device,
+        to=group.to,
+        role=group.role,
+        tensors=len(tensors),
+        nbytes=sum(row.nbytes for row in tensors),
+        why=_why(group, tensors[0], plan),
+        examples=tuple(escape_text(row.path) for row in tensors[:_MOST_EXAMPLES]),
+    )
+
+
+def _why(group: _Group, first: Tensor, plan: Plan) -> str:
+    if group.what == "kept":
+        if group.role == "rng":
+            return "torch wants the states of random generators on the CPU."
+        if group.role == "optimizer":
+            return "torch keeps such counters on the CPU unless the optimizer is capturable or fused."
+        return "torch keeps this on the CPU wherever the rest is."
+    if group.what == "stays":
+        return "It has no data." if group.device == "meta" else "No rule sends it elsewhere."
+    for rule in plan.rules:
+        if rule.matches(first.device, (first.path,), role=first.role, dtypes=(first.dtype,)):
+            return f"By the rule {escape_text(format_rule(rule))}."
+    return "It belongs to a tensor that moves."
