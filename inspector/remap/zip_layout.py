@@ -58,13 +58,17 @@ class Contents(NamedTuple):
 
 
 def lay_out(records: list[Record], alignment: int) -> Iterator[bytes | Contents]:
-    """Give an archive as a sequence of bytes to write and of contents to copy, in file order."""
+    """Give an archive as a sequence of bytes to write and of contents to copy, in file order.
+
+    A record's CRC may still be put into the list while its contents are copied.
+    """
     central: list[bytes] = []
     pos = 0
     for number, record in enumerate(records):
         header = _local_header(record, pos, alignment)
         yield header
         yield Contents(number)
+        record = records[number]  # noqa: PLW2901 - whoever copies the contents may know their CRC only now
         descriptor = _descriptor(record, pos)
         yield descriptor
         central.append(_central_header(record, pos))

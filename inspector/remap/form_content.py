@@ -1,0 +1,312 @@
+"""What a form writes, decided before a byte is: a pickle and its storages, or safetensors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from inspector.containers.base import Container, first_storage_ids
+from inspector.errors import ExportError, PlanError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.checkpoint import Value as Leaf
+from inspector.model.shapes import mapping_pairs
+from inspector.model.views import TensorFacts
+from inspector.pickles.machine import read_pickle
+from inspector.pickles.values import Call, Dict, Global, Value
+from inspector.progress import Progress
+from inspector.records import dataclass, replace
+from inspector.remap.form_cast import SOURCE
+from inspector.remap.form_entries import Taken, metadata_of, strip_metadata, take_entries, value_at
+from inspector.remap.form_exclude import find_drops
+from inspector.remap.form_files import check_length
+from inspector.remap.form_pickle import Writing, write_pickle
+from inspector.remap.form_safetensors import Contents, plan_safetensors
+from inspector.remap.form_select import (
+    Model,
+    Patterns,
+    find_prefix,
+    left_beside,
+    lineage_of,
+    select_model,
+    without_choice,
+)
+from inspector.remap.form_storages import Piece, Storages, Viewed
+from inspector.remap.form_views import Edits
+from inspector.remap.forms import EXCLUDED, Form, LeftOut
+from inspector.remap.pickle_rewrite import rewrite_pickle
+from inspector.remap.plan import Plan, with_viewed
+
+_MOST_NAMES = 4
+Description = tuple[object, ...]
+"""What a tensor must look like when the copy is opened again."""
+
+
+class Content(NamedTuple):
+    """What is to be written.
+
+    Attributes:
+        container: The source, with the devices of the plan.
+        format: `zip`, `legacy` or `safetensors`.
+        byteorder: How numbers are stored.
+        pickle: The object; empty for safetensors.
+        pieces: Its storages, in the order of their keys.
+        safetensors: What a safetensors file holds, or None.
+        model: The path of the model that is taken; None when everything is.
+        prefix: What is removed from the front of its names.
+        left_out: What is not written.
+        expected: What the tensors of the copy look like, in order.
+    """
+
+    container: Container
+    format: str
+    byteorder: str
+    pickle: bytes
+    pieces: tuple[Piece, ...]
+    safetensors: Contents | None
+    model: str | None
+    prefix: str
+    left_out: tuple[LeftOut, ...]
+    expected: tuple[Description, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """How large the file will be at least."""
+        slots = self.safetensors.slots if self.safetensors is not None else ()
+        return (
+            len(self.pickle) + sum(piece.nbytes for piece in self.pieces) + sum(slot.nbytes for slot in slots)
+        )
+
+    @property
+    def tied(self) -> tuple[tuple[str, str], ...]:
+        """Names that are not written, each with the name of the same tensor that is."""
+        return self.safetensors.tied if self.safetensors is not None else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deciding:
+    """Decides what a form of one checkpoint holds.
+
+    Attributes:
+        container: The checkpoint.
+        checkpoint: Its rows.
+        form: What is wanted.
+        plan: Where storages go; None sends weights to the CPU, and leaves everything else where it is.
+        progress: Asked for cancellation.
+    """
+
+    container: Container
+    checkpoint: Checkpoint
+    form: Form
+    plan: Plan | None
+    progress: Progress
+
+    @property
+    def format(self) -> str:
+        """The format that is written."""
+        if self.form.shape == "safetensors":
+            return "safetensors"
+        return self.container.format if self.form.container == "same" else self.form.container
+
+    def decide(self) -> Content:
+        """Decide.
+
+        Raises:
+            PlanError: The form cannot be had of this checkpoint.
+            ExportError: Something in it cannot be written.
+        """
+        content = self._model() if self.form.takes_model else self._everything()
+        if content.byteorder != "little" and (self.format != "zip" or self.form.cast):
+            raise ExportError(
+                "the numbers were stored by a big-endian machine, which only a zip file can say",
+                remedy="choose the zip container, and no other type",
+            )
+        return content
+
+    @property
+    def _byteorder(self) -> str:
+        is_big = ("byteorder", "big") in self.container.versions
+        return "big" if is_big else "little"
+
+    # --- the weights alone ----------------------------------------------------------------------------------
+
+    def _model(self) -> Content:
+        model = select_model(self.checkpoint, self.form)
+        form, patterns = without_choice(self.form, model), self._patterns()
+        taken = take_entries(self.container, model, patterns)
+        if not any(taken.facts):
+            raise PlanError("nothing is left of the weights", where=model.label)
+        patterns.refuse_unused()
+        names = [name for name, _ in taken.entries]
+        prefix = find_prefix(form, names)
+        names = [name.removeprefix(prefix) for name in names]
+        taken = taken._replace(
+            entries=[(name, value) for name, (_, value) in zip(names, taken.entries, strict=True)]
+        )
+        left_out = (*taken.left_out, *left_beside(self.checkpoint, model))
+        if form.shape == "safetensors":
+            return self._safetensors(taken, model, prefix, left_out)
+        return self._state_dict(taken, model, prefix, left_out)
+
+    def _safetensors(self, taken: Taken, model: Model, prefix: str, left_out: tuple[LeftOut, ...]) -> Content:
+        contents = plan_safetensors(taken.entries, taken.facts, self._dtypes())
+        if contents.refusals:
+            raise ExportError(
+                "safetensors cannot hold all of the weights",
+                where="; ".join(contents.refusals[:_MOST_NAMES]),
+                remedy="leave them out with --exclude, or choose another format",
+            )
+        for slot in contents.slots:
+            self._check(slot.name, slot.facts)
+        expected = tuple((slot.name, slot.dtype, slot.facts.shape) for slot in contents.slots)
+        left_out += contents.left_out
+        return Content(
+            self.container,
+            self.format,
+            self._byteorder,
+            b"",
+            (),
+            contents,
+            model.path,
+            prefix,
+            left_out,
+            expected,
+        )
+
+    def _check(self, name: str, facts: TensorFacts) -> None:
+        """Refuse a tensor that the file does not hold whole."""
+        stored = self.container.stored.get(facts.storage.key) if facts.storage is not None else None
+        is_short = facts.span[1] > (0 if stored is None else stored.nbytes)
+        if facts.problem or is_short:
+            raise ExportError(
+                f"a tensor is damaged: {facts.problem or 'its bytes are not all in the file'}", where=name
+            )
+
+    def _state_dict(self, taken: Taken, model: Model, prefix: str, left_out: tuple[LeftOut, ...]) -> Content:
+        root = Call(Global("collections", "OrderedDict"), (), "reduce")
+        root.pairs = list(taken.entries)
+        if taken.metadata is not None:
+            root.state = Dict([("_metadata", strip_metadata(taken.metadata, prefix))])
+        expected = tuple(
+            _describe(name, self._dtypes().get(facts.dtype, facts.dtype), facts)
+            for (name, _), facts in zip(taken.entries, taken.facts, strict=True)
+            if facts is not None
+        )
+        pickle, pieces = self._write(root, Edits(), self.container)
+        return Content(
+            self.container,
+            self.format,
+            self._byteorder,
+            pickle,
+            pieces,
+            None,
+            model.path,
+            prefix,
+            left_out,
+            expected,
+        )
+
+    # --- everything -----------------------------------------------------------------------------------------
+
+    def _everything(self) -> Content:
+        container, patterns = self._mapped(), self._patterns()
+        root = container.stream.root
+        drops, paths = find_drops(root, patterns)
+        patterns.refuse_unused()
+        left_out, kept = self._left_out(paths)
+        edits, prefix, model = Edits(drops), "", None
+        if self.form.strip_prefix is not None:
+            model = select_model(self.checkpoint, self.form)
+            prefix = self._strip(edits, value_at(root, model.keys), model)
+        expected = tuple(describe_row(row, named=False) for row in kept)
+        pickle, pieces = self._write(root, edits, container)
+        path = None if model is None else model.path
+        return Content(
+            container, self.format, self._byteorder, pickle, pieces, None, path, prefix, left_out, expected
+        )
+
+    def _strip(self, edits: Edits, mapping: Value, model: Model) -> str:
+        """Have the prefix removed from a state dict's keys, and from what torch keeps beside them."""
+        pairs = mapping_pairs(mapping)
+        if pairs is None or model.is_module:
+            raise PlanError(
+                "the names of a whole module cannot be changed", remedy="ask for --format state-dict as well"
+            )
+        pairs = list(edits.entries(mapping, pairs))
+        prefix = find_prefix(self.form, [key for key, _ in pairs if isinstance(key, str)])
+        edits.prefixes[id(mapping)] = prefix
+        metadata = metadata_of(mapping)
+        if metadata is not None:
+            edits.prefixes[id(metadata)] = prefix
+        return prefix
+
+    def _left_out(self, paths: list[str]) -> tuple[tuple[LeftOut, ...], list[Tensor]]:
+        """Give one row for each path that is left out, and the rows of the tensors that are not."""
+        gone = {path: LeftOut(path, EXCLUDED, 0, 0) for path in paths}
+        kept = []
+        for row in self.checkpoint.tensors:
+            path = next((path for path in lineage_of(row.path) if path in gone), None) if gone else None
+            if path is None:
+                kept.append(row)
+            elif row.part_of is None:
+                known = gone[path]
+                gone[path] = known._replace(tensors=known.tensors + 1, nbytes=known.nbytes + row.nbytes)
+        return tuple(gone.values()), kept
+
+    # --- both -----------------------------------------------------------------------------------------------
+
+    def _patterns(self) -> Patterns:
+        """Give the patterns; those that cover something outside of what is taken are not mistyped."""
+        patterns = Patterns(self.form.exclude)
+        if self.form.takes_model and self.form.exclude:
+            rows: tuple[Tensor | Leaf, ...] = (*self.checkpoint.tensors, *self.checkpoint.values)
+            for row in rows:
+                patterns.cover(row.path)
+        return patterns
+
+    def _mapped(self) -> Container:
+        """Give the source with the devices of the plan."""
+        container, plan = self.container, self.plan
+        if plan is None:
+            return container
+        plan = with_viewed(plan, container.storage_ids.values())
+        pickle = rewrite_pickle(container.stream, plan, progress=self.progress)
+        stream = read_pickle(pickle, name="the new pickle", progress=self.progress)
+        ids = first_storage_ids(stream.persistent_ids, DEFAULT_LIMITS)
+        return replace(container, stream=stream, storage_ids=ids)
+
+    def _dtypes(self) -> dict[str, str]:
+        return {SOURCE: self.form.cast} if self.form.cast else {}
+
+    def _write(self, root: Value, edits: Edits, container: Container) -> tuple[bytes, tuple[Piece, ...]]:
+        viewed = Viewed(container)
+        how = Writing(
+            naming=viewed,
+            edits=edits,
+            data=container.stream.data,
+            legacy=self.format == "legacy",
+            progress=self.progress,
+        )
+        self.progress.start("writing the pickle")
+        if self.form.compact:
+            write_pickle(root, how)
+        storages = Storages(container, self._location, viewed.cuts(), self._dtypes())
+        pickle = write_pickle(root, replace(how, naming=storages))
+        pieces = tuple(storages.pieces.values())
+        for piece in pieces:
+            check_length(piece)
+        return pickle, pieces
+
+    def _location(self, key: str, location: str) -> str:
+        if not self.form.takes_model:
+            return location  # the plan's already
+        return "cpu" if self.plan is None else self.plan.storages.get(key, location)
+
+
+def describe_row(row: Tensor, *, named: bool = True) -> Description:
+    """Give what a tensor of the copy must look like, with its name or without."""
+    name = row.keys[-1] if named and row.keys else ""
+    return name, row.dtype, row.shape, row.stride, row.layout, row.requires_grad
+
+
+def _describe(name: str, dtype: str, facts: TensorFacts) -> Description:
+    return name, dtype, facts.shape, facts.stride, facts.layout, facts.requires_grad

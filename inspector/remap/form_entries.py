@@ -1,0 +1,196 @@
+"""The entries of a model's state dict as the pickle has them, without what only a class could load.
+
+Tensors are taken out of the objects around them: attributes set on a tensor, a subclass that adds nothing
+to its data, the device that it would be sent to while loading. What has no data of its own is left out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from inspector.containers.base import Container
+from inspector.errors import ExportError
+from inspector.model.checkpoint import Key
+from inspector.model.shapes import attributes_of, children_of, mapping_pairs
+from inspector.model.tensors import describe_tensor, looks_like_tensor
+from inspector.model.texts import key_of, step_text, type_of
+from inspector.model.views import Known, TensorFacts
+from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.remap.form_modules import Entry, read_module
+from inspector.remap.form_select import Model, Patterns
+from inspector.remap.forms import EXCLUDED, LeftOut
+
+_TYPED = frozenset({"_rebuild_from_type", "_rebuild_from_type_v2"})
+_SENT = frozenset(
+    {
+        "_rebuild_device_tensor_from_numpy",
+        "_rebuild_device_tensor_from_cpu_tensor",
+        "_rebuild_xla_tensor",
+    }
+)
+_PARAMETER = "_rebuild_parameter"
+_PARAMETER_ARGS = 3  # without the attributes of _rebuild_parameter_with_state
+_OWN_CLASS = frozenset({"_rebuild_wrapper_subclass", "_rebuild_njt"})
+_PLAIN = frozenset(
+    {
+        "collections.OrderedDict",
+        "_codecs.encode",
+        "torch.Size",
+        "builtins.set",
+        "builtins.complex",
+        "builtins.bytearray",
+    }
+)
+_MOST_WRAPPED = 8
+
+
+class Taken(NamedTuple):
+    """The entries of a state dict.
+
+    Attributes:
+        entries: Name and value of each, in order; a value is a tensor, or plain data.
+        facts: What each of the tensors is, by its place; None for plain data.
+        left_out: The entries that could not be taken, or were not wanted.
+        metadata: What torch keeps beside the names (the version of each module), or None.
+    """
+
+    entries: list[tuple[str, Value]]
+    facts: list[TensorFacts | None]
+    left_out: list[LeftOut]
+    metadata: Value
+
+
+def take_entries(container: Container, model: Model, patterns: Patterns) -> Taken:
+    """Take the entries of a model out of a container.
+
+    Raises:
+        ExportError: It is not where the rows say, or cannot be read as a state dict.
+    """
+    root = value_at(container.stream.root, model.keys)
+    found = read_module(root) if model.is_module else _read_mapping(root)
+    taken = Taken([], [], [], None if model.is_module else metadata_of(root))
+    known = Known(container.storage_ids)
+    for entry in found:
+        path = "/".join((*((model.path,) if model.path else ()), *entry.steps))
+        facts = describe_tensor(entry.value, known)
+        nbytes, count = (0, 0) if facts is None else (facts.nbytes, 1)
+        if patterns.cover(path, entry.name):
+            taken.left_out.append(LeftOut(path, EXCLUDED, count, nbytes))
+            continue
+        value, why = _bare(entry.value, known, detach=model.is_module)
+        if why:
+            taken.left_out.append(LeftOut(path, why, count, nbytes))
+            continue
+        taken.entries.append((entry.name, value))
+        taken.facts.append(describe_tensor(value, known))
+    if model.is_module:
+        taken.left_out.append(LeftOut(model.path, "the module's class and its other attributes", 0, 0))
+    return taken
+
+
+def value_at(root: Value, keys: tuple[Key, ...]) -> Value:
+    """Give the value at the end of a way.
+
+    Raises:
+        ExportError: There is none.
+    """
+    for key in keys:
+        found = [value for step, value in children_of(root) if type(step) is type(key) and step == key]
+        if not found:
+            raise ExportError("the model is not where it was before", where=step_text(key))
+        root = found[0]
+    return root
+
+
+def _read_mapping(value: Value) -> list[Entry]:
+    pairs = mapping_pairs(value)
+    if pairs is None:
+        raise ExportError("the weights are not in a dictionary by name, so they have no names")
+    found = []
+    for key, item in pairs:
+        name = key if isinstance(key, str) else str(key_of(key))
+        found.append(Entry(name, (step_text(key_of(key)),), item))
+    return found
+
+
+def metadata_of(value: Value) -> Value:
+    """Give what torch keeps beside a state dict's names, the version of each module; None without it."""
+    attributes = attributes_of(value.state) if isinstance(value, Call) else []
+    return next((item for key, item in attributes if key == "._metadata"), None)
+
+
+def strip_metadata(metadata: Value, prefix: str) -> Value:
+    """Give the versions of modules under the names that they have without the prefix."""
+    if not prefix:
+        return metadata
+    made = Call(Global("collections", "OrderedDict"), (), "reduce")
+    made.pairs = [
+        (f"{key}.".removeprefix(prefix).removesuffix("."), value)
+        for key, value in mapping_pairs(metadata) or []
+        if isinstance(key, str) and f"{key}.".startswith(prefix)
+    ]
+    return made
+
+
+def _bare(value: Value, known: Known, *, detach: bool) -> tuple[Value, str]:
+    """Give an entry without what only a class could load, and why it cannot be taken if it cannot."""
+    if not looks_like_tensor(value) and describe_tensor(value, known) is None:
+        stranger = _stranger_in(value)
+        return value, f"needs the class {stranger} to be loaded" if stranger else ""
+    if isinstance(value, PersistentId):
+        return value, ""
+    for _ in range(_MOST_WRAPPED):
+        inner = _unwrapped(value, detach=detach)
+        if inner is value:
+            break
+        value = inner
+    name = _function_of(value)
+    if name in _OWN_CLASS | _SENT or describe_tensor(value, known) is None:
+        return value, "its class keeps the data in parts, or elsewhere"
+    return value, ""
+
+
+def _unwrapped(value: Value, *, detach: bool) -> Value:
+    """Take one object off a tensor."""
+    name = _function_of(value)
+    if not isinstance(value, Call) or not isinstance(value.args, tuple) or not value.args:
+        return value
+    args, first = value.args, value.args[0]
+    if name in _TYPED and len(args) > 2:
+        return Call(first, args[2], "reduce")
+    if name in _SENT:
+        return value if describe_tensor(first) is None else first
+    if name.startswith(_PARAMETER):
+        return first if detach else _plain_parameter(value, args)
+    # What BUILD would set on it are attributes; tensors of torch 0.x have their data there instead.
+    return Call(value.func, args, "reduce") if value.state is not None and name.startswith("_reb") else value
+
+
+def _plain_parameter(value: Call, args: tuple[Value, ...]) -> Value:
+    inner = _unwrapped(args[0], detach=False)
+    if inner is args[0] and len(args) <= _PARAMETER_ARGS:
+        return value
+    return Call(Global("torch._utils", _PARAMETER), (inner, *args[1:_PARAMETER_ARGS]), "reduce")
+
+
+def _function_of(value: Value) -> str:
+    return value.func.name if isinstance(value, Call) and isinstance(value.func, Global) else ""
+
+
+def _stranger_in(value: Value) -> str:
+    """Name a class that plain data does not have; empty if there is none."""
+    todo, seen = [value], set[int]()
+    while todo:
+        item = todo.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Call):
+            func = item.func
+            dotted = func.dotted.replace("__builtin__", "builtins") if isinstance(func, Global) else ""
+            if not looks_like_tensor(item) and dotted not in _PLAIN:
+                return type_of(item)
+        if isinstance(item, Global) and item.module != "torch":  # torch's own are dtypes and layouts
+            return item.dotted
+        todo += [child for _, child in children_of(item)]
+    return ""

@@ -1,0 +1,211 @@
+"""An export in another form: the weights alone, a state dict, safetensors, without waste, as a new file.
+
+The same promises as for a plain copy: the source is only read, bytes go from file to file, and the result
+appears whole, synced and compared, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from inspector.containers.sniff import open_source, read_container
+from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
+from inspector.progress import Progress
+from inspector.remap.copying import write_bytes
+from inspector.remap.export import refuse_destination
+from inspector.remap.form_bytes import STEP_NBYTES, Stock, refuse_full_disk
+from inspector.remap.form_cast import Caster
+from inspector.remap.form_content import Content, Deciding, Description, describe_row
+from inspector.remap.form_files import TorchFile
+from inspector.remap.form_safetensors import read_header
+from inspector.remap.form_tensors import SafetensorsFile
+from inspector.remap.forms import Form, FormExport, check_form
+from inspector.remap.outfile import OutFile, explained, writing
+from inspector.remap.plan import Plan
+from inspector.units import escape_text
+
+_OPEN_FILES = Path("/proc/self/fd")
+
+
+def export_form(  # noqa: PLR0913 - what, where, how, and three words for what may go wrong
+    path: str,
+    destination: Path,
+    plan: Plan | None,
+    form: Form,
+    progress: Progress | None = None,
+    *,
+    overwrite: bool = False,
+    verify: bool = True,
+) -> FormExport:
+    """Write a checkpoint in another form.
+
+    Args:
+        path: The checkpoint.
+        destination: Where the new file shall stand.
+        plan: Where storages go, made from this very file; without one weights go to the CPU.
+        form: What is wanted.
+        progress: Told of bytes copied, asked for cancellation.
+        overwrite: Whether a file that stands there may be replaced.
+        verify: Whether the new file is opened again and compared.
+
+    Raises:
+        CheckpointError: The source cannot be read.
+        PlanError: The form cannot be had of it.
+        ExportError: It cannot be written, or is not as it should be. Nothing is left behind.
+        CancelledError: The work was cancelled. Nothing is left behind.
+    """
+    progress = progress or Progress()
+    check_form(form)
+    refuse_destination(path, destination, overwrite=overwrite)
+    with collector_paused(), _plain_path(path, destination.parent, progress) as plain:
+        status = _status_of(path)
+        container = read_container(plain, DEFAULT_LIMITS, progress)
+        content = Deciding(
+            container=container,
+            checkpoint=build_checkpoint(container, progress=progress),
+            form=form,
+            plan=plan,
+            progress=progress,
+        ).decide()
+        refuse_full_disk(destination.parent, content.nbytes)
+        with ExitStack() as exits:
+            source = exits.enter_context(open_source(plain, DEFAULT_LIMITS))
+            caster = exits.enter_context(Caster(form.cast)) if form.cast else None
+            stock = exits.enter_context(Stock(source, content.container, destination.parent, caster))
+            out = exits.enter_context(writing(destination, like=status, overwrite=overwrite))
+            _write(content, stock, out.fd, _folder_of(destination), progress)
+            _refuse_changed(path, status)
+            if verify:
+                _verify(content, form, out, progress)
+            nbytes = os.fstat(out.fd).st_size
+            progress.start("waiting for the disk")
+    return FormExport(
+        destination=destination,
+        form=form,
+        format=content.format,
+        model=content.model,
+        tensors=len(content.expected),
+        nbytes=nbytes,
+        source_nbytes=status.st_size,
+        left_out=content.left_out,
+        prefix=content.prefix,
+        tied=content.tied,
+        overflowed=0 if caster is None else caster.overflowed,
+        verified=verify,
+    )
+
+
+def _write(content: Content, stock: Stock, target: int, folder: str, progress: Progress) -> None:
+    if content.safetensors is not None:
+        SafetensorsFile(content.safetensors, stock, target, progress).write()
+        return
+    file = TorchFile(
+        pickle=content.pickle,
+        pieces=content.pieces,
+        stock=stock,
+        byteorder=content.byteorder,
+        target=target,
+        progress=progress,
+    )
+    if content.format == "legacy":
+        file.write_legacy()
+    else:
+        file.write_zip(folder)
+
+
+def _folder_of(destination: Path) -> str:
+    """Name the folder of all records as torch does: after the file, up to its last dot."""
+    name = destination.name.rpartition(".")[0] or destination.name
+    return name if name.isprintable() and "\\" not in name and name.strip(". ") else "archive"
+
+
+# --- the source ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _plain_path(path: str, folder: Path, progress: Progress) -> Iterator[str]:
+    """Give the path of the file, or of what gzip made it from, in a file that vanishes by itself."""
+    with open_source(path, DEFAULT_LIMITS) as source:
+        if not source.gzipped:
+            yield path
+            return
+        with explained(folder):
+            unpacked = _vanishing(folder)
+        with unpacked:
+            progress.start("unpacking")
+            offset = 0
+            while data := source.read_upto(offset, STEP_NBYTES):
+                with explained(folder):
+                    progress.advance(write_bytes(unpacked.fileno(), data))
+                offset += len(data)
+            _refuse_cut(path, offset)
+            name = unpacked.name
+            yield str(_OPEN_FILES / str(unpacked.fileno())) if isinstance(name, int) else name
+
+
+def _vanishing(folder: Path) -> IO[bytes]:
+    """Give a new file that is gone once it is closed; without a name where it can be opened by its number."""
+    if _OPEN_FILES.is_dir():
+        return tempfile.TemporaryFile(dir=folder)
+    return tempfile.NamedTemporaryFile(dir=folder, prefix=".", suffix=".part")
+
+
+def _refuse_cut(path: str, nbytes: int) -> None:
+    most = DEFAULT_LIMITS.inflated_nbytes
+    if nbytes >= most:
+        raise ExportError(
+            f"the file holds {most:,} bytes or more once unpacked",
+            where=path,
+            remedy="unpack it with gunzip first",
+        )
+
+
+def _status_of(path: str) -> os.stat_result:
+    try:
+        return Path(path).stat()
+    except OSError as error:
+        raise ExportError("the file is gone", where=path, remedy="try again") from error
+
+
+def _refuse_changed(path: str, before: os.stat_result) -> None:
+    after = _status_of(path)
+    if (after.st_ino, after.st_size, after.st_mtime_ns) != (
+        before.st_ino,
+        before.st_size,
+        before.st_mtime_ns,
+    ):
+        raise ExportError("the file changed while it was copied", where=path, remedy="try again")
+
+
+# --- the check ----------------------------------------------------------------------------------------------
+
+
+def _verify(content: Content, form: Form, out: OutFile, progress: Progress) -> None:
+    progress.start("checking the copy")
+    found = read_header(out.fd) if content.safetensors is not None else _read_rows(form, out, progress)
+    if found != content.expected:
+        pairs = zip(found, content.expected, strict=False)
+        wrong = next((one for one, other in pairs if one != other), ("their number",))
+        raise ExportError("the copy is not as planned", where=escape_text(str(wrong[0])))
+
+
+def _read_rows(form: Form, out: OutFile, progress: Progress) -> tuple[Description, ...]:
+    try:
+        copy = open_checkpoint(str(out.path), progress=progress)
+    except CancelledError:
+        raise
+    except CheckpointError as error:
+        raise ExportError(f"the copy cannot be read: {error}") from error
+    damaged = next((row for row in copy.tensors if row.problem), None)
+    if damaged is not None:
+        raise ExportError("a tensor of the copy is damaged", where=f"{damaged.path}: {damaged.problem}")
+    if form.takes_model:
+        return tuple(describe_row(row) for row in copy.tensors if row.part_of is None)
+    return tuple(describe_row(row, named=False) for row in copy.tensors)

@@ -1,0 +1,84 @@
+"""A safetensors file written: its header, then each tensor in the order of rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from inspector.model.dtypes import ITEMSIZES
+from inspector.model.views import TensorFacts
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.copying import write_bytes, write_over
+from inspector.remap.form_bytes import STEP_NBYTES, Stock, read_at
+from inspector.remap.form_safetensors import Contents, Slot, format_header
+from inspector.remap.form_strided import copy_strided, is_contiguous
+
+
+@dataclass(frozen=True, slots=True)
+class SafetensorsFile:
+    """A file to write.
+
+    Attributes:
+        contents: What it holds.
+        stock: Where the bytes are.
+        target: Descriptor of the empty file.
+        progress: Told of bytes copied, asked for cancellation.
+    """
+
+    contents: Contents
+    stock: Stock
+    target: int
+    progress: Progress
+
+    def write(self) -> None:
+        """Write it."""
+        header = format_header(self.contents)
+        write_bytes(self.target, header)
+        self.progress.start("copying", sum(slot.nbytes for slot in self.contents.slots))
+        for slot in self.contents.slots:
+            self._write_slot(slot, len(header) + slot.start)
+
+    def _write_slot(self, slot: Slot, place: int) -> None:
+        facts = slot.facts
+        if not slot.nbytes:
+            return
+        if self.stock.caster is not None and slot.dtype != facts.dtype:
+            for data in self.stock.caster.cast(self._chunks(facts), self.progress):
+                self.progress.advance(write_bytes(self.target, data))
+        elif _is_plain(facts):
+            self.stock.copy_range(_key(facts), facts.span, self.target, self.progress)
+        else:
+            self._straighten(facts, self.target, place)
+
+    def _chunks(self, facts: TensorFacts) -> Iterator[bytes]:
+        """Give a tensor's bytes in the order of rows, a chunk at a time."""
+        if _is_plain(facts):
+            yield from self.stock.read_range(_key(facts), facts.span, self.progress)
+            return
+        fd = self.stock.spool().fileno()
+        self._straighten(facts, fd, 0)
+        for pos in range(0, facts.nbytes, STEP_NBYTES):
+            yield read_at(fd, pos, min(STEP_NBYTES, facts.nbytes - pos))
+
+    def _straighten(self, facts: TensorFacts, target: int, place: int) -> None:
+        """Write a tensor whose elements stand in another order in its storage."""
+        read = self.stock.reader(_key(facts), self.progress)
+        stride = () if facts.stride is None else facts.stride
+        copy_strided(
+            (facts.shape, stride, facts.offset or 0),
+            ITEMSIZES[facts.dtype],
+            read,
+            lambda offset, data: write_over(target, place + offset, bytes(data)),
+            self.progress if target == self.target else Progress(),
+        )
+        os.lseek(target, place + facts.nbytes, os.SEEK_SET)
+
+
+def _key(facts: TensorFacts) -> str:
+    return "" if facts.storage is None else facts.storage.key
+
+
+def _is_plain(facts: TensorFacts) -> bool:
+    """Say whether a tensor's elements already stand in the order of rows; those of a bare storage do."""
+    return facts.stride is None or is_contiguous(facts.shape, facts.stride)

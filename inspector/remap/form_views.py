@@ -1,0 +1,86 @@
+"""Views of storages as a pickle holds them, and what a writer is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.records import dataclass, field
+
+_VIEWS = frozenset({"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_qtensor"})
+
+
+class StorageName(NamedTuple):
+    """What the pickle says of a storage.
+
+    Attributes:
+        cls: The class's module and name; it tells the element type.
+        key: The storage's key in the file.
+        location: The location tag.
+        numel: How many elements it has; bytes for untyped ones.
+    """
+
+    cls: tuple[str, str]
+    key: str
+    location: str
+    numel: int
+
+
+class Naming(Protocol):
+    """Says what becomes of storages."""
+
+    def name_storage(self, node: PersistentId) -> StorageName | None:
+        """Give what is written for a storage's persistent id; None for an id of something else."""
+
+    def move_view(self, call: Call) -> int | None:
+        """Give the offset, in elements, at which a view of a storage begins there; None to leave it."""
+
+
+class NoStorages:
+    """The naming of values that hold no storages."""
+
+    def name_storage(self, _node: PersistentId) -> StorageName | None:
+        """Leave a persistent id as it is."""
+
+    def move_view(self, _call: Call) -> int | None:
+        """Leave a view as it is."""
+
+
+@dataclass(slots=True)
+class Edits:
+    """What of mappings and lists is not written, or under another name.
+
+    Attributes:
+        drops: Places of the entries left out, by the identity of the mapping or list that they stand in.
+        prefixes: What is removed from the front of a mapping's keys, by its identity.
+    """
+
+    drops: dict[int, set[int]] = field(default_factory=dict)
+    prefixes: dict[int, str] = field(default_factory=dict)
+
+    def entries(self, owner: Value, pairs: Sequence[tuple[Value, Value]]) -> Sequence[tuple[Value, Value]]:
+        """Give the pairs of a mapping that are written."""
+        drops, prefix = self.drops.get(id(owner)), self.prefixes.get(id(owner))
+        if drops:
+            pairs = [pair for number, pair in enumerate(pairs) if number not in drops]
+        if prefix:
+            pairs = [
+                (key.removeprefix(prefix) if isinstance(key, str) else key, value) for key, value in pairs
+            ]
+        return pairs
+
+    def items(self, owner: Value, items: Sequence[Value]) -> Sequence[Value]:
+        """Give the items of a list that are written."""
+        drops = self.drops.get(id(owner))
+        return [item for number, item in enumerate(items) if number not in drops] if drops else items
+
+
+def view_of(call: Call) -> PersistentId | None:
+    """Give the persistent id that a call rebuilds a view of; None if it is no such call."""
+    func, args = call.func, call.args
+    if type(func) is not Global or func.name not in _VIEWS or not func.module.startswith("torch"):
+        return None
+    if type(args) is not tuple or len(args) < 4 or type(args[0]) is not PersistentId:
+        return None
+    return args[0] if type(args[1]) is int else None

@@ -1,0 +1,148 @@
+"""The forms that an export can have, and what became of a checkpoint in one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from inspector.errors import PlanError
+from inspector.records import dataclass, replace
+
+Shape = Literal["same", "state-dict", "safetensors"]
+ContainerName = Literal["same", "zip", "legacy"]
+Cast = Literal["float16", "bfloat16"]
+
+EXCLUDED = "left out on request"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What an export shall hold, and as what kind of file.
+
+    Attributes:
+        only_weights: The model's weights alone, without the prefixes that wrappers put before their names.
+        shape: `same` keeps the objects as they are; `state-dict` gives the model's tensors by name, without
+            any class; `safetensors` writes those in that format.
+        exclude: Patterns of paths that are left out, as in `path:` rules.
+        strip_prefix: What is removed from the front of every name, or the path of the model that is meant.
+        compact: Whether bytes that no tensor views are left out.
+        container: What torch reads it as; safetensors has a container of its own.
+        cast: The type that float32 weights become, or None to leave them.
+        ema: Whether the averaged weights are meant where there are others, too.
+        path: The path of the model that is meant, or None where there is one only.
+    """
+
+    only_weights: bool = False
+    shape: Shape = "same"
+    exclude: tuple[str, ...] = ()
+    strip_prefix: str | None = None
+    compact: bool = False
+    container: ContainerName = "same"
+    cast: Cast | None = None
+    ema: bool = False
+    path: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks for nothing that a plain copy is not."""
+        return self == Form()
+
+    def with_path(self, path: str) -> Form:
+        """Give the same form for the model at this path, whatever its names begin with."""
+        return replace(self, path=path, strip_prefix=None)
+
+    @property
+    def takes_model(self) -> bool:
+        """Whether only the model's weights are written, not the objects around them."""
+        return self.only_weights or self.shape != "same"
+
+
+class LeftOut(NamedTuple):
+    """Something of the source that an export does not hold.
+
+    Attributes:
+        path: Where it stands; a branch stands for all below.
+        why: Why it is left out, in a few words.
+        tensors: How many tensors are in it.
+        nbytes: How much they view, in bytes.
+    """
+
+    path: str
+    why: str
+    tensors: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormPreview:
+    """What an export in a form would be, told from the rows alone.
+
+    Attributes:
+        model: The path of the model that is taken; None when everything is. The root is an empty text.
+        tensors: How many tensors it would hold.
+        nbytes: How large it would be, nearly.
+        source_nbytes: How large the file is.
+        left_out: What it would not hold.
+        prefix: What would be removed from the front of every name.
+        tied: Names that safetensors cannot hold, each with the name of the same tensor that is kept.
+        refusals: Why it cannot be written, one sentence each; empty if it can.
+    """
+
+    model: str | None
+    tensors: int
+    nbytes: int
+    source_nbytes: int
+    left_out: tuple[LeftOut, ...]
+    prefix: str
+    tied: tuple[tuple[str, str], ...]
+    refusals: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormExport:
+    """An export in a form that was written.
+
+    Attributes:
+        destination: Where it stands.
+        form: What was asked for.
+        format: `zip`, `legacy` or `safetensors`.
+        model: The path of the model that was taken; None when everything was.
+        tensors: How many tensors it holds.
+        nbytes: Its size.
+        source_nbytes: The size of the source.
+        left_out: What it does not hold, and why.
+        prefix: What was removed from the front of every name.
+        tied: Names that safetensors does not hold, each with the name of the same tensor that is kept.
+        overflowed: How many numbers became infinite when they were cast.
+        verified: Whether it was opened again and compared.
+    """
+
+    destination: Path
+    form: Form
+    format: str
+    model: str | None
+    tensors: int
+    nbytes: int
+    source_nbytes: int
+    left_out: tuple[LeftOut, ...]
+    prefix: str
+    tied: tuple[tuple[str, str], ...]
+    overflowed: int
+    verified: bool
+
+
+def check_form(form: Form) -> None:
+    """Refuse what does not go together.
+
+    Raises:
+        PlanError: It does not.
+    """
+    if form.shape == "safetensors" and form.container != "same":
+        raise PlanError("safetensors has a container of its own", remedy="choose one of the two")
+    if form.cast and not form.takes_model:
+        raise PlanError(
+            "only weights are cast: the state of an optimizer would lose what it remembers",
+            remedy="ask for the weights only",
+        )
+    if not all(form.exclude):
+        raise PlanError("there is nothing to leave out by an empty pattern", remedy="write --exclude GLOB")
