@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from inspector import __version__
 from inspector.cli import checking, commands, remapping, showing, targets, verifying
+from inspector.cli.forms import add_form_options
 from inspector.cli.messages import PROGRAM, USAGE, complain
 from inspector.errors import PlanError
 from inspector.overriding import override
@@ -108,6 +109,7 @@ def _remap_parser() -> argparse.ArgumentParser:
     where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
     where.add_argument("--undo", action="store_true", help="take --in-place back, bit for bit")
     _add_map_options(parser)
+    add_form_options(parser)
     parser.add_argument("--move-all", action="store_true", help="move state that torch keeps on the CPU, too")
     parser.add_argument("--force", action="store_true", help="replace OUT; change a protected FILE")
     parser.add_argument("--receipt", metavar="FILE", help="write down what was done and checked, as JSON")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.cli.forms import form_lines, read_form
 from inspector.cli.messages import DONE, say
 from inspector.errors import PlanError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
     from inspector.remap.export import Export
+    from inspector.remap.forms import Form
     from inspector.remap.plan import Plan
     from inspector.remap.rules import Rule
     from inspector.remap.torch_check import TorchCheck
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 def remap(options: argparse.Namespace) -> int:
     """Do what of the three was asked for."""
+    form = read_form(options)
+    if form is not None:
+        return _copy_in_form(options, form)
     if options.undo:
         return _undo(options)
     return _change(options) if options.in_place else _copy(options)
@@ -56,6 +61,35 @@ def _copy(options: argparse.Namespace) -> int:
         if options.receipt is not None:
             _write_receipt(options, checkpoint, plan, done, progress)
     say(_done_line(options.output, done))
+    return DONE
+
+
+def _copy_in_form(options: argparse.Namespace, form: Form) -> int:
+    """Write the checkpoint in another form."""
+    from inspector.model.build import open_checkpoint
+    from inspector.progress import Progress
+    from inspector.remap.export import copy_times, refuse_destination
+    from inspector.remap.form_export import export_form
+
+    said, target = parse_map(options)
+    checkpoint = open_checkpoint(options.file)
+    destination = Path(options.output)
+    refuse_destination(options.file, destination, overwrite=options.force)
+    plan = _plan(checkpoint, options, said, target)
+    progress = Progress()
+    with ended_by_signals(progress):
+        done = export_form(
+            options.file,
+            destination,
+            plan,
+            form,
+            progress,
+            overwrite=options.force,
+            verify=not options.no_verify,
+        )
+        if options.keep_times:
+            copy_times(options.file, destination)
+    say(form_lines(options.output, done))
     return DONE
 
 

@@ -16,8 +16,9 @@ from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.remap.form_cast import SOURCE
-from inspector.remap.form_entries import Taken, metadata_of, strip_metadata, take_entries, value_at
+from inspector.remap.form_entries import SENT, Taken, metadata_of, strip_metadata, take_entries, value_at
 from inspector.remap.form_exclude import find_drops
+from inspector.remap.form_expected import Description, describe_facts, describe_row
 from inspector.remap.form_files import check_length
 from inspector.remap.form_pickle import Writing, write_pickle
 from inspector.remap.form_safetensors import Contents, plan_safetensors
@@ -35,10 +36,12 @@ from inspector.remap.form_views import Edits
 from inspector.remap.forms import EXCLUDED, Form, LeftOut
 from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import Plan, with_viewed
+from inspector.units import escape_text
 
 _MOST_NAMES = 4
-Description = tuple[object, ...]
-"""What a tensor must look like when the copy is opened again."""
+_MOST_CHARS = 40
+_ASK_DATA = frozenset({*SENT, "_rebuild_nested_tensor", "Generator"})
+"""What looks at its data while it is loaded, which legacy files give too late for torch."""
 
 
 class Content(NamedTuple):
@@ -114,6 +117,8 @@ class Deciding:
             PlanError: The form cannot be had of this checkpoint.
             ExportError: Something in it cannot be written.
         """
+        if self.format == "legacy" != self.container.format:
+            self._refuse_too_late()
         content = self._model() if self.form.takes_model else self._everything()
         if content.byteorder != "little" and (self.format != "zip" or self.form.cast):
             raise ExportError(
@@ -126,6 +131,15 @@ class Deciding:
     def _byteorder(self) -> str:
         is_big = ("byteorder", "big") in self.container.versions
         return "big" if is_big else "little"
+
+    def _refuse_too_late(self) -> None:
+        """Refuse to put into a legacy file what torch cannot read from one."""
+        names = {node.name for node in self.container.stream.globals}
+        if names & _ASK_DATA and not self.form.takes_model:
+            raise ExportError(
+                "torch cannot read nested tensors, generators and tensors of XLA from legacy files",
+                remedy="choose the zip container",
+            )
 
     # --- the weights alone ----------------------------------------------------------------------------------
 
@@ -187,7 +201,7 @@ class Deciding:
         if taken.metadata is not None:
             root.state = Dict([("_metadata", strip_metadata(taken.metadata, prefix))])
         expected = tuple(
-            _describe(name, self._dtypes().get(facts.dtype, facts.dtype), facts)
+            describe_facts(name, self._dtypes().get(facts.dtype, facts.dtype), facts)
             for (name, _), facts in zip(taken.entries, taken.facts, strict=True)
             if facts is not None
         )
@@ -289,24 +303,19 @@ class Deciding:
         self.progress.start("writing the pickle")
         if self.form.compact:
             write_pickle(root, how)
-        storages = Storages(container, self._location, viewed.cuts(), self._dtypes())
+        storages = Storages(container, self._location, self._owner, viewed.cuts(), self._dtypes())
         pickle = write_pickle(root, replace(how, naming=storages))
         pieces = tuple(storages.pieces.values())
         for piece in pieces:
-            check_length(piece)
+            check_length(piece, self._owner)
         return pickle, pieces
+
+    def _owner(self, key: str) -> str:
+        """Name a tensor that views a storage."""
+        found = (row.path for row in self.checkpoint.tensors if row.storage == key)
+        return next(found, f"storage {escape_text(key[:_MOST_CHARS])}")
 
     def _location(self, key: str, location: str) -> str:
         if not self.form.takes_model:
             return location  # the plan's already
         return "cpu" if self.plan is None else self.plan.storages.get(key, location)
-
-
-def describe_row(row: Tensor, *, named: bool = True) -> Description:
-    """Give what a tensor of the copy must look like, with its name or without."""
-    name = row.keys[-1] if named and row.keys else ""
-    return name, row.dtype, row.shape, row.stride, row.layout, row.requires_grad
-
-
-def _describe(name: str, dtype: str, facts: TensorFacts) -> Description:
-    return name, dtype, facts.shape, facts.stride, facts.layout, facts.requires_grad

@@ -21,13 +21,14 @@ from inspector.remap.form_select import Model, Patterns
 from inspector.remap.forms import EXCLUDED, LeftOut
 
 _TYPED = frozenset({"_rebuild_from_type", "_rebuild_from_type_v2"})
-_SENT = frozenset(
+SENT = frozenset(
     {
         "_rebuild_device_tensor_from_numpy",
         "_rebuild_device_tensor_from_cpu_tensor",
         "_rebuild_xla_tensor",
     }
 )
+"""What sends a tensor that is stored on the CPU to another device while it is loaded."""
 _PARAMETER = "_rebuild_parameter"
 _PARAMETER_ARGS = 3  # without the attributes of _rebuild_parameter_with_state
 _OWN_CLASS = frozenset({"_rebuild_wrapper_subclass", "_rebuild_njt"})
@@ -145,7 +146,7 @@ def _bare(value: Value, known: Known, *, detach: bool) -> tuple[Value, str]:
             break
         value = inner
     name = _function_of(value)
-    if name in _OWN_CLASS | _SENT or describe_tensor(value, known) is None:
+    if name in _OWN_CLASS | SENT or describe_tensor(value, known) is None:
         return value, "its class keeps the data in parts, or elsewhere"
     return value, ""
 
@@ -158,7 +159,7 @@ def _unwrapped(value: Value, *, detach: bool) -> Value:
     args, first = value.args, value.args[0]
     if name in _TYPED and len(args) > 2:
         return Call(first, args[2], "reduce")
-    if name in _SENT:
+    if name in SENT:
         return value if describe_tensor(first) is None else first
     if name.startswith(_PARAMETER):
         return first if detach else _plain_parameter(value, args)

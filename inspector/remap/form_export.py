@@ -22,7 +22,8 @@ from inspector.remap.copying import write_bytes
 from inspector.remap.export import refuse_destination
 from inspector.remap.form_bytes import STEP_NBYTES, Stock, refuse_full_disk
 from inspector.remap.form_cast import Caster
-from inspector.remap.form_content import Content, Deciding, Description, describe_row
+from inspector.remap.form_content import Content, Deciding
+from inspector.remap.form_expected import Description, describe_row
 from inspector.remap.form_files import TorchFile
 from inspector.remap.form_safetensors import read_header
 from inspector.remap.form_tensors import SafetensorsFile
@@ -207,5 +208,5 @@ def _read_rows(form: Form, out: OutFile, progress: Progress) -> tuple[Descriptio
     if damaged is not None:
         raise ExportError("a tensor of the copy is damaged", where=f"{damaged.path}: {damaged.problem}")
     if form.takes_model:
-        return tuple(describe_row(row) for row in copy.tensors if row.part_of is None)
+        return tuple(describe_row(row) for row in copy.tensors if len(row.keys) == 1)
     return tuple(describe_row(row, named=False) for row in copy.tensors)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from inspector.containers.legacy import MAGIC, NUMEL, PROTOCOL_VERSION
 from inspector.containers.zip_directory import STORED, Entry
@@ -135,7 +135,7 @@ class TorchFile:
         return self.stock.caster.cast(chunks, self.progress)
 
 
-def check_length(piece: Piece) -> None:
+def check_length(piece: Piece, owner_of: Callable[[str], str]) -> None:
     """Refuse a storage that the file does not hold as its pickle says.
 
     Raises:
@@ -144,8 +144,8 @@ def check_length(piece: Piece) -> None:
     itemsize = 1 if piece.name.cls[1] == _UNTYPED else ITEMSIZES[piece.dtype]
     if piece.nbytes != piece.name.numel * itemsize:
         raise ExportError(
-            "a storage is not as long as the pickle says",
-            where=f"storage {piece.source[:40]}",
+            "the bytes of a tensor are not as many as the pickle says",
+            where=owner_of(piece.source),
             remedy="the file is damaged: fetch or copy it again",
         )
 

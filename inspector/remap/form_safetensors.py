@@ -21,6 +21,7 @@ from inspector.model.views import TensorFacts
 from inspector.pickles.values import Call, Dict, Value
 from inspector.remap.form_bytes import read_at
 from inspector.remap.forms import LeftOut
+from inspector.units import cut_text
 
 DTYPES = {
     "float64": "F64",
@@ -48,6 +49,8 @@ MOST_HEADER_NBYTES = 100_000_000
 _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
 _ALIGNMENT = 8
+_MOST_CHARS = 80
+_MOST_BITS = 512  # Python prints no numbers of thousands of digits
 
 
 class Slot(NamedTuple):
@@ -112,7 +115,7 @@ def plan_safetensors(
         slots.append(Slot(name, fact, dtype, start, nbytes))
         start += nbytes
     plain = [(name, value) for (name, value), fact in zip(entries, facts, strict=True) if fact is None]
-    texts = {name: str(value) for name, value in plain if isinstance(value, str | int | float)}
+    texts = {name: str(value) for name, value in plain if _is_text(name, value)}
     left_out = tuple(LeftOut(name, "neither tensor nor text", 0, 0) for name, _ in plain if name not in texts)
     return Contents(slots, {"format": "pt"} | texts | gone, tuple(tied), left_out, tuple(refusals))
 
@@ -144,20 +147,35 @@ def _view(facts: TensorFacts) -> object:
 
 def _refusal(name: str, facts: TensorFacts, value: Value) -> str:
     what = refusal_of(name, facts.dtype, facts.layout, is_stored=facts.storage is not None)
-    return what or (f"{name} is conjugated or negated on the fly" if _has_math_bits(value) else "")
+    return what or (
+        f"{cut_text(name, _MOST_CHARS)} is conjugated or negated on the fly" if _has_math_bits(value) else ""
+    )
 
 
 def refusal_of(name: str, dtype: str, layout: str, *, is_stored: bool) -> str:
     """Say why a tensor cannot stand in a safetensors file; empty if it can."""
+    shown = cut_text(name, _MOST_CHARS)
     if layout not in {"strided", "storage"}:
-        return f"{name} is {layout}"
+        return f"{shown} is {layout}"
     if dtype not in DTYPES:
-        return f"{name} is {dtype}"
+        return f"{shown} is {dtype}"
     if not is_stored:
-        return f"{name} has no bytes in the file"
-    if name == _METADATA or not name.isprintable():
+        return f"{shown} has no bytes in the file"
+    if name == _METADATA or not _is_unicode(name):
         return "a name is none that the format allows"
     return ""
+
+
+def _is_text(name: str, value: Value) -> bool:
+    """Say whether a value can stand in the metadata as a text."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return False
+    return isinstance(value, str | int | float) and _is_unicode(name + str(value)) and name != _METADATA
+
+
+def _is_unicode(text: str) -> bool:
+    """Say whether a text can be written as JSON: a lone surrogate cannot."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _has_math_bits(value: Value) -> bool:

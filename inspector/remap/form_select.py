@@ -14,11 +14,13 @@ from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, Value
 from inspector.model.roles import DICTIONARIES
 from inspector.remap.forms import Form, LeftOut
 from inspector.remap.rules import Rule
+from inspector.units import cut_text
 
 _WEIGHTS: frozenset[Role] = frozenset({"parameter", "buffer"})
 _WRAPPERS = ("module.", "_orig_mod.")
 """What DataParallel and DistributedDataParallel, and torch.compile, put before every name."""
 _MOST_NAMES = 6
+_MOST_CHARS = 80
 _WHY: dict[Role, str] = {
     "parameter": "another model",
     "buffer": "another model",
@@ -80,7 +82,7 @@ def select_model(checkpoint: Checkpoint, form: Form) -> Model:
 def _only(found: Sequence[Model], otherwise: str, models: Sequence[Model]) -> Model:
     if len(found) == 1:
         return found[0]
-    names = ", ".join(model.label for model in (found or models)[:_MOST_NAMES])
+    names = ", ".join(cut_text(model.label, _MOST_CHARS) for model in (found or models)[:_MOST_NAMES])
     if found:
         raise PlanError(
             "several models could be meant", where=names, remedy="name one: --strip-prefix with its path"
@@ -138,7 +140,7 @@ def find_prefix(form: Form, names: Sequence[str]) -> str:
     if asked:
         others = [name for name in names if not name.startswith(asked) or name == asked]
         if others:
-            shown = ", ".join(others[:_MOST_NAMES])
+            shown = ", ".join(cut_text(name, _MOST_CHARS) for name in others[:_MOST_NAMES])
             raise PlanError(f"{len(others):,} names do not begin with {asked!r}", where=shown)
         return asked
     found = ""

@@ -92,6 +92,7 @@ class Storages:
     Attributes:
         container: The source.
         location_of: Gives the new location tag by a storage's key and its present tag.
+        owner_of: Names a tensor that views a storage, for messages.
         cuts: What is kept of each storage, by key; storages that are not among them are kept whole.
         dtypes: Storages of other element types from now on, by the present type.
         pieces: What has been named so far, by key.
@@ -99,6 +100,7 @@ class Storages:
 
     container: Container
     location_of: Callable[[str, str], str]
+    owner_of: Callable[[str], str]
     cuts: Mapping[str, Cut] = field(default_factory=dict)
     dtypes: Mapping[str, str] = field(default_factory=dict)
     pieces: dict[str, Piece] = field(default_factory=dict)
@@ -133,7 +135,11 @@ class Storages:
     def _piece(self, storage: StorageId) -> Piece:
         stored = self.container.stored.get(storage.key)
         if stored is None and storage.numel:
-            raise ExportError("the bytes of a storage are missing", where=f"storage {storage.key[:40]}")
+            raise ExportError(
+                "the bytes of a tensor are missing",
+                where=self.owner_of(storage.key),
+                remedy="recover the rest, or leave it out with --exclude",
+            )
         nbytes = 0 if stored is None else stored.nbytes
         cut = self.cuts.get(storage.key)
         ranges = ((0, nbytes),) if cut is None else cut.ranges

@@ -1,0 +1,96 @@
+"""The forms of `remap`: the options that ask for one, and what is said of it afterwards."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from inspector.errors import PlanError
+
+if TYPE_CHECKING:
+    from inspector.remap.forms import Form, FormExport, LeftOut
+
+_MOST_LEFT_OUT = 20
+
+
+def add_form_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ask for another form."""
+    parser.add_argument(
+        "--only", choices=("weights",), help="the model's weights alone, without training state"
+    )
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="leave out what has this path, as show gives it: 'optimizer', 'model/head.*'; repeatable",
+    )
+    parser.add_argument(
+        "--strip-prefix",
+        metavar="P",
+        help="remove P from the front of every name; of several models, the path of the one that is meant",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("same", "state-dict", "safetensors"),
+        default="same",
+        help="a module's tensors by name, without its classes; or those as safetensors",
+    )
+    parser.add_argument("--compact", action="store_true", help="leave out bytes that no tensor views")
+
+
+def read_form(options: argparse.Namespace) -> Form | None:
+    """Give the form that is asked for; None for a plain copy.
+
+    Raises:
+        PlanError: What is asked for does not go together.
+    """
+    from inspector.remap.forms import Form, check_form
+
+    form = Form(
+        only_weights=options.only == "weights",
+        shape=options.format,
+        exclude=tuple(options.exclude),
+        strip_prefix=options.strip_prefix,
+        compact=options.compact,
+    )
+    if form.is_plain:
+        return None
+    check_form(form)
+    if options.in_place or options.undo:
+        raise PlanError("another form is a new file", remedy="name it with -o OUT")
+    if options.receipt is not None or options.verify != "quick":
+        raise PlanError(
+            "--receipt and --verify compare a copy with its file byte by byte, and another form is no copy",
+            remedy="leave them out: the names, types and shapes are compared anyway",
+        )
+    return form
+
+
+def form_lines(output: str, done: FormExport) -> str:
+    """Say what was written, and line by line what was not."""
+    from inspector.units import escape_text, format_count, format_nbytes
+
+    size = f"{format_nbytes(done.nbytes)} of {format_nbytes(done.source_nbytes)}"
+    parts = [size, f"{format_count(done.tensors, 'tensor')} as {done.format}"]
+    if done.model:
+        parts.append(f"the model is {escape_text(done.model)}")
+    if done.prefix:
+        parts.append(f"{escape_text(done.prefix)} removed from every name")
+    if done.tied:
+        parts.append(f"{format_count(len(done.tied), 'name')} of tied weights in the metadata")
+    if done.verified:
+        parts.append("opened again and compared")
+    lines = [f"{escape_text(output)}: {', '.join(parts)}", *_left_out(done.left_out)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _left_out(rows: tuple[LeftOut, ...]) -> Iterator[str]:
+    from inspector.units import escape_text, format_count, format_nbytes
+
+    for row in rows[:_MOST_LEFT_OUT]:
+        size = f" ({format_count(row.tensors, 'tensor')}, {format_nbytes(row.nbytes)})" if row.tensors else ""
+        yield f"  left out: {escape_text(row.path) or 'around it'}: {row.why}{size}"
+    if len(rows) > _MOST_LEFT_OUT:
+        yield f"  left out as well: {len(rows) - _MOST_LEFT_OUT:,} more"
