@@ -84,11 +84,6 @@ class Commands(QObject):
         if self._window.session:
             self._window.session.begin_export()
 
-    def on_export_to(self, destination: str, overwrite: bool) -> None:  # noqa: FBT001  # a signal's argument
-        """Write the fixed copy."""
-        if self._window.session:
-            self._window.session.export(destination, overwrite=overwrite)
-
     def on_cancel(self) -> None:
         """Stop the running work."""
         if self._window.session:

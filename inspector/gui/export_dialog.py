@@ -8,12 +8,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
-from inspector.gui.export_pages import DraftPage, ResultPage, RunningPage
+from inspector.gui.export_draft import DraftPage
+from inspector.gui.export_pages import ResultPage, RunningPage
 from inspector.gui.reveal import show_in_folder
 from inspector.gui.theme import Theme
 from inspector.overriding import override
 from inspector.progress import Progress
-from inspector.session.screen import ExportDraft, FailurePage
+from inspector.session.screen import ExportDraft, ExportResult, FailurePage
 
 _WIDTH = 640
 
@@ -24,6 +25,9 @@ class ExportDialog(QDialog):
     export_wanted = Signal(str, bool)
     cancel_wanted = Signal()
     open_wanted = Signal(str)
+    wish_changed = Signal(object)
+    undo_wanted = Signal()
+    receipt_wanted = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -35,6 +39,7 @@ class ExportDialog(QDialog):
         self._draft = DraftPage(theme)
         self._draft.browse_wanted.connect(self._on_browse)
         self._draft.export_wanted.connect(self.export_wanted)
+        self._draft.wish_changed.connect(self.wish_changed)
         self._draft.closed.connect(self.reject)
         self._progress = RunningPage()
         self._progress.cancel_wanted.connect(self.cancel_wanted)
@@ -43,6 +48,8 @@ class ExportDialog(QDialog):
         self._result.back_wanted.connect(self._on_back)
         self._result.folder_wanted.connect(self._on_folder)
         self._result.open_wanted.connect(self._on_open)
+        self._result.undo_wanted.connect(self.undo_wanted)
+        self._result.receipt_wanted.connect(self._on_receipt)
         self._pages: tuple[QWidget, ...] = (self._draft, self._progress, self._result)
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 24, 24, 20)
@@ -56,9 +63,13 @@ class ExportDialog(QDialog):
         return ("draft", "running", "result")[shown.index(True)]
 
     def show_draft(self, draft: ExportDraft) -> None:
-        """Start from a draft."""
-        self._draft.show_draft(draft)
-        self._turn_to(self._draft)
+        """Show a draft: the first, or one that answers a change of the last."""
+        changed = self.isVisible() and self.state == "draft"
+        self._draft.show_draft(draft, fresh=not changed)
+        if changed:
+            self.adjustSize()
+        else:
+            self._turn_to(self._draft)
 
     def show_running(self, progress: Progress) -> None:
         """Follow a running export."""
@@ -66,10 +77,10 @@ class ExportDialog(QDialog):
         self._progress.follow(progress)
         self._turn_to(self._progress)
 
-    def show_done(self, destination: str, lines: tuple[str, ...]) -> None:
-        """Tell that the copy stands."""
+    def show_done(self, result: ExportResult) -> None:
+        """Tell what was written."""
         self._end()
-        self._result.show_done(destination, lines)
+        self._result.show_done(result)
         self._turn_to(self._result)
 
     def show_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
@@ -117,6 +128,12 @@ class ExportDialog(QDialog):
         )
         if path:
             self._draft.show_destination(path)
+
+    def _on_receipt(self) -> None:
+        proposed = f"{self._draft.destination}.receipt.json"
+        path, _ = QFileDialog.getSaveFileName(self, "Save the receipt", proposed, "JSON (*.json)")
+        if path:
+            self.receipt_wanted.emit(path)
 
     def _on_back(self) -> None:
         self._draft.refresh()

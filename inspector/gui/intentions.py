@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from inspector.session.screen import Fix, Loading, Screen
+from inspector.session.screen import ExportWish, Fix, Loading, Screen
 
 
 class Intentions(Protocol):
@@ -58,6 +58,15 @@ class Intentions(Protocol):
 
     def begin_export(self) -> None:
         """Ask for the export dialog."""
+
+    def change_export(self, wish: ExportWish) -> None:
+        """Ask for something else to be written."""
+
+    def undo_export(self) -> None:
+        """Give the file back as it was before it was changed in place."""
+
+    def save_receipt(self, destination: str) -> None:
+        """Write what was done to a copy into a small file."""
 
     def export(self, destination: str, *, overwrite: bool = False) -> None:
         """Write the fixed copy."""

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QMainWindow
 from inspector.gui.actions import COMMANDS, build_actions, build_menus, is_usable
 from inspector.gui.commands import Commands
 from inspector.gui.drop_overlay import DropOverlay
+from inspector.gui.export_slots import ExportSlots
 from inspector.gui.icons import retint
 from inspector.gui.layout import keep_layout, restore_window, restore_workspace
 from inspector.gui.menus import RecentMenu, ThemeMenu
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from inspector.gui.intentions import Intentions
     from inspector.gui.workspace import Workspace
     from inspector.progress import Progress
-    from inspector.session.screen import ExportDraft, FailurePage, Screen
+    from inspector.session.screen import ExportDraft, ExportResult, FailurePage, Screen
 
 
 class MainWindow(QMainWindow):
@@ -68,6 +69,7 @@ class MainWindow(QMainWindow):
         self.resize(*_SIZE)
         self.setMinimumSize(*_LEAST)
         self._commands = Commands(self, theme)
+        self._slots = ExportSlots(self)
         self._menus = build_menus(self)
         self._actions = build_actions(self, self._menus, theme, self._commands.handlers())
         self._build_menus()
@@ -105,8 +107,7 @@ class MainWindow(QMainWindow):
             from inspector.gui.export_dialog import ExportDialog
 
             self._export = ExportDialog(self._theme, self)
-            self._export.export_wanted.connect(self._commands.on_export_to)
-            self._export.cancel_wanted.connect(self._commands.on_cancel)
+            self._slots.connect_dialog(self._export)
             self._export.open_wanted.connect(self._on_copy_wanted)
         return self._export
 
@@ -170,9 +171,9 @@ class MainWindow(QMainWindow):
         self.export_dialog.show_running(progress)
         self.export_dialog.open()
 
-    def show_export_done(self, destination: str, lines: tuple[str, ...]) -> None:
-        """Tell that the copy stands."""
-        self.export_dialog.show_done(destination, lines)
+    def show_export_done(self, result: ExportResult) -> None:
+        """Tell what was written."""
+        self.export_dialog.show_done(result)
 
     def show_export_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
         """Tell that there is no copy."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from inspector.errors import CancelledError
 from inspector.model.findings import Fix
@@ -14,7 +13,8 @@ from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.session.compose import compose, device_map_of, target_of
 from inspector.session.document import Document, open_document
-from inspector.session.exporting import done_lines, draft_of
+from inspector.session.exporter import Exporter
+from inspector.session.exports import ExportWish
 from inspector.session.failing import failure_page, open_failure_page
 from inspector.session.fixing import with_choice, with_rule
 from inspector.session.mapping import DeviceMap
@@ -24,12 +24,8 @@ from inspector.session.state import State
 from inspector.target.profile import Profile
 from inspector.target.profile_file import read_profile
 
-if TYPE_CHECKING:
-    from inspector.remap.export import Export
-
 Probe = Callable[[Progress], Profile]
 _MOST_RECENT = 8
-_NO_COPY = "No copy was written"
 _NO_MACHINE = "This is no description of a machine"
 _MOST_MACHINES = 8
 _MOST_ERROR_CHARS = 1 << 20
@@ -60,6 +56,7 @@ class Session:
         self._generation = 0
         self._work: Progress | None = None
         self._composing: Progress | None = None
+        self._exporter = Exporter(view, runner, self.reload)
         self._screen = compose(self._state)
 
     @property
@@ -209,55 +206,34 @@ class Session:
     # --- export ---------------------------------------------------------------------------------------------
 
     def begin_export(self) -> None:
-        """Ask the view for the destination of a fixed copy."""
-        device_map = self._mapped()
-        if device_map is not None:
-            self._view.show_export(draft_of(device_map))
+        """Ask the view what shall be written, and where to."""
+        self._exporter.propose(self._asked_map(), ExportWish())
+
+    def change_export(self, wish: ExportWish) -> None:
+        """Ask for something else to be written."""
+        self._exporter.propose(self._asked_map(), wish)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - the view's contract
-        """Write the fixed copy, unless work is under way."""
-        device_map = self._mapped()
-        if device_map is None or self._work is not None:
-            return
-        from inspector.remap.export import export_copy  # noqa: PLC0415 - not before the first window stands
+        """Write what was asked for, unless work is under way."""
+        self._exporter.write(self._asked_map(), destination, overwrite=overwrite)
 
-        path, plan = device_map.checkpoint.path, device_map.plan
-        progress = self._work = Progress("copying")
-        self._view.show_export_running(progress)
-        self._runner.run(
-            lambda running: export_copy(path, Path(destination), plan, overwrite=overwrite, progress=running),
-            progress,
-            lambda export: self._on_exported(progress, export),
-            lambda error: self._on_export_failed(progress, error),
-        )
+    def undo_export(self) -> None:
+        """Give the file back as it was before it was changed in place."""
+        self._exporter.take_back(self._state.path)
 
-    def _on_exported(self, progress: Progress, export: Export) -> None:
-        self._end(progress)
-        self._view.show_export_done(str(export.destination), done_lines(export))
+    def save_receipt(self, destination: str) -> None:
+        """Write what was done to a copy, and how it was checked, into a small file."""
+        self._exporter.save_receipt(destination)
 
-    def _on_export_failed(self, progress: Progress, error: Exception) -> None:
-        self._end(progress)
-        cancelled = isinstance(error, CancelledError)
-        self._view.show_export_failed(failure_page(error, _NO_COPY), cancelled=cancelled)
-
-    def _mapped(self) -> DeviceMap | None:
-        """Give the map to be carried out; where it is refused, the view says why."""
+    def _asked_map(self) -> DeviceMap | None:
         document = self._ready()
         if document is None:
             return None
-        device_map = device_map_of(document, target_of(self._state), self._state.chosen, self._state.branches)
-        if device_map.refusal is None:
-            return device_map
-        self._view.show_export_failed(failure_page(device_map.refusal, _NO_COPY), cancelled=False)
-        return None
-
-    def _end(self, progress: Progress) -> None:
-        """Forget a piece of work, but not another that was begun after it was cancelled."""
-        if self._work is progress:
-            self._work = None
+        return device_map_of(document, target_of(self._state), self._state.chosen, self._state.branches)
 
     def cancel(self) -> None:
         """Stop the running work, if any."""
+        self._exporter.cancel()
         if self._work is not None:
             self._work.cancel()
             self._work = None

@@ -1,44 +1,58 @@
-"""The export of a fixed copy as the session words it: proposal, work, and what to say afterwards."""
+"""What the export dialog proposes: where to, what changes, and what to think of."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from inspector.records import replace
 from inspector.report.colours import device_name
+from inspector.session.export_kinds import IN_PLACE, KINDS, Kind, form_of, kind_of, offered_kinds
+from inspector.session.export_previews import with_preview
+from inspector.session.exports import ExportDraft, ExportWish
 from inspector.session.mapping import DeviceMap, Pairs
-from inspector.session.screen import ExportDraft
-from inspector.units import format_count, format_nbytes
+from inspector.units import escape_text, format_count, format_nbytes
 
-if TYPE_CHECKING:
-    from inspector.remap.export import Export
-
+_PLAIN = ExportWish()
+_IN_PLACE = (
+    "The file itself is changed: some kilobytes of it, whatever its size. What they were before is kept in a "
+    "small file beside it, so that the change can be undone."
+)
 _MOST_MOVES = 16
 _MOST_SUFFIX = 16
 _MOST_STEM_NBYTES = 200
 """File systems take 255 for a name; the rest is for what is added."""
 
 
-def draft_of(device_map: DeviceMap) -> ExportDraft:
-    """Give what the export dialog starts with."""
-    checkpoint = device_map.checkpoint
-    return ExportDraft(
-        destination=str(propose_destination(Path(checkpoint.path).absolute(), device_map.moves)),
-        summary=tuple(_summary(device_map)),
+def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
+    """Give what the export dialog shows of a wish."""
+    checkpoint, kind, form = device_map.checkpoint, kind_of(wish), form_of(wish)
+    source = Path(checkpoint.path).absolute()
+    in_place = kind.id == IN_PLACE
+    draft = ExportDraft(
+        wish=wish,
+        kinds=offered_kinds(checkpoint),
+        destination="" if in_place else str(propose_destination(source, device_map.moves, kind)),
+        summary=tuple(_summary(device_map, in_place=in_place)),
         size=format_nbytes(checkpoint.file_nbytes),
+        can_exclude=not in_place,
+        can_verify=form is None and not in_place,
     )
+    if in_place:
+        return replace(draft, warnings=(_IN_PLACE,), size="")
+    return draft if form is None else with_preview(draft, checkpoint, form)
 
 
-def propose_destination(source: Path, moves: Pairs) -> Path:
+def propose_destination(source: Path, moves: Pairs, kind: Kind = KINDS[0]) -> Path:
     """Give a path beside the source that is free: `best.cpu.pth`, then `best.cpu-2.pth`, ..."""
-    kinds = {to.partition(":")[0] for _, to in moves}
-    word = kinds.pop() if len(kinds) == 1 else "fixed"
+    devices = {to.partition(":")[0] for _, to in moves}
+    word = kind.word or (devices.pop() if len(devices) == 1 else "fixed")
     name = source.name.removesuffix(".gz")
     stem, dot, suffix = name.rpartition(".")
     if not dot or len(suffix) > _MOST_SUFFIX:
         stem, suffix = name, "pth"
+    suffix = kind.suffix or suffix
     while len(os.fsencode(stem)) > _MOST_STEM_NBYTES:
         stem = stem[:-1]
     candidate = source.with_name(f"{stem}.{word}.{suffix}")
@@ -49,19 +63,7 @@ def propose_destination(source: Path, moves: Pairs) -> Path:
     return candidate
 
 
-def done_lines(export: Export) -> tuple[str, ...]:
-    """Say what was written and how it was checked."""
-    lines = [
-        f"{format_nbytes(export.nbytes)} written, {format_count(export.moved_tensors, 'tensor')} relabelled."
-    ]
-    if export.verified:
-        lines.append("Opened again and compared: the same tensors and values, devices as planned.")
-    if export.kept_tensors:
-        lines.append(f"{format_count(export.kept_tensors, 'tensor')} kept on the CPU by design.")
-    return tuple(lines)
-
-
-def _summary(device_map: DeviceMap) -> list[str]:
+def _summary(device_map: DeviceMap, *, in_place: bool) -> list[str]:
     plan, tensors = device_map.plan, device_map.checkpoint.tensors
     counts = Counter(tensors[index].device for index in plan.tensors)
     kept = {tensors[index].device for index in plan.kept}
@@ -74,7 +76,11 @@ def _summary(device_map: DeviceMap) -> list[str]:
         lines.append(f"and those of {len(moves) - _MOST_MOVES:,} more devices")
     if plan.kept:
         lines.append(f"{format_count(len(plan.kept), 'tensor')} kept on the CPU by design (step, RNG state)")
-    if not lines:
+    branches = device_map.branches[:_MOST_MOVES]
+    lines += [f"{escape_text(rule.path)} to {rule.to}" for rule in branches if rule.path]
+    if not lines and in_place:
+        lines.append("Nothing changes. Choose destinations in the device map.")
+    elif not lines:
         lines.append("Nothing changes: the copy equals the file. Choose destinations in the device map.")
     lines.append("Weights, names and all other values stay as they are, byte for byte.")
     return lines

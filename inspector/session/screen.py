@@ -15,6 +15,7 @@ from inspector.records import dataclass
 from inspector.report.charts import Bar, Chart, Segment
 from inspector.report.details import FactGroup
 from inspector.report.tree import Tree
+from inspector.session.exports import Choice, ExportDraft, ExportResult, ExportWish
 
 __all__ = [
     "Banner",
@@ -26,6 +27,8 @@ __all__ = [
     "CodePage",
     "DeviceRow",
     "ExportDraft",
+    "ExportResult",
+    "ExportWish",
     "FactGroup",
     "FailurePage",
     "FindingRow",
@@ -43,14 +46,6 @@ __all__ = [
 Phase = Literal["empty", "opening", "ready", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """One entry of a drop-down list: a stable id and the text to show."""
-
-    id: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,21 +187,6 @@ class FailurePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportDraft:
-    """What the export dialog starts with.
-
-    Attributes:
-        destination: The proposed path, absolute.
-        summary: What will be changed, one sentence a line.
-        size: How large the copy will be, as text.
-    """
-
-    destination: str
-    summary: tuple[str, ...]
-    size: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
     """All that the main window shows.
 
@@ -263,8 +243,8 @@ class View(Protocol):
     def show_export_running(self, progress: Progress) -> None:
         """Show that the export runs; poll `progress` for label and fraction, offer Cancel."""
 
-    def show_export_done(self, destination: str, lines: tuple[str, ...]) -> None:
-        """Tell that the copy stands, with the verification's result, one sentence a line."""
+    def show_export_done(self, result: ExportResult) -> None:
+        """Tell what was written, and how it was checked."""
 
     def show_export_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
         """Tell that there is no copy, and that nothing was left behind."""

@@ -16,6 +16,7 @@ from inspector.session.screen import (
     CodePage,
     DeviceRow,
     ExportDraft,
+    ExportWish,
     FactGroup,
     FailurePage,
     FindingRow,
@@ -414,6 +415,29 @@ def tensor_facts(tree: Tree, node_id: int) -> tuple[FactGroup, ...]:
     )
 
 
+def export_draft(wish: ExportWish) -> ExportDraft:
+    """What the export dialog proposes: a copy for the CPU, or the weights alone."""
+    copies = wish.kind == "copy"
+    moved = ("81 tensors move from cuda:0 to cpu", "24 tensors move from cuda:1 to cpu")
+    lost = ("Left out: optimizer (76 tensors, 308 MB), only the model is written.",)
+    return ExportDraft(
+        wish=wish,
+        kinds=(
+            Choice(id="copy", label="The whole file, with other devices"),
+            Choice(id="in-place", label="Change the file itself"),
+            Choice(id="weights", label="The weights alone, as a state dict"),
+        ),
+        destination="" if wish.kind == "in-place" else f"/tmp/best.{'cpu' if copies else 'weights'}.pth",
+        summary=(*moved, "41 tensors stay on cpu: Adam's step and the random state"),
+        warnings=() if copies else lost,
+        size="464 MB" if copies else "about 154 MB, the file has 464 MB",
+        can_cast=not copies,
+        can_average=not copies,
+        can_exclude=True,
+        can_verify=copies,
+    )
+
+
 def failed_screen() -> Screen:
     return replace(
         empty_screen(),
@@ -497,17 +521,16 @@ class FakeSession:
         self.show(code=replace(self.screen.code, style=style))
 
     def begin_export(self) -> None:
-        self.view.show_export(
-            ExportDraft(
-                destination="/tmp/best.cpu.pth",
-                summary=(
-                    "81 tensors move from cuda:0 to cpu",
-                    "24 tensors move from cuda:1 to cpu",
-                    "41 tensors stay on cpu: Adam's step and the random state",
-                ),
-                size="126 MB",
-            )
-        )
+        self.change_export(ExportWish())
+
+    def change_export(self, wish: ExportWish) -> None:
+        self.view.show_export(export_draft(wish))
+
+    def undo_export(self) -> None:
+        self.calls.append(("undo_export",))
+
+    def save_receipt(self, destination: str) -> None:
+        self.calls.append(("save_receipt", destination))
 
     def export(self, destination: str, overwrite: bool = False) -> None:
         self.calls.append(("export", destination, overwrite))

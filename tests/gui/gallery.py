@@ -17,7 +17,7 @@ from inspector.gui.memory_panel import MemoryPanel
 from inspector.gui.settings import Settings
 from inspector.gui.theme import Theme
 from inspector.progress import Progress
-from inspector.session.screen import FailurePage, Screen
+from inspector.session.screen import ExportResult, FailurePage, Screen
 from tests.gui import fakes
 
 RECENT = (
@@ -109,7 +109,8 @@ class Gallery:
         self.settle(0.7)
         work.advance(30_000_000)
         self.picture("export-running", window.export_dialog)
-        window.show_export_done("/tmp/best.cpu.pth", VERIFIED)
+        done = ExportResult(destination="/tmp/best.cpu.pth", lines=VERIFIED, has_receipt=True)
+        window.show_export_done(done)
         self.picture("export-done", window.export_dialog)
         window.show_export_failed(NO_ROOM, cancelled=False)
         self.picture("export-failed", window.export_dialog)

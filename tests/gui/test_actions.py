@@ -8,8 +8,10 @@ from PySide6.QtWidgets import QDialog, QLabel
 
 from inspector.gui.actions import COMMANDS, MENUS, is_usable, key_text
 from inspector.gui.commands import Commands
+from inspector.gui.export_slots import ExportSlots
 from inspector.records import replace
 from inspector.resources import resource_path
+from inspector.session.screen import ExportWish, Fix, Loading
 from tests.gui import fakes
 
 BY_ID = {command.id: command for command in COMMANDS}
@@ -133,4 +135,14 @@ def test_a_window_without_a_session_does_nothing_wrong(qtbot, theme):
     commands.on_mapping_chosen("cuda:0", "cpu")
     commands.on_style_chosen("plain")
     commands.on_node_chosen(1)
-    commands.on_export_to("/x", overwrite=False)
+    commands.on_branch_removed("a/**")
+    commands.on_machine_file("/x.json")
+    commands.on_fix_wanted(Fix(rule="*=cpu"))
+    commands.on_error_pasted("RuntimeError")
+    commands.on_loading_chosen(Loading())
+    slots = ExportSlots(bare)
+    slots.on_export_to("/x", overwrite=False)
+    slots.on_changed(ExportWish())
+    slots.on_receipt("/x")
+    for act in (slots.on_undone, slots.on_cancel):
+        act()

@@ -8,15 +8,29 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QLabel, QLineEdit, QProgre
 from inspector.gui import export_dialog as module
 from inspector.gui.export_dialog import ExportDialog
 from inspector.progress import Progress
-from inspector.session.screen import ExportDraft, FailurePage
+from inspector.records import replace
+from inspector.session.screen import Choice, ExportDraft, ExportResult, ExportWish, FailurePage
 
+KINDS = (
+    Choice(id="copy", label="The whole file, with other devices"),
+    Choice(id="in-place", label="Change the file itself"),
+    Choice(id="weights", label="The weights alone"),
+)
 FAILURE = FailurePage(title="No copy was written", what="the disk is full", where="/x/y", remedy="make room")
 
 
 @pytest.fixture
 def draft(tmp_path) -> ExportDraft:
     lines = ("150 tensors move from cuda:0 to cpu", "50 stay on cpu")
-    return ExportDraft(destination=str(tmp_path / "best.cpu.pth"), summary=lines, size="788 KB")
+    return ExportDraft(
+        wish=ExportWish(),
+        kinds=KINDS,
+        destination=str(tmp_path / "best.cpu.pth"),
+        summary=lines,
+        size="788 KB",
+        can_exclude=True,
+        can_verify=True,
+    )
 
 
 @pytest.fixture
@@ -35,6 +49,14 @@ def button(dialog: ExportDialog, text: str) -> QPushButton:
     return next(each for each in buttons if text in each.text())
 
 
+def place(dialog: ExportDialog) -> QLineEdit:
+    return next(line for line in dialog.findChildren(QLineEdit) if line.accessibleName() == "Destination")
+
+
+def box(dialog: ExportDialog, text: str) -> QCheckBox:
+    return next(each for each in dialog.findChildren(QCheckBox) if text in each.text())
+
+
 def said(dialog: ExportDialog) -> str:
     return "\n".join(label.text() for label in dialog.findChildren(QLabel) if label.isVisible())
 
@@ -44,7 +66,7 @@ def test_the_draft_tells_what_changes_and_proposes_a_place(dialog, draft):
     for line in draft.summary:
         assert line in said(dialog)
     assert "788 KB" in said(dialog)
-    assert dialog.findChild(QLineEdit).text() == draft.destination
+    assert place(dialog).text() == draft.destination
     assert button(dialog, "Export").isDefault()
 
 
@@ -55,11 +77,11 @@ def test_export_is_asked_for_once_the_place_is_good(dialog, draft, qtbot):
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("where", "told"),
     [("", "Say where"), (".", "This is a folder"), ("none/at/all.pth", "There is no such folder")],
 )
-def test_a_bad_place_is_told_and_not_exported_to(dialog, tmp_path, place, told):
-    dialog.findChild(QLineEdit).setText(str(tmp_path / place) if place else "")
+def test_a_bad_place_is_told_and_not_exported_to(dialog, tmp_path, where, told):
+    place(dialog).setText(str(tmp_path / where) if where else "")
     assert told in said(dialog)
     assert not button(dialog, "Export").isEnabled()
 
@@ -69,7 +91,7 @@ def test_an_existing_file_is_replaced_only_when_told_so(dialog, draft, qtbot):
     dialog.show_draft(draft)
     assert "There is a file of this name already" in said(dialog)
     assert not button(dialog, "Export").isEnabled()
-    dialog.findChild(QCheckBox).setChecked(True)
+    box(dialog, "Replace").setChecked(True)
     with qtbot.waitSignal(dialog.export_wanted) as wanted:
         button(dialog, "Export").click()
     assert wanted.args == [draft.destination, True]
@@ -79,7 +101,7 @@ def test_an_existing_file_is_replaced_only_when_told_so(dialog, draft, qtbot):
 def test_browsing_fills_the_place_in(dialog, draft, monkeypatch, answer):
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_a, **_k: (answer, ""))
     button(dialog, "Browse").click()
-    assert dialog.findChild(QLineEdit).text() == (answer or draft.destination)
+    assert place(dialog).text() == (answer or draft.destination)
 
 
 def test_cancel_closes_the_draft(dialog):
@@ -120,7 +142,7 @@ def test_the_end_is_told_with_what_was_verified(dialog, qtbot, monkeypatch, tmp_
     monkeypatch.setattr(module, "show_in_folder", shown.append)
     dialog.show_running(Progress("copying"))
     copy = str(tmp_path / "copy.pth")
-    dialog.show_done(copy, ("788 KB written", "devices as planned"))
+    dialog.show_done(ExportResult(destination=copy, lines=("788 KB written", "devices as planned")))
     assert dialog.state == "result"
     assert "devices as planned" in said(dialog)
     button(dialog, "Show in folder").click()
@@ -132,7 +154,7 @@ def test_the_end_is_told_with_what_was_verified(dialog, qtbot, monkeypatch, tmp_
 
 
 def test_close_is_what_enter_does_at_the_end(dialog):
-    dialog.show_done("/x", ())
+    dialog.show_done(ExportResult(destination="/x", lines=()))
     assert button(dialog, "Close").isDefault()
     button(dialog, "Close").click()
     assert dialog.isHidden()
@@ -151,3 +173,58 @@ def test_the_dialog_is_only_as_high_as_its_state(dialog):
     high = dialog.height()
     dialog.show_running(Progress("copying"))
     assert dialog.height() < high
+
+
+# ------------------------------------------------------------------ what is written
+
+
+def test_a_change_of_the_file_itself_wants_to_be_confirmed(dialog, draft, qtbot):
+    wish = ExportWish(kind="in-place")
+    dialog.show_draft(replace(draft, wish=wish, destination="", warnings=("The file itself is changed.",)))
+    assert "Change the file itself" in said(dialog)
+    assert "The file itself is changed." in said(dialog)
+    assert not place(dialog).isVisible()
+    assert not button(dialog, "Change").isEnabled()
+    box(dialog, "Change this file").setChecked(True)
+    with qtbot.waitSignal(dialog.export_wanted) as wanted:
+        button(dialog, "Change").click()
+    assert wanted.args == ["", False]
+
+
+def test_a_place_that_was_typed_is_kept_when_the_wish_changes(dialog, draft, tmp_path):
+    mine = str(tmp_path / "mine.pth")
+    place(dialog).setText(mine)
+    dialog.show_draft(replace(draft, wish=ExportWish(kind="weights"), destination=str(tmp_path / "w.pth")))
+    assert place(dialog).text() == mine
+
+
+def test_a_place_that_was_proposed_follows_the_wish(dialog, draft, tmp_path):
+    other = str(tmp_path / "w.pth")
+    dialog.show_draft(replace(draft, wish=ExportWish(kind="weights"), destination=other))
+    assert place(dialog).text() == other
+
+
+def test_what_cannot_be_written_says_why(dialog, draft):
+    dialog.show_draft(replace(draft, summary=(), refusal="There are two models."))
+    assert "There are two models." in said(dialog)
+    assert not button(dialog, "Export").isEnabled()
+
+
+def test_what_was_lost_is_told_at_the_end(dialog):
+    dialog.show_done(ExportResult(destination="/x", lines=("done",), warnings=("Left out: optimizer.",)))
+    assert "Left out: optimizer." in said(dialog)
+
+
+def test_a_change_can_be_undone_and_a_copy_has_a_receipt(dialog, qtbot, monkeypatch):
+    dialog.show_done(ExportResult(destination="/x", lines=(), title="Changed", is_copy=False, can_undo=True))
+    assert "Changed" in said(dialog)
+    with qtbot.waitSignal(dialog.undo_wanted):
+        button(dialog, "Undo").click()
+    dialog.show_done(ExportResult(destination="/x", lines=(), has_receipt=True))
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
+    with qtbot.assertNotEmitted(dialog.receipt_wanted):
+        button(dialog, "Save receipt").click()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("/x.receipt.json", ""))
+    with qtbot.waitSignal(dialog.receipt_wanted) as wanted:
+        button(dialog, "Save receipt").click()
+    assert wanted.args == ["/x.receipt.json"]

@@ -11,7 +11,7 @@ from inspector.gui.failure_page import FailurePageWidget, OpeningPage
 from inspector.gui.settings import Settings
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.screen import ExportDraft, FailurePage
+from inspector.session.screen import ExportDraft, ExportResult, ExportWish, FailurePage
 from tests.gui import fakes
 
 READY = fakes.ready_screen()
@@ -353,7 +353,7 @@ def test_recent_files(make_window, session):
 
 def test_the_export_dialog_is_the_sessions_voice(window, session, qtbot, tmp_path):
     target = str(tmp_path / "copy.pth")
-    window.show_export(ExportDraft(destination=target, summary=("x",), size="1 B"))
+    window.show_export(ExportDraft(wish=ExportWish(), kinds=(), destination=target, summary=("x",)))
     dialog = window.export_dialog
     assert (dialog.isVisible(), dialog.state) == (True, "draft")
     dialog.export_wanted.emit(target, True)
@@ -362,7 +362,13 @@ def test_the_export_dialog_is_the_sessions_voice(window, session, qtbot, tmp_pat
     assert dialog.state == "running"
     dialog.cancel_wanted.emit()
     session.cancel.assert_called_once_with()
-    window.show_export_done(target, ("fine",))
+    dialog.wish_changed.emit(ExportWish(kind="weights"))
+    session.change_export.assert_called_once_with(ExportWish(kind="weights"))
+    window.show_export_done(ExportResult(destination=target, lines=("fine",)))
+    dialog.undo_wanted.emit()
+    session.undo_export.assert_called_once_with()
+    dialog.receipt_wanted.emit("/r.json")
+    session.save_receipt.assert_called_once_with("/r.json")
     assert dialog.state == "result"
     with qtbot.waitSignal(window.files_wanted) as wanted:
         dialog.open_wanted.emit(target)

@@ -401,9 +401,9 @@ def test_an_export_is_asked_for_done_and_reported(real, view, copy) -> None:
         "show_export_running",
         "show_export_done",
     ]
-    destination, lines = view.show_export_done.call_args.args
-    assert destination == draft.destination
-    assert lines[0].endswith("233 tensors relabelled.")
+    (result,) = view.show_export_done.call_args.args
+    assert result.destination == draft.destination
+    assert result.lines[0].endswith("233 tensors relabelled.")
     real.open(draft.destination)
     assert real.screen.banner.headline.endswith("It loads on every machine as it is.")
 

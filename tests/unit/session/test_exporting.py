@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from inspector.remap.export import Export
-from inspector.session.exporting import done_lines, draft_of, propose_destination
+from inspector.remap.rules import parse_rule
+from inspector.session.export_kinds import KINDS
+from inspector.session.exporting import draft_of, propose_destination
+from inspector.session.exports import ExportWish
 from inspector.session.mapping import map_devices
 from inspector.target.profile import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
@@ -82,26 +84,30 @@ def test_of_very_many_moves_some_are_named() -> None:
     assert summary[15:] == ("1 tensor from cuda:15 to cpu", "and those of 4 more devices", BYTE_FOR_BYTE)
 
 
-def export(**fields: object) -> Export:
-    return Export(
-        **{
-            "destination": Path("out.pth"),
-            "nbytes": 2000,
-            "moved_tensors": 3,
-            "kept_tensors": 0,
-            "in_one_piece": True,
-            "verified": True,
-            **fields,
-        }
-    )
+def test_a_branch_is_told_as_it_is_written() -> None:
+    rule = parse_rule("path:model/layer0*@mps")
+    draft = draft_of(map_devices(saved_on("cpu"), parse_target("cpu"), (), (rule,)))
+    assert draft.summary[0] == "model/layer0* to mps"
 
 
-def test_what_was_done_is_said_and_nothing_else() -> None:
-    assert done_lines(export()) == (
-        "2.0 KB written, 3 tensors relabelled.",
-        "Opened again and compared: the same tensors and values, devices as planned.",
-    )
-    assert done_lines(export(verified=False, kept_tensors=2)) == (
-        "2.0 KB written, 3 tensors relabelled.",
-        "2 tensors kept on the CPU by design.",
-    )
+def test_a_change_of_the_file_itself_has_no_destination() -> None:
+    device_map = map_devices(saved_on("cuda:0"), parse_target("cpu"), ())
+    draft = draft_of(device_map, ExportWish(kind="in-place"))
+    assert draft.in_place
+    assert draft.warnings
+    assert not draft.can_exclude
+    still = draft_of(map_devices(saved_on("cpu"), parse_target("cpu"), ()), ExportWish(kind="in-place"))
+    assert still.summary[0] == "Nothing changes. Choose destinations in the device map."
+
+
+def test_each_kind_has_a_name_of_its_own(tmp_path) -> None:
+    source, moves = tmp_path / "best.pth", (("mps", "cpu"),)
+    names = {kind.id: propose_destination(source, moves, kind).name for kind in KINDS}
+    assert names == {
+        "copy": "best.cpu.pth",
+        "in-place": "best.cpu.pth",
+        "weights": "best.weights.pth",
+        "state-dict": "best.weights.pth",
+        "safetensors": "best.weights.safetensors",
+        "compact": "best.compact.pth",
+    }

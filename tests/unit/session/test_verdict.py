@@ -5,8 +5,9 @@ import pytest
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Safety
 from inspector.model.findings import Finding
+from inspector.records import replace
 from inspector.remap.plan import plan_remap
-from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.verdict import judge
 from inspector.session import verdict
 from inspector.session.document import Document
 from inspector.session.mapping import DeviceMap, Pairs, map_devices
@@ -258,9 +259,7 @@ def test_a_map_that_cannot_be_carried_out_says_why() -> None:
 
 def test_a_danger_without_a_reason_is_still_told() -> None:
     document = saved_on("cpu", names=("os.system",))
-    bare = SafetyVerdict(
-        verdict="dangerous", weights_only=False, to_allow=(), reasons=(), globals=(), torch_version="2.13"
-    )
+    bare = replace(judge(document.checkpoint), reasons=(), globals=())
     bare_document = Document(
         checkpoint=document.checkpoint, safety=bare, totals=(), tree=document.tree, open_seconds=0.0
     )

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.resources import demo_path
+from inspector.session.controller import Session
+from inspector.session.exports import ExportWish
+from tests.unit.session.documents import AtOnce, a_view
+
+
+@pytest.fixture
+def view():
+    return a_view()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copy(demo_path(), tmp_path / "demo.pth"))
+
+
+@pytest.fixture
+def session(view, copy) -> Session:
+    session = Session(view, AtOnce())
+    session.set_target("cpu")
+    session.open(str(copy))
+    view.reset_mock()
+    return session
+
+
+def test_another_wish_is_another_draft(session, view, copy) -> None:
+    session.begin_export()
+    session.change_export(ExportWish(kind="safetensors"))
+    draft = view.show_export.call_args.args[0]
+    assert draft.destination == str(copy.with_name("demo.weights.safetensors"))
+    session.export(draft.destination)
+    assert copy.with_name("demo.weights.safetensors").exists()
+    assert view.show_export_done.call_args.args[0].warnings
+
+
+def test_a_file_that_was_changed_is_read_again_and_given_back(session, view, copy) -> None:
+    before = copy.read_bytes()
+    session.change_export(ExportWish(kind="in-place"))
+    session.export("")
+    assert view.show_export_done.call_args.args[0].can_undo
+    assert {row.device for row in session.screen.device_map} == {"cpu"}
+    session.undo_export()
+    assert copy.read_bytes() == before
+    assert {row.device for row in session.screen.device_map} == {"cuda:0", "cuda:1", "cpu"}
+    session.undo_export()
+    assert view.show_notice.call_args.args[0].title == "The change was not undone"
+
+
+def test_a_receipt_is_written_or_it_is_said_why_not(session, view, copy) -> None:
+    session.save_receipt(str(copy.with_name("early.json")))
+    assert not copy.with_name("early.json").exists()
+    session.begin_export()
+    session.export(str(copy.with_name("out.pth")))
+    session.save_receipt(str(copy.with_name("out.json")))
+    assert copy.with_name("out.json").exists()
+    session.save_receipt(str(copy / "no.json"))
+    assert view.show_notice.call_args.args[0].title == "The receipt was not written"
