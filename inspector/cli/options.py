@@ -6,13 +6,13 @@ import argparse
 from typing import NoReturn
 
 from inspector import __version__
-from inspector.cli import checking, commands, remapping, showing, targets, verifying
+from inspector.cli import checking, commands, recovering, remapping, showing, targets, verifying
 from inspector.cli.forms import add_form_options
 from inspector.cli.messages import PROGRAM, USAGE, complain
 from inspector.errors import PlanError
 from inspector.overriding import override
 
-_PLANNED = frozenset({"recover", "diff", "stats"})
+_PLANNED = frozenset({"diff", "stats"})
 _STYLES = "plain, resume, module, lightning, transformers, distributed; what fits the file"
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
@@ -70,6 +70,7 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
         "check": _check_parser(),
         "remap": _remap_parser(),
         "verify": _verify_parser(),
+        "recover": _recover_parser(),
         "snippet": _snippet_parser(),
         "screenshot": _screenshot_parser(),
         "desktop": _desktop_parser(),
@@ -133,6 +134,17 @@ def _verify_parser() -> argparse.ArgumentParser:
     parser.add_argument("--move-all", action="store_true", help="as it was for remap")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.set_defaults(run=verifying.verify)
+    return parser
+
+
+def _recover_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        f"{PROGRAM} recover", "Save what is whole in a damaged file as a new one, and list the rest."
+    )
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT")
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.set_defaults(run=recovering.recover)
     return parser
 
 

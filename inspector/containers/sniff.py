@@ -87,17 +87,26 @@ def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progres
     progress = progress or Progress()
     progress.start("reading")
     with collector_paused(), open_source(path, limits) as source:
-        head = source.read_upto(0, HEAD_NBYTES)
-        form = next((form for form in FORMATS if form.matches(head)), None)
-        if form is None or form.read is None:
-            _refuse_lookalike(source)
-        if form is not None:
-            return _read(form, source, limits, progress)
-    raise NotACheckpointError(
-        "this is no checkpoint that torch.save wrote",
-        where=path,
-        remedy="ask where it comes from, or fetch it again",
-    )
+        return find_reader(source)(source, limits, progress)
+
+
+def find_reader(source: Source) -> Reader:
+    """Say who reads a file, or what it is instead of a checkpoint.
+
+    Raises:
+        ContainerError: It is no checkpoint, or of a format that is not read.
+    """
+    head = source.read_upto(0, HEAD_NBYTES)
+    form = next((form for form in FORMATS if form.matches(head)), None)
+    if form is None or form.read is None:
+        _refuse_lookalike(source)
+    if form is None:
+        raise NotACheckpointError(
+            "this is no checkpoint that torch.save wrote",
+            where=source.path,
+            remedy="ask where it comes from, or fetch it again",
+        )
+    return _reader_of(form, source)
 
 
 def _refuse_lookalike(source: Source) -> None:
@@ -136,7 +145,7 @@ def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
     return GzipSource(path, limits)
 
 
-def _read(form: Format, source: Source, limits: Limits, progress: Progress) -> Container:
+def _reader_of(form: Format, source: Source) -> Reader:
     if form.read is None:
         raise UnsupportedFormatError(
             f"this is {form.what}, which this version does not read",
@@ -148,4 +157,4 @@ def _read(form: Format, source: Source, limits: Limits, progress: Progress) -> C
         raise UnsupportedFormatError(
             "this is a gzip file", where=source.path, remedy="unpack it with gunzip first"
         )
-    return form.read(source, limits, progress)
+    return form.read

@@ -12,6 +12,7 @@ from itertools import islice
 from json.encoder import encode_basestring_ascii as quote
 from typing import Any
 
+from inspector.diagnose.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint, Key, Storage, Tensor, Value
 from inspector.model.findings import Finding, Fix
@@ -57,7 +58,7 @@ def error_document(path: str, error: CheckpointError) -> Document:
         "schema": SCHEMA,
         "path": path,
         "error": {"kind": error.kind, "message": error.what, "where": error.where},
-        "findings": [],
+        "findings": [finding_document(finding) for finding in diagnose_failure(error)],
     }
 
 

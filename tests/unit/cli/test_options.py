@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from inspector import __version__
-from inspector.cli import checking, commands, remapping, showing, targets
+from inspector.cli import checking, commands, recovering, remapping, showing, targets
 from inspector.cli.options import parse
 from inspector.errors import PlanError
 
-COMMANDS = ("show", "check", "remap", "snippet", "screenshot", "desktop", "target")
+COMMANDS = ("show", "check", "remap", "recover", "snippet", "screenshot", "desktop", "target")
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ COMMANDS = ("show", "check", "remap", "snippet", "screenshot", "desktop", "targe
         (["show", "a"], showing.show),
         (["show", "show"], showing.show),
         (["remap", "a", "-o", "b"], remapping.remap),
+        (["recover", "a", "-o", "b"], recovering.recover),
         (["snippet", "a"], commands.snippet),
         (["screenshot", "a", "b.png"], commands.screenshot),
         (["desktop", "install"], commands.desktop),
@@ -39,7 +40,7 @@ def test_files_named_like_a_command_can_be_opened() -> None:
     assert parse(["show", "show", "./remap"]).files == ["show", "./remap"]
 
 
-@pytest.mark.parametrize("name", ["recover", "diff", "stats"])
+@pytest.mark.parametrize("name", ["diff", "stats"])
 def test_commands_of_later_versions_are_known(name: str) -> None:
     with pytest.raises(PlanError, match=f"this version has no command {name}"):
         parse([name, "file"])
@@ -57,6 +58,7 @@ def test_commands_of_later_versions_are_known(name: str) -> None:
         (["show", "a", "--no\nsuch"], r"unrecognized arguments: --no\u000asuch"),
         (["remap", "a"], "one of the arguments -o/--output --in-place --undo is required"),
         (["remap", "-o", "b"], "the following arguments are required: FILE"),
+        (["recover", "a"], "the following arguments are required: -o/--output"),
         (["screenshot", "a"], "the following arguments are required: OUT.png"),
         (["screenshot", "a", "b", "--size", "big"], "argument --size: 'big' is no size such as 1280x800"),
         (["screenshot", "a", "b", "--size", "1280x"], "argument --size: '1280x' is no size such as 1280x800"),

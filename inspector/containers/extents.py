@@ -1,0 +1,239 @@
+"""Where the bytes of each storage are and what checksum they should have; or why they are not whole.
+
+Opening a file asks no more than whether there are enough bytes. Whoever saves what is left of a damaged file,
+or checks a file, has to know more: which record, how packed, and what is wrong with the others.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from inspector.containers.base import Container, StoredBytes
+from inspector.containers.legacy import open_legacy, read_legacy
+from inspector.containers.persistent_ids import StorageId
+from inspector.containers.sniff import find_reader
+from inspector.containers.source import Source
+from inspector.containers.torchzip import Records, open_torchzip
+from inspector.containers.zip_directory import DEFLATED, REFUSED_FLAGS, STORED, Entry, payload_offsets
+from inspector.errors import ContainerError, DamagedError
+from inspector.limits import Limits
+from inspector.progress import Progress
+from inspector.records import dataclass
+
+_STEP_NBYTES = 1 << 20
+
+
+class Extent(NamedTuple):
+    """The bytes of one storage or record.
+
+    Attributes:
+        offset: Where they start in what the source reads (for gzip: in its inside).
+        stored_nbytes: How many there are.
+        nbytes: How many they are once inflated.
+        method: 0 stored, 8 deflated.
+        crc: CRC-32 of the inflated bytes; 0 where the file does not tell.
+    """
+
+    offset: int
+    stored_nbytes: int
+    nbytes: int
+    method: int
+    crc: int
+
+
+_NOTHING = Extent(0, 0, 0, STORED, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extents:
+    """A container with the places of its bytes.
+
+    Attributes:
+        container: The checkpoint.
+        whole: Each storage whose bytes are all there, by key; their contents may still be damaged.
+        lost: Why the others are not, by key, in a few words.
+        records: The records of a zip that are no storages, by their full name; none of a legacy file.
+    """
+
+    container: Container
+    whole: dict[str, Extent]
+    lost: dict[str, str]
+    records: dict[str, Extent]
+
+
+def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    """Take a file apart and find the bytes of each storage.
+
+    Raises:
+        CheckpointError: It is no checkpoint, of a format that is not read, or nothing in it can be named.
+        CancelledError: The work was cancelled.
+    """
+    if find_reader(source) is read_legacy:
+        container, places = open_legacy(source, limits, progress)
+        return _of_legacy(container, places)
+    container, records = open_torchzip(source, limits, progress)
+    return _of_zip(source, container, records)
+
+
+def extent_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
+    """Give the bytes of an extent, about a megabyte at a time and never more than it says.
+
+    Raises:
+        ContainerError: They cannot be read, or not be inflated.
+    """
+    if extent.method == STORED:
+        yield from _stored_bytes(source, extent)
+        return
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    left = extent.nbytes
+    for packed in _stored_bytes(source, extent):
+        more = packed
+        while more and left:
+            try:
+                plain = inflate.decompress(more, min(left, _STEP_NBYTES))
+            except zlib.error as error:
+                raise DamagedError("a compressed record is damaged", where=str(error)) from error
+            left -= len(plain)
+            more = inflate.unconsumed_tail
+            yield plain
+    if left:
+        raise DamagedError("a compressed record is shorter than it says", where=f"{left:,} bytes short")
+
+
+def _stored_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
+    for done in range(0, extent.stored_nbytes, _STEP_NBYTES):
+        yield source.read(extent.offset + done, min(_STEP_NBYTES, extent.stored_nbytes - done))
+
+
+# --- the two containers -------------------------------------------------------------------------------------
+
+
+def _of_legacy(container: Container, places: dict[str, StoredBytes]) -> Extents:
+    whole: dict[str, Extent] = {}
+    lost: dict[str, str] = {}
+    for key, storage in container.storage_ids.items():
+        place = places.get(key)
+        if not storage.nbytes:
+            whole[key] = _NOTHING
+        elif place is None:
+            lost[key] = "its bytes are not in the file"
+        elif place.nbytes != storage.nbytes:
+            lost[key] = _of_other_size(storage, place.nbytes)
+        else:
+            whole[key] = Extent(place.file_offset or 0, place.nbytes, place.nbytes, STORED, 0)
+    return Extents(container=container, whole=whole, lost=lost, records={})
+
+
+def _of_zip(source: Source, container: Container, records: Records) -> Extents:
+    whole: dict[str, Extent] = {}
+    lost: dict[str, str] = {}
+    entries = {key: records.storage(key) for key in container.storage_ids}
+    offsets = _offsets(source, [entry for entry in entries.values() if entry is not None])
+    for key, storage in container.storage_ids.items():
+        found = _judge(source, storage, entries[key], offsets)
+        if isinstance(found, str):
+            lost[key] = found
+        else:
+            whole[key] = found
+    mine = {entry.header_offset for entry in entries.values() if entry is not None}
+    others = [entry for entry in records.directory.entries if entry.header_offset not in mine]
+    offsets = _offsets(source, others)
+    return Extents(
+        container=container,
+        whole=whole,
+        lost=lost,
+        records={
+            entry.name: _extent(entry, offset)
+            for entry in others
+            if (offset := offsets[entry.header_offset]) is not None
+        },
+    )
+
+
+def _offsets(source: Source, entries: list[Entry]) -> dict[int, int | None]:
+    """Give where the contents of records start, by where their headers do."""
+    entries = sorted(entries, key=lambda entry: entry.header_offset)
+    found = payload_offsets(source, entries)
+    return {entry.header_offset: offset for entry, offset in zip(entries, found, strict=True)}
+
+
+def _judge(
+    source: Source, storage: StorageId, entry: Entry | None, offsets: dict[int, int | None]
+) -> Extent | str:
+    """Give the extent of a storage, or why it has none."""
+    if not storage.nbytes:
+        return _NOTHING
+    if entry is None:
+        return "its bytes are not in the file"
+    offset = offsets[entry.header_offset]
+    if offset is None:
+        return "the header of its record was overwritten"
+    return _fault_of(source, storage, entry, offset) or _extent(entry, offset)
+
+
+def _fault_of(source: Source, storage: StorageId, entry: Entry, offset: int) -> str | None:
+    if offset + entry.stored_nbytes > source.nbytes:
+        return f"the file ends within it, after {max(source.nbytes - offset, 0):,} of {entry.nbytes:,} bytes"
+    if entry.nbytes != storage.nbytes:
+        return _of_other_size(storage, entry.nbytes)
+    if entry.method not in {STORED, DEFLATED} or entry.flags & REFUSED_FLAGS:
+        return "its record is encrypted or packed in a way that torch does not read"
+    has_two_sizes = entry.method == STORED and entry.nbytes != entry.stored_nbytes
+    return "its record has two sizes" if has_two_sizes else None
+
+
+def _extent(entry: Entry, offset: int) -> Extent:
+    return Extent(offset, entry.stored_nbytes, entry.nbytes, entry.method, entry.crc)
+
+
+def _of_other_size(storage: StorageId, nbytes: int) -> str:
+    return f"the file holds {nbytes:,} bytes of it, and it should have {storage.nbytes:,}"
+
+
+# --- checksums ----------------------------------------------------------------------------------------------
+
+
+class Sums(NamedTuple):
+    """What reading all bytes showed.
+
+    Attributes:
+        crcs: CRC-32 of what is whole, by key or name.
+        faults: What is wrong with the others, in a few words.
+        unchecked: Which of those that are whole the file has no checksum of.
+    """
+
+    crcs: dict[str, int]
+    faults: dict[str, str]
+    unchecked: frozenset[str]
+
+
+def sum_extents(source: Source, extents: dict[str, Extent], progress: Progress) -> Sums:
+    """Read all bytes of some extents, in the order of the file, and compare their checksums.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    progress.start("checking", sum(extent.nbytes for extent in extents.values()))
+    crcs: dict[str, int] = {}
+    faults: dict[str, str] = {}
+    for key, extent in sorted(extents.items(), key=lambda item: item[1].offset):
+        try:
+            crc = _sum(source, extent, progress)
+        except ContainerError as error:
+            faults[key] = str(error)
+            continue
+        if extent.crc in {0, crc}:
+            crcs[key] = crc
+        else:
+            faults[key] = "its checksum is wrong: bytes of it were changed or lost"
+    return Sums(crcs, faults, frozenset(key for key in crcs if not extents[key].crc and extents[key].nbytes))
+
+
+def _sum(source: Source, extent: Extent, progress: Progress) -> int:
+    crc = 0
+    for data in extent_bytes(source, extent):
+        crc = zlib.crc32(data, crc)
+        progress.advance(len(data))
+    return crc
