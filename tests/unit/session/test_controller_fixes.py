@@ -15,7 +15,7 @@ from inspector.resources import PROBE, resource_path
 from inspector.session import controller
 from inspector.session.controller import Session
 from inspector.session.document import Document
-from inspector.session.screen import BranchRow, Fix
+from inspector.session.screen import BranchRow, Fix, Loading
 from tests.unit.session.documents import AtOnce, a_view, saved_on
 
 ERROR = (
@@ -131,6 +131,12 @@ def test_the_question_goes_with_its_file(session) -> None:
 def test_a_book_is_not_read_to_its_end(session) -> None:
     session.explain_error("x" * 5_000_000)
     assert len(session.screen.error_text) == 1 << 20
+
+
+def test_the_way_of_loading_decides_the_forecast(session) -> None:
+    session.set_loading(Loading(ranks=2, mmap=True))
+    assert session.screen.forecast is not None
+    assert session.screen.forecast.loading == Loading(ranks=2, mmap=True)
 
 
 # ----------------------------------------------------------------------------------------------- machines

@@ -7,6 +7,7 @@ from inspector.remap.forms import Form, LeftOut
 from inspector.resources import demo_path
 from inspector.session.export_previews import left_out_lines, with_preview
 from inspector.session.exports import ExportDraft, ExportWish
+from tests.unit.report.rows import checkpoint, storage, tensor
 
 DEMO = open_checkpoint(str(demo_path()))
 DRAFT = ExportDraft(wish=ExportWish(), kinds=(), destination="/x", summary=("1 tensor moves", "All stays."))
@@ -51,3 +52,10 @@ def test_what_is_left_out_is_named_the_largest_first(count: int) -> None:
     else:
         assert lines[2] == "Left out: p0\\u202e (no tensors), why."
     assert lines[-1] == "Tied weights are written once: b can be had from their twins."
+
+
+def test_a_prefix_that_goes_is_named() -> None:
+    tensors = tensor("module.a.weight", storage="0"), tensor("module.b.weight", storage="1")
+    rows = checkpoint(*tensors, storage("0"), storage("1"))
+    draft = with_preview(DRAFT, rows, Form(only_weights=True))
+    assert "The prefix module. is removed from every name" in draft.summary

@@ -102,10 +102,10 @@ def test_what_torch_said_is_told(verdict, detail: str, warning: str | None) -> N
     assert ("torch 2.13.0 loads it, with equal tensors." in result.lines) == (warning is None)
 
 
-def test_what_had_not_to_be_changed_is_said_so() -> None:
-    patched = Patched(
+def patched(record: Path | None) -> Patched:
+    return Patched(
         path=Path("a.pth"),
-        record=None,
+        record=record,
         nbytes=1,
         written_nbytes=0,
         appended=False,
@@ -113,8 +113,15 @@ def test_what_had_not_to_be_changed_is_said_so() -> None:
         kept_tensors=0,
         verified=False,
     )
-    result = patch_result(patched)
+
+
+def test_what_had_not_to_be_changed_is_said_so() -> None:
+    result = patch_result(patched(None))
     assert (result.title, result.can_undo) == ("The file is as it was", False)
+
+
+def test_a_change_that_was_not_checked_does_not_say_so() -> None:
+    assert len(patch_result(patched(Path("a.pth.undo"))).lines) == 2
 
 
 def test_numbers_that_did_not_fit_are_counted() -> None:
