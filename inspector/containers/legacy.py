@@ -188,14 +188,17 @@ def _find_storages(
     for number, key in enumerate(layout.keys):
         progress.advance(1)
         storage_id = storage_ids.get(key)
-        count = _count_at(near, pos)
-        if storage_id is None or count is None:
-            break
-        start, nbytes = pos + NUMEL.size, count * storage_id.itemsize
-        if count != storage_id.numel and _is_damaged(near, layout, storage_ids, number, pos):
-            pos = start + storage_id.nbytes
-            continue
-        if nbytes < 0 or not source.reaches(start + nbytes):
+        try:
+            count = _count_at(near, pos)
+            if storage_id is None or count is None:
+                break
+            start, nbytes = pos + NUMEL.size, count * storage_id.itemsize
+            if count != storage_id.numel and _is_damaged(near, layout, storage_ids, number, pos):
+                pos = start + storage_id.nbytes
+                continue
+            if nbytes < 0 or not source.reaches(start + nbytes):
+                break
+        except DamagedError:  # of gzip: what was unpacked until there is good
             break
         stored[key] = StoredBytes(start, nbytes)
         pos = start + nbytes

@@ -104,9 +104,14 @@ class Source:
             return b""
         try:
             return self._fetch(offset, nbytes)
-        except (OSError, zlib.error) as error:
-            what = "the gzip stream is damaged" if self.gzipped else "the file cannot be read"
-            raise ContainerError(what, where=f"byte {offset:,}: {error}") from error
+        except zlib.error as error:
+            raise DamagedError(
+                "the gzip stream is damaged",
+                where=f"byte {offset:,}: {error}",
+                remedy="fetch or copy the file again",
+            ) from error
+        except OSError as error:
+            raise ContainerError("the file cannot be read", where=f"byte {offset:,}: {error}") from error
 
     def reaches(self, end: int) -> bool:
         """Say whether there is a byte for every offset below `end`.

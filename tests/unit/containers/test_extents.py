@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from inspector.containers import extents as module
+from inspector.containers.extents import Extent, Extents, Sums, extent_bytes, read_extents, sum_extents
+from inspector.containers.sniff import open_source
+from inspector.errors import CancelledError, DamagedError, NotACheckpointError
+from inspector.limits import Limits
+from inspector.progress import Progress
+from tests.builders import legacy, zips
+from tests.builders.archives import archive, directory_of
+from tests.builders.pickles import legacy_storage, state_dict, storage, tensor
+from tests.builders.zips import DEFLATED, Record, build_zip
+
+Write = Callable[..., str]
+SIZES = {"0": 40, "1": 3000, "2": 0, "3": 4}
+STORAGES = {key: bytes([65 + int(key)]) * (4 * numel) for key, numel in SIZES.items()}
+PICKLE = state_dict(**{f"t{key}": tensor(storage(key, numel=numel), numel) for key, numel in SIZES.items()})
+WHOLE = archive(PICKLE, STORAGES)
+OLD = legacy.checkpoint(
+    state_dict(
+        **{f"t{key}": tensor(legacy_storage(key, numel=numel), numel) for key, numel in SIZES.items()}
+    ),
+    *((key, SIZES[key], data) for key, data in STORAGES.items()),
+)
+MISSING = "its bytes are not in the file"
+
+
+@pytest.fixture
+def look(write: Write) -> Callable[[bytes], tuple[Extents, Sums]]:
+    """Find and sum the storages of these bytes."""
+
+    def look(data: bytes) -> tuple[Extents, Sums]:
+        with open_source(write(data)) as source:
+            found = read_extents(source, Limits(), Progress())
+            return found, sum_extents(source, found.whole, Progress())
+
+    return look
+
+
+Look = Callable[[bytes], tuple[Extents, Sums]]
+CRCS = {key: zlib.crc32(data) for key, data in STORAGES.items()}
+
+
+@pytest.mark.parametrize("data", [WHOLE, OLD, gzip.compress(OLD), WHOLE[: directory_of(WHOLE)]])
+def test_whole_file(look: Look, data: bytes) -> None:
+    found, sums = look(data)
+    assert found.lost == {}
+    assert sums.faults == {}
+    assert sums.crcs == CRCS
+    is_zip = data[:2] == b"PK"
+    assert sums.unchecked == (frozenset() if is_zip else frozenset({"0", "1", "3"}))
+    names = ["data.pkl", ".format_version", ".storage_alignment", "byteorder", "version"]
+    expected = [f"archive/{name}" for name in (*names, ".data/serialization_id")] if is_zip else []
+    assert list(found.records) == expected
+
+
+def test_archive_without_checksums_is_not_checked(look: Look) -> None:
+    _, sums = look(archive(PICKLE, STORAGES, checksums=False))
+    assert sums.crcs == CRCS
+    assert sums.unchecked == {"0", "1", "3"}
+
+
+@pytest.mark.parametrize("key", ["0", "1", "3"])
+def test_changed_byte_is_seen_where_there_are_checksums(look: Look, key: str) -> None:
+    def changed(data: bytes) -> bytes:
+        place = data.index(STORAGES[key]) + len(STORAGES[key]) // 2
+        return data[:place] + b"?" + data[place + 1 :]
+
+    _, sums = look(changed(WHOLE))
+    assert sums.faults == {key: "its checksum is wrong: bytes of it were changed or lost"}
+    assert key not in sums.crcs
+    _, sums = look(changed(OLD))
+    assert sums.faults == {}
+
+
+def test_file_that_ends_within_a_storage(look: Look) -> None:
+    place = WHOLE.index(STORAGES["1"]) + 1234
+    found, sums = look(WHOLE[:place])
+    assert found.lost == {"1": "the file ends within it, after 1,234 of 12,000 bytes", "3": MISSING}
+    assert list(sums.crcs) == ["2", "0"]
+    found, _ = look(OLD[: OLD.index(STORAGES["1"]) + 1234])
+    assert found.lost == {"1": MISSING, "3": MISSING}
+
+
+def test_header_that_was_overwritten(look: Look) -> None:
+    place = WHOLE.rindex(b"PK\3\4", 0, WHOLE.index(STORAGES["1"]))
+    found, _ = look(WHOLE[:place] + bytes(20) + WHOLE[place + 20 :])
+    assert found.lost == {"1": "the header of its record was overwritten"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"data": b"x" * 8}, "the file holds 8 bytes of it, and it should have 160"),
+        ({"nbytes": 160, "data": b"x" * 8}, "its record has two sizes"),
+        ({"method": 99}, "its record is encrypted or packed in a way that torch does not read"),
+        ({"flags": 1}, "its record is encrypted or packed in a way that torch does not read"),
+        ({"stored_nbytes": 10**6}, "the file ends within it, after "),
+    ],
+)
+def test_records_that_are_not_what_the_pickle_says(look: Look, fields: dict[str, object], why: str) -> None:
+    pickle = state_dict(a=tensor(storage("0", numel=40), 40))
+    record = Record(name="a/data/0", **{"data": STORAGES["0"], **fields})
+    found, _ = look(build_zip(Record(name="a/data.pkl", data=pickle), record))
+    assert list(found.lost) == ["0"]
+    assert found.lost["0"].startswith(why)
+
+
+def test_record_that_is_missing(look: Look) -> None:
+    found, _ = look(zips.checkpoint(PICKLE, {"0": STORAGES["0"], "3": STORAGES["3"]}))
+    assert found.lost == {"1": MISSING}
+
+
+def test_legacy_storage_of_another_size(look: Look) -> None:
+    pickle = state_dict(a=tensor(legacy_storage("0", numel=2), 2))
+    found, _ = look(legacy.checkpoint(pickle, ("0", 1, b"1234")))
+    assert found.lost == {"0": "the file holds 4 bytes of it, and it should have 8"}
+
+
+# ------------------------------------------------------------------------------------------- packed
+
+
+def packed(**fields: object) -> bytes:
+    """A zip with all storages deflated, and the second one as these fields tell."""
+    records = [
+        Record(name=f"a/data/{key}", data=data, method=DEFLATED, **(fields if key == "1" else {}))
+        for key, data in STORAGES.items()
+    ]
+    return build_zip(Record(name="a/data.pkl", data=PICKLE, method=DEFLATED), *records)
+
+
+def test_packed_storages_are_inflated(look: Look) -> None:
+    found, sums = look(packed())
+    assert (found.lost, sums.crcs, sums.unchecked) == ({}, CRCS, frozenset())
+
+
+def test_packed_storage_is_inflated_no_further_than_it_says(write: Write) -> None:
+    bomb = zlib.compressobj(wbits=-15)
+    data = bomb.compress(bytes(50_000_000)) + bomb.flush()
+    with open_source(write(data)) as source:
+        read = sum(map(len, extent_bytes(source, Extent(0, len(data), 5_000_000, DEFLATED, 0))))
+    assert read == 5_000_000
+
+
+def test_damaged_packed_storages(write: Write) -> None:
+    data = packed()
+    with open_source(write(data)) as source:
+        extent = read_extents(source, Limits(), Progress()).whole["1"]
+    broken = (
+        data[: extent.offset] + b"\xff" * extent.stored_nbytes + data[extent.offset + extent.stored_nbytes :]
+    )
+    with open_source(write(broken)) as source:
+        (fault,) = sum_extents(source, {"1": extent}, Progress()).faults.values()
+        assert fault.startswith("a compressed record is damaged")
+    with open_source(write(data)) as source:
+        longer = extent._replace(nbytes=extent.nbytes + 7)
+        (fault,) = sum_extents(source, {"1": longer}, Progress()).faults.values()
+        assert fault == "a compressed record is shorter than it says: 7 bytes short"
+
+
+def test_gzip_that_is_damaged_loses_what_lies_behind(look: Look) -> None:
+    numel = 700_000
+    noise = {key: random.Random(key).randbytes(4 * numel) for key in "01"}
+    pickle = state_dict(**{f"t{key}": tensor(legacy_storage(key, numel=numel), numel) for key in "01"})
+    data = bytearray(gzip.compress(legacy.checkpoint(pickle, *((key, numel, noise[key]) for key in "01")), 1))
+    data[-5] ^= 0xFF  # gzip's own checksum
+    found, sums = look(bytes(data))
+    assert found.lost == {"1": MISSING}
+    assert sums.crcs == {"0": zlib.crc32(noise["0"])}
+
+
+# ------------------------------------------------------------------------------------------- manners
+
+
+def test_bytes_are_read_in_small_steps(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_STEP_NBYTES", 100)
+    with open_source(write(b"x" * 250)) as source:
+        assert list(map(len, extent_bytes(source, Extent(0, 250, 250, 0, 0)))) == [100, 100, 50]
+        with pytest.raises(DamagedError, match="ends too early"):
+            list(extent_bytes(source, Extent(200, 100, 100, 0, 0)))
+
+
+def test_progress_and_cancellation(write: Write) -> None:
+    progress = Progress()
+    with open_source(write(WHOLE)) as source:
+        found = read_extents(source, Limits(), progress)
+        sum_extents(source, found.whole, progress)
+        assert (progress.label, progress.done, progress.total) == ("checking", 12_176, 12_176)
+        progress.cancel()
+        with pytest.raises(CancelledError):
+            sum_extents(source, found.whole, progress)
+
+
+def test_what_is_no_checkpoint_is_refused(write: Write) -> None:
+    with open_source(write(b"<html>")) as source, pytest.raises(NotACheckpointError):
+        read_extents(source, Limits(), Progress())
