@@ -6,15 +6,11 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.instructions import CODES
 from inspector.safety.python2 import present_name
 from inspector.safety.verdict import SafetyVerdict
-from inspector.safety.weights_only import OPCODES, names_to_allow
 from inspector.target.landing import is_sent
 from inspector.target.load_call import LoadCall
 from inspector.target.map_location import MapLocation
 from inspector.target.refusal import Refusal
 
-_FRAMES_FROM = 4
-# The instruction that spells the magic number of a legacy file, by pickle protocol.
-_LEGACY_MAGIC = {0: "LONG", 1: "LONG", 4: "FRAME", 5: "FRAME"}
 _FINDINGS = {"needs-allow-list": "needs-allow-list", "dangerous": "dangerous-global"}
 
 
@@ -44,15 +40,12 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
     if safety.weights_only:
         return None
     finding = _FINDINGS.get(safety.verdict, "runs-code")
-    strangers = [name for name in checkpoint.safety.opcodes if name not in OPCODES]
-    opcode = _LEGACY_MAGIC.get(checkpoint.safety.protocol) if checkpoint.format == "legacy" else None
-    if opcode is None and strangers:
-        opcode = "FRAME" if checkpoint.safety.protocol >= _FRAMES_FROM else strangers[0]
-    if opcode is not None:
+    opcode = safety.answer.opcode
+    if opcode:
         before = int(opcode == "INT" and not _begins_with_truth(checkpoint))
         return Refusal(finding=finding, opcode=CODES[opcode], tensors_before=before)
     places = _places(checkpoint)
-    first = min(names_to_allow(checkpoint), key=lambda name: places.get(name, 0), default="")
+    first = min(safety.answer.names, key=lambda name: places.get(name, 0), default="")
     return Refusal(finding=finding, name=first, tensors_before=places.get(first, 0))
 
 

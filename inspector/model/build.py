@@ -10,6 +10,7 @@ from inspector.containers.sniff import read_container
 from inspector.errors import ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.by_design import is_metadata_on_cpu
+from inspector.model.calls import list_calls, note_calls
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Key, Optimizer, Safety, Tensor
 from inspector.model.found import Found
 from inspector.model.naming import Names, Owned, name_parameters
@@ -62,6 +63,7 @@ def build_checkpoint(
     progress.start("listing tensors")
     stream = container.stream
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
+    note_calls(found.uses, stream.calls)
     note_strangers(found.uses, stream)
     note_attributes(found.uses, stream)
     names = _name_slots(found) if found.optimizers else []
@@ -155,7 +157,16 @@ def _safety(stream: Stream, found: Found) -> Safety:
         protocol=stream.protocol,
         oddities=tuple(str(note) for note in stream.notes),
         uses=tuple(sorted((cut_name(name), verb) for name, verb in found.uses)),
+        calls=list_calls(stream.calls, _places(found)) if stream.calls else (),
+        calls_made=len(stream.calls),
+        faults=tuple(sorted({note.kind for note in stream.notes} | found.faults)),
     )
+
+
+def _places(found: Found) -> dict[int, str]:
+    """Give where every value with a row stands, by its `id`."""
+    tensors = {id(value): row.path for value, row in zip(found.sources, found.tensors, strict=True)}
+    return tensors | found.leaves | found.places
 
 
 def _notes(found: Found) -> tuple[str, ...]:

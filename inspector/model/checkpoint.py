@@ -164,6 +164,20 @@ class Optimizer:
     groups: tuple[int, ...] = ()
 
 
+class CallUse(NamedTuple):
+    """A call that loading the file would make.
+
+    Attributes:
+        name: What is called, dotted; empty for what has no name: it comes out of another call.
+        text: The call with its arguments, as text.
+        path: The row that it makes; None where it makes none: its result is dropped, or hidden elsewhere.
+    """
+
+    name: str
+    text: str
+    path: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Safety:
     """What a pickle needs in order to load, as far as reading alone can tell.
@@ -174,12 +188,18 @@ class Safety:
         oddities: Notes of the interpreter, such as `unhashable key`, each with its byte offset.
         uses: What is done with a name besides importing it, as (name, verb), see `model.uses`; the name is
             empty for what has none. Tensors are left out.
+        calls: The first calls of each name but those that make plain tensors, in their order.
+        calls_made: How many such calls there are.
+        faults: Stable words for what stops torch though every name is known: the kinds of notes, and of keys.
     """
 
     opcodes: tuple[str, ...]
     protocol: int
     oddities: tuple[str, ...]
     uses: tuple[tuple[str, str], ...] = ()
+    calls: tuple[CallUse, ...] = ()
+    calls_made: int = 0
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,9 @@ class Found:
         models: Sets of parameters.
         hidden_devices: Devices that are values.
         uses: What is done with imported names.
+        places: Where the containers stand that were entered, by their `id`.
+        leaves: Where the objects stand that are shown as one leaf, by their `id`.
+        faults: What stops torch in a dictionary, see `model.keys`.
         too_deep: How many values are nested too deeply to be shown.
         unlisted: How many values are too many to be listed.
     """
@@ -42,6 +45,9 @@ class Found:
     models: list[ModelDraft] = field(default_factory=list)
     hidden_devices: list[HiddenDevice] = field(default_factory=list)
     uses: set[tuple[str, str]] = field(default_factory=set)
+    places: dict[int, str] = field(default_factory=dict)
+    leaves: dict[int, str] = field(default_factory=dict)
+    faults: set[str] = field(default_factory=set)
     too_deep: int = 0
     unlisted: int = 0
 

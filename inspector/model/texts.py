@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from inspector.model.arrays import Bytes, describe_array, describe_bytes, describe_scalar
 from inspector.model.checkpoint import Key
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value, kind_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 MOST_CHARS = 200
@@ -140,6 +140,15 @@ def _call_text(call: Call, *, nested: bool) -> str:
         return _sequence_text(_SEQUENCES[name], args[0], nested=False)
     shown = ", ".join(_text(item, nested=True) for item in args[:_MOST_ITEMS])
     return f"{name}({shown})"
+
+
+def format_call(call: Call) -> str:
+    """Give a call as it would be made, with its arguments as far as they fit; see `text_of`."""
+    func = call.func
+    name = func.dotted if isinstance(func, Global) else f"<{kind_of(func)}>"
+    args = call.args if isinstance(call.args, tuple) else (call.args,)
+    shown = ", ".join(_text(item, nested=True) for item in args[:_MOST_ITEMS])
+    return cut_text(f"{escape_text(cut_text(name, _MOST_LABEL_CHARS))}({shown})", MOST_CHARS)
 
 
 def _special_text(call: Call) -> str | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from inspector.containers.persistent_ids import parse_storage_id
+from inspector.model.arguments import may_take
 from inspector.model.arrays import describe_array, describe_scalar
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
@@ -32,9 +34,9 @@ Uses = set[tuple[str, str]]
 
 
 def note_use(uses: Uses, call: Call) -> None:
-    """Add what is done in one call, as (name, `call`, `build`, `append` or `setitem`)."""
+    """Add what is done in one call, as (name, verb): `call`, `miscall`, `build`, `append` or `setitem`."""
     name = _name_of(call.func)
-    uses.add((name, "call"))
+    uses.add((name, "call" if may_take(name, call) else "miscall"))
     if call.items is not None:
         uses.add((name, "append"))
     if call.pairs is not None:
@@ -54,6 +56,8 @@ def note_strangers(uses: Uses, stream: Stream) -> None:
         if type(pid) is not tuple or not pid or pid[0] != "storage":
             uses.add((PERSISTENT_ID, "load"))
             return
+        if parse_storage_id(node) is None:
+            uses.add((PERSISTENT_ID, "misread"))
 
 
 def note_attributes(uses: Uses, stream: Stream) -> None:

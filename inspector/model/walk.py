@@ -16,6 +16,7 @@ from inspector.model.checkpoint import HiddenDevice, Key, Role, Tensor
 from inspector.model.checkpoint import Value as Leaf
 from inspector.model.found import Found, Frame
 from inspector.model.hidden import hidden_devices
+from inspector.model.keys import KeyFaults
 from inspector.model.optimizer import looks_like_optimizer, read_optimizer
 from inspector.model.roles import Context, ModelDraft, enter, names_model, role_of_tensor
 from inspector.model.shapes import Children, Numbered, attributes_of, children_of
@@ -31,6 +32,7 @@ _ASK_EACH = 4096
 _MOST_NAME_NBYTES = 128 << 20
 _NO_CHILDREN: Children = []
 _SHORT = 8
+_MOST_PLACED = 50_000  # calls whose row is remembered; of each name only the first are asked for
 _SCALARS = frozenset({type(None), bool, int, float, str, bytes, Blob, Global})
 
 
@@ -51,9 +53,10 @@ class _Walk:
         self._progress = progress
         self._ends_s = limits.started().ends_s
         self._found = Found()
+        self._entered = self._found.places
         self._stack: list[Frame] = []
-        self._entered: dict[int, str] = {}
         self._closed: set[int] = set()
+        self._keys = KeyFaults()
         self._room = _MOST_NAME_NBYTES
 
     def run(self, root: Value) -> Found:
@@ -183,7 +186,10 @@ class _Walk:
                 self._closed.add(id(value))
             self._add_leaf(frame, key, value)
             if type(value) is Call:
-                self._note(value, self._place(frame, key)[1])
+                path = self._place(frame, key)[1]
+                if len(self._found.leaves) < _MOST_PLACED:
+                    self._found.leaves[id(value)] = path
+                self._note(value, path)
             return
         keys, path, step = self._place(frame, key)
         self._note(value, path)
@@ -220,7 +226,11 @@ class _Walk:
         return Context(role=context.role, model=model)
 
     def _note(self, value: Value, path: str) -> None:
-        """Note what a call does besides holding values: names it uses, devices that no map reaches."""
+        """Note what a value does besides holding others: names, devices that no map reaches, bad keys."""
+        if isinstance(value, Dict | Call) and value.pairs:
+            fault = self._keys.find(value.pairs)
+            if fault is not None:
+                self._found.faults.add(fault)
         if isinstance(value, Call):
             note_use(self._found.uses, value)
             for device, what in hidden_devices(value):

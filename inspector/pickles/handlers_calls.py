@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.pickles.state import CutOffError, Handler, State
-from inspector.pickles.values import Call, PersistentId, Value, kind_of
+from inspector.pickles.values import Call, Global, PersistentId, Value, kind_of
 
 
 def _global(state: State, data: bytes, pos: int) -> int:
@@ -61,7 +61,10 @@ def _reduce(state: State, data: bytes, pos: int) -> int:
     stack = state.stack
     state.created += 1
     args = stack.pop()
-    stack[-1] = Call(stack[-1], args, "reduce")
+    func = stack[-1]
+    node = stack[-1] = Call(func, args, "reduce")
+    if type(func) is not Global or not func.common:
+        state.calls.append(node)
     return pos
 
 
@@ -69,7 +72,8 @@ def _newobj(state: State, data: bytes, pos: int) -> int:
     stack = state.stack
     state.created += 1
     args = stack.pop()
-    stack[-1] = Call(stack[-1], args, "newobj")
+    node = stack[-1] = Call(stack[-1], args, "newobj")
+    state.calls.append(node)
     return pos
 
 
@@ -78,21 +82,28 @@ def _newobj_ex(state: State, data: bytes, pos: int) -> int:
     state.created += 1
     kwargs = stack.pop()
     args = stack.pop()
-    stack[-1] = Call(stack[-1], args, "newobj", kwargs)
+    node = stack[-1] = Call(stack[-1], args, "newobj", kwargs)
+    state.calls.append(node)
     return pos
 
 
 def _inst(state: State, data: bytes, pos: int) -> int:
     module, name, end = _read_name(state, data, pos)
     args = tuple(state.pop_mark())
-    state.stack.append(Call(state.use_global(module, name), args, "inst"))
+    _instantiate(state, state.use_global(module, name), args)
     return end
 
 
 def _obj(state: State, data: bytes, pos: int) -> int:
     items = state.pop_mark()
-    state.stack.append(Call(items[0], tuple(items[1:]), "inst"))
+    _instantiate(state, items[0], tuple(items[1:]))
     return pos
+
+
+def _instantiate(state: State, cls: Value, args: tuple[Value, ...]) -> None:
+    node = Call(cls, args, "inst")
+    state.calls.append(node)
+    state.stack.append(node)
 
 
 def _build(state: State, data: bytes, pos: int) -> int:

@@ -17,11 +17,14 @@ from inspector.pickles.handlers import HANDLERS, first_use
 from inspector.pickles.instructions import OPCODES, instruction_end
 from inspector.pickles.notes import Note
 from inspector.pickles.state import BrokenStreamError, FrameStartedError, State, StoppedError
-from inspector.pickles.values import Global, PersistentId, Value
+from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.units import cut_text, escape_text
 
 BATCH = 8192
+_MOST_NAME = 100
+_MOST_NAMED = 3
 Extend = Callable[[int], bytes]
 """Given the bytes there are, returns more of the same stream, or as many when there are no more."""
 
@@ -36,6 +39,7 @@ class Stream:
         end: The offset behind STOP, within `data`.
         globals: Every name asked for, in the order of first use.
         persistent_ids: Every persistent id, in the order of the stream.
+        calls: Every call but those that make plain tensors, in the order in which they would be made.
         opcodes: Bytes of the opcodes used.
         protocol: The protocol declared; 0 without a declaration.
         notes: Oddities.
@@ -46,6 +50,7 @@ class Stream:
     end: int
     globals: tuple[Global, ...]
     persistent_ids: tuple[PersistentId, ...]
+    calls: tuple[Call, ...]
     opcodes: frozenset[int]
     protocol: int
     notes: tuple[Note, ...]
@@ -158,6 +163,7 @@ class Machine:
             end=end,
             globals=tuple(state.globals.values()),
             persistent_ids=tuple(state.persistent_ids),
+            calls=tuple(state.calls),
             opcodes=frozenset(code for code in OPCODES if state.table[code] is not first_use),
             protocol=state.protocol,
             notes=tuple(state.notes),
@@ -167,7 +173,20 @@ class Machine:
         data = self._data
         opcode = OPCODES.get(data[offset]) if offset < len(data) else None
         at = f"{self._name}, byte {offset:,}"
-        return PickleError(what, where=at if opcode is None else f"{at}, {opcode.name}")
+        where = at if opcode is None else f"{at}, {opcode.name}"
+        return PickleError(what, where=where, remedy=_warning(self.state))
+
+
+def _warning(state: State) -> str | None:
+    """Say what runs although the pickle is broken: all that stands before the place where it breaks."""
+    names = [node.dotted for node in state.globals.values() if not node.common]
+    names = [cut_text(escape_text(name), _MOST_NAME) for name in names if not name.startswith("torch.")]
+    if not names or not state.calls:
+        return None
+    return (
+        "loading it would still call what stands before that byte, and it imports "
+        f"{', '.join(names[:_MOST_NAMED])}{' and more' if len(names) > _MOST_NAMED else ''}"
+    )
 
 
 def _reason(error: Exception) -> str:

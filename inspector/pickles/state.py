@@ -8,9 +8,19 @@ from collections.abc import Callable
 
 from inspector.limits import Limits
 from inspector.pickles.notes import Note
-from inspector.pickles.values import Global, PersistentId, Value
+from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 
+# What is called once or twice for each tensor, and does nothing but make it.
+_COMMON = frozenset(
+    {
+        "collections.OrderedDict",
+        "torch._utils._rebuild_parameter",
+        "torch._utils._rebuild_tensor",
+        "torch._utils._rebuild_tensor_v2",
+        "torch._utils._rebuild_tensor_v3",
+    }
+)
 _SHORT_NBYTES = 1 << 12
 WEIGHT_SHIFT = 4
 """A text counts as one more literal for each 16 bytes."""
@@ -53,6 +63,7 @@ class State:
             pickler does, which takes a tenth of the memory; else a dict.
         globals: Every global by (module, name), in the order of first use.
         persistent_ids: Every persistent id, in order.
+        calls: Every call of what is not common, in order, also of those whose results are dropped.
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
         literals: How many numbers and short texts; long texts count once more for each 16 bytes.
@@ -66,6 +77,7 @@ class State:
     """
 
     __slots__ = (
+        "calls",
         "created",
         "ends_s",
         "frame_end",
@@ -91,6 +103,7 @@ class State:
         self.memo: list[Value] | dict[int, Value] = []
         self.globals: dict[tuple[str, str], Global] = {}
         self.persistent_ids: list[PersistentId] = []
+        self.calls: list[Call] = []
         self.table = table or []
         self.ends_s = math.inf
         self.progress: Progress | None = None
@@ -169,6 +182,7 @@ class State:
         node = self.globals.get(key)
         if node is None:
             node = self.globals[key] = Global(module, name)
+            node.common = node.dotted in _COMMON
             self.created += 3  # two texts and their place in the table
         node.count += 1
         return node

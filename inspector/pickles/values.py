@@ -22,14 +22,16 @@ class Global:
         module: The module's dotted name, as written.
         name: The attribute's (possibly dotted) name within it.
         count: How many instructions asked for it.
+        common: Whether every checkpoint calls it, for each of its tensors.
     """
 
-    __slots__ = ("count", "module", "name")
+    __slots__ = ("common", "count", "module", "name")
 
     def __init__(self, module: str, name: str) -> None:
         self.module = module
         self.name = name
         self.count = 0
+        self.common = False
 
     @property
     def dotted(self) -> str:

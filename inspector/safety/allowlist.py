@@ -1,15 +1,22 @@
-"""The names that `torch.load(weights_only=True)` imports by default, as data read from torch itself.
+"""What `torch.load(weights_only=True)` imports by default and which opcodes it knows, release by release.
 
-`packaging/make_allowlist.py` writes the list; the torch version it speaks for is part of every verdict.
+`packaging/make_allowlist.py` writes the lists from torch itself; the release they speak for is part of every
+verdict. `allowlist.json` holds the one that is asked first, `allowlists.json` how others differ from it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from inspector.records import dataclass
+
+Release = tuple[int, ...]
+_VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){0,2}")
+_TAKES_NAMES: Release = (2, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +26,55 @@ class AllowList:
     Attributes:
         torch_version: The version it was read from.
         names: The dotted names.
+        opcodes: The names of the opcodes that it knows; any other ends the load.
     """
 
     torch_version: str
     names: frozenset[str]
+    opcodes: frozenset[str]
+
+    @property
+    def takes_names(self) -> bool:
+        """Whether names can be added: `torch.serialization.add_safe_globals` came with torch 2.4."""
+        return _release(self.torch_version) >= _TAKES_NAMES
 
 
 @cache
 def default_allow_list() -> AllowList:
     """Read the list that comes with the program."""
-    document = json.loads(Path(__file__).with_name("allowlist.json").read_text(encoding="utf-8"))
-    return AllowList(torch_version=document["torch"], names=frozenset(document["globals"]))
+    document = _read("allowlist.json")
+    return AllowList(document["torch"], frozenset(document["globals"]), frozenset(document["opcodes"]))
+
+
+@cache
+def allow_list(torch_version: str | None) -> AllowList:
+    """Give the list of a torch version, or that of the newest one before it that is known.
+
+    Args:
+        torch_version: Such as `2.6.0+cu124`; None, or what is no version, for the one that comes first.
+    """
+    known = default_allow_list()
+    match = None if torch_version is None else _VERSION.match(torch_version)
+    if match is None:
+        return known
+    rows: list[dict[str, Any]] = _read("allowlists.json")["others"]
+    rows.append({"torch": known.torch_version})
+    rows.sort(key=lambda row: _release(row["torch"]))
+    wanted = _release(match[0])
+    # 2.6 means any release of 2.6: the latest of those that are known.
+    older = [row for row in rows if _release(row["torch"])[: len(wanted)] <= wanted]
+    row = older[-1] if older else rows[0]
+    return AllowList(
+        torch_version=row["torch"],
+        names=known.names - {*row.get("without", ())} | {*row.get("with", ())},
+        opcodes=known.opcodes - {*row.get("without_opcodes", ())} | {*row.get("with_opcodes", ())},
+    )
+
+
+def _release(version: str) -> Release:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _read(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return document

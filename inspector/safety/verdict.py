@@ -12,10 +12,12 @@ from typing import Literal
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_ambiguous
 from inspector.records import dataclass
-from inspector.safety.allowlist import default_allow_list
+from inspector.safety.allowlist import allow_list
+from inspector.safety.answer import Answer, answer_for
+from inspector.safety.calls import CallRow, call_rows
 from inspector.safety.names import GlobalVerdict, judge_global
 from inspector.safety.python2 import present_name
-from inspector.safety.weights_only import names_to_allow, refusals
+from inspector.safety.weights_only import refusals
 
 __all__ = ["FileVerdict", "GlobalVerdict", "SafetyVerdict", "judge", "judge_global"]
 
@@ -38,6 +40,9 @@ class SafetyVerdict:
         reasons: Why, one sentence each.
         globals: The verdict on each name, in the order of the checkpoint's globals.
         torch_version: The torch whose list was asked.
+        answer: What `torch.load(weights_only=True)` of that version will do with the whole file.
+        calls: What `weights_only=False` would call besides what makes plain data, the worst first.
+        calls_made: How many calls the pickle makes besides those that make plain tensors.
     """
 
     verdict: FileVerdict
@@ -46,16 +51,26 @@ class SafetyVerdict:
     reasons: tuple[str, ...]
     globals: tuple[GlobalVerdict, ...]
     torch_version: str
+    answer: Answer
+    calls: tuple[CallRow, ...] = ()
+    calls_made: int = 0
 
 
-def judge(checkpoint: Checkpoint) -> SafetyVerdict:
-    """Judge what a checkpoint's pickle asks for."""
+def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVerdict:
+    """Judge what a checkpoint's pickle asks for.
+
+    Args:
+        checkpoint: The file.
+        torch_version: The torch that shall load it; None for the one whose list comes first.
+    """
+    allowed = allow_list(torch_version)
+    answer = answer_for(checkpoint, allowed)
     verdicts = tuple(_judge_use(checkpoint, use.name) for use in checkpoint.globals)
     dangerous = [
         use.name for use, verdict in zip(checkpoint.globals, verdicts, strict=True) if verdict == "dangerous"
     ]
-    doubts = [*_doubts(checkpoint), *islice(dict.fromkeys(refusals(checkpoint)), _MOST_NAMED)]
-    wanted = names_to_allow(checkpoint)
+    doubts = [*_doubts(checkpoint), *islice(dict.fromkeys(refusals(checkpoint, allowed)), _MOST_NAMED)]
+    wanted = answer.names
     reasons = []
     if dangerous:
         reasons.append(
@@ -76,7 +91,10 @@ def judge(checkpoint: Checkpoint) -> SafetyVerdict:
         to_allow=wanted if verdict == "needs-allow-list" else (),
         reasons=(*reasons, *doubts),
         globals=verdicts,
-        torch_version=default_allow_list().torch_version,
+        torch_version=allowed.torch_version,
+        answer=answer,
+        calls=call_rows(checkpoint),
+        calls_made=checkpoint.safety.calls_made,
     )
 
 

@@ -9,90 +9,92 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.model.checkpoint import Checkpoint
+from inspector.model.keys import DEEP, ENDLESS, UNHASHABLE
 from inspector.model.uses import PERSISTENT_ID
-from inspector.safety.allowlist import default_allow_list
+from inspector.safety.allowlist import AllowList
 from inspector.safety.python2 import present_name
 
-OPCODES = frozenset(
-    {
-        "APPEND",
-        "APPENDS",
-        "BINFLOAT",
-        "BINGET",
-        "BININT",
-        "BININT1",
-        "BININT2",
-        "BINPERSID",
-        "BINPUT",
-        "BINUNICODE",
-        "BUILD",
-        "EMPTY_DICT",
-        "EMPTY_LIST",
-        "EMPTY_SET",
-        "EMPTY_TUPLE",
-        "GLOBAL",
-        "LONG1",
-        "LONG_BINGET",
-        "LONG_BINPUT",
-        "MARK",
-        "NEWFALSE",
-        "NEWOBJ",
-        "NEWTRUE",
-        "NONE",
-        "PROTO",
-        "REDUCE",
-        "SETITEM",
-        "SETITEMS",
-        "SHORT_BINSTRING",
-        "STOP",
-        "TUPLE",
-        "TUPLE1",
-        "TUPLE2",
-        "TUPLE3",
-    }
-)
 # In a legacy file, other protocols spell the magic number before the object with an unknown opcode.
 _LEGACY_PROTOCOLS = frozenset({2, 3})
 _DICTIONARIES = frozenset({"collections.OrderedDict", "collections.Counter"})
 # Of the listed names, those whose objects take a state; the others are functions, numbers and types.
+_REBUILDS = ("torch._utils._rebuild_", "torch._tensor._rebuild_")
+_STORAGE_IDS = {
+    "load": "weights_only=True takes no persistent ids but storages; legacy files of modules have others.",
+    "misread": "The place of a tensor's bytes is given in a way that torch cannot read.",
+}
 _BUILT = _DICTIONARIES | {"torch.nn.parameter.Parameter", "torch.Tensor"}
 
 
-def refusals(checkpoint: Checkpoint) -> Iterator[str]:
+# The instruction that spells the magic number of a legacy file, by pickle protocol.
+_LEGACY_MAGIC = {0: "LONG", 1: "LONG", 4: "FRAME", 5: "FRAME"}
+_FRAMES_FROM = 4
+_FAULTS = {
+    UNHASHABLE: "a dictionary has a key that cannot be one, such as a list",
+    ENDLESS: "a key of a dictionary is built so that comparing it never ends, and torch hangs",
+    DEEP: "a key of a dictionary is nested so deeply that torch crashes",
+    "odd-items": "a dictionary is given a key without a value",
+    "append-on-other": "something is appended to what is no list",
+    "setitem-on-other": "an item is set on what is no dictionary",
+    "build-on-other": "the state of something is set that has none",
+}
+
+
+def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
+    """Give the first opcode that ends the load, by pickletools' name; empty where all are known."""
+    protocol = checkpoint.safety.protocol
+    if checkpoint.format == "legacy" and protocol not in _LEGACY_PROTOCOLS:
+        return _LEGACY_MAGIC[protocol]
+    strangers = [name for name in checkpoint.safety.opcodes if name not in allowed.opcodes]
+    if not strangers:
+        return ""
+    return "FRAME" if protocol >= _FRAMES_FROM and "FRAME" in strangers else strangers[0]
+
+
+def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
     """Give the reasons why `weights_only=True` stops though every name is on its list, one sentence each."""
     safety = checkpoint.safety
-    strangers = [name for name in safety.opcodes if name not in OPCODES]
     again = "save the file again with pickle protocol 2"
-    if strangers:
-        yield f"weights_only=True does not know the opcode {strangers[0]}: {again}."
-    elif checkpoint.format == "legacy" and safety.protocol not in _LEGACY_PROTOCOLS:
+    opcode = unknown_opcode(checkpoint, allowed)
+    if opcode and checkpoint.format == "legacy" and safety.protocol not in _LEGACY_PROTOCOLS:
         yield f"weights_only=True does not read legacy files of pickle protocol {safety.protocol}: {again}."
+    elif opcode:
+        yield f"weights_only=True does not know the opcode {opcode}: {again}."
     for name, verb in safety.uses:
-        reason = _misuse(present_name(name), verb)
+        reason = _misuse(present_name(name), verb, allowed)
         if reason is not None:
             yield reason
+    for fault in safety.faults:
+        if fault in _FAULTS:
+            yield f"weights_only=True stops because {_FAULTS[fault]}."
 
 
-def _misuse(name: str, verb: str) -> str | None:
+def _misuse(name: str, verb: str, allowed: AllowList) -> str | None:
     if not name:
         return "weights_only=True calls listed names only, and this pickle calls what has no name."
     if name == PERSISTENT_ID:
-        return "weights_only=True takes no persistent ids but storages; legacy files of modules have others."
+        return _STORAGE_IDS.get(verb, _STORAGE_IDS["load"])
+    if verb == "miscall" or (verb == "call" and name.startswith(_REBUILDS)):
+        return f"{name} is called with arguments that it does not take."
+    return _misfit(name, verb, allowed)
+
+
+def _misfit(name: str, verb: str, allowed: AllowList) -> str | None:
+    """Say what is done to an object that torch does to others only."""
     if verb == "append":
         return f"weights_only=True appends to lists only, and this pickle to {name}."
     if verb == "setitem" and name not in _DICTIONARIES:
         return f"weights_only=True sets items of plain dictionaries only, and this pickle those of {name}."
-    if verb == "build" and name in default_allow_list().names - _BUILT:
+    if verb == "build" and name in allowed.names - _BUILT:
         return f"weights_only=True sets no state of {name}, and this pickle does."
     return None
 
 
-def names_to_allow(checkpoint: Checkpoint) -> tuple[str, ...]:
+def names_to_allow(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...]:
     """Give the names that are missing from torch's list, in the order of their first use.
 
     Among them are the types of NumPy's elements, which the file does not name but torch asks for.
     """
-    listed = default_allow_list().names
     wanted = [present_name(use.name) for use in checkpoint.globals]
     wanted += [name for name, _ in checkpoint.safety.uses if name.startswith("numpy.dtypes.")]
-    return tuple(dict.fromkeys(name for name in wanted if name not in listed))
+    return tuple(dict.fromkeys(name for name in wanted if name not in allowed.names))

@@ -10,22 +10,26 @@ import pytest
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.uses import PERSISTENT_ID
 from inspector.records import replace
-from inspector.safety.weights_only import OPCODES, names_to_allow, refusals
+from inspector.safety.allowlist import allow_list, default_allow_list
+from inspector.safety.weights_only import names_to_allow, refusals, unknown_opcode
 from tests.unit.report.rows import BLANK
 
 
 def made(
-    *uses: tuple[str, str], opcodes: tuple[str, ...] = ("STOP",), protocol: int = 2, form: str = "zip"
+    *uses: tuple[str, str],
+    opcodes: tuple[str, ...] = ("STOP",),
+    protocol: int = 2,
+    form: str = "zip",
+    faults: tuple[str, ...] = (),
 ) -> Checkpoint:
-    return replace(
-        BLANK, format=form, safety=Safety(opcodes=opcodes, protocol=protocol, oddities=(), uses=uses)
-    )
+    safety = Safety(opcodes=opcodes, protocol=protocol, oddities=(), uses=uses, faults=faults)
+    return replace(BLANK, format=form, safety=safety)
 
 
 def test_opcodes_are_those_of_torch() -> None:
     unpickler = pytest.importorskip("torch._weights_only_unpickler")
     source = inspect.getsource(unpickler.Unpickler.load)
-    assert set(re.findall(r"\b([A-Z][A-Z0-9_]+)\[0\]", source)) == OPCODES
+    assert set(re.findall(r"\b([A-Z][A-Z0-9_]+)\[0\]", source)) == default_allow_list().opcodes
 
 
 @pytest.mark.parametrize(
@@ -38,10 +42,15 @@ def test_opcodes_are_those_of_torch() -> None:
         (made(("m.List", "append")), "appends to lists only"),
         (made(("m.Dict", "setitem")), "plain dictionaries only"),
         (made(("builtins.set", "build")), "no state of builtins.set"),
+        (made(("collections.OrderedDict", "miscall")), "arguments that it does not take"),
+        (made(("torch._utils._rebuild_tensor_v2", "call")), "arguments that it does not take"),
+        (made((PERSISTENT_ID, "misread")), "The place of a tensor's bytes"),
+        (made(faults=("unhashable-key",)), "a key that cannot be one"),
+        (made(faults=("text-int", "endless-key")), "torch hangs"),
     ],
 )
 def test_refused(checkpoint: Checkpoint, words: str) -> None:
-    assert words in " ".join(refusals(checkpoint))
+    assert words in " ".join(refusals(checkpoint, default_allow_list()))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +63,7 @@ def test_refused(checkpoint: Checkpoint, words: str) -> None:
     ],
 )
 def test_not_refused(checkpoint: Checkpoint) -> None:
-    assert list(refusals(checkpoint)) == []
+    assert list(refusals(checkpoint, default_allow_list())) == []
 
 
 def test_names_to_allow() -> None:
@@ -62,4 +71,32 @@ def test_names_to_allow() -> None:
         made(("numpy.dtypes.Float64DType", "build"), ("m.Net", "build")),
         globals=tuple(GlobalUse(name=name, count=1) for name in ("m.Net", "__builtin__.set", "numpy.dtype")),
     )
-    assert names_to_allow(checkpoint) == ("m.Net", "numpy.dtype", "numpy.dtypes.Float64DType")
+    missing = names_to_allow(checkpoint, default_allow_list())
+    assert missing == ("m.Net", "numpy.dtype", "numpy.dtypes.Float64DType")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "opcode"),
+    [
+        (made(), ""),
+        (made(opcodes=("FRAME", "MEMOIZE"), protocol=4), "FRAME"),
+        (made(opcodes=("DUP", "FRAME"), protocol=2), "DUP"),
+        (made(opcodes=("MEMOIZE",), protocol=4), "MEMOIZE"),
+        (made(protocol=0, form="legacy"), "LONG"),
+        (made(protocol=5, form="legacy"), "FRAME"),
+        (made(protocol=3, form="legacy"), ""),
+    ],
+)
+def test_unknown_opcode(checkpoint: Checkpoint, opcode: str) -> None:
+    assert unknown_opcode(checkpoint, default_allow_list()) == opcode
+
+
+def test_older_torch_knows_less() -> None:
+    checkpoint = replace(
+        made(("_codecs.encode", "build"), opcodes=("BINFLOAT",)),
+        globals=(GlobalUse(name="_codecs.encode", count=1),),
+    )
+    assert names_to_allow(checkpoint, allow_list("2.4")) == ("_codecs.encode",)
+    assert names_to_allow(checkpoint, allow_list("2.6")) == ()
+    assert unknown_opcode(checkpoint, allow_list("1.13")) == "BINFLOAT"
+    assert unknown_opcode(checkpoint, allow_list("2.0")) == ""

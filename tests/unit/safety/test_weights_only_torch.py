@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from inspector.model.build import open_checkpoint
+from inspector.safety.allowlist import default_allow_list
 from inspector.safety.verdict import judge
-from inspector.safety.weights_only import OPCODES, names_to_allow, refusals
+from inspector.safety.weights_only import names_to_allow, refusals
 from tests.builders.pickles import STOP, dict_, list_, name, number, op, proto, text, tuple_
 from tests.unit.model.making import built, by_hand, call, pairs, saved
 
@@ -37,7 +38,7 @@ def test_opcodes_are_torchs() -> None:
         for name_ in vars(unpickler)
         if name_.isupper() and isinstance(getattr(pickle, name_, None), bytes)
     }
-    assert known == OPCODES
+    assert known == default_allow_list().opcodes
 
 
 def archive(folder: Path, stream: bytes) -> Path:
@@ -180,7 +181,7 @@ def test_names_are_just_those_that_are_missing(what: str, tmp_path: Path) -> Non
     verdict = judge(checkpoint)
     path = tmp_path / "file.pt"
     assert verdict.weights_only == accepts(path) == (what == "nothing")
-    with allowed(names_to_allow(checkpoint)):
+    with allowed(names_to_allow(checkpoint, default_allow_list())):
         assert accepts(path) == (
             verdict.verdict in {"weights-only", "needs-allow-list"} or what == "enumeration"
         )
@@ -193,10 +194,10 @@ def test_names_are_just_those_that_are_missing(what: str, tmp_path: Path) -> Non
 def test_legacy_module_cannot_be_allowed(tmp_path: Path) -> None:
     module = torch.nn.Sequential(torch.nn.Linear(2, 2))
     checkpoint = saved(tmp_path, module, _use_new_zipfile_serialization=False)
-    with allowed(names_to_allow(checkpoint)):
+    with allowed(names_to_allow(checkpoint, default_allow_list())):
         assert not accepts(tmp_path / "file.pt")
     assert judge(checkpoint).verdict == "runs-code"
-    assert any("legacy files of modules" in reason for reason in refusals(checkpoint))
+    assert any("legacy files of modules" in reason for reason in refusals(checkpoint, default_allow_list()))
 
 
 def test_reasons_are_sentences() -> None:
@@ -207,6 +208,6 @@ def test_reasons_are_sentences() -> None:
         d=STREAMS["state of a set"],
         e=op("SHORT_BINUNICODE", b"\1x"),
     )
-    reasons = list(refusals(by_hand(made)))
+    reasons = list(refusals(by_hand(made), default_allow_list()))
     assert len(reasons) == 5
     assert all(reason.startswith("weights_only=True") and reason.endswith(".") for reason in reasons)

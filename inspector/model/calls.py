@@ -1,0 +1,56 @@
+"""What loading would call besides the functions that make plain tensors, as text that does nothing.
+
+The machine remembers every such call, also of those whose results are dropped or hidden where no row is. Of
+each name the first few are described: a thousand calls of one function are one piece of news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inspector.model.checkpoint import CallUse
+from inspector.model.texts import format_call
+from inspector.model.uses import Uses, note_use
+from inspector.pickles.values import Call, Global, Value
+
+_MOST_OF_ONE_NAME = 4
+_MOST_NAMES = 10_000
+
+
+def list_calls(calls: Iterable[Call], places: dict[int, str]) -> tuple[CallUse, ...]:
+    """Describe calls in the order in which they would be made.
+
+    Args:
+        calls: The calls.
+        places: Paths of the values that have a row, by their `id`.
+    """
+    counts: dict[int, int] = {}
+    rows: list[CallUse] = []
+    for call in calls:
+        # What is called without having a name is one kind: it comes out of another call.
+        number = id(call.func) if isinstance(call.func, Global) else 0
+        count = counts[number] = counts.get(number, 0) + 1
+        if count <= _MOST_OF_ONE_NAME and len(counts) <= _MOST_NAMES:
+            name = call.func.dotted if isinstance(call.func, Global) else ""
+            rows.append(CallUse(name, format_call(call), places.get(id(call))))
+    return tuple(rows)
+
+
+def note_calls(uses: Uses, calls: Iterable[Call]) -> None:
+    """Note what is done in calls: each kind once, but for NumPy's, which differ by their arguments.
+
+    Whether a function that makes a tensor could make one is told where its row is made.
+    """
+    known: set[tuple[object, ...]] = set()
+    for call in calls:
+        func: Value = call.func
+        if isinstance(func, Global) and func.name.startswith("_rebuild"):
+            continue
+        kind = (_number(func), call.items is None, call.pairs is None, call.state is None)
+        if kind not in known or (isinstance(func, Global) and func.module.startswith("numpy")):
+            known.add(kind)
+            note_use(uses, call)
+
+
+def _number(func: Value) -> int:
+    return id(func) if isinstance(func, Global) else 0

@@ -1,0 +1,74 @@
+"""Keys of dictionaries that torch chokes on: an unpickler hashes every key, and this program none.
+
+A list has no hash, so that loading raises. The hash of a tuple is that of its items: one that is nested a
+million deep exhausts the stack of the process, one whose halves are the same tuple again and again takes
+for ever. Nothing here recurses, and each tuple is looked through once, however often it is a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inspector.pickles.values import Dict, Set, Value
+
+UNHASHABLE, ENDLESS, DEEP = "unhashable-key", "endless-key", "deep-key"
+"""What a key does to torch: it raises, it never ends, it crashes."""
+
+_MOST_DEPTH = 1000
+_MOST_HASHES = 10_000_000
+_SHORT = 8
+_LOOKED_INTO = frozenset({list, tuple, Dict, Set})
+
+
+class KeyFaults:
+    """Looks for bad keys in the dictionaries of one checkpoint, whose values stay alive meanwhile."""
+
+    def __init__(self) -> None:
+        # For each tuple that is done, how deep it is and how many hashes it takes, by its `id`.
+        self._done: dict[int, tuple[int, int]] = {}
+
+    def find(self, pairs: Iterable[tuple[Value, Value]]) -> str | None:
+        """Give what the first bad key of a dictionary does to torch; None where all are good."""
+        for key, _ in pairs:
+            if type(key) in _LOOKED_INTO:
+                fault = self._fault_of(key)
+                if fault is not None:
+                    return fault
+        return None
+
+    def _fault_of(self, key: Value) -> str | None:
+        if not isinstance(key, tuple):
+            return UNHASHABLE if _is_unhashable(key) else None
+        if len(key) <= _SHORT and not any(type(item) in _LOOKED_INTO for item in key):
+            return None  # a pair of numbers, as nearly all are; of millions nothing is kept
+        if not self._measure(key):
+            return UNHASHABLE
+        depth, hashes = self._done[id(key)]
+        if depth > _MOST_DEPTH:
+            return DEEP
+        return ENDLESS if hashes > _MOST_HASHES else None
+
+    def _measure(self, key: tuple[Value, ...]) -> bool:
+        """Measure a tuple and all below it; False if there is something without a hash."""
+        done, stack = self._done, [key]
+        while stack:
+            items = stack[-1]
+            if id(items) in done:
+                stack.pop()
+                continue
+            inside = {id(item): item for item in items if isinstance(item, tuple)}
+            missing = [item for number, item in inside.items() if number not in done]
+            if missing:
+                stack.extend(missing)
+                continue
+            if any(_is_unhashable(item) for item in items):
+                return False
+            below = [done[id(item)] for item in items if isinstance(item, tuple)]
+            depth = 1 + max((depth for depth, _ in below), default=0)
+            hashes = len(items) + sum(hashes for _, hashes in below)
+            done[id(items)] = depth, min(hashes, _MOST_HASHES + 1)
+        return True
+
+
+def _is_unhashable(value: Value) -> bool:
+    return isinstance(value, list | Dict) or (isinstance(value, Set) and not value.frozen)

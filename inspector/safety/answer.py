@@ -1,0 +1,111 @@
+"""What `torch.load(weights_only=True)` will do with a file, in one of six answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.obstacles import find_obstacle, is_ambiguous
+from inspector.records import dataclass
+from inspector.safety.allowlist import AllowList
+from inspector.safety.names import judge_global
+from inspector.safety.weights_only import names_to_allow, refusals, unknown_opcode
+
+AnswerKind = Literal["accepts", "allow", "opcode", "errors", "never", "ambiguous"]
+"""`accepts`: it loads. `allow`: it refuses until just these names are on its list. `opcode`: it refuses an
+instruction, and the file must be saved again. `errors`: it stops for a reason that no list mends. `never`: it
+refuses names that nobody should put on a list. `ambiguous`: programs read different things from the file."""
+
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer, and what it rests on.
+
+    Attributes:
+        kind: In one word.
+        names: The names that are missing from torch's list, whatever else there is.
+        opcode: The first instruction that it does not know, by pickletools' name; empty where it knows all.
+        reason: Why, in one sentence; empty where the names or the opcode say it all.
+        torch_version: The torch that is meant.
+        can_allow: Whether that torch has a list that names can be put on.
+    """
+
+    kind: AnswerKind
+    names: tuple[str, ...] = ()
+    opcode: str = ""
+    reason: str = ""
+    torch_version: str = ""
+    can_allow: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """The answer in plain words."""
+        how = "with weights_only=True"
+        return {
+            "accepts": f"torch {self.torch_version} loads it {how}.",
+            "allow": f"torch {self.torch_version} refuses it {how}{self._until}",
+            "opcode": (
+                f"torch {self.torch_version} refuses it {how}: it does not know the opcode {self.opcode}. "
+                "No list of names helps: save the file again with pickle protocol 2."
+            ),
+            "errors": f"torch {self.torch_version} does not load it {how}. {self.reason}",
+            "never": f"torch {self.torch_version} refuses it {how}, and rightly so. {self.reason}",
+            "ambiguous": f"What torch {self.torch_version} does {how} cannot be told. {self.reason}",
+        }[self.kind]
+
+    @property
+    def _until(self) -> str:
+        names = _listed(self.names)
+        if self.can_allow:
+            return f" until you allow exactly this: {names}."
+        return f": it imports {names}. Names can be allowed since torch 2.4 only."
+
+
+def answer_for(checkpoint: Checkpoint, allowed: AllowList) -> Answer:
+    """Say what `weights_only=True` of one torch version does, on a machine with all devices of the file."""
+    names = names_to_allow(checkpoint, allowed)
+    opcode = unknown_opcode(checkpoint, allowed)
+    kind, reason = _kind(checkpoint, allowed, names, opcode)
+    return Answer(
+        kind=kind,
+        names=names,
+        opcode=opcode,
+        reason=reason,
+        torch_version=allowed.torch_version,
+        can_allow=allowed.takes_names,
+    )
+
+
+def _kind(
+    checkpoint: Checkpoint, allowed: AllowList, names: Sequence[str], opcode: str
+) -> tuple[AnswerKind, str]:
+    if is_ambiguous(checkpoint):
+        return "ambiguous", "Several records share a name, and torch may read another pickle than this one."
+    dangerous = [name for name in names if judge_global(name) == "dangerous"]
+    if dangerous:
+        return "never", f"It imports {_listed(dangerous)}: whoever allows that allows everything."
+    if opcode:
+        return "opcode", ""
+    reasons = list(refusals(checkpoint, allowed)) or _obstacles(checkpoint)
+    if reasons:
+        return "errors", reasons[0]
+    return ("allow", "") if names else ("accepts", "")
+
+
+def _obstacles(checkpoint: Checkpoint) -> list[str]:
+    """Give what stops torch outside of the pickle, and tensors that cannot be."""
+    obstacle = find_obstacle(checkpoint)
+    if obstacle is not None:
+        return [f"It says: {obstacle.message}"]
+    for row in checkpoint.tensors:
+        if row.problem is not None:
+            return [f"{row.path or 'The tensor'} cannot be made: {row.problem}."]
+    return []
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,78 @@
+"""What `weights_only=False` would call, in plain words, with the place of each call in the tree."""
+
+from __future__ import annotations
+
+from inspector.model.checkpoint import CallUse, Checkpoint
+from inspector.records import dataclass
+from inspector.safety.names import GlobalVerdict, judge_global
+from inspector.safety.python2 import present_name
+
+_MOST_ROWS = 500
+_WORST_FIRST: tuple[GlobalVerdict, ...] = ("dangerous", "unknown", "allowed", "tensor")
+_HARMLESS: frozenset[GlobalVerdict] = frozenset({"tensor", "allowed"})
+_PROGRAMS = "starts programs, or changes files and settings of this computer"
+_CODE = "runs Python code that the file brings along or names"
+_LOADS = "loads another pickle, which can do anything"
+_NETWORK = "talks to the network"
+_FILES = "reads, changes or deletes files"
+_MACHINE = "reaches into the memory of this program"
+_WORDS: dict[str, str] = {
+    "builtins.eval": _CODE,
+    "builtins.exec": _CODE,
+    "builtins.compile": _CODE,
+    "builtins.__import__": _CODE,
+    "builtins.getattr": "takes anything out of an imported object by its name",
+    "builtins.open": _FILES,
+    **dict.fromkeys(("os", "posix", "nt", "subprocess", "pty", "commands", "popen2"), _PROGRAMS),
+    **dict.fromkeys(("importlib", "runpy", "imp", "pkgutil", "code", "codeop", "timeit", "pdb"), _CODE),
+    **dict.fromkeys(("pickle", "_pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"), _LOADS),
+    **dict.fromkeys(("socket", "http", "httplib", "urllib", "urllib2", "requests", "smtplib"), _NETWORK),
+    **dict.fromkeys(("shutil", "tempfile", "glob", "fileinput", "pathlib", "linecache"), _FILES),
+    **dict.fromkeys(("ctypes", "_ctypes", "sys", "gc"), _MACHINE),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRow:
+    """One call that loading with `weights_only=False` would make.
+
+    Attributes:
+        path: The row of the tree that it makes; None where its result is dropped or hidden elsewhere.
+        name: What is called, dotted and escaped; empty for what has no name.
+        text: The call with its arguments: inert, escaped, cut.
+        verdict: What calling that can do.
+        words: The same in plain words.
+    """
+
+    path: str | None
+    name: str
+    text: str
+    verdict: GlobalVerdict
+    words: str
+
+
+def call_rows(checkpoint: Checkpoint) -> tuple[CallRow, ...]:
+    """List the calls that make something else than tensors and plain data, the worst first."""
+    rows = [row for row in map(_row, checkpoint.safety.calls) if row.verdict not in _HARMLESS]
+    rows.sort(key=lambda row: _WORST_FIRST.index(row.verdict))
+    return tuple(rows[:_MOST_ROWS])
+
+
+def _row(use: CallUse) -> CallRow:
+    verdict: GlobalVerdict = judge_global(use.name) if use.name else "dangerous"
+    words = words_for(use.name, verdict)
+    return CallRow(path=use.path, name=use.name, text=use.text, verdict=verdict, words=words)
+
+
+def words_for(name: str, verdict: GlobalVerdict) -> str:
+    """Say what importing and calling a name does, for those who never met it."""
+    if not name:
+        return "calls what another call gives back, which can be anything"
+    if verdict in _HARMLESS:
+        return "makes plain data"
+    present = present_name(name)
+    package = present.partition(".")[0]
+    found = _WORDS.get(present) or _WORDS.get(package)
+    if verdict == "dangerous":
+        return found or "can run anything"
+    return f"runs code of the package {package}, which must be installed, and does whatever that does"
