@@ -101,8 +101,7 @@ def patch_in_place(
         if pieces:
             record = make_record(source, pieces, status.st_mtime_ns)
             _refuse_changed(path, status, fd)
-            with writing(record_at, like=status, overwrite=False, what=_RECORD) as out:
-                write_bytes(out.fd, format_record(record))
+            _write_record(record, record_at, status)
             with _restored_on_failure(fd, record, record_at), explained(Path(path), _FILE):
                 _write(fd, pieces)
                 if verify:
@@ -186,6 +185,18 @@ def _verify(container: Container, path: str, plan: Plan, progress: Progress) -> 
         differences = compare_with_plan(build_checkpoint(container, progress=progress), changed, plan)
     if differences:
         raise ExportError(f"the file is not as planned, and was restored: {differences[0]}", where=path)
+
+
+def _write_record(record: UndoRecord, record_at: Path, like: os.stat_result) -> None:
+    """Have the record complete on the disk before anything changes."""
+    try:
+        with writing(record_at, like=like, overwrite=False, what=_RECORD) as out:
+            write_bytes(out.fd, format_record(record))
+    except ExportError:  # it did not come to stand there
+        raise
+    except BaseException:  # a second Ctrl+C just then
+        record_at.unlink(missing_ok=True)
+        raise
 
 
 # --- who may, and what if it fails --------------------------------------------------------------------------

@@ -112,12 +112,14 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     one, other = rows
     if list(map(_looks, one)) != list(map(_looks, other)):
         raise ExportError("the records of the two archives differ in name, size or checksum")
-    offsets = zip(payload_offsets(source, one), payload_offsets(copy, other), strict=True)
-    return [
-        Span(offset, copy_offset, entry.stored_nbytes)
-        for entry, (offset, copy_offset) in zip(one, offsets, strict=True)
-        if offset is not None and copy_offset is not None
-    ]
+    starts = list(payload_offsets(source, one)), list(payload_offsets(copy, other))
+    spans = []
+    for entry, start, copy_start in zip(one, *starts, strict=True):
+        if start is not None and copy_start is not None:
+            spans.append(Span(start, copy_start, entry.stored_nbytes))
+        elif start is not copy_start:
+            raise ExportError("a record of one archive is not where its directory says")
+    return spans
 
 
 def _looks(entry: Entry) -> tuple[object, ...]:

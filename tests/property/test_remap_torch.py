@@ -26,7 +26,7 @@ DESTINATIONS = ["cpu", "mps", "cuda:0", "cuda:1", "cuda:127"]
 WORDS = [*DEVICES, "weight", "bias", "state", "a/b"]
 DTYPES = [
     torch.float32,
-    torch.float64,
+    torch.int32,
     torch.int64,
     torch.bfloat16,
     torch.bool,

@@ -19,6 +19,7 @@ class Files:
     def __init__(self, folder: Path) -> None:
         (folder / "source").write_bytes(DATA)
         self.source = os.open(folder / "source", os.O_RDONLY)
+        self.source_rw = os.open(folder / "source", os.O_RDWR)
         self.path = folder / "target"
         self.target = os.open(self.path, os.O_RDWR | os.O_CREAT)
 
@@ -28,6 +29,7 @@ def files(tmp_path: Path) -> Iterator[Files]:
     made = Files(tmp_path)
     yield made
     os.close(made.source)
+    os.close(made.source_rw)
     os.close(made.target)
 
 
@@ -144,6 +146,63 @@ def test_bytes_are_written_over_others(files: Files) -> None:
     write_bytes(files.target, b"0123456789")
     write_over(files.target, 3, b"abc")
     assert files.path.read_bytes() == b"012abc6789"
+
+
+# --- holes --------------------------------------------------------------------------------------------------
+
+HOLE = 4 << 20
+
+
+@pytest.fixture(params=["seeking", "no seeking", "nothing to seek with"])
+def sparse(files: Files, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A source of data, a hole, data, a hole; systems differ in whether they tell where these are."""
+    os.ftruncate(files.source_rw, 0)
+    os.pwrite(files.source_rw, b"head" * 4096, 0)
+    os.pwrite(files.source_rw, b"tail" * 4096, HOLE)
+    os.ftruncate(files.source_rw, 2 * HOLE)
+    if os.fstat(files.source).st_blocks * 512 >= 2 * HOLE:
+        pytest.skip("this file system has no holes")
+    if request.param == "no seeking":
+        real = os.lseek
+
+        def lseek(fd: int, offset: int, whence: int) -> int:
+            if whence in {os.SEEK_DATA, os.SEEK_HOLE}:
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+            return real(fd, offset, whence)
+
+        monkeypatch.setattr(os, "lseek", lseek)
+    elif request.param == "nothing to seek with":
+        monkeypatch.delattr(os, "SEEK_DATA")
+    return os.pread(files.source, 2 * HOLE, 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, 2 * HOLE), (5, HOLE + 7), (HOLE - 99, HOLE), (HOLE, 2 * HOLE)]
+)
+def test_holes_are_read_as_zeros(files: Files, sparse: bytes, start: int, end: int) -> None:
+    write_bytes(files.target, b"first")
+    progress = Progress()
+    copy_bytes(files.source, files.target, start, end - start, progress)
+    write_bytes(files.target, b"last")
+    assert files.path.read_bytes() == b"first" + sparse[start:end] + b"last"
+    assert progress.done == end - start
+
+
+@pytest.mark.parametrize("sparse", ["seeking"], indirect=True)
+def test_holes_stay_holes(files: Files, sparse: bytes) -> None:
+    copy_bytes(files.source, files.target, 0, 2 * HOLE, Progress())
+    assert files.path.read_bytes() == sparse
+    assert os.fstat(files.target).st_blocks <= os.fstat(files.source).st_blocks + 16
+    with pytest.raises(ExportError, match="ended while it was copied"):
+        copy_bytes(files.source, files.target, 2 * HOLE - 1, 2, Progress())
+
+
+def test_advice_may_be_refused(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "posix_fadvise", refuse(errno.EINVAL), raising=False)
+    copy_bytes(files.source, files.target, 0, len(DATA), Progress())
+    monkeypatch.delattr(os, "posix_fadvise")
+    copy_bytes(files.source, files.target, 0, len(DATA), Progress())
+    assert files.path.read_bytes() == DATA * 2
 
 
 # --- cloning ------------------------------------------------------------------------------------------------

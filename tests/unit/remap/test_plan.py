@@ -278,6 +278,52 @@ def test_texts_are_those_of_storages_and_tensors() -> None:
     assert device_texts(checkpoint) == {"cuda:0", "cpu"}
 
 
+# --- by role and dtype, and what Apple's GPU cannot hold ----------------------------------------------------
+
+DOUBLE = b"FloatStorage", b"DoubleStorage"
+
+
+def test_roles_move_apart() -> None:
+    body = mapping(model=mapping(w=tensor(A, "0")), optimizer=adam(SCALAR).replace(b"cpu", b"xpu"))
+    assert moves(body, "role:optimizer@cpu") == {
+        "optimizer/state/0/step": "cpu",
+        "optimizer/state/0/exp_avg": "cpu",
+    }
+
+
+def test_what_apples_gpu_cannot_hold_is_named() -> None:
+    body = mapping(a=tensor(A, "0"), b=tensor(A, "1").replace(*DOUBLE))
+    with pytest.raises(PlanError, match="Apple's GPU cannot hold float64 tensors") as error:
+        planned(body, "*=mps")
+    assert error.value.where == "b"
+    assert error.value.remedy == "put dtype:float64@cpu before the other rules"
+    assert moves(body, "dtype:float64@cpu", "*=mps") == {"a": "mps", "b": "cpu"}
+    with pytest.raises(PlanError, match="float64"):
+        planned(body, "path:b@mps:0".replace(":0", ""))
+    assert moves(body, "path:a@mps") == {"a": "mps"}
+
+
+def test_many_of_them_are_counted() -> None:
+    body = mapping(**{f"t{n}": tensor(A, str(n)).replace(*DOUBLE) for n in range(6)})
+    with pytest.raises(PlanError) as error:
+        planned(body, "*=mps")
+    assert error.value.where == "t0, t1, t2, t3 and 2 more"
+
+
+def test_parts_answer_to_the_dtype_of_each() -> None:
+    body = mapping(s=sparse(tensor(A, "0"), tensor(A, "1").replace(*DOUBLE)))
+    assert set(moves(body, "dtype:float64@cpu", "*=mps").values()) == {"cpu"}
+
+
+def test_a_target_with_apples_gpu_keeps_the_rest_on_the_cpu() -> None:
+    body = mapping(a=tensor(A, "0"), b=tensor(A, "1").replace(*DOUBLE))
+    checkpoint = checkpoint_of(stream(body))
+    found = rules_for_target(checkpoint, parse_target("mps"))
+    assert found == (Rule(dtype="float64", to="cpu"), Rule(device="cuda:0", to="mps"))
+    assert plan_remap(checkpoint, found).tensors == {0: "mps", 1: "cpu"}
+    assert rules_for_target(checkpoint, parse_target("cpu")) == (Rule(device="cuda:0", to="cpu"),)
+
+
 # --- speed --------------------------------------------------------------------------------------------------
 
 

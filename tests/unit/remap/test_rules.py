@@ -7,6 +7,7 @@ from inspector.remap.rules import (
     Rule,
     check_destination,
     device_destination,
+    format_rule,
     is_same_device,
     matches_device,
     parse_rule,
@@ -113,3 +114,42 @@ def test_patterns_match_paths(pattern: str, path: str, matches: bool) -> None:
 
 def test_a_path_rule_looks_at_every_path_of_a_tensor() -> None:
     assert Rule(path="a", to="cpu").matches("cuda:0", ["a/indices", "a"])
+
+
+# --- roles and dtypes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("role:optimizer@cpu", Rule(role="optimizer", to="cpu")),
+        ("dtype:float64@cpu", Rule(dtype="float64", to="cpu")),
+        ("path:a/**@mps", Rule(path="a/**", to="mps")),
+        ("cuda:*=cuda:1", Rule(device="cuda:*", to="cuda:1")),
+    ],
+)
+def test_rules_are_written_as_they_are_read(text: str, rule: Rule) -> None:
+    assert parse_rule(text) == rule
+    assert format_rule(rule) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("role:x@cpu", "there is no role 'x'"),
+        ("dtype:float@cpu", "there is no dtype 'float'"),
+        ("role:optimizer", "names no destination"),
+        ("dtype:@cpu", "names no destination"),
+        ("role:optimizer@cpu:0", "torch refuses"),
+    ],
+)
+def test_malformed_rules_by_role_and_dtype(text: str, what: str) -> None:
+    with pytest.raises(PlanError, match=what):
+        parse_rule(text)
+
+
+def test_a_rule_asks_for_one_thing() -> None:
+    assert Rule(role="rng", to="cpu").matches("cuda:0", ["a"], role="rng")
+    assert not Rule(role="rng", to="cpu").matches("cuda:0", ["a"], role="other")
+    assert Rule(dtype="float64", to="cpu").matches("cuda:0", ["a"], dtypes=("int64", "float64"))
+    assert not Rule(dtype="float64", to="cpu").matches("cuda:0", ["a"])
