@@ -40,8 +40,8 @@ from inspector.units import escape_text
 
 _MOST_NAMES = 4
 _MOST_CHARS = 40
+# What looks at its data while it is loaded, which legacy files give too late for torch.
 _ASK_DATA = frozenset({*SENT, "_rebuild_nested_tensor", "Generator"})
-"""What looks at its data while it is loaded, which legacy files give too late for torch."""
 
 
 class Content(NamedTuple):
@@ -129,8 +129,7 @@ class Deciding:
 
     @property
     def _byteorder(self) -> str:
-        is_big = ("byteorder", "big") in self.container.versions
-        return "big" if is_big else "little"
+        return "big" if ("byteorder", "big") in self.container.versions else "little"
 
     def _refuse_too_late(self) -> None:
         """Refuse to put into a legacy file what torch cannot read from one."""
