@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.remap import export
+from inspector.remap import export, torch_check
+from inspector.remap.torch_check import TorchCheck
 from inspector.resources import demo_path
 from inspector.target import this_machine
 from inspector.target.profile import Profile
@@ -184,3 +186,65 @@ def test_what_cannot_be_done_in_place(cli, copy, options, code, said) -> None:
     assert said in answer.err
     assert answer.err.count("\n") == 1
     assert copy.read_bytes() == before
+
+
+# ------------------------------------------------------------------------------------- checks and receipts
+
+
+def test_every_byte_is_compared_when_asked(cli, copy) -> None:
+    answer = cli("remap", copy, "-o", copy.with_name("out"), "--verify", "full")
+    assert answer.out.endswith("opened again and compared byte by byte\n")
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (TorchCheck(verdict="equal", torch="9.9"), "loaded by torch 9.9 with equal tensors"),
+        (
+            TorchCheck(verdict="equal", torch="9.9", missing=("cuda:0", "mps")),
+            "with equal tensors (on the CPU: this machine has no cuda:0, mps)",
+        ),
+        (TorchCheck(verdict="unchecked", detail="no torch"), "not checked by torch: no torch"),
+    ],
+)
+def test_torch_s_word_is_passed_on(cli, copy, monkeypatch, check, said) -> None:
+    monkeypatch.setattr(torch_check, "check_with_torch", lambda *args: check)
+    answer = cli("remap", copy, "-o", copy.with_name("out"), "--verify", "torch")
+    assert answer.code == 0
+    assert answer.out.endswith(f"{said}\n")
+
+
+def test_a_copy_that_torch_refuses_does_not_appear(cli, copy, monkeypatch) -> None:
+    bad = TorchCheck(verdict="failed", detail="RuntimeError: no", call="torch.load(path)")
+    monkeypatch.setattr(torch_check, "check_with_torch", lambda *args: bad)
+    answer = cli("remap", copy, "-o", copy.with_name("out"), "--verify", "torch")
+    assert answer.code == 4
+    assert "torch does not load the copy as planned: RuntimeError: no: torch.load(path)" in answer.err
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+def test_a_receipt_is_kept(cli, copy) -> None:
+    out, receipt = copy.with_name("out.pth"), copy.with_name("receipt.json")
+    assert cli("remap", copy, "-o", out, "--receipt", receipt).code == 0
+    assert json.loads(receipt.read_text())["plan"]["rules"] == ["*=cpu"]
+    answer = cli("remap", copy, "-o", copy.with_name("out2"), "--receipt", receipt)
+    assert answer.code == 4
+    assert "there is a file already" in answer.err
+    assert not copy.with_name("out2").exists()
+    assert cli("remap", copy, "-o", out, "--receipt", receipt, "--force").code == 0
+
+
+@pytest.mark.parametrize("options", [["--receipt", "x"], ["--keep-times"]])
+def test_these_go_with_a_copy(cli, copy, options) -> None:
+    answer = cli("remap", copy, "--in-place", *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert "--receipt and --keep-times go with a copy" in answer.err
+
+
+def test_times_are_kept_when_asked(cli, copy) -> None:
+    os.utime(copy, ns=(10**18, 10**18))
+    out = copy.with_name("out.pth")
+    assert cli("remap", copy, "-o", out, "--keep-times").code == 0
+    assert out.stat().st_mtime_ns == 10**18
+    assert cli("remap", copy, "-o", out, "--force").code == 0
+    assert out.stat().st_mtime_ns > 10**18

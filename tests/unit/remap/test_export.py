@@ -13,10 +13,11 @@ import pytest
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.remap import copying, export, outfile
-from inspector.remap.export import Export, export_copy, refuse_destination
+from inspector.remap import cloning, copying, export, outfile, torch_check, writers
+from inspector.remap.export import Export, copy_times, export_copy, refuse_destination
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
+from inspector.remap.torch_check import TorchCheck
 from tests.corpus import Case, cases
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
 
@@ -120,6 +121,83 @@ def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: p
     done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify="none")
     assert not done.verified
     assert devices(tmp_path / "out") == {"cpu"}
+
+
+@pytest.mark.parametrize("verify", ["quick", "full"])
+@pytest.mark.parametrize("rule", [CPU, LONGER, "xpu=cpu"])
+def test_bytes_that_went_astray_are_noticed(
+    source: Path, tmp_path: Path, verify: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = writers.copy_bytes
+
+    def astray(source: int, target: int, *args: object) -> None:
+        real(source, target, *args)
+        os.pwrite(target, b"\xee", os.lseek(target, 0, os.SEEK_CUR) - 1)
+
+    monkeypatch.setattr(writers, "clone_file", lambda source, target: False)
+    plan = planned(source, rule)
+    done = export_copy(str(source), tmp_path / "good", plan, verify=verify)
+    assert done.compared_nbytes == done.copied_nbytes >= 2 * NBYTES
+    monkeypatch.setattr(writers, "copy_bytes", astray)
+    with pytest.raises(ExportError, match=r"the copy (has other bytes than the file|cannot be read)"):
+        export_copy(str(source), tmp_path / "out", plan, verify=verify)
+    assert listing(tmp_path) == ["good", "in.pt"]
+
+
+def test_a_gzip_file_is_compared_when_asked(tmp_path: Path) -> None:
+    path = written(tmp_path, gzip.compress(legacy_of(OBJECT, STORAGES)))
+    done = exported(path, tmp_path / "quick", CPU)
+    assert done.compared_nbytes == 0 < done.copied_nbytes
+    done = export_copy(str(path), tmp_path / "full", planned(path, CPU), verify="full")
+    assert done.compared_nbytes == done.copied_nbytes
+
+
+def test_torch_is_asked_for_its_word(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, set[str]]] = []
+
+    def check(out: outfile.OutFile, original: str, devices: frozenset[str], progress: Progress) -> TorchCheck:
+        asked.append((original, set(devices)))
+        assert open_checkpoint(str(out.path)).tensors
+        return TorchCheck(verdict=verdict)
+
+    monkeypatch.setattr(torch_check, "check_with_torch", check)
+    verdict = "equal"
+    done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify="torch")
+    assert done.torch == TorchCheck(verdict="equal")
+    assert asked == [(str(source), {"cpu"})]
+    verdict = "differs"
+    with pytest.raises(ExportError, match="torch does not load the copy as planned"):
+        export_copy(str(source), tmp_path / "out2", planned(source, CPU), verify="torch")
+    assert listing(tmp_path) == ["in.pt", "out"]
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_systems_that_copy_by_name_are_asked_to(
+    tmp_path: Path, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    exported(path, tmp_path / "wanted", CPU)
+    monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+    monkeypatch.setattr(export.sys, "platform", platform)
+
+    def by_name(original: cloning.Original, made: Path, progress: Progress) -> bool:
+        shutil.copyfile(original.path, made)
+        return True
+
+    monkeypatch.setitem(cloning._WAYS, platform, by_name)
+    monkeypatch.setattr(writers, "copy_bytes", None)
+    export_copy(str(path), tmp_path / "out", plan)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "wanted").read_bytes()
+    assert listing(tmp_path) == ["in.pt", "out", "wanted"]
+
+
+def test_times_are_given_when_asked(source: Path, tmp_path: Path) -> None:
+    exported(source, tmp_path / "out", CPU)
+    copy_times(str(source), tmp_path / "out")
+    assert (tmp_path / "out").stat().st_mtime_ns == source.stat().st_mtime_ns
+    with pytest.raises(ExportError, match="the times cannot be set: No such file"):
+        copy_times(str(source), tmp_path / "none")
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o600, 0o444, 0o640])
