@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from inspector.containers.collector import collector_paused
-from inspector.containers.extents import Extents, read_extents, sum_extents
+from inspector.containers.extents import Extent, Extents, Sums, read_extents, sum_extents
 from inspector.containers.sniff import open_source
 from inspector.limits import Limits
 from inspector.model.findings import Finding, finding
@@ -21,7 +21,6 @@ from inspector.remap.recover_values import PATIENT, Lost, list_rows
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAME_CHARS = 80
-_RECORD = "record:"  # no key of a storage may be taken for a record's name
 
 
 class DamagedRecord(NamedTuple):
@@ -74,25 +73,31 @@ def check_file(path: str, progress: Progress | None = None, limits: Limits = PAT
     progress = progress or Progress()
     with open_source(path, limits) as source, collector_paused():
         extents = read_extents(source, limits.started(), progress)
-        records = {_RECORD + name: extent for name, extent in extents.records.items()}
-        sums = sum_extents(source, extents.whole | records, progress)
-        of_storages = {key: why for key, why in sums.faults.items() if key not in records}
-        rows = list_rows(extents.container, extents.lost | of_storages, limits, progress)
-    damaged = tuple(_damaged(name, why) for name, why in sums.faults.items() if name in records)
-    everything = extents.whole | records
+        sums = sum_extents(source, extents.whole, progress)
+        others = sum_extents(source, extents.records, progress)
+        rows = list_rows(extents.container, extents.lost | sums.faults, limits, progress)
+    damaged = tuple(DamagedRecord(_shown(name), why) for name, why in others.faults.items())
     return FileCheck(
         path=path,
-        nbytes=sum(everything[key].nbytes for key in sums.crcs),
-        checked=sum(key not in sums.unchecked and everything[key].nbytes > 0 for key in sums.crcs),
-        unchecked=len(sums.unchecked),
+        nbytes=_nbytes(extents.whole, sums) + _nbytes(extents.records, others),
+        checked=_checked(extents.whole, sums) + _checked(extents.records, others),
+        unchecked=len(sums.unchecked) + len(others.unchecked),
         lost=rows.lost,
         records=damaged,
-        findings=tuple(_findings(extents, of_storages, rows.lost, damaged)),
+        findings=tuple(_findings(extents, sums.faults, rows.lost, damaged)),
     )
 
 
-def _damaged(name: str, why: str) -> DamagedRecord:
-    return DamagedRecord(escape_text(cut_text(name.removeprefix(_RECORD), _MOST_NAME_CHARS)), why)
+def _nbytes(extents: Mapping[str, Extent], sums: Sums) -> int:
+    return sum(extents[key].nbytes for key in sums.crcs)
+
+
+def _checked(extents: Mapping[str, Extent], sums: Sums) -> int:
+    return sum(key not in sums.unchecked and extents[key].nbytes > 0 for key in sums.crcs)
+
+
+def _shown(name: str) -> str:
+    return escape_text(cut_text(name, _MOST_NAME_CHARS))
 
 
 def _findings(

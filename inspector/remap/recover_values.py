@@ -11,7 +11,7 @@ from inspector.model.checkpoint import Tensor
 from inspector.model.shapes import mapping_pairs
 from inspector.model.views import Known
 from inspector.model.walk import walk
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import Call, Dict, Global, Set, Value
 from inspector.progress import Progress
 from inspector.records import replace
 
@@ -138,8 +138,6 @@ class _LeavingOut:
         if isinstance(value, Dict):
             value.pairs = self._pairs(value.pairs)
             return [part for pair in value.pairs for part in pair]
-        if isinstance(value, PersistentId):
-            return []
         return self._enter_call(value) if isinstance(value, Call) else []
 
     def _enter_call(self, call: Call) -> list[Value]:
