@@ -48,6 +48,7 @@ COMMANDS = (
     Command("open", _F, "&Open\u2026", (_STANDARD.Open,), "open"),
     Command("demo", _F, "Open the &demo checkpoint", icon="spark"),
     Command("reload", _F, "&Reload", ("F5", "Ctrl+R"), "reload", "file", 1),
+    Command("check", _F, "Chec&k every byte", icon="shield", needs="ready", group=1),
     Command("export", _F, "&Export fixed copy\u2026", ("Ctrl+E",), "export", "export", 2),
     Command("machine", _F, "Load on another &machine\u2026", icon="machine", needs="ready", group=2),
     Command("close", _F, "&Close", ("Ctrl+W",), group=3),

@@ -78,6 +78,7 @@ class BannerFrame(QFrame):
         self._inset.setVisible(banner.error_text is not None)
         # The way out stands out only where there is something to get out of.
         kind = "" if banner.error_text is None else "primary"
+        self._export.setText(banner.action)
         set_state(self._export, "kind", kind)
         set_icon(self._export, "export", self._theme.tokens, "on_accent" if kind else "muted")
         self.setAccessibleDescription(f"{_SPOKEN[banner.tone]}: {banner.headline} {banner.advice}")

@@ -36,6 +36,7 @@ class Commands(QObject):
             "open": self.on_open,
             "demo": self.on_demo,
             "reload": self.on_reload,
+            "check": self.on_check,
             "export": self.on_export,
             "close": self.on_close,
             "quit": self.on_quit,
@@ -78,6 +79,17 @@ class Commands(QObject):
         """Read the file again."""
         if self._window.session:
             self._window.session.reload()
+
+    def on_check(self) -> None:
+        """Read all of the file, to see whether its bytes are those that were saved."""
+        self.on_page_file()
+        if self._window.session:
+            self._window.session.check_file()
+
+    def on_check_cancelled(self) -> None:
+        """Stop that."""
+        if self._window.session:
+            self._window.session.cancel_check()
 
     def on_export(self) -> None:
         """Begin an export."""

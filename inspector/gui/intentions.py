@@ -56,6 +56,12 @@ class Intentions(Protocol):
     def set_code_style(self, style: str) -> None:
         """Choose the style of the loading snippet."""
 
+    def check_file(self) -> None:
+        """Read all of the file, to see whether its bytes are those that were saved."""
+
+    def cancel_check(self) -> None:
+        """Stop that."""
+
     def begin_export(self) -> None:
         """Ask for the export dialog."""
 

@@ -45,7 +45,7 @@ PAGES = (
         build=FindingsPanel,
     ),
     PageKind(id="code", title="Code", reads=("code",), build=CodePanel),
-    PageKind(id="file", title="File", reads=("file",), build=FilePanel),
+    PageKind(id="file", title="File", reads=("file", "check"), build=FilePanel),
 )
 
 
@@ -58,6 +58,8 @@ class Pages(QTabWidget):
     fix_wanted = Signal(object)
     error_pasted = Signal(str)
     loading_chosen = Signal(object)
+    check_wanted = Signal()
+    check_cancelled = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -133,6 +135,9 @@ class Pages(QTabWidget):
             widget.error_pasted.connect(self.error_pasted)
         if isinstance(widget, MemoryPanel):
             widget.loading_chosen.connect(self.loading_chosen)
+        if isinstance(widget, FilePanel):
+            widget.check_wanted.connect(self.check_wanted)
+            widget.check_cancelled.connect(self.check_cancelled)
         if isinstance(widget, CodePanel):
             widget.style_chosen.connect(self.style_chosen)
             widget.copy_wanted.connect(self.copy_code_wanted)

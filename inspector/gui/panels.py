@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from inspector.gui.check_card import CheckCard
 from inspector.gui.icons import Glyph
 from inspector.gui.labels import ElidedLabel, WrappedText, clear_layout, named, plain_label
 from inspector.gui.theme import Theme
@@ -118,9 +119,21 @@ class TensorPanel(FactsPanel):
 class FilePanel(FactsPanel):
     """What is known of the file as a whole."""
 
+    check_wanted = Signal()
+    check_cancelled = Signal()
+
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "File", ("file", "No facts", "Nothing is known about this file."))
+        self._facts: tuple[FactGroup, ...] | None = None
+        self._check: CheckCard | None = None
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the file's facts."""
-        self.show_facts(screen.file)
+        """Show the file's facts, and what is known of its bytes."""
+        if self._check is None or self._facts != screen.file:
+            self._facts = screen.file
+            self.show_facts(screen.file)
+            self._check = CheckCard(self.theme)
+            self._check.check_wanted.connect(self.check_wanted)
+            self._check.cancel_wanted.connect(self.check_cancelled)
+            self.cards.insertWidget(0, self._check)
+        self._check.show_check(screen.check)

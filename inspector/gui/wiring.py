@@ -22,6 +22,8 @@ def connect_workspace(space: Workspace, commands: Commands) -> None:
     space.pages.node_wanted.connect(commands.on_node_wanted)
     space.pages.fix_wanted.connect(commands.on_fix_wanted)
     space.pages.error_pasted.connect(commands.on_error_pasted)
+    space.pages.check_wanted.connect(commands.on_check)
+    space.pages.check_cancelled.connect(commands.on_check_cancelled)
     space.pages.loading_chosen.connect(commands.on_loading_chosen)
     space.pages.style_chosen.connect(commands.on_style_chosen)
     space.pages.copy_code_wanted.connect(commands.on_copy_code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from inspector.diagnose.rules import diagnose
 from inspector.errors import PlanError
@@ -23,13 +24,16 @@ from inspector.report.details import (
 from inspector.report.query import Rows, matching_nodes, parse_query, searchable
 from inspector.report.tree import Node
 from inspector.session.cards import doctor_cards, explanation_card, finding_card
+from inspector.session.checker import check_page
 from inspector.session.document import Document
+from inspector.session.export_kinds import is_damaged
 from inspector.session.forecasting import forecast_page
 from inspector.session.mapping import DeviceMap, Pairs, device_rows, map_devices
 from inspector.session.memory import remembered
 from inspector.session.screen import (
     Banner,
     BranchRow,
+    CheckPage,
     Choice,
     CodePage,
     DeviceRow,
@@ -44,8 +48,12 @@ from inspector.snippet.styles import render, styles
 from inspector.target.profile import PRESETS, Profile
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
+if TYPE_CHECKING:
+    from inspector.remap.integrity import FileCheck
+
 PROGRAM = "Checkpoint Inspector"
 _MOST_BRANCH = 80
+_SAVE_INTACT = "Save what is intact\u2026"
 Branches = tuple[Rule, ...]
 
 
@@ -68,11 +76,12 @@ def compose(state: State) -> Screen:
         charts=_charts(*asked),
         forecast=_forecast(*asked, state.loading),
         tensor=_node_facts(document, state.selected),
-        findings=_finding_rows(document, target_of(state)),
+        findings=_finding_rows(document, target_of(state), state.check.result),
         explanation=_explanation(document, target_of(state), state.error_text),
         doctor=doctor_cards(target_of(state)),
         code=_code(*asked, state.style),
         file=_file(document),
+        check=check_page(state.check),
         status=_status(document),
         can_export=device_map_of(*asked).refusal is None,
     )
@@ -119,6 +128,7 @@ def _frame(state: State, title: str) -> Screen:
         doctor=(),
         code=None,
         file=(),
+        check=CheckPage(),
         status=(),
         recent=state.recent,
         can_export=False,
@@ -141,7 +151,8 @@ def _banner(
     document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
 ) -> Banner:
     device_map = device_map_of(document, target, chosen, branches)
-    return banner(document, target, device_map, _findings(document, target))
+    found = banner(document, target, device_map, _findings(document, target))
+    return replace(found, action=_SAVE_INTACT) if is_damaged(document.checkpoint) else found
 
 
 @remembered
@@ -193,9 +204,13 @@ def _findings(document: Document, target: Profile) -> tuple[Finding, ...]:
 
 
 @remembered
-def _finding_rows(document: Document, target: Profile) -> tuple[FindingRow, ...]:
+def _finding_rows(document: Document, target: Profile, check: FileCheck | None) -> tuple[FindingRow, ...]:
+    """Give the cards, those of a check of all bytes in place of what was known before it."""
     nodes = _nodes_by_path(document)
-    return tuple(finding_card(finding, nodes) for finding in _findings(document, target))
+    checked = check.findings if check is not None else ()
+    known = {finding.id for finding in checked}
+    others = (finding for finding in _findings(document, target) if finding.id not in known)
+    return tuple(finding_card(finding, nodes) for finding in (*checked, *others))
 
 
 @remembered

@@ -11,6 +11,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
+from inspector.session.checker import Check, Checker
 from inspector.session.compose import compose, device_map_of, target_of
 from inspector.session.document import Document, open_document
 from inspector.session.exporter import Exporter
@@ -56,6 +57,7 @@ class Session:
         self._generation = 0
         self._work: Progress | None = None
         self._composing: Progress | None = None
+        self._checker = Checker(runner, lambda check: self._show(replace(self._state, check=check)))
         self._exporter = Exporter(view, runner, self.reload)
         self._screen = compose(self._state)
 
@@ -203,11 +205,23 @@ class Session:
         """Choose the style of the loading snippet."""
         self._show(replace(self._state, style=style))
 
+    # --- the file's bytes -----------------------------------------------------------------------------------
+
+    def check_file(self) -> None:
+        """Read all of the file, to see whether its bytes are those that were saved."""
+        if self._ready() is not None:
+            self._checker.start(self._state.path)
+
+    def cancel_check(self) -> None:
+        """Stop that."""
+        self._checker.cancel()
+        self._show(replace(self._state, check=Check()))
+
     # --- export ---------------------------------------------------------------------------------------------
 
     def begin_export(self) -> None:
         """Ask the view what shall be written, and where to."""
-        self._exporter.propose(self._asked_map(), ExportWish())
+        self._exporter.propose(self._asked_map())
 
     def change_export(self, wish: ExportWish) -> None:
         """Ask for something else to be written."""
@@ -234,6 +248,7 @@ class Session:
     def cancel(self) -> None:
         """Stop the running work, if any."""
         self._exporter.cancel()
+        self._checker.cancel()
         if self._work is not None:
             self._work.cancel()
             self._work = None

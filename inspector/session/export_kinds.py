@@ -10,7 +10,7 @@ from inspector.records import dataclass, replace
 from inspector.remap.forms import Cast, Form
 from inspector.session.exports import Choice, ExportWish
 
-COPY, IN_PLACE = "copy", "in-place"
+COPY, IN_PLACE, RECOVER = "copy", "in-place", "recover"
 _CASTS: dict[str, Cast] = {"float16": "float16", "bfloat16": "bfloat16"}
 
 
@@ -43,6 +43,11 @@ def _is_module(checkpoint: Checkpoint) -> bool:
     return checkpoint.module_class is not None
 
 
+def is_damaged(checkpoint: Checkpoint) -> bool:
+    """Say whether bytes of some tensor are not in the file."""
+    return any(storage.missing and storage.nbytes for storage in checkpoint.storages)
+
+
 KINDS = (
     Kind(id=COPY, label="The whole file, with other devices"),
     Kind(id=IN_PLACE, label="Change the file itself"),
@@ -69,6 +74,12 @@ KINDS = (
         fits=_has_weights,
     ),
     Kind(
+        id=RECOVER,
+        label="What is intact, as a new checkpoint",
+        word="recovered",
+        fits=is_damaged,
+    ),
+    Kind(
         id="compact",
         label="The whole file, without unused bytes",
         word="compact",
@@ -83,6 +94,11 @@ def kind_of(wish: ExportWish) -> Kind:
     return next((kind for kind in KINDS if kind.id == wish.kind), KINDS[0])
 
 
+def first_wish(checkpoint: Checkpoint) -> ExportWish:
+    """Give what most people want of a file: a copy, or what is left of a damaged one."""
+    return ExportWish(kind=RECOVER if is_damaged(checkpoint) else COPY)
+
+
 def offered_kinds(checkpoint: Checkpoint) -> tuple[Choice, ...]:
     """List the kinds that a file offers."""
     return tuple(Choice(id=kind.id, label=kind.label) for kind in KINDS if kind.fits(checkpoint))
@@ -92,7 +108,7 @@ def form_of(wish: ExportWish) -> Form | None:
     """Give the form that is asked for; None for a copy, or a change in place, of all there is."""
     kind = kind_of(wish)
     exclude = tuple(wish.exclude.split())
-    if kind.id == IN_PLACE or (kind.form is None and not exclude):
+    if kind.id in {IN_PLACE, RECOVER} or (kind.form is None and not exclude):
         return None
     form = replace(kind.form or Form(), exclude=exclude)
     if not form.takes_model:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector import __version__
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.session.export_kinds import IN_PLACE, form_of, kind_of
+from inspector.session.export_kinds import IN_PLACE, RECOVER, form_of, kind_of
 from inspector.session.export_previews import left_out_lines
 from inspector.session.exports import ExportResult, ExportWish
 from inspector.session.mapping import DeviceMap
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from inspector.remap.export import Export
     from inspector.remap.forms import Form, FormExport
     from inspector.remap.in_place import Patched
+    from inspector.remap.recover import Recovery
 
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
+_MOST_LOST = 6
 _CHANGED, _AS_IS = "The file is changed", "The file is as it was"
 _OPENED = "Opened again and compared: the same tensors and values, devices as planned."
 
@@ -60,6 +62,8 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
     form = form_of(order.wish)
     if kind_of(order.wish).id == IN_PLACE:
         return _patch(order, progress)
+    if kind_of(order.wish).id == RECOVER:
+        return _recover(order, progress)
     if form is not None:
         return _write_form(order, form, progress)
     from inspector.remap.export import export_copy  # noqa: PLC0415 - not before somebody exports
@@ -110,6 +114,14 @@ def _patch(order: Order, progress: Progress) -> Outcome:
     device_map = order.device_map
     patched = patch_in_place(device_map.checkpoint.path, device_map.plan, progress=progress)
     return Outcome(result=patch_result(patched), order=order)
+
+
+def _recover(order: Order, progress: Progress) -> Outcome:
+    from inspector.remap.recover import recover  # noqa: PLC0415 - seldom needed
+
+    path = order.device_map.checkpoint.path
+    saved = recover(path, Path(order.destination), overwrite=order.overwrite, progress=progress)
+    return Outcome(result=recovery_result(saved), order=order)
 
 
 def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
@@ -178,4 +190,20 @@ def form_result(written: FormExport) -> ExportResult:
         warnings.append(f"{format_count(written.overflowed, 'number')} became infinite when they were cast.")
     return ExportResult(
         destination=str(written.destination), lines=tuple(lines), warnings=tuple(warnings)
+    )
+
+
+def recovery_result(saved: Recovery) -> ExportResult:
+    """Say what was saved of a damaged file, and what is lost."""
+    lines = [f"{format_count(saved.tensors, 'tensor')} saved, {format_nbytes(saved.storage_nbytes)}."]
+    if saved.unchecked:
+        lines.append(f"{format_count(saved.unchecked, 'storage')} had no checksum to compare.")
+    warnings = [f"Lost: {escape_text(row.path)}, {row.why}." for row in saved.lost[:_MOST_LOST]]
+    if len(saved.lost) > _MOST_LOST:
+        warnings.append(f"Lost as well: {len(saved.lost) - _MOST_LOST:,} more tensors.")
+    return ExportResult(
+        destination=str(saved.destination),
+        lines=tuple(lines),
+        title="What was intact is saved",
+        warnings=tuple(warnings),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from inspector.errors import CancelledError
 from inspector.progress import Progress
+from inspector.session.export_kinds import first_wish
 from inspector.session.export_work import Order, Outcome, carry_out, save_receipt, undo
 from inspector.session.exporting import draft_of
 from inspector.session.exports import ExportResult, ExportWish
@@ -36,11 +37,11 @@ class Exporter:
         self._work: Progress | None = None
         self._outcome: Outcome | None = None
 
-    def propose(self, device_map: DeviceMap | None, wish: ExportWish) -> None:
-        """Ask the view for the destination of what is wished for."""
+    def propose(self, device_map: DeviceMap | None, wish: ExportWish | None = None) -> None:
+        """Ask the view for the destination of what is wished for, or of what the file needs."""
         if device_map is not None and self._can_be_carried_out(device_map):
-            self._wish = wish
-            self._view.show_export(draft_of(device_map, wish))
+            self._wish = wish or first_wish(device_map.checkpoint)
+            self._view.show_export(draft_of(device_map, self._wish))
 
     def write(self, device_map: DeviceMap | None, destination: str, *, overwrite: bool) -> None:
         """Write it, unless work is under way."""

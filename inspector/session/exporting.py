@@ -6,9 +6,10 @@ import os
 from collections import Counter
 from pathlib import Path
 
+from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.report.colours import device_name
-from inspector.session.export_kinds import IN_PLACE, KINDS, Kind, form_of, kind_of, offered_kinds
+from inspector.session.export_kinds import IN_PLACE, KINDS, RECOVER, Kind, form_of, kind_of, offered_kinds
 from inspector.session.export_previews import with_preview
 from inspector.session.exports import ExportDraft, ExportWish
 from inspector.session.mapping import DeviceMap, Pairs
@@ -41,6 +42,9 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
     )
     if in_place:
         return replace(draft, warnings=(_IN_PLACE,), size="")
+    if kind.id == RECOVER:
+        intact = tuple(_intact(checkpoint))
+        return replace(draft, summary=intact, size="", can_exclude=False, can_verify=False)
     return draft if form is None else with_preview(draft, checkpoint, form)
 
 
@@ -84,3 +88,13 @@ def _summary(device_map: DeviceMap, *, in_place: bool) -> list[str]:
         lines.append("Nothing changes: the copy equals the file. Choose destinations in the device map.")
     lines.append("Weights, names and all other values stay as they are, byte for byte.")
     return lines
+
+
+def _intact(checkpoint: Checkpoint) -> list[str]:
+    gone = {storage.key for storage in checkpoint.storages if storage.missing}
+    lost = sum(tensor.storage in gone for tensor in checkpoint.tensors)
+    return [
+        f"{format_count(len(checkpoint.tensors) - lost, 'tensor')} seem to be intact; each is checked",
+        f"{format_count(lost, 'tensor')} cannot be saved, and their entries are left out",
+        "Devices, names and all other values stay as they are",
+    ]

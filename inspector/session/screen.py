@@ -22,6 +22,7 @@ __all__ = [
     "Bar",
     "BranchRow",
     "Chart",
+    "CheckPage",
     "Chip",
     "Choice",
     "CodePage",
@@ -66,12 +67,14 @@ class Banner:
         headline: One sentence: where the tensors were saved, and what `torch.load` does there.
         advice: What to do about it, or what is already settled; may be empty.
         error_text: The exact error that `torch.load(path)` raises on the target, or None.
+        action: What the button says that leads out.
     """
 
     tone: Tone
     headline: str
     advice: str
     error_text: str | None
+    action: str = "Export fixed copy\u2026"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +171,21 @@ class ForecastPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckPage:
+    """What is known of the bytes of the file: nothing, or what reading all of them showed.
+
+    Attributes:
+        progress: The running check, or None.
+        tone: How it ended.
+        lines: What was found, one sentence a line.
+    """
+
+    progress: Progress | None = None
+    tone: Tone = "neutral"
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailurePage:
     """Why a file could not be opened, and what to do: shown in place of the tree and pages.
 
@@ -220,6 +238,7 @@ class Screen:
     doctor: tuple[FindingRow, ...]
     code: CodePage | None
     file: tuple[FactGroup, ...]
+    check: CheckPage
     status: tuple[str, ...]
     recent: tuple[str, ...]
     can_export: bool

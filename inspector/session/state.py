@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule
+from inspector.session.checker import Check
 from inspector.session.document import Document
 from inspector.session.screen import FailurePage, Loading, Phase
 from inspector.target.profile import Profile
@@ -31,6 +32,7 @@ class State:
         selected: The selected tree node.
         query: The search.
         error_text: The message that was pasted.
+        check: What is known of the file's bytes.
         loading: How the file shall be loaded, for the forecast of memory.
         style: The chosen style of code; empty for the one that fits the file best.
         recent: Files opened before, newest first.
@@ -51,6 +53,7 @@ class State:
     query: str = ""
     error_text: str = ""
     loading: Loading = Loading()
+    check: Check = Check()
     style: str = ""
     recent: tuple[str, ...] = ()
 
@@ -76,4 +79,5 @@ class State:
             selected=None,
             query="",
             error_text="",
+            check=Check(),
         )

@@ -11,6 +11,7 @@ from inspector.session.screen import (
     Banner,
     Bar,
     Chart,
+    CheckPage,
     Chip,
     Choice,
     CodePage,
@@ -222,6 +223,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         doctor=(),
         code=None,
         file=(),
+        check=CheckPage(),
         status=(),
         recent=recent,
         can_export=False,
@@ -499,6 +501,12 @@ class FakeSession:
 
     def apply_fix(self, fix: Fix) -> None:
         self.calls.append(("apply_fix", fix))
+
+    def check_file(self) -> None:
+        self.show(check=CheckPage(tone="good", lines=("464 MB were read.", "Nothing is wrong.")))
+
+    def cancel_check(self) -> None:
+        self.show(check=CheckPage())
 
     def set_loading(self, loading: Loading) -> None:
         self.show(forecast=replace(self.screen.forecast, loading=loading))

@@ -144,5 +144,5 @@ def test_a_window_without_a_session_does_nothing_wrong(qtbot, theme):
     slots.on_export_to("/x", overwrite=False)
     slots.on_changed(ExportWish())
     slots.on_receipt("/x")
-    for act in (slots.on_undone, slots.on_cancel):
+    for act in (slots.on_undone, slots.on_cancel, commands.on_check_cancelled):
         act()

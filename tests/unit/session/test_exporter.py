@@ -62,3 +62,21 @@ def test_a_receipt_is_written_or_it_is_said_why_not(session, view, copy) -> None
     assert copy.with_name("out.json").exists()
     session.save_receipt(str(copy / "no.json"))
     assert view.show_notice.call_args.args[0].title == "The receipt was not written"
+
+
+def test_a_damaged_file_is_saved_as_far_as_it_is_whole(session, view, copy) -> None:
+    data = copy.read_bytes()
+    copy.write_bytes(data[: len(data) * 2 // 3])
+    session.reload()
+    banner = session.screen.banner
+    assert banner is not None
+    assert banner.action == "Save what is intact\u2026"
+    session.begin_export()
+    draft = view.show_export.call_args.args[0]
+    assert draft.wish.kind == "recover"
+    assert draft.summary[0].endswith("seem to be intact; each is checked")
+    session.export(draft.destination)
+    result = view.show_export_done.call_args.args[0]
+    assert result.title == "What was intact is saved"
+    assert result.warnings[-1].startswith("Lost as well: ")
+    assert Path(draft.destination).name == "demo.recovered.pth"

@@ -109,5 +109,6 @@ def test_each_kind_has_a_name_of_its_own(tmp_path) -> None:
         "weights": "best.weights.pth",
         "state-dict": "best.weights.pth",
         "safetensors": "best.weights.safetensors",
+        "recover": "best.recovered.pth",
         "compact": "best.compact.pth",
     }
