@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
+from inspector.remap.integrity import DamagedRecord, FileCheck
 from inspector.resources import demo_path
 from inspector.session.checker import Check, check_page
 from inspector.session.controller import Session
@@ -102,3 +103,19 @@ def test_nothing_is_checked_without_a_file(runner) -> None:
     session = Session(a_view(), runner)
     session.check_file()
     assert check_page(Check()).lines == session.screen.check.lines == ()
+
+
+def test_records_without_checksums_are_counted_and_damaged_ones_named() -> None:
+    found = FileCheck(
+        path="a",
+        nbytes=10,
+        checked=0,
+        unchecked=2,
+        lost=(),
+        records=(DamagedRecord("version", "its bytes were changed"),),
+        findings=(),
+    )
+    page = check_page(Check(result=found))
+    assert page.tone == "bad"
+    assert page.lines[1] == "The file has no checksum of 2 records: they are as long as they should be."
+    assert page.lines[-1] == "Record version: its bytes were changed."

@@ -12,6 +12,7 @@ from inspector.progress import Progress
 from inspector.remap.export import Export
 from inspector.remap.forms import Form, FormExport, LeftOut
 from inspector.remap.in_place import Patched
+from inspector.remap.recover import Recovery
 from inspector.remap.torch_check import TorchCheck
 from inspector.resources import demo_path
 from inspector.session.document import open_document
@@ -21,6 +22,7 @@ from inspector.session.export_work import (
     copy_result,
     form_result,
     patch_result,
+    recovery_result,
     save_receipt,
     undo,
 )
@@ -142,3 +144,18 @@ def test_numbers_that_did_not_fit_are_counted() -> None:
     result = form_result(written)
     assert result.lines == ("2 tensors in 1.0 KB; the file has 3.0 KB.",)
     assert result.warnings[-1] == "1 number became infinite when they were cast."
+
+
+def test_what_was_saved_without_a_checksum_is_told() -> None:
+    saved = Recovery(
+        destination=Path("r.pth"),
+        nbytes=9,
+        tensors=2,
+        storages=1,
+        storage_nbytes=8,
+        unchecked=1,
+        lost=(),
+    )
+    result = recovery_result(saved)
+    assert result.lines == ("2 tensors saved, 8 B.", "1 storage had no checksum to compare.")
+    assert result.warnings == ()
