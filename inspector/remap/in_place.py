@@ -161,7 +161,7 @@ def _legacy_pieces(source: Source, pickle: bytes, progress: Progress) -> tuple[P
     fitted = fit_pickle(pickle, layout.object_end - layout.object_start)
     if fitted is None:
         raise ExportError(
-            "the new device names are longer, and a legacy file has no room for them",
+            "what names the devices becomes longer, and a legacy file has no room for it",
             where=source.path,
             remedy=_COPY,
         )
