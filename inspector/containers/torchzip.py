@@ -11,6 +11,7 @@ from operator import itemgetter
 
 from inspector.containers.base import Container, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
+from inspector.containers.rivals import with_rivals
 from inspector.containers.source import Source
 from inspector.containers.zip_directory import (
     STORED,
@@ -25,9 +26,7 @@ from inspector.containers.zip_directory import (
 from inspector.errors import ContainerError, DamagedError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
-from inspector.pickles.notes import Note
 from inspector.progress import Progress
-from inspector.records import replace
 
 PICKLE = "data.pkl"
 WRONG_PICKLE = "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
@@ -105,11 +104,13 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
     stored, overlap = find_storages(source, records, storage_ids, progress)
     notes = _notes(records)
-    if _SHARED_NAME in notes and _has_rival(records, entry):
-        rival = Note(
-            "rival-record", 0, "several records pass for data.pkl, and programs differ in which they read"
+    if _SHARED_NAME in notes:
+        stream = with_rivals(
+            stream,
+            entry,
+            records.directory.entries,
+            lambda rival: _read_object(source, rival, limits, progress)[0],
         )
-        stream = replace(stream, notes=(*stream.notes, rival))
     if overlap:
         notes.append("Several records share bytes: no program writes that by itself.")
     if not is_intact:
@@ -198,13 +199,6 @@ def read_versions(source: Source, records: Records) -> tuple[tuple[str, str], ..
             text = f"unreadable: {error.what}"
         found.append((name, text))
     return tuple(found)
-
-
-def _has_rival(records: Records, pickle: Entry) -> bool:
-    """Whether another record passes for the pickle: torch compares without case, others only up to a NUL."""
-    wanted = pickle.name.lower()
-    names = (entry.name.partition("\0")[0].lower() for entry in records.directory.entries)
-    return sum(name == wanted for name in names) > 1
 
 
 def _notes(records: Records) -> list[str]:

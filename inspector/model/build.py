@@ -65,7 +65,7 @@ def build_checkpoint(
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
     note_calls(found.uses, stream.calls)
     note_strangers(found.uses, stream)
-    note_attributes(found.uses, stream)
+    note_attributes(found.uses, stream, limits.ends_s)
     names = _name_slots(found) if found.optimizers else []
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)

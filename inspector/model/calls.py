@@ -15,6 +15,7 @@ from inspector.pickles.values import Call, Global, Value
 
 _MOST_OF_ONE_NAME = 4
 _MOST_NAMES = 10_000
+_MOST_HANDED = 24
 
 
 def list_calls(calls: Iterable[Call], places: dict[int, str]) -> tuple[CallUse, ...]:
@@ -32,8 +33,13 @@ def list_calls(calls: Iterable[Call], places: dict[int, str]) -> tuple[CallUse, 
         count = counts[number] = counts.get(number, 0) + 1
         if count <= _MOST_OF_ONE_NAME and len(counts) <= _MOST_NAMES:
             name = call.func.dotted if isinstance(call.func, Global) else ""
-            rows.append(CallUse(name, format_call(call), places.get(id(call))))
+            rows.append(CallUse(name, format_call(call), _handed(call.args), places.get(id(call))))
     return tuple(rows)
+
+
+def _handed(args: Value) -> tuple[str, ...]:
+    items = args[:_MOST_HANDED] if isinstance(args, tuple) else (args,)
+    return tuple(item.dotted for item in items if isinstance(item, Global))
 
 
 def note_calls(uses: Uses, calls: Iterable[Call]) -> None:

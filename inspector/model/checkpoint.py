@@ -170,11 +170,13 @@ class CallUse(NamedTuple):
     Attributes:
         name: What is called, dotted; empty for what has no name: it comes out of another call.
         text: The call with its arguments, as text.
+        handed: Names among its arguments, which it may call in turn.
         path: The row that it makes; None where it makes none: its result is dropped, or hidden elsewhere.
     """
 
     name: str
     text: str
+    handed: tuple[str, ...]
     path: str | None
 
 

@@ -7,7 +7,9 @@ reaches names that are imported nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import time
+from collections.abc import Iterable, Iterator
 
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.model.arguments import may_take
@@ -30,6 +32,7 @@ _DTYPE_CLASSES = {
     "datetime64": "DateTime64DType",
     "timedelta64": "TimeDelta64DType",
 }
+_ASK_EACH = 4096
 Uses = set[tuple[str, str]]
 
 
@@ -60,17 +63,33 @@ def note_strangers(uses: Uses, stream: Stream) -> None:
             uses.add((PERSISTENT_ID, "misread"))
 
 
-def note_attributes(uses: Uses, stream: Stream) -> None:
+def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> None:
     """Add what `getattr` reaches, as (name, `getattr`); the name is empty where that cannot be told.
 
     Everything below the root is looked through, also what is never listed, since a call can hide anywhere.
+    What is left when the time is over, by the clock of this thread, counts as reaching anything.
     """
     if not any(node.dotted in _GETATTR for node in stream.globals):
         return
     if stream.notes or stream.opcodes & _DROPPING:
         uses.add(("", "getattr"))
+    for step, value in enumerate(_everything_below(stream.root)):
+        _note_attribute(uses, value)
+        if step % _ASK_EACH == 0 and time.thread_time() > ends_s:
+            uses.add(("", "getattr"))
+            return
+
+
+def _note_attribute(uses: Uses, value: Value) -> None:
+    if isinstance(value, Call) and _is_getattr(value.func):
+        uses.add((_attribute_of(value.args), "getattr"))
+    elif _is_getattr(value):  # handed to somebody else to be called
+        uses.add(("", "getattr"))
+
+
+def _everything_below(root: Value) -> Iterator[Value]:
     seen: set[int] = set()
-    stack: list[Value] = [stream.root]
+    stack: list[Value] = [root]
     while stack:
         value = stack.pop()
         if id(value) in seen:
@@ -79,10 +98,7 @@ def note_attributes(uses: Uses, stream: Stream) -> None:
         if below:
             seen.add(id(value))
             stack.extend(below)
-        if isinstance(value, Call) and _is_getattr(value.func):
-            uses.add((_attribute_of(value.args), "getattr"))
-        elif _is_getattr(value):  # handed to somebody else to be called
-            uses.add(("", "getattr"))
+        yield value
 
 
 def _is_getattr(value: Value) -> bool:

@@ -110,7 +110,8 @@ def _build(state: State, data: bytes, pos: int) -> int:
     value = state.stack.pop()
     target = state.stack[-1]
     if not isinstance(target, Call):
-        state.note("build-on-other", pos, f"the state of {kind_of(target)} is set")
+        kind = "build-on-name" if isinstance(target, Global) else "build-on-other"
+        state.note(kind, pos, f"the state of {kind_of(target)} is set")
     elif target.state is not None:
         state.note("build-twice", pos, "the state of one object is set twice")
         state.created += 1

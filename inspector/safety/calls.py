@@ -6,8 +6,10 @@ from inspector.model.checkpoint import CallUse, Checkpoint
 from inspector.records import dataclass
 from inspector.safety.names import GlobalVerdict, judge_global
 from inspector.safety.python2 import present_name
+from inspector.units import cut_text, escape_text
 
 _MOST_ROWS = 500
+_MOST_CHARS = 100
 _WORST_FIRST: tuple[GlobalVerdict, ...] = ("dangerous", "unknown", "allowed", "tensor")
 _HARMLESS: frozenset[GlobalVerdict] = frozenset({"tensor", "allowed"})
 _PROGRAMS = "starts programs, or changes files and settings of this computer"
@@ -61,7 +63,12 @@ def call_rows(checkpoint: Checkpoint) -> tuple[CallRow, ...]:
 def _row(use: CallUse) -> CallRow:
     verdict: GlobalVerdict = judge_global(use.name) if use.name else "dangerous"
     words = words_for(use.name, verdict)
-    return CallRow(path=use.path, name=use.name, text=use.text, verdict=verdict, words=words)
+    handed = next((name for name in use.handed if judge_global(name) == "dangerous"), None)
+    if handed is not None and verdict != "dangerous":
+        verdict = "dangerous"
+        words = f"is handed {escape_text(cut_text(handed, _MOST_CHARS))}, which {words_for(handed, verdict)}"
+    name = escape_text(cut_text(use.name, _MOST_CHARS))
+    return CallRow(path=use.path, name=name, text=use.text, verdict=verdict, words=words)
 
 
 def words_for(name: str, verdict: GlobalVerdict) -> str:
@@ -75,4 +82,5 @@ def words_for(name: str, verdict: GlobalVerdict) -> str:
     found = _WORDS.get(present) or _WORDS.get(package)
     if verdict == "dangerous":
         return found or "can run anything"
-    return f"runs code of the package {package}, which must be installed, and does whatever that does"
+    shown = escape_text(cut_text(package, _MOST_CHARS))
+    return f"runs code of the package {shown}, which must be installed, and does whatever that does"

@@ -79,7 +79,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     if wanted:
         reasons.append(f"It imports names that torch does not know: {_listed(wanted)}.")
     verdict: FileVerdict = "weights-only"
-    if dangerous:
+    if dangerous or "build-on-name" in checkpoint.safety.faults:
         verdict = "dangerous"
     elif doubts:
         verdict = "runs-code"

@@ -36,6 +36,7 @@ _FAULTS = {
     "odd-items": "a dictionary is given a key without a value",
     "append-on-other": "something is appended to what is no list",
     "setitem-on-other": "an item is set on what is no dictionary",
+    "build-on-name": "the state of something is set that was imported",
     "build-on-other": "the state of something is set that has none",
 }
 

@@ -3,7 +3,21 @@ from __future__ import annotations
 import pytest
 
 from inspector.errors import PickleError
-from tests.builders.pickles import MARK, NONE, call, dict_, kinds, list_, name, number, op, read, root, text
+from tests.builders.pickles import (
+    MARK,
+    NONE,
+    call,
+    dict_,
+    kinds,
+    list_,
+    name,
+    number,
+    op,
+    read,
+    root,
+    text,
+    tuple_,
+)
 
 
 def test_name_is_two_lines() -> None:
@@ -109,16 +123,16 @@ def test_state_set_twice_is_kept_whole_and_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "words"),
+    ("target", "kind", "words"),
     [
-        (name("torch.nn"), "the state of the name torch.nn is set"),
-        (dict_(), "the state of a dict is set"),
-        (text("a"), "the state of a text is set"),
+        (name("torch.nn"), "build-on-name", "the state of the name torch.nn is set"),
+        (dict_(), "build-on-other", "the state of a dict is set"),
+        (text("a"), "build-on-other", "the state of a text is set"),
     ],
 )
-def test_state_of_anything_else_is_noted(target: bytes, words: str) -> None:
+def test_state_of_anything_else_is_noted(target: bytes, kind: str, words: str) -> None:
     found = read(target, dict_((text("loads"), NONE)), op("BUILD"))
-    assert [(note.kind, note.text) for note in found.notes] == [("build-on-other", words)]
+    assert [(note.kind, note.text) for note in found.notes] == [(kind, words)]
 
 
 # ------------------------------------------------------------------------------------------- persistent ids
@@ -165,3 +179,23 @@ def test_few_long_names_are_refused_at_once() -> None:
     for instruction in (op("GLOBAL", b"a\n" + b"a" * 16_000 + b"\n"), op("PERSID", b"a" * 16_000 + b"\n")):
         with pytest.raises(PickleError, match="makes more than 4,990 values"):
             read(instruction * 10, values=4990)
+
+
+def test_calls_are_remembered_but_for_those_that_make_plain_tensors() -> None:
+    tensor = call("torch._utils._rebuild_tensor_v2")
+    dropped = call("os.system", text("id")) + op("POP")
+    found = read(
+        MARK,
+        tensor,
+        dropped,
+        call("collections.OrderedDict"),
+        name("a.B") + tuple_() + op("NEWOBJ"),
+        name("a.B") + tuple_() + dict_() + op("NEWOBJ_EX"),
+        MARK + op("INST", b"a\nC\n"),
+        MARK + name("a.D") + op("OBJ"),
+        NONE + tuple_() + op("REDUCE"),
+        op("LIST"),
+    )
+    names = [made.func and made.func.dotted for made in found.calls]
+    assert names == ["os.system", "a.B", "a.B", "a.C", "a.D", None]
+    assert found.calls[1] in found.root

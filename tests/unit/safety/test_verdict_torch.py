@@ -92,7 +92,7 @@ def test_long_lists_are_cut_in_sentences_only() -> None:
         op("SHORT_BINUNICODE", b"\1x"),
         text("x") + op("EMPTY_TUPLE") + op("REDUCE"),
         text("x") + op("BINPERSID"),
-        name("a.b") + pairs() + op("BUILD"),
+        list_() + pairs() + op("BUILD"),
     ],
 )
 def test_what_no_list_can_mend_runs_code(made: bytes) -> None:
@@ -102,9 +102,15 @@ def test_what_no_list_can_mend_runs_code(made: bytes) -> None:
 
 
 def test_oddities_raise_the_verdict() -> None:
-    verdict = judge(by_hand(name("torch.FloatStorage") + pairs() + op("BUILD")))
+    verdict = judge(by_hand(list_() + pairs() + op("BUILD")))
     assert verdict.verdict == "runs-code"
     assert verdict.reasons[0].startswith("Readers disagree about this pickle: ")
+
+
+def test_state_of_what_was_imported_is_dangerous() -> None:
+    verdict = judge(by_hand(name("torch.FloatStorage") + pairs() + op("BUILD")))
+    assert verdict.verdict == "dangerous"
+    assert "the state of the name torch.FloatStorage is set" in verdict.reasons[0]
 
 
 def test_ambiguous_records_raise_the_verdict() -> None:

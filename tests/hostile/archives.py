@@ -1,0 +1,244 @@
+"""Zips and legacy files that attack whoever reads them: groups 18 to 21 and 24."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+from tests.builders import zips
+from tests.builders.legacy import checkpoint as legacy
+from tests.builders.pickles import (
+    NONE,
+    dict_,
+    legacy_storage,
+    proto,
+    state_dict,
+    storage,
+    stream,
+    tensor,
+    text,
+)
+from tests.builders.zips import Record, build_zip
+from tests.hostile.streams import PAYLOAD
+
+Row = tuple[int, str, Callable[[], bytes], dict[str, Any]]
+HONEST = state_dict(w=tensor(storage(), 2))
+EVIL = stream(proto(), PAYLOAD)
+AMBIGUOUS = {
+    "answer": "ambiguous",
+    "verdict": "runs-code|dangerous",
+    "oddities": "several records pass for data.pkl",
+}
+
+
+def archive(*records: Record, version: Record | None = None) -> bytes:
+    """A zip of these records and a version."""
+    return build_zip(*records, version or Record(name="archive/version", data=b"3\n"))
+
+
+def pickled(data: bytes = HONEST, name: str | bytes = "archive/data.pkl", **lies: Any) -> Record:
+    """The record of the pickle, with whatever its headers lie about."""
+    return Record(name=name, data=data, **lies)
+
+
+STORED = Record(name="archive/data/0", data=bytes(8))
+
+
+def _bomb() -> bytes:
+    """Fifty kilobytes that inflate to 51 MB of instructions."""
+    return archive(pickled(proto() + NONE * 51_000_000 + b".", method=8))
+
+
+def _fake_end() -> bytes:
+    """A second directory and a second end in the comment of the first: all readers take the later one."""
+    builder = zips.ZipBuilder()
+    for record in (pickled(), STORED, Record(name="archive/version", data=b"3\n")):
+        builder.add(record)
+    honest, count = bytes(builder.central), builder.count
+    builder.central.clear()
+    builder.count = 0
+    for record in (pickled(EVIL), Record(name="archive/version", data=b"3\n")):
+        builder.add(record)
+    start = len(builder.body)
+    behind, nbytes = start + len(honest) + zips.END.size, len(builder.central)
+    evil = builder.central + zips.END.pack(
+        b"PK\5\6", 0, 0, builder.count, builder.count, nbytes, behind, 0
+    )
+    end = zips.END.pack(b"PK\5\6", 0, 0, count, count, len(honest), start, len(evil))
+    return bytes(builder.body) + honest + end + bytes(evil)
+
+
+def _overlapping() -> bytes:
+    """A thousand records that all stand for the same bytes."""
+    first = archive(pickled(), STORED)
+    at = first.index(b"archive/data/0") - 30
+    return archive(
+        pickled(),
+        STORED,
+        *(Record(name=f"archive/data/{key}", nbytes=8, stored_nbytes=8, offset=at) for key in range(1, 1000)),
+    )
+
+
+def _eval_magic() -> bytes:
+    """A legacy file whose magic number is computed while it is loaded."""
+    magic = b"c__builtin__\neval\n(S'0x1950a86a20f9469cfc6c'\ntR."
+    rest = legacy(state_dict(w=tensor(legacy_storage(), 2)), ("0", 2, bytes(8)))
+    return magic + rest[len(pickle.dumps(0x1950A86A20F9469CFC6C, 2)) :]
+
+
+def _legacy(numel: int = 2, data: bytes = bytes(8), **lies: Any) -> Callable[[], bytes]:
+    return lambda: legacy(state_dict(w=tensor(legacy_storage(numel=numel), 2)), ("0", numel, data), **lies)
+
+
+def _zip_in_tail() -> bytes:
+    """What zipfile sees as a zip and torch as a legacy pickle: the first four bytes decide."""
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as file:
+        file.writestr("archive/data.pkl", EVIL)
+        file.writestr("archive/version", "3\n")
+    return legacy(state_dict(w=tensor(legacy_storage(), 2)), ("0", 2, bytes(8))) + inner.getvalue()
+
+
+REFUSED_BY_TORCH = {"answer": "errors|ambiguous"}
+
+CASES: tuple[Row, ...] = (
+    (
+        18,
+        "two data.pkl, the evil one first",
+        lambda: archive(pickled(EVIL), pickled(), STORED),
+        {**AMBIGUOUS, "globals": "posix.system", "verdict": "dangerous"},
+    ),
+    (
+        18,
+        "two data.pkl, the evil one last",
+        lambda: archive(pickled(), pickled(EVIL), STORED),
+        {**AMBIGUOUS, "globals": "posix.system", "verdict": "dangerous"},
+    ),
+    (
+        18,
+        "DATA.PKL beside data.pkl",
+        lambda: archive(pickled(), pickled(EVIL, "archive/DATA.PKL"), STORED),
+        {**AMBIGUOUS, "globals": "posix.system", "verdict": "dangerous"},
+    ),
+    (
+        18,
+        "a name with a NUL",
+        lambda: archive(pickled(), pickled(EVIL, b"archive/data.pkl\0.txt"), STORED),
+        {**AMBIGUOUS, "globals": "posix.system", "verdict": "dangerous"},
+    ),
+    (18, "two records of one storage", lambda: archive(pickled(), STORED, STORED), {"answer": "ambiguous"}),
+    (18, "five hundred data.pkl", lambda: archive(*[pickled()] * 500, STORED), AMBIGUOUS),
+    (
+        19,
+        "a wrong checksum",
+        lambda: archive(pickled(crc=1), STORED),
+        {"notes": "checksum of data.pkl is wrong", "tensors": 1},
+    ),
+    (
+        19,
+        "a local name of its own",
+        lambda: archive(pickled(local_name="archive/DATA.txt"), STORED),
+        {"tensors": 1},
+    ),
+    *(
+        (
+            19,
+            f"flag {flag:#x}",
+            lambda flag=flag: archive(pickled(flags=flag), STORED),
+            {"error": "encrypted"},
+        )
+        for flag in (0x1, 0x40, 0x2000)
+    ),
+    (19, "method 99", lambda: archive(pickled(method=99), STORED), {"error": "method 99 is not supported"}),
+    (19, "a fake end record in the comment", _fake_end, {"globals": "posix.system", "verdict": "dangerous"}),
+    (
+        19,
+        "a slash in front",
+        lambda: build_zip(
+            pickled(name="/data.pkl"),
+            Record(name="/data/0", data=bytes(8)),
+            Record(name="/version", data=b"3\n"),
+        ),
+        {"tensors": 1},
+    ),
+    (
+        19,
+        "a record outside of the folder",
+        lambda: archive(pickled(), STORED, Record(name="else/x", data=b"")),
+        {"notes": "Not all records stand in one folder", "answer": "errors"},
+    ),
+    (
+        19,
+        "no version",
+        lambda: build_zip(pickled(), STORED),
+        {"notes": "'version' is missing", "answer": "errors"},
+    ),
+    (
+        19,
+        "bytes behind the end",
+        lambda: archive(pickled(), STORED) + bytes(100),
+        {"tensors": 1, "answer": "accepts"},
+    ),
+    (19, "a zip behind a legacy file", _zip_in_tail, {"format": "legacy", "tensors": 1}),
+    (20, "50 kilobytes that inflate to 51 megabytes", _bomb, {"error": "more than 20,000,000 instructions"}),
+    (
+        20,
+        "a small size declared for a bomb",
+        lambda: archive(pickled(HONEST + bytes(10_000_000), method=8, nbytes=100), STORED),
+        {"error": "not as long as the directory says|breaks off"},
+    ),
+    (
+        20,
+        "a terabyte declared",
+        lambda: archive(pickled(method=8, nbytes=1 << 40, zip64=True), STORED),
+        {"error": "larger than"},
+    ),
+    (21, "a thousand records over the same bytes", _overlapping, {"document_nbytes": r"", "tensors": 1}),
+    (
+        21,
+        "two storages over the same bytes",
+        lambda: archive(
+            pickled(state_dict(a=tensor(storage("0"), 2), b=tensor(storage("1"), 2))),
+            Record(name="archive/data/0", data=bytes(8)),
+            Record(
+                name="archive/data/1",
+                nbytes=8,
+                stored_nbytes=8,
+                offset=len(pickled(state_dict(a=tensor(storage("0"), 2), b=tensor(storage("1"), 2))).data)
+                + 30
+                + 16,
+            ),
+        ),
+        {"notes": "Several records share bytes"},
+    ),
+    (
+        21,
+        "a directory that claims a thousand million records",
+        lambda: _claiming(0x3B9ACA00),
+        {"error": "too large|breaks off|damaged"},
+    ),
+    (24, "a terabyte of elements", _legacy(numel=1 << 40), {"document_nbytes": "", "answer": "errors"}),
+    (24, "no keys", lambda: legacy(state_dict(w=tensor(legacy_storage(), 2)), keys=[]), {"answer": "errors"}),
+    (24, "half of the data", _legacy(data=bytes(4)), {"answer": "errors", "findings": "truncated"}),
+    (24, "keys that are no list", _legacy(keys=7), {"error": ""}),
+    (24, "magic through eval", _eval_magic, {"error": "eval|not a checkpoint|no checkpoint"}),
+    (24, "a payload in the system's facts", _legacy(info=None), {"document_nbytes": ""}),
+    (
+        24,
+        "a payload behind the facts",
+        lambda: legacy(stream(proto(), dict_((text("a"), PAYLOAD)))),
+        {"calls": r"'a', 'posix.system\(\"id\"\)'", "verdict": "dangerous", "answer": "never"},
+    ),
+)
+
+
+def _claiming(count: int) -> bytes:
+    """An honest zip whose Zip64 end claims any number of records."""
+    data = bytearray(zips.build_zip(pickled(), STORED, zip64=True))
+    at = data.rindex(b"PK\6\6")
+    struct.pack_into("<2Q", data, at + 24, count, count)
+    return bytes(data)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from inspector.model.keys import DEEP, ENDLESS, UNHASHABLE, KeyFaults
+from inspector.pickles.values import Blob, Dict, Set, Value
+
+
+def find(*keys: Value) -> str | None:
+    return KeyFaults().find([(key, None) for key in keys])
+
+
+def nested(depth: int, width: int = 1) -> tuple[Value, ...]:
+    key: tuple[Value, ...] = ()
+    for _ in range(depth):
+        key = (key,) * width
+    return key
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("a", 1, 1.5, None, True, b"x"),
+        (),
+        (1, "a", Blob("text", 0, 9)),
+        ((1, 2), (3, (4,))),
+        Set([1], frozen=True),
+        (Set([1], frozen=True),),
+        nested(900),
+        nested(20, 2),
+        tuple(range(100)),
+    ],
+)
+def test_good_keys(key: Value) -> None:
+    assert find("a", key, key) is None
+
+
+@pytest.mark.parametrize(
+    "key", [[], Dict([]), Set([], frozen=False), ([],), ((1, (2, Dict([]))),), (1, Set([], frozen=False))]
+)
+def test_keys_without_a_hash(key: Value) -> None:
+    assert find("a", key) == UNHASHABLE
+
+
+def test_deep_key_crashes_torch() -> None:
+    assert find(nested(1002)) == DEEP
+    assert find(nested(1_000_000)) == DEEP
+
+
+def test_key_that_doubles_hangs_torch() -> None:
+    assert find(nested(60, 2)) == ENDLESS
+    assert find(nested(999, 9)) == ENDLESS
+
+
+def test_large_keys_are_looked_through_once() -> None:
+    wide = tuple((number,) for number in range(20_000))
+    key = (wide,) * 20_000
+    started = time.thread_time()
+    assert KeyFaults().find([(key, None), (wide, None)] * 20_000) == ENDLESS
+    assert KeyFaults().find([(wide, None), (tuple(range(9)), None)] * 20_000) is None
+    assert time.thread_time() - started < 5

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.safety.allowlist import allow_list, default_allow_list
+from inspector.safety.answer import Answer, answer_for
+from inspector.safety.verdict import judge
+from tests.builders.pickles import list_, name, number, op
+from tests.unit.model.making import by_hand, numbers, pairs, view
+
+
+def answer(checkpoint: Checkpoint) -> Answer:
+    return answer_for(checkpoint, default_allow_list())
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "kind", "words"),
+    [
+        (by_hand(pairs(w=view())), "accepts", "torch 2.13.0 loads it with weights_only=True."),
+        (by_hand(name("m.C")), "allow", "until you allow exactly this: m.C."),
+        (by_hand(op("SHORT_BINUNICODE", b"\1x")), "opcode", "does not know the opcode SHORT_BINUNICODE."),
+        (by_hand(name("posix.system")), "never", "and rightly so. It imports posix.system"),
+        (by_hand(op("EMPTY_LIST") * 2 + op("EMPTY_TUPLE") + op("REDUCE")), "errors", "what has no name"),
+        (by_hand(number(1), versions=(("version", "77"),)), "errors", "It says: RuntimeError"),
+        (by_hand(view(size=numbers(9))), "errors", "The tensor cannot be made: "),
+        (by_hand(pairs(w=view(size=numbers(9)))), "errors", "w cannot be made: "),
+        (by_hand(number(1), notes=("Several records share a name: ...",)), "ambiguous", "cannot be told."),
+    ],
+)
+def test_answers(checkpoint: Checkpoint, kind: str, words: str) -> None:
+    found = answer(checkpoint)
+    assert found.kind == kind
+    assert words in found.sentence
+    assert "torch 2.13.0" in found.sentence
+
+
+def test_answer_keeps_what_it_rests_on() -> None:
+    found = answer(by_hand(list_(name("posix.system"), op("SHORT_BINUNICODE", b"\1x"), name("mine.X"))))
+    assert (found.kind, found.names, found.opcode) == (
+        "never",
+        ("posix.system", "mine.X"),
+        "SHORT_BINUNICODE",
+    )
+
+
+def test_long_lists_are_cut_in_sentences() -> None:
+    found = answer(by_hand(list_(*(name(f"m.C{number_}") for number_ in range(11)))))
+    assert len(found.names) == 11
+    assert found.sentence.endswith("m.C7 and 3 more.")
+
+
+def test_old_torch_has_no_list_of_the_users() -> None:
+    found = answer_for(by_hand(name("m.C")), allow_list("2.3"))
+    assert found.kind == "allow"
+    assert not found.can_allow
+    assert "torch 2.3.1 refuses it" in found.sentence
+    assert "since torch 2.4 only" in found.sentence
+
+
+def test_judgement_of_a_named_version() -> None:
+    checkpoint = by_hand(name("__builtin__.set"))
+    assert judge(checkpoint).answer.kind == "accepts"
+    older = judge(checkpoint, "2.5.1")
+    assert (older.torch_version, older.answer.kind, older.to_allow) == ("2.5.1", "allow", ("builtins.set",))
+    assert judge(checkpoint, "2.6").weights_only
