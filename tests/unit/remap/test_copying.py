@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -227,3 +229,33 @@ def test_a_file_system_that_clones_is_asked_for_the_whole_file(
     monkeypatch.setattr(fcntl, "ioctl", lambda *args: asked.append(args))
     assert clone_file(files.source, files.target)
     assert asked == [(files.target, 0x40049409, files.source)]
+
+
+@pytest.fixture(params=["btrfs", "xfs"])
+def sharing_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A file system whose files can share blocks, where this process may make and mount one."""
+    make, mount = shutil.which(f"mkfs.{request.param}"), shutil.which("mount")
+    if make is None or mount is None or os.name != "posix" or os.geteuid():
+        pytest.skip(f"no {request.param} can be made and mounted here")
+    image, folder = tmp_path / "image", tmp_path / "disk"
+    folder.mkdir()
+    with image.open("wb") as file:
+        file.truncate(320 << 20)
+    for command in ([make, "-q", str(image)], [mount, "-o", "loop", str(image), str(folder)]):
+        if subprocess.run(command, check=False, capture_output=True).returncode:
+            pytest.skip(f"no {request.param} can be made and mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_files_share_their_blocks_where_they_can(sharing_disk: Path) -> None:
+    path = sharing_disk / "in.pt"
+    path.write_bytes(os.urandom(8 << 20))
+    os.sync()
+    with path.open("rb") as source, (sharing_disk / "out.pt").open("w+b") as target:
+        before = os.statvfs(sharing_disk).f_bavail
+        assert clone_file(source.fileno(), target.fileno())
+        os.fsync(target.fileno())
+        taken = (before - os.statvfs(sharing_disk).f_bavail) * os.statvfs(sharing_disk).f_frsize
+    assert taken < 1 << 20
+    assert (sharing_disk / "out.pt").read_bytes() == path.read_bytes()
