@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.containers.base import Container, StoredBytes
-from inspector.containers.legacy import open_legacy, read_legacy
+from inspector.containers.base import Container
+from inspector.containers.legacy import Places, open_legacy, read_legacy
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.sniff import find_reader
 from inspector.containers.source import Source
@@ -23,6 +23,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 
 _STEP_NBYTES = 1 << 20
+_TAIL_NBYTES = 8
 
 
 class Extent(NamedTuple):
@@ -72,7 +73,7 @@ def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
     """
     if find_reader(source) is read_legacy:
         container, places = open_legacy(source, limits, progress)
-        return _of_legacy(container, places)
+        return _of_legacy(source, container, places)
     container, records = open_torchzip(source, limits, progress)
     return _of_zip(source, container, records)
 
@@ -110,11 +111,11 @@ def _stored_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
 # --- the two containers -------------------------------------------------------------------------------------
 
 
-def _of_legacy(container: Container, places: dict[str, StoredBytes]) -> Extents:
+def _of_legacy(source: Source, container: Container, places: Places) -> Extents:
     whole: dict[str, Extent] = {}
     lost: dict[str, str] = {}
     for key, storage in container.storage_ids.items():
-        place = places.get(key)
+        place = places.stored.get(key)
         if not storage.nbytes:
             whole[key] = _NOTHING
         elif place is None:
@@ -123,7 +124,17 @@ def _of_legacy(container: Container, places: dict[str, StoredBytes]) -> Extents:
             lost[key] = _of_other_size(storage, place.nbytes)
         else:
             whole[key] = Extent(place.file_offset or 0, place.nbytes, place.nbytes, STORED, 0)
+    for key in places.before_damage & whole.keys():
+        if _ends_in_zeros(source, whole[key]):
+            del whole[key]
+            lost[key] = "zeros stand at its end and behind it, where the next tensor should be"
     return Extents(container=container, whole=whole, lost=lost, records={})
+
+
+def _ends_in_zeros(source: Source, extent: Extent) -> bool:
+    """Say whether a hole behind some bytes may begin in them; no checksum tells where it does."""
+    nbytes = min(_TAIL_NBYTES, extent.nbytes)
+    return not source.read(extent.offset + extent.nbytes - nbytes, nbytes).strip(b"\0")
 
 
 def _of_zip(source: Source, container: Container, records: Records) -> Extents:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from inspector.containers.base import BROKEN_OFF, Container, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
@@ -48,6 +49,20 @@ class Layout:
     versions: tuple[tuple[str, str], ...]
 
 
+class Places(NamedTuple):
+    """Where the storages are.
+
+    Attributes:
+        stored: Where the bytes of each are in what the source reads (for gzip: in its inside), by key.
+        before_damage: Those behind whose bytes something else stands than the next storage.
+        end: Where the last one ends.
+    """
+
+    stored: dict[str, StoredBytes]
+    before_damage: frozenset[str]
+    end: int
+
+
 def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container:
     """Take a legacy checkpoint apart.
 
@@ -59,19 +74,14 @@ def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container
     return open_legacy(source, limits, progress)[0]
 
 
-def open_legacy(
-    source: Source, limits: Limits, progress: Progress
-) -> tuple[Container, dict[str, StoredBytes]]:
-    """Take a legacy checkpoint apart, and give the storages' places in what `source` reads; errors as above.
-
-    In a gzip file those places are not the file's own, so the container has none.
-    """
+def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
+    """Take a legacy checkpoint apart, and give the places of its storages, too; errors as above."""
     layout = read_layout(source, limits, progress)
     storage_ids = first_storage_ids(layout.object_stream.persistent_ids, limits)
-    places, end = _find_storages(source, layout, storage_ids, progress)
-    stored = places
+    places = _find_storages(source, layout, storage_ids, progress)
+    stored = places.stored
     if source.gzipped:
-        stored = {key: StoredBytes(None, place.nbytes) for key, place in places.items()}
+        stored = {key: StoredBytes(None, place.nbytes) for key, place in stored.items()}
     container = Container(
         path=source.path,
         format="legacy",
@@ -82,7 +92,7 @@ def open_legacy(
         storage_ids=storage_ids,
         stored=stored,
         versions=layout.versions,
-        notes=_notes(source, storage_ids, stored, end),
+        notes=_notes(source, storage_ids, stored, places.end),
     )
     return container, places
 
@@ -97,15 +107,15 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     magic = _read_stream(source, 0, "magic number", limits, progress)
     if type(magic.root) is not int or magic.root != MAGIC:
         raise ContainerError("the magic number of a legacy checkpoint is wrong", where="byte 0")
-    version = _read_stream(source, magic.end, "protocol version", limits, progress)
+    version = _read_needed(source, magic.end, "protocol version", limits, progress)
     if type(version.root) is not int or version.root != PROTOCOL_VERSION:
         raise ContainerError(
             "the protocol version of a legacy checkpoint is wrong", where=f"byte {magic.end:,}"
         )
     info_start = magic.end + version.end
-    info = _read_stream(source, info_start, "system information", limits, progress)
+    info = _read_needed(source, info_start, "system information", limits, progress)
     object_start = info_start + info.end
-    stream = _read_object(source, object_start, limits, progress)
+    stream = _read_needed(source, object_start, "object", limits, progress)
     keys_start = object_start + stream.end
     keys, data_start = _read_keys(source, keys_start, limits, progress)
     return Layout(
@@ -131,9 +141,10 @@ def _read_stream(source: Source, start: int, name: str, limits: Limits, progress
     )
 
 
-def _read_object(source: Source, start: int, limits: Limits, progress: Progress) -> Stream:
+def _read_needed(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Stream:
+    """Read a pickle without which nothing has a name."""
     try:
-        return _read_stream(source, start, "object", limits, progress)
+        return _read_stream(source, start, name, limits, progress)
     except PickleError as error:
         if not error.what.startswith(BROKEN_OFF):
             raise
@@ -179,10 +190,12 @@ def _is_short(value: Value) -> bool:
 
 def _find_storages(
     source: Source, layout: Layout, storage_ids: dict[str, StorageId], progress: Progress
-) -> tuple[dict[str, StoredBytes], int]:
+) -> Places:
     """Walk over the storages; what the end of the file cuts off, or zeros took the place of, has no entry."""
     progress.start("finding storages", len(layout.keys))
     stored: dict[str, StoredBytes] = {}
+    before_damage: set[str] = set()
+    filled = ""
     near = NearReader(source)
     pos = layout.data_start
     for number, key in enumerate(layout.keys):
@@ -195,14 +208,17 @@ def _find_storages(
             start, nbytes = pos + NUMEL.size, count * storage_id.itemsize
             if count != storage_id.numel and _is_damaged(near, layout, storage_ids, number, pos):
                 pos = start + storage_id.nbytes
+                before_damage.add(filled)
                 continue
             if nbytes < 0 or not source.reaches(start + nbytes):
                 break
         except DamagedError:  # of gzip: what was unpacked until there is good
             break
         stored[key] = StoredBytes(start, nbytes)
+        filled = key if nbytes else filled
         pos = start + nbytes
-    return stored | _views(layout.object_stream.persistent_ids, storage_ids, stored), pos
+    views = _views(layout.object_stream.persistent_ids, storage_ids, stored)
+    return Places(stored | views, frozenset(before_damage), pos)
 
 
 def _count_at(near: NearReader, pos: int) -> int | None:

@@ -201,3 +201,21 @@ def test_progress_and_cancellation(write: Write) -> None:
 def test_what_is_no_checkpoint_is_refused(write: Write) -> None:
     with open_source(write(b"<html>")) as source, pytest.raises(NotACheckpointError):
         read_extents(source, Limits(), Progress())
+
+
+def test_zeros_at_the_end_of_a_tensor_and_behind_it_are_one_hole(look: Look) -> None:
+    """Nobody can tell where it begins; a tensor that ends in something else is left in peace."""
+    place = OLD.index(STORAGES["1"])
+    end = place + len(STORAGES["1"])
+    for start, lost in ((end - 8, ["1", "3"]), (end - 7, ["3"]), (end, ["3"])):
+        found, sums = look(OLD[:start] + bytes(len(OLD) - start))
+        assert sorted(found.lost) == lost
+        assert set(sums.crcs) == set(SIZES) - set(lost)
+    found, _ = look(OLD[: end - 8] + bytes(len(OLD) - end + 8))
+    assert found.lost["1"] == "zeros stand at its end and behind it, where the next tensor should be"
+
+
+def test_empty_tensor_behind_zeros_is_no_hole(look: Look) -> None:
+    pickle = state_dict(a=tensor(legacy_storage("0", numel=4), 4), b=tensor(legacy_storage("1", numel=0), 0))
+    found, _ = look(legacy.checkpoint(pickle, ("0", 4, bytes(16)), ("1", 0, b"")))
+    assert found.lost == {}
