@@ -27,8 +27,8 @@ from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
 
-NO_DIRECTORY = "The zip has no directory"
-"""How the note begins that says so."""
+NO_DIRECTORY, BAD_DIRECTORY = "The zip has no directory", "The zip's directory is damaged"
+"""How the notes begin that say so. Of a damaged one, programs may make different things."""
 
 _MOST_NAME_CHARS = 80
 _FETCH = "fetch or copy it again; what is left of it holds no tensor that could be named"
@@ -48,8 +48,8 @@ class Salvage(NamedTuple):
     records: Records
 
 
-def salvage_zip(source: Source, limits: Limits, progress: Progress) -> Salvage:
-    """Take a torch.save zip apart whose directory is missing or damaged.
+def salvage_zip(source: Source, limits: Limits, progress: Progress, *, damaged: bool = False) -> Salvage:
+    """Take a torch.save zip apart whose directory is missing; or, if `damaged`, there but of no use.
 
     Raises:
         DamagedError: Its pickle is not whole, so that nothing in it can be named.
@@ -64,10 +64,10 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress) -> Salvage:
     records = Records(directory)
     pickle = find_pickle(records, source.path)
     stored, _ = find_storages(source, records, walk.storage_ids, progress)
-    found = (
-        f"{NO_DIRECTORY}, which ends a whole file: this one is cut off, or bytes of it were lost. "
-        f"{format_count(len(walk.entries), 'record')} found by searching."
-    )
+    what = f"{NO_DIRECTORY}, which ends a whole file: this one is cut off, or bytes of it were lost."
+    if damaged:
+        what = f"{BAD_DIRECTORY}: this file was changed or cut off after it was saved."
+    found = f"{what} {format_count(len(walk.entries), 'record')} found by searching."
     late = "The search took too long and was ended before the end of the file." if walk.gave_up else None
     wrong = None
     if pickle.crc not in {0, zlib.crc32(read_record(source, pickle, limits.pickle_nbytes))}:

@@ -14,6 +14,7 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.containers.rivals import with_rivals
 from inspector.containers.source import Source
 from inspector.containers.zip_directory import (
+    NO_END,
     STORED,
     Entry,
     ZipDirectory,
@@ -96,10 +97,10 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         records = Records(read_directory(source, limits, progress))
         entry = find_pickle(records, source.path)
         offset = payload_offset(source, entry)
-    except DamagedError:
+    except DamagedError as error:
         from inspector.containers.salvage_zip import salvage_zip  # noqa: PLC0415 - healthy files never need it
 
-        return salvage_zip(source, limits, progress)
+        return salvage_zip(source, limits, progress, damaged=not error.what.startswith(NO_END))
     stream, is_intact = _read_object(source, entry, limits, progress)
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
     stored, overlap = find_storages(source, records, storage_ids, progress)

@@ -28,6 +28,7 @@ LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE = b"PK\x03\x04", b"PK\x01\x02"
 END64_SIGNATURE, LOCATOR64_SIGNATURE = b"PK\x06\x06", b"PK\x06\x07"
 STORED, DEFLATED = 0, 8
 REFUSED_FLAGS = 0x2061  # encrypted, patched or masked: torch refuses them all
+NO_END = "the zip has no directory: its end is missing"
 _MOST_COMMENT_NBYTES = 0xFFFF
 _ASK_EACH = 8192
 _MOST_NAME = 120
@@ -170,7 +171,7 @@ def _find_end(source: Source) -> tuple[int, int, int, int]:
     at = tail.rfind(END_SIGNATURE, 0, max(len(tail) - END.size + len(END_SIGNATURE), 0))
     if at < 0:
         raise DamagedError(
-            "the zip has no directory: its end is missing",
+            NO_END,
             where=f"{source.nbytes:,} bytes",
             remedy="the file is incomplete: fetch or copy it again",
         )

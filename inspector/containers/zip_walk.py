@@ -100,8 +100,9 @@ class ZipWalk:
         self._source = source
         self._limits = limits
         self._progress = progress
-        # Of this thread's own time: a busy machine is no reason to give up.
-        self._deadline_s = time.thread_time() + limits.seconds
+        # Half of what there is: the tensors found must still be listed.
+        now_s = time.thread_time()
+        self._deadline_s = (now_s + limits.started().ends_s) / 2
         self._folder = ""
         self._room = limits.directory_nbytes  # for names, each character at least a byte of the file
         self.entries: list[Entry] = []

@@ -16,6 +16,7 @@ _FETCH = "Fetch or copy the file again."
 _SAVE = "Open it and save it again with the program that wrote it."
 # How notes of the containers begin that mean as much.
 _NO_DIRECTORY = "The zip has no directory"
+_BAD_DIRECTORY = "The zip's directory is damaged"
 _AMBIGUOUS = "Several records share a name"
 _NO_VERSION = "The record 'version' is missing"
 _GZIPPED = "Compressed with gzip"
@@ -133,7 +134,7 @@ def has_wrong_checksum(checkpoint: Checkpoint) -> bool:
 
 def lost_directory(checkpoint: Checkpoint) -> bool:
     """Say whether a zip was read without its directory, which the end of the file had."""
-    return _has_note(checkpoint, _NO_DIRECTORY)
+    return _has_note(checkpoint, _NO_DIRECTORY) or _has_note(checkpoint, _BAD_DIRECTORY)
 
 
 def is_gzipped(checkpoint: Checkpoint) -> bool:
@@ -143,7 +144,7 @@ def is_gzipped(checkpoint: Checkpoint) -> bool:
 
 def is_ambiguous(checkpoint: Checkpoint) -> bool:
     """Say whether the pickle may not be the one that torch reads."""
-    return _has_note(checkpoint, _AMBIGUOUS)
+    return _has_note(checkpoint, _AMBIGUOUS) or _has_note(checkpoint, _BAD_DIRECTORY)
 
 
 def _has_note(checkpoint: Checkpoint, beginning: str) -> bool:

@@ -493,8 +493,8 @@ def table(outcomes: list[Outcome]) -> str:
 def sentence(genuine: Genuine) -> str:
     files, cuts, lost = genuine.files, len(CUTS) * genuine.files, genuine.intact - genuine.saved
     return (
-        f"Besides, {files} genuine files (zip and legacy, torch 1.0 to 2.13) are cut at each of these lengths, "
-        f"{cuts} cuts in all.\n"
+        f"Besides, {files} genuine files (zip and legacy, torch 1.0 to 2.13) are cut at each of these "
+        f"lengths, {cuts} cuts in all.\n"
         f"In {genuine.nameless} of them no tensor is whole, or the description itself is cut: most of these "
         "files are a few kilobytes, and\n"
         f"half of that is description. After the others {genuine.intact:,} storages are whole, "

@@ -98,6 +98,20 @@ def test_zip_that_ends_early_stops_torch(cut: int, tmp_path: Path) -> None:
     assert (error_of(path) or "").startswith(obstacle.message)
 
 
+def test_directory_that_is_damaged_may_be_read_differently(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.pt"
+    torch.save({"a": torch.zeros(4)}, path)
+    data = path.read_bytes()
+    place = data.index(b"PK\1\2")
+    path.write_bytes(data[:place] + b"XX" + data[place + 2 :])
+    checkpoint = open_checkpoint(str(path))
+    assert lost_directory(checkpoint)
+    assert is_ambiguous(checkpoint)
+    assert error_of(path) is not None
+    path.write_bytes(data[:place])
+    assert not is_ambiguous(open_checkpoint(str(path)))
+
+
 def test_gzip_stops_torch(tmp_path: Path) -> None:
     torch.save(torch.zeros(2), tmp_path / "plain.pt", _use_new_zipfile_serialization=False)
     path = tmp_path / "packed.pt.gz"
