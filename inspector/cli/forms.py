@@ -58,7 +58,7 @@ def read_form(options: argparse.Namespace) -> Form | None:
     if form.is_plain:
         return None
     check_form(form)
-    if options.in_place or options.undo:
+    if options.output is None:
         raise PlanError("another form is a new file", remedy="name it with -o OUT")
     if options.receipt is not None or options.verify != "quick":
         raise PlanError(

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from typing import IO, Self
+from typing import IO, Self, cast
 
 from inspector.errors import ExportError
 from inspector.progress import Progress
@@ -43,10 +43,9 @@ class Caster:
         if self._child is not None:
             self._child.kill()
             self._child.wait()
-            for pipe in (self._child.stdin, self._child.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(BrokenPipeError):  # what was not written will not be
-                        pipe.close()
+            for pipe in self._pipes():
+                with contextlib.suppress(BrokenPipeError):  # what was not written will not be
+                    pipe.close()
 
     def cast(self, chunks: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
         """Give chunks of float32 elements in the other type.
@@ -83,10 +82,7 @@ class Caster:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
-        inward, outward = self._child.stdin, self._child.stdout
-        if inward is None or outward is None:
-            raise _no_torch()
-        return inward, outward
+        return cast("IO[bytes]", self._child.stdin), cast("IO[bytes]", self._child.stdout)
 
 
 def _no_torch() -> ExportError:

@@ -15,7 +15,7 @@ from inspector.model.shapes import attributes_of, children_of, mapping_pairs
 from inspector.model.tensors import describe_tensor, looks_like_tensor
 from inspector.model.texts import key_of, step_text, type_of
 from inspector.model.views import Known, TensorFacts
-from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.pickles.values import Call, Global, Value
 from inspector.remap.form_modules import Entry, read_module
 from inspector.remap.form_select import Model, Patterns
 from inspector.remap.forms import EXCLUDED, LeftOut
@@ -42,7 +42,7 @@ _PLAIN = frozenset(
         "builtins.bytearray",
     }
 )
-_MOST_WRAPPED = 8
+_OWN_WAY = "its class keeps the data in a way of its own"
 
 
 class Taken(NamedTuple):
@@ -68,11 +68,14 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
         ExportError: It is not where the rows say, or cannot be read as a state dict.
     """
     root = value_at(container.stream.root, model.keys)
-    found = read_module(root) if model.is_module else _read_mapping(root)
+    nameless: list[str] = []
+    found = read_module(root) if model.is_module else _read_mapping(root, nameless)
     taken = Taken([], [], [], None if model.is_module else metadata_of(root))
     known = Known(container.storage_ids)
+    prefix = f"{model.path}/" if model.path else ""
+    taken.left_out.extend(LeftOut(prefix + step, "its name is no text", 0, 0) for step in nameless)
     for entry in found:
-        path = "/".join((*((model.path,) if model.path else ()), *entry.steps))
+        path = prefix + "/".join(map(step_text, entry.steps))
         facts = describe_tensor(entry.value, known)
         nbytes, count = (0, 0) if facts is None else (facts.nbytes, 1)
         if patterns.cover(path, entry.name):
@@ -103,15 +106,18 @@ def value_at(root: Value, keys: tuple[Key, ...]) -> Value:
     return root
 
 
-def _read_mapping(value: Value) -> list[Entry]:
+def _read_mapping(value: Value, nameless: list[str]) -> list[Entry]:
+    """Give the entries whose keys are texts, and note the others; of a key given twice the last counts."""
     pairs = mapping_pairs(value)
     if pairs is None:
         raise ExportError("the weights are not in a dictionary by name, so they have no names")
-    found = []
+    found: dict[str, Entry] = {}
     for key, item in pairs:
-        name = key if isinstance(key, str) else str(key_of(key))
-        found.append(Entry(name, (step_text(key_of(key)),), item))
-    return found
+        if isinstance(key, str):
+            found[key] = Entry(key, (key,), item)
+        else:
+            nameless.append(step_text(key_of(key)))
+    return list(found.values())
 
 
 def metadata_of(value: Value) -> Value:
@@ -135,20 +141,14 @@ def strip_metadata(metadata: Value, prefix: str) -> Value:
 
 def _bare(value: Value, known: Known, *, detach: bool) -> tuple[Value, str]:
     """Give an entry without what only a class could load, and why it cannot be taken if it cannot."""
-    if not looks_like_tensor(value) and describe_tensor(value, known) is None:
+    if describe_tensor(value, known) is None:
+        if looks_like_tensor(value):
+            return value, _OWN_WAY
         stranger = _stranger_in(value)
         return value, f"needs the class {stranger} to be loaded" if stranger else ""
-    if isinstance(value, PersistentId):
-        return value, ""
-    for _ in range(_MOST_WRAPPED):
-        inner = _unwrapped(value, detach=detach)
-        if inner is value:
-            break
+    while (inner := _unwrapped(value, detach=detach)) is not value:
         value = inner
-    name = _function_of(value)
-    if name in _OWN_CLASS | SENT or describe_tensor(value, known) is None:
-        return value, "its class keeps the data in parts, or elsewhere"
-    return value, ""
+    return value, _OWN_WAY if _function_of(value) in _OWN_CLASS | SENT else ""
 
 
 def _unwrapped(value: Value, *, detach: bool) -> Value:

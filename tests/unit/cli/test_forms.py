@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from inspector.cli.forms import form_lines
+from inspector.model.build import open_checkpoint
+from inspector.remap.forms import Form, FormExport, LeftOut
+from inspector.resources import demo_path
+
+DEMO = demo_path()
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out.pt"
+
+
+def names(path: Path) -> list[str]:
+    return [row.path for row in open_checkpoint(str(path)).tensors]
+
+
+def test_weights_alone_on_the_cpu(cli, out) -> None:
+    answer = cli("remap", DEMO, "-o", out, "--only", "weights")
+    assert (answer.code, answer.err) == (0, "")
+    first, *rest = answer.out.splitlines()
+    assert first.startswith(f"{out}: ")
+    assert "the model is model" in first
+    assert first.endswith("opened again and compared")
+    assert any(line.startswith("  left out: optimizer: the state of an optimizer (") for line in rest)
+    original = open_checkpoint(str(DEMO))
+    kept = [row.path.removeprefix("model/") for row in original.tensors if row.path.startswith("model/")]
+    assert names(out) == kept
+    assert f"{len(kept)} tensors as zip" in first
+    assert {row.device for row in open_checkpoint(str(out)).tensors} == {"cpu"}
+
+
+def test_map_and_target_count_for_forms_as_well(cli, out) -> None:
+    cli("remap", DEMO, "-o", out, "--only", "weights", "--map", "cuda:1=cuda:0")
+    assert {row.device for row in open_checkpoint(str(out)).tensors} == {"cuda:0"}
+    cli("remap", DEMO, "-o", out, "--compact", "--target", "mps", "--force")
+    assert {row.device for row in open_checkpoint(str(out)).tensors} == {"mps", "cpu"}
+
+
+def test_safetensors(cli, tmp_path) -> None:
+    out = tmp_path / "out.safetensors"
+    answer = cli("remap", DEMO, "-o", out, "--format", "safetensors", "--exclude", "model/*.bias")
+    assert answer.code == 0
+    data = out.read_bytes()
+    header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
+    assert header.pop("__metadata__")["format"] == "pt"
+    assert header
+    assert not any(name.endswith(".bias") for name in header)
+
+
+def test_everything_but_what_is_excluded(cli, out) -> None:
+    answer = cli(
+        "remap",
+        DEMO,
+        "-o",
+        out,
+        "--exclude",
+        "optimizer",
+        "--exclude",
+        "**/*.bias",
+        "--keep-times",
+        "--no-verify",
+    )
+    assert answer.code == 0
+    assert "compared" not in answer.out
+    assert not any(name.startswith("optimizer") or name.endswith(".bias") for name in names(out))
+    assert out.stat().st_mtime_ns == DEMO.stat().st_mtime_ns
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--only", "all"], 2, "invalid choice: 'all'"),
+        (["--format", "onnx"], 2, "invalid choice: 'onnx'"),
+        (
+            ["--exclude", "nowhere"],
+            2,
+            "nothing in the file has such a path: nowhere (see the paths of: show FILE)",
+        ),
+        (["--exclude", ""], 2, "nothing to leave out by an empty pattern"),
+        (["--strip-prefix", "net."], 2, "names do not begin with 'net.'"),
+        (["--compact", "--receipt", "r.json"], 2, "another form is no copy"),
+        (["--compact", "--verify", "torch"], 2, "another form is no copy"),
+        (["--only", "weights", "--map", "*=nowhere"], 2, "no device to map to"),
+    ],
+)
+def test_what_cannot_be_had_is_said(cli, out, options, code, said) -> None:
+    answer = cli("remap", DEMO, "-o", out, *options)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in answer.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("option", ["--in-place", "--undo"])
+def test_forms_are_new_files(cli, option) -> None:
+    answer = cli("remap", DEMO, option, "--compact")
+    assert (answer.code, answer.out) == (2, "")
+    assert "another form is a new file (name it with -o OUT)" in answer.err
+
+
+def test_files_that_stand_there_are_left_alone(cli, out) -> None:
+    out.write_bytes(b"mine")
+    answer = cli("remap", DEMO, "-o", out, "--only", "weights")
+    assert (answer.code, out.read_bytes()) == (4, b"mine")
+
+
+# --- what is said -------------------------------------------------------------------------------------------
+
+
+def export(**how: object) -> FormExport:
+    facts: dict[str, object] = {
+        "destination": Path("out"),
+        "form": Form(),
+        "format": "zip",
+        "model": None,
+        "tensors": 1,
+        "nbytes": 1000,
+        "source_nbytes": 2_000_000,
+        "left_out": (),
+        "prefix": "",
+        "tied": (),
+        "overflowed": 0,
+        "verified": False,
+    }
+    return FormExport(**(facts | how))
+
+
+def test_answer_tells_what_was_done() -> None:
+    assert form_lines("out", export()) == "out: 1.0 KB of 2.0 MB, 1 tensor as zip\n"
+    made = export(model="a\x1b", prefix="module.", tied=(("a", "b"), ("c", "b")), verified=True)
+    assert form_lines("o\nut", made) == (
+        "o\\u000aut: 1.0 KB of 2.0 MB, 1 tensor as zip, the model is a\\u001b, "
+        "module. removed from every name, 2 names of tied weights in the metadata, opened again and compared\n"
+    )
+
+
+def test_what_is_left_out_is_listed_but_not_without_end() -> None:
+    rows = [LeftOut("", "the class", 0, 0), LeftOut("a\x1b", "other", 2, 5000)]
+    rows += [LeftOut(str(number), "why", 0, 0) for number in range(30)]
+    lines = form_lines("out", export(left_out=tuple(rows))).splitlines()
+    assert lines[1:3] == [
+        "  left out: around it: the class",
+        "  left out: a\\u001b: other (2 tensors, 5.0 KB)",
+    ]
+    assert lines[-1] == "  left out as well: 12 more"
+    assert len(lines) == 22

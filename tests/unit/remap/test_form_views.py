@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.pickles.values import Call, Dict, Global, PersistentId
+from inspector.remap.form_views import Edits, NoStorages, view_of
+
+NODE = PersistentId(("storage",))
+VIEW = Global("torch._utils", "_rebuild_tensor_v2")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (Call(VIEW, (NODE, 0, (), ()), "reduce"), NODE),
+        (Call(Global("torch._utils", "_rebuild_qtensor"), (NODE, 3, (), ()), "reduce"), NODE),
+        (Call(VIEW, (NODE, 0, ()), "reduce"), None),
+        (Call(VIEW, ("storage", 0, (), ()), "reduce"), None),
+        (Call(VIEW, (NODE, "0", (), ()), "reduce"), None),
+        (Call(VIEW, [NODE, 0, (), ()], "reduce"), None),
+        (Call(Global("mine", "_rebuild_tensor_v2"), (NODE, 0, (), ()), "reduce"), None),
+        (Call(Global("torch._utils", "_rebuild_parameter"), (NODE, 0, (), ()), "reduce"), None),
+        (Call("_rebuild_tensor_v2", (NODE, 0, (), ()), "reduce"), None),
+    ],
+)
+def test_views_are_calls_of_torch_with_a_storage(call, expected) -> None:
+    assert view_of(call) is expected
+
+
+def test_nothing_is_edited_unless_told() -> None:
+    owner, items = Dict([("a", 1)]), [1, 2]
+    assert Edits().entries(owner, owner.pairs) is owner.pairs
+    assert Edits().items(items, items) is items
+    assert NoStorages().name_storage(NODE) is None
+    assert NoStorages().move_view(Call(VIEW, (NODE, 0, (), ()), "reduce")) is None
