@@ -121,6 +121,19 @@ class Source:
         """
         return end <= self.nbytes and (not self.gzipped or bool(self.read_upto(end - 1, 1)))
 
+    def skip_hole(self, offset: int) -> int:
+        """Give the first offset from `offset` on that may hold data; what is skipped was never written.
+
+        A download that made room first, or a copy that stopped, leaves gigabytes of nothing: the file system
+        knows where, see lseek(2).
+        """
+        if self.gzipped or not hasattr(os, "SEEK_DATA"):
+            return offset
+        try:
+            return max(os.lseek(self.fd, offset, os.SEEK_DATA), offset)
+        except OSError as error:  # no data behind, or a file system that cannot tell
+            return self.nbytes if error.errno == errno.ENXIO else offset
+
     def _fetch_plain(self, offset: int, nbytes: int) -> bytes:
         data = _pread(self.fd, nbytes, offset)
         while len(data) < nbytes:  # a read may stop early at 2 GiB, or where the file was cut off meanwhile

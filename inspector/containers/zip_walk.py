@@ -273,6 +273,7 @@ class ZipWalk:
         """
         pos, asked = start + skip, 0
         while pos < self._source.nbytes:
+            pos = self._source.skip_hole(pos)
             self._progress.advance(max(pos - self._progress.done, 0))
             block = self._source.read_upto(pos, _SEARCH_NBYTES)
             for match in _SIGNATURES.finditer(block):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 from collections.abc import Callable
@@ -248,3 +249,44 @@ def test_pieces_of_any_size_and_order(write: Write) -> None:
         for step in range(2000):
             offset, nbytes = step * 7919 % 51_000, step * 31 % 300
             assert piece(near, offset, nbytes) == data[offset : offset + nbytes]
+
+
+# ------------------------------------------------------------------------------------------- holes
+
+
+def sparse(path: Path, *, data_at: int, nbytes: int) -> None:
+    with path.open("wb") as file:
+        file.write(b"head")
+        file.seek(data_at)
+        file.write(b"data")
+        file.truncate(nbytes)
+
+
+def test_holes_are_skipped_and_never_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    sparse(path, data_at=1 << 24, nbytes=1 << 26)
+    with Source(str(path)) as source:
+        assert source.skip_hole(0) == 0
+        assert 0 < source.skip_hole(1 << 20) <= 1 << 24
+        assert source.skip_hole(1 << 24) == 1 << 24
+        assert source.skip_hole(1 << 25) in {1 << 25, 1 << 26}  # a file system need not know of holes
+        assert source.skip_hole(1 << 27) in {1 << 26, 1 << 27}
+
+
+def test_where_nobody_knows_of_holes_nothing_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "sparse"
+    sparse(path, data_at=1 << 24, nbytes=1 << 26)
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(b"x"))
+    with Source(str(path)) as source, GzipSource(str(packed)) as inside:
+        assert inside.skip_hole(5) == 5
+
+        def refuse(*_: int) -> int:
+            raise OSError(errno.EINVAL, "no")
+
+        monkeypatch.setattr(os, "lseek", refuse)
+        assert source.skip_hole(1 << 20) == 1 << 20
+        monkeypatch.delattr(os, "SEEK_DATA", raising=False)
+        assert source.skip_hole(1 << 20) == 1 << 20
