@@ -2,7 +2,7 @@
 
 A copy and a change in place are started in turns, each in a process of its own, and killed (SIGKILL): after a
 random part of the time that one takes, or half-way through a random one of its calls that write, sync or name
-files, since those are over too soon to be hit by the clock. The original must then be what it was, or become it
+files, since those are over too soon to be hit by the clock. Then the original must be as it was, or become so
 by --undo; and the copy must be whole or absent, with nothing half-written beside it.
 """
 

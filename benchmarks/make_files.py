@@ -39,6 +39,25 @@ def training_run(nbytes: int) -> dict[str, object]:
     }
 
 
+def whole_module(nbytes: int) -> torch.nn.Module:
+    """Give a module to pickle as a whole: linear layers of this size together."""
+    numel = nbytes // PARAMETERS // 4
+    data = torch.randn(min(numel, 16 << 20)).repeat(-(-numel // (16 << 20)))[:numel].numpy()
+    layers = []
+    for _ in range(PARAMETERS):
+        layer = torch.nn.Linear(1, 1, bias=False)
+        layer.weight = torch.nn.Parameter(torch.frombuffer(data, dtype=torch.float32).unsqueeze(1))
+        layers.append(layer)
+    return torch.nn.Sequential(*layers)
+
+
+def save_module(module: torch.nn.Module, path: Path, tag: str) -> None:
+    """Save a module as a whole with all tensors on one device."""
+    location_tags = runpy.run_path(str(DEMO_SCRIPT))["location_tags"]
+    with location_tags(lambda _: tag):
+        torch.save(module, path)
+
+
 def many_tensors(count: int) -> dict[str, object]:
     """Give a state dict of many small tensors."""
     return {f"blocks.{index // 10}.part_{index % 10}.weight": torch.zeros(4) for index in range(count)}
@@ -59,6 +78,9 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "zip-1gb": lambda path: save(training_run(GIGABYTE), path, "cuda:0"),
     "zip-10gb": lambda path: save(training_run(10 * GIGABYTE), path, "cuda:0"),
     "cpu-1gb": lambda path: save(training_run(GIGABYTE), path, "cpu"),
+    "cpu-10gb": lambda path: save(training_run(10 * GIGABYTE), path, "cpu"),
+    "legacy-10gb": lambda path: save(training_run(10 * GIGABYTE), path, "cuda:0", legacy=True),
+    "module-1gb": lambda path: save_module(whole_module(GIGABYTE), path, "cuda:0"),
     "legacy-1gb": lambda path: save(training_run(GIGABYTE), path, "cuda:0", legacy=True),
     "many": lambda path: save(many_tensors(100_000), path, "cuda:0"),
 }
