@@ -1,9 +1,11 @@
 # make run    sets everything up, then opens the window on the demo checkpoint
 # make test   sets everything up, then runs every check; ends with pytest's closing line
+# make hostile    opens every hostile file, also the largest, and prints what each came to
+# make fuzz       throws bytes at the readers for FUZZ_MINUTES (10)
 # make lint fmt setup pins clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: run test lint fmt setup pins clean
+.PHONY: run test lint fmt setup pins clean hostile fuzz
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
@@ -11,6 +13,7 @@ KEY := $(shell cat pyproject.toml packaging/constraints.txt packaging/linux/setu
 READY := .venv/.ready
 BIN := .venv/bin
 DEMO := resources/demo/demo.pth
+FUZZ_MINUTES := 10
 SCREEN := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
 
 run: $(READY)/run-$(KEY)
@@ -40,6 +43,16 @@ fmt: $(READY)/test-$(KEY)
 	$(BIN)/ruff format
 
 setup: $(READY)/test-$(KEY)
+
+hostile: $(READY)/test-$(KEY)
+	$(BIN)/python -m tests.hostile.table
+
+# atheris follows the coverage of the readers; where it cannot be installed, seeds are changed at random.
+fuzz: $(READY)/test-$(KEY)
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install -q atheris || true
+	@for target in pickle file zip; do \
+	  $(BIN)/python -m tests.fuzz.fuzzing $$target $$(($(FUZZ_MINUTES) * 20)) build/fuzz; \
+	done; ls build/fuzz | grep -v corpus || echo "no finding"
 
 $(READY)/run-$(KEY):
 	packaging/linux/setup.sh run

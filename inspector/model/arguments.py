@@ -23,13 +23,12 @@ _PAIR = 2
 def may_take(name: str, call: Call) -> bool:
     """Say whether a call of a name may succeed, as far as its arguments tell."""
     name = name.replace("__builtin__.", "builtins.")
-    args = call.args
-    if not isinstance(args, tuple):
+    if not isinstance(call.args, list | tuple) or name in _NEVER_CALLED:
         return False
-    if name in _NEVER_CALLED:
-        return False
+    if call.kind == "newobj":
+        return name not in _FUNCTIONS
     check = _CHECKS.get(name)
-    return check is None or check(args)
+    return check is None or check(tuple(call.args))
 
 
 def _is_iterable(value: Value) -> bool:
@@ -81,6 +80,7 @@ def _takes_parts(args: tuple[Value, ...]) -> bool:
     return len(args) <= _PAIR and kinds <= {int, float, bool, Call}
 
 
+_FUNCTIONS = frozenset({"_codecs.encode", "torch.serialization._get_layout"})
 _NEVER_CALLED = frozenset(
     {f"torch.{name}" for name in ITEMSIZES}
     | {f"torch.{name}Storage" for name in STORAGE_DTYPES if "Untyped" not in name}

@@ -159,7 +159,7 @@ def _safety(stream: Stream, found: Found) -> Safety:
         uses=tuple(sorted((cut_name(name), verb) for name, verb in found.uses)),
         calls=list_calls(stream.calls, _places(found)) if stream.calls else (),
         calls_made=len(stream.calls),
-        faults=tuple(sorted({note.kind for note in stream.notes} | found.faults)),
+        faults=tuple(sorted({note.kind for note in stream.notes} | stream.faults | found.faults)),
     )
 
 

@@ -41,33 +41,33 @@ class KeyFaults:
             return UNHASHABLE if _is_unhashable(key) else None
         if len(key) <= _SHORT and not any(type(item) in _LOOKED_INTO for item in key):
             return None  # a pair of numbers, as nearly all are; of millions nothing is kept
-        if not self._measure(key):
-            return UNHASHABLE
-        depth, hashes = self._done[id(key)]
-        if depth > _MOST_DEPTH:
-            return DEEP
-        return ENDLESS if hashes > _MOST_HASHES else None
+        fault = self._measure(key)
+        if fault is not None:
+            return fault
+        return ENDLESS if self._done[id(key)][1] > _MOST_HASHES else None
 
-    def _measure(self, key: tuple[Value, ...]) -> bool:
-        """Measure a tuple and all below it; False if there is something without a hash."""
-        done, stack = self._done, [key]
+    def _measure(self, key: tuple[Value, ...]) -> str | None:
+        """Count the hashes of a tuple and of all below it; give what makes that impossible, or None."""
+        done = self._done
+        stack = [(key, 1)]
         while stack:
-            items = stack[-1]
+            items, level = stack[-1]
             if id(items) in done:
                 stack.pop()
                 continue
             inside = {id(item): item for item in items if isinstance(item, tuple)}
-            missing = [item for number, item in inside.items() if number not in done]
+            missing = [(item, level + 1) for number, item in inside.items() if number not in done]
+            depth = 1 + max((done[number][0] for number in inside if number in done), default=0)
+            if max(depth, level) > _MOST_DEPTH:
+                return DEEP
             if missing:
                 stack.extend(missing)
                 continue
             if any(_is_unhashable(item) for item in items):
-                return False
-            below = [done[id(item)] for item in items if isinstance(item, tuple)]
-            depth = 1 + max((depth for depth, _ in below), default=0)
-            hashes = len(items) + sum(hashes for _, hashes in below)
+                return UNHASHABLE
+            hashes = len(items) + sum(done[id(item)][1] for item in items if isinstance(item, tuple))
             done[id(items)] = depth, min(hashes, _MOST_HASHES + 1)
-        return True
+        return None
 
 
 def _is_unhashable(value: Value) -> bool:

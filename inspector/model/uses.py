@@ -44,7 +44,7 @@ def note_use(uses: Uses, call: Call) -> None:
         uses.add((name, "append"))
     if call.pairs is not None:
         uses.add((name, "setitem"))
-    if call.state is not None:
+    if call.state is not None and not (isinstance(call.state, Dict) and not call.state.pairs):
         uses.add((name, "build"))
     array = describe_array(call) or describe_scalar(call)
     if array is not None:

@@ -40,6 +40,7 @@ def _decode(state: State, line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError:
         state.tick()
+        state.faults.add("undecodable-name")
         return line.decode("utf-8", "backslashreplace")
 
 

@@ -165,8 +165,20 @@ def _long_text(
         return end
     state.tick()
     state.add_text(end - start)
-    state.stack.append(data[start:end].decode("utf-8", errors))
+    text = data[start:end].decode("utf-8", errors)
+    if errors == "surrogateescape" and not _is_decodable(text):
+        state.faults.add("undecodable-text")
+    state.stack.append(text)
     return end
+
+
+def _is_decodable(text: str) -> bool:
+    """Say whether `torch.load` gets through a text of Python 2: it takes them all for UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _counted_bytes(length: struct.Struct) -> Handler:

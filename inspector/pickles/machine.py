@@ -40,6 +40,7 @@ class Stream:
         globals: Every name asked for, in the order of first use.
         persistent_ids: Every persistent id, in the order of the stream.
         calls: Every call but those that make plain tensors, in the order in which they would be made.
+        faults: What stops real unpicklers and is no oddity: `undecodable-text`, `undecodable-name`.
         opcodes: Bytes of the opcodes used.
         protocol: The protocol declared; 0 without a declaration.
         notes: Oddities.
@@ -51,6 +52,7 @@ class Stream:
     globals: tuple[Global, ...]
     persistent_ids: tuple[PersistentId, ...]
     calls: tuple[Call, ...]
+    faults: frozenset[str]
     opcodes: frozenset[int]
     protocol: int
     notes: tuple[Note, ...]
@@ -164,6 +166,7 @@ class Machine:
             globals=tuple(state.globals.values()),
             persistent_ids=tuple(state.persistent_ids),
             calls=tuple(state.calls),
+            faults=frozenset(state.faults),
             opcodes=frozenset(code for code in OPCODES if state.table[code] is not first_use),
             protocol=state.protocol,
             notes=tuple(state.notes),

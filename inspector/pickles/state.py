@@ -64,6 +64,7 @@ class State:
         globals: Every global by (module, name), in the order of first use.
         persistent_ids: Every persistent id, in order.
         calls: Every call of what is not common, in order, also of those whose results are dropped.
+        faults: What stops real unpicklers and is no oddity, as stable words.
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
         literals: How many numbers and short texts; long texts count once more for each 16 bytes.
@@ -80,6 +81,7 @@ class State:
         "calls",
         "created",
         "ends_s",
+        "faults",
         "frame_end",
         "globals",
         "limits",
@@ -104,6 +106,7 @@ class State:
         self.globals: dict[tuple[str, str], Global] = {}
         self.persistent_ids: list[PersistentId] = []
         self.calls: list[Call] = []
+        self.faults: set[str] = set()
         self.table = table or []
         self.ends_s = math.inf
         self.progress: Progress | None = None

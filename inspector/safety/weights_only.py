@@ -33,6 +33,8 @@ _FAULTS = {
     UNHASHABLE: "a dictionary has a key that cannot be one, such as a list",
     ENDLESS: "a key of a dictionary is built so that comparing it never ends, and torch hangs",
     DEEP: "a key of a dictionary is nested so deeply that torch crashes",
+    "undecodable-name": "a name to import is not UTF-8",
+    "undecodable-text": "a text of Python 2 is not UTF-8, for which torch.load has its argument encoding",
     "odd-items": "a dictionary is given a key without a value",
     "append-on-other": "something is appended to what is no list",
     "setitem-on-other": "an item is set on what is no dictionary",

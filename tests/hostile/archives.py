@@ -65,9 +65,7 @@ def _fake_end() -> bytes:
         builder.add(record)
     start = len(builder.body)
     behind, nbytes = start + len(honest) + zips.END.size, len(builder.central)
-    evil = builder.central + zips.END.pack(
-        b"PK\5\6", 0, 0, builder.count, builder.count, nbytes, behind, 0
-    )
+    evil = builder.central + zips.END.pack(b"PK\5\6", 0, 0, builder.count, builder.count, nbytes, behind, 0)
     end = zips.END.pack(b"PK\5\6", 0, 0, count, count, len(honest), start, len(evil))
     return bytes(builder.body) + honest + end + bytes(evil)
 

@@ -80,4 +80,10 @@ def test_inert_values_stand_for_what_they_will_be() -> None:
 
 
 def test_arguments_that_are_no_tuple() -> None:
-    assert not may_take("mine.Anything", Call(Global("mine", "Anything"), [1], "reduce"))
+    assert may_take("collections.OrderedDict", Call(Global("collections", "OrderedDict"), [], "reduce"))
+    assert not may_take("mine.Anything", Call(Global("mine", "Anything"), 1, "reduce"))
+
+
+def test_functions_have_no_instances() -> None:
+    for dotted, taken_ in (("_codecs.encode", False), ("collections.OrderedDict", True)):
+        assert may_take(dotted, Call(Global(*dotted.split(".")), ("a",), "newobj")) == taken_

@@ -49,6 +49,17 @@ def test_deep_key_crashes_torch() -> None:
     assert find(nested(1_000_000)) == DEEP
 
 
+def test_keys_that_are_wrapped_again_and_again() -> None:
+    keys = [nested(900)]
+    for _ in range(3):
+        inner: tuple[Value, ...] = keys[-1]
+        for _ in range(900):
+            inner = (inner,)
+        keys.append(inner)
+    assert find(keys[0]) is None
+    assert find(*keys) == DEEP
+
+
 def test_key_that_doubles_hangs_torch() -> None:
     assert find(nested(60, 2)) == ENDLESS
     assert find(nested(999, 9)) == ENDLESS

@@ -266,3 +266,11 @@ def test_buffer_outside_the_stream_is_noted() -> None:
     assert isinstance(found.root, Blob)
     assert [note.kind for note in found.notes] == ["out-of-band-buffer"]
     assert found.notes[0].offset == 2
+
+
+def test_old_texts_that_torch_cannot_decode_are_faults() -> None:
+    assert read(op("SHORT_BINSTRING", b"\2\xc3\xa9")).faults == frozenset()
+    assert read(op("SHORT_BINSTRING", b"\1\xff")).faults == {"undecodable-text"}
+    assert read(op("SHORT_BINUNICODE", b"\x03\xed\xa0\x80")).faults == frozenset()
+    assert read(op("BINSTRING", b"\x00\x20\0\0" + b"a" * 0x2000)).faults == frozenset()
+    assert read(op("GLOBAL", b"a\xff\nb\n")).faults == {"undecodable-name"}

@@ -1,0 +1,144 @@
+"""Our word on `weights_only=True` beside torch's, file by file: the table of docs/security.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from inspector.errors import CheckpointError
+from inspector.model.build import open_checkpoint
+from inspector.safety.verdict import judge
+from tests.corpus import cases
+from tests.hostile.asking_torch import ask_torch
+from tests.hostile.cases import CASES
+from tests.hostile.generated import generated
+
+QUICK = 220
+_SLOW = frozenset({3, 4, 5, 6, 8, 11, 20, 25})
+# What torch says where it refuses; with both an unknown name and an unknown opcode it ends at the first.
+_TEXTS = {
+    "allow": ("Unsupported global", "must be imported"),
+    "opcode": ("Unsupported operand", "Unsupported global"),
+    "never": ("Unsupported global", "is blocked", "Unsupported operand"),
+}
+EXPLAINED = {
+    "ambiguous": "by design: programs read different things from it, whatever this torch reads",
+    "refused": "torch's restricted unpickler takes what this program does not show",
+    "legacy/nested.pt": "torch reads sizes before they are there, and fails by chance",
+    "old/t1.4_py27_zip_opt.pt": "refused for both reasons; torch meets the other one first",
+    "zip/params.pt": "the class that stands in for the allowed name would have to be a tensor's",
+    "8-60,000-integers-with-the-same-hash-as-keys": "torch takes it after 20 s, which is not foretold",
+    "22-a-hundred-thousand-dimensions": "torch makes such a tensor; here it counts as invalid",
+    "24-no-keys": "torch leaves the tensor's memory as it happens to be; here the bytes are missing",
+    "25-an-import-of-60-kilobytes": "torch's own message about it takes longer than the time limit",
+    "25-an-import-of-an-escape-sequence": "allowed under its shown name, which is the escaped one",
+    "25-a-record-that-is-no-text": "torch cannot list the records; this program can",
+}
+"""Why the two may disagree, by our answer or by the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One file.
+
+    Attributes:
+        folder: Where it comes from.
+        name: The file.
+        ours: Our answer's kind; `refused` where the file is not opened.
+        sentence: The same in words.
+        theirs: What torch did: `accepts`, `hangs`, `crashes` or its error.
+        when_allowed: The same with the names allowed that we say are all it takes.
+    """
+
+    folder: str
+    name: str
+    ours: str
+    sentence: str
+    theirs: str
+    when_allowed: str | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether torch takes the file if we say so, and our reason for a refusal is the one it gives."""
+        if (self.ours == "accepts") != (self.theirs == "accepts"):
+            return False
+        if self.when_allowed not in {None, "accepts"}:
+            return False
+        return any(text in self.theirs for text in _TEXTS.get(self.ours, ("",)))
+
+    @property
+    def explanation(self) -> str | None:
+        """Why the two disagree, where that is known."""
+        return EXPLAINED.get(self.name) or EXPLAINED.get(self.ours)
+
+
+def rows(folder: Path, *, quick: bool = False) -> list[Row]:
+    """Ask both about the corpus, the hostile files and the generated ones.
+
+    Args:
+        folder: For the files that are made.
+        quick: Leave out what takes torch seconds, or crashes it, and a half of the generated files.
+    """
+    made: list[tuple[str, str, Path]] = [
+        ("corpus", case.name, case.path) for case in cases() if case.path.is_file()
+    ]
+    for where, files in (
+        ("hostile", {str(case): case.build for case in CASES if not quick or case.group not in _SLOW}),
+        ("generated", _generated(QUICK if quick else None)),
+    ):
+        for number, (name, build) in enumerate(files.items()):
+            path = folder / f"{where}-{number}.pt"
+            path.write_bytes(build())
+            made.append((where, name, path))
+    ours = [_ours(path) for _, _, path in made]
+    theirs = ask_torch([(path, names) for (_, _, path), (_, _, names) in zip(made, ours, strict=True)])
+    return [
+        Row(
+            folder=where,
+            name=name,
+            ours=kind,
+            sentence=sentence,
+            theirs=said[0],
+            when_allowed=said[1] if len(said) > 1 else None,
+        )
+        for (where, name, _), (kind, sentence, _), said in zip(made, ours, theirs, strict=True)
+    ]
+
+
+def _generated(most: int | None) -> dict[str, Callable[[], bytes]]:
+    return {name: lambda data=data: data for name, data in list(generated().items())[:most]}
+
+
+def _ours(path: Path) -> tuple[str, str, tuple[str, ...]]:
+    try:
+        answer = judge(open_checkpoint(str(path))).answer
+    except CheckpointError as error:
+        return "refused", str(error), ()
+    return answer.kind, answer.sentence, answer.names if answer.kind == "allow" else ()
+
+
+def table(found: Iterable[Row]) -> str:
+    """Count agreements by folder and answer, and list every disagreement with its reason, as Markdown."""
+    found = list(found)
+    counts = Counter((row.folder, row.ours, row.agrees) for row in found)
+    kinds = sorted({(row.folder, row.ours) for row in found})
+    lines = ["| files | our answer | agree | disagree |", "| --- | --- | ---: | ---: |"]
+    lines += [
+        f"| {folder} | {ours} | {counts[folder, ours, True]} | {counts[folder, ours, False]} |"
+        for folder, ours in kinds
+    ]
+    agreed = sum(row.agrees for row in found)
+    lines += [f"| all | | {agreed} | {len(found) - agreed} |", ""]
+    others = Counter(
+        (row.folder, row.name.partition("-")[2] or row.name, row.ours, row.theirs[:60], row.explanation)
+        for row in found
+        if not row.agrees
+    )
+    lines += ["| disagreement | ours | torch's | times | why |", "| --- | --- | --- | ---: | --- |"]
+    lines += [
+        f"| {name} ({folder}) | {ours} | {theirs.splitlines()[0] if theirs else ''} | {count} | {why} |"
+        for (folder, name, ours, theirs, why), count in sorted(others.items(), key=str)
+    ]
+    return "\n".join(lines)
