@@ -33,6 +33,7 @@ from inspector.remap.undo import (
     UndoRecord,
     format_record,
     make_record,
+    patched_path,
     read_record,
     record_path,
     refuse_stranger,
@@ -273,8 +274,8 @@ def _restored_on_failure(fd: int, record: UndoRecord, record_at: Path) -> Iterat
 
 def _give_back(fd: int, record: UndoRecord, record_at: Path) -> None:
     restore(fd, record)
-    with contextlib.suppress(OSError, NotImplementedError):  # not every system sets times by descriptor
-        os.utime(fd, ns=(os.fstat(fd).st_atime_ns, record.mtime_ns))
+    with contextlib.suppress(OSError):  # a convenience for those who look at times
+        os.utime(patched_path(record_at), ns=(os.fstat(fd).st_atime_ns, record.mtime_ns))
     record_at.unlink()
     with contextlib.suppress(OSError):
         sync_folder(record_at.parent)

@@ -17,7 +17,10 @@ from inspector.remap.outfile import OutFile
 from inspector.units import cut_text, escape_text
 
 Verdict = Literal["equal", "differs", "failed", "unchecked"]
-"""`equal`: torch loads the copy, with equal tensors. `differs`, `failed`: it does not. `unchecked`: who knows."""
+"""`equal`: torch loads the copy, and its tensors are equal. `differs`, `failed`: they are not, it does not.
+
+`unchecked`: that could not be tried here.
+"""
 
 _VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in get_args(Verdict)}
 _TIMEOUT_S = 900.0

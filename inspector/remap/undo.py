@@ -55,6 +55,11 @@ def record_path(path: Path) -> Path:
     return path.with_name(path.name + SUFFIX)
 
 
+def patched_path(record_at: Path) -> Path:
+    """Give the file that a record stands beside."""
+    return record_at.with_name(record_at.name.removesuffix(SUFFIX))
+
+
 def make_record(source: Source, pieces: tuple[Piece, ...], mtime_ns: int) -> UndoRecord:
     """Note what stands where pieces are to be written.
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
+from inspector.remap.export import export_copy
 from inspector.remap.plan import Plan, device_texts, plan_remap, rules_for_target
 from inspector.remap.rules import Rule, parse_rule
 from inspector.target.profile import parse_target
@@ -211,6 +213,14 @@ def test_attributes_of_a_tensor_go_their_own_way() -> None:
     body = mapping(t=call(rebuild, plain, name("mine", "T"), args, mapping(scale=tensor(A, "1"))))
     assert moves(body, "path:t/.scale@cpu") == {"t/.scale": "cpu"}
     assert moves(body, "path:t@cpu") == {"t": "cpu", "t/.scale": "cpu"}
+
+
+@pytest.mark.parametrize("rule", ["path:w@cuda:1", "path:w/**@cuda:1", "path:w/.state/**@cuda:1"])
+def test_a_sharded_tensor_moves_by_its_name_and_by_that_of_its_shard(rule: str, tmp_path: Path) -> None:
+    path = CORPUS / "dist" / "sharded_tensor.pt"
+    plan = plan_remap(open_checkpoint(str(path)), [parse_rule(rule)])
+    export_copy(str(path), tmp_path / "out.pt", plan)
+    assert [row.device for row in open_checkpoint(str(tmp_path / "out.pt")).tensors] == ["cuda:1", "cuda:1"]
 
 
 # --- what shares bytes --------------------------------------------------------------------------------------

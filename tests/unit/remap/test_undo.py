@@ -12,6 +12,7 @@ from inspector.remap.undo import (
     UndoRecord,
     format_record,
     make_record,
+    patched_path,
     read_record,
     record_path,
     refuse_stranger,
@@ -48,6 +49,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_record_stands_beside_its_file(path: Path) -> None:
     assert record_path(path) == path.with_name("best.pth.undo")
+    assert patched_path(record_path(path)) == path
 
 
 @pytest.mark.parametrize("pieces", [PIECES, (*PIECES, APPENDED), (APPENDED,)])
