@@ -137,6 +137,14 @@ def lost_directory(checkpoint: Checkpoint) -> bool:
     return _has_note(checkpoint, _NO_DIRECTORY) or _has_note(checkpoint, _BAD_DIRECTORY)
 
 
+def is_damaged(checkpoint: Checkpoint) -> bool:
+    """Say whether bytes of the file are lost, so that saving what is whole is worth offering."""
+    return lost_directory(checkpoint) or any(
+        (storage.missing and storage.nbytes > 0) or storage.expected_nbytes is not None
+        for storage in checkpoint.storages
+    )
+
+
 def is_gzipped(checkpoint: Checkpoint) -> bool:
     """Say whether the whole file is compressed."""
     return _has_note(checkpoint, _GZIPPED)

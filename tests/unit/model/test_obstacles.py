@@ -11,7 +11,13 @@ import pytest
 
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.model.obstacles import find_obstacle, has_wrong_checksum, is_ambiguous, lost_directory
+from inspector.model.obstacles import (
+    find_obstacle,
+    has_wrong_checksum,
+    is_ambiguous,
+    is_damaged,
+    lost_directory,
+)
 from tests.builders.pickles import number
 from tests.corpus import CORPUS, cases
 from tests.unit.model.making import by_hand, call, pairs, storage, view
@@ -64,13 +70,16 @@ EDITS: dict[str, tuple[Edit, str | None]] = {
     "short record": (lambda name, data: data[:-4] if name.endswith("/data/1") else data, "truncated"),
     "long record": (lambda name, data: data + b"1234" if name.endswith("/data/1") else data, "truncated"),
 }
+DAMAGED = {"lost record", "short record", "long record"}
 
 
 @pytest.mark.parametrize("what", EDITS)
 def test_zip_stops_torch_as_foretold(what: str, tmp_path: Path) -> None:
     edit, finding = EDITS[what]
     path = edited(tmp_path, edit)
-    obstacle = find_obstacle(open_checkpoint(str(path)))
+    checkpoint = open_checkpoint(str(path))
+    obstacle = find_obstacle(checkpoint)
+    assert is_damaged(checkpoint) == (what in DAMAGED)
     error = error_of(path)
     if finding is None:
         assert (obstacle, error) == (None, None)
@@ -95,6 +104,7 @@ def test_zip_that_ends_early_stops_torch(cut: int, tmp_path: Path) -> None:
     assert obstacle is not None
     assert obstacle.finding == "truncated"
     assert lost_directory(checkpoint)
+    assert is_damaged(checkpoint)
     assert (error_of(path) or "").startswith(obstacle.message)
 
 
