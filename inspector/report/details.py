@@ -97,17 +97,17 @@ def value_facts(value: Value) -> tuple[FactGroup, ...]:
 def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup, ...]:
     """Give what is known of the file."""
     optimizers = [(row.path or "(root)", naming_text(row)) for row in checkpoint.optimizers]
-    verdict = [("Verdict", _VERDICTS[safety.verdict]), *(("", reason) for reason in safety.reasons)]
     names = [
         (use.name, f"{verdict}, {use.count:,} \u00d7")
         for use, verdict in zip(checkpoint.globals, safety.globals, strict=True)
     ]
     groups = (
         _group("File", _about_file(checkpoint)),
+        _group(f"Safety, by the rules of torch {safety.torch_version}", _about_safety(safety)),
+        _group("What weights_only=False calls", _calls(safety)),
+        _group("Names that loading imports", names[:_MOST_LISTED]),
         _group("Versions in the file", checkpoint.versions),
         _group("Optimizers", optimizers),
-        _group(f"Safety, by the rules of torch {safety.torch_version}", verdict),
-        _group("Names that loading imports", names[:_MOST_LISTED]),
         _group("Notes", [("", note) for note in checkpoint.notes]),
     )
     return tuple(group for group in groups if group.facts)
@@ -128,6 +128,23 @@ def written_by(checkpoint: Checkpoint) -> str:
     if "byteorder" in versions:
         return "torch 2.1 to 2.6"
     return {"3": "torch 1.6 to 2.0", "2": "torch 1.5", "1": "torch 1.4"}.get(versions.get("version", ""), "")
+
+
+def _about_safety(safety: SafetyVerdict) -> list[tuple[str, str]]:
+    verdict = [("Verdict", _VERDICTS[safety.verdict]), *(("", reason) for reason in safety.reasons)]
+    return [*verdict, ("weights_only=True", safety.answer.sentence)]
+
+
+def _calls(safety: SafetyVerdict) -> list[tuple[str, str]]:
+    """List the calls, the worst first: what is called, with which arguments, and what that does."""
+    rows = []
+    for row in safety.calls[:_MOST_LISTED]:
+        where = "" if row.path is None else f" [{row.path or 'the whole object'}]"
+        rows.append((row.name or "(what a call gives)", f"{row.text} \u2013 {row.words}{where}"))
+    left = safety.calls_made - len(rows)
+    if rows and left > 0:
+        rows.append(("", f"and {left:,} more calls"))
+    return rows
 
 
 def _about_file(checkpoint: Checkpoint) -> list[tuple[str, str]]:

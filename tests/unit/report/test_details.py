@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.checkpoint import Checkpoint, GlobalUse, Naming, Safety
+from inspector.model.checkpoint import CallUse, Checkpoint, GlobalUse, Naming, Safety
 from inspector.report.details import (
     FactGroup,
     file_facts,
@@ -184,6 +184,21 @@ def test_what_a_file_does_not_have_is_not_listed() -> None:
     assert len(titles) == 2
     assert titles[0] == "File"
     assert titles[1].startswith("Safety")
+
+
+def test_calls_are_told_with_their_arguments_and_their_place() -> None:
+    uses = (
+        CallUse("os.system", 'os.system("rm -rf /")', (), "x/y"),
+        CallUse("", "call(...)", (), None),
+        CallUse("net.Net", "net.Net()", (), ""),
+    )
+    rows = checkpoint(safety=Safety(opcodes=("STOP",), protocol=2, oddities=(), calls=uses, calls_made=9))
+    shown = titled(file_facts(rows, judge(rows)))["What weights_only=False calls"]
+    assert shown["os.system"].startswith('os.system("rm -rf /") \u2013 starts programs')
+    assert shown["os.system"].endswith("[x/y]")
+    assert shown["(what a call gives)"].startswith("call(...) \u2013 calls what another call gives back")
+    assert shown["net.Net"].endswith("[the whole object]")
+    assert shown[""] == "and 6 more calls"
 
 
 @pytest.mark.parametrize(
