@@ -105,10 +105,11 @@ def _check_parser() -> argparse.ArgumentParser:
 def _remap_parser() -> argparse.ArgumentParser:
     parser = _Parser(f"{PROGRAM} remap", "Write a copy with other devices; weights stay.")
     parser.add_argument("file", metavar="FILE")
-    where = parser.add_mutually_exclusive_group(required=True)
+    where = parser.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", metavar="OUT")
     where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
     where.add_argument("--undo", action="store_true", help="take --in-place back, bit for bit")
+    parser.add_argument("--dry-run", action="store_true", help="say what would change, and write nothing")
     _add_map_options(parser)
     add_form_options(parser)
     parser.add_argument("--move-all", action="store_true", help="move state that torch keeps on the CPU, too")

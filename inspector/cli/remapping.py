@@ -26,11 +26,28 @@ if TYPE_CHECKING:
 def remap(options: argparse.Namespace) -> int:
     """Do what of the three was asked for."""
     form = read_form(options)
+    if options.dry_run:
+        return _describe(options)
+    if not (options.output or options.in_place or options.undo):
+        raise PlanError("remap was not told where to write", remedy="add -o OUT, --in-place or --dry-run")
     if form is not None:
         return _copy_in_form(options, form)
     if options.undo:
         return _undo(options)
     return _change(options) if options.in_place else _copy(options)
+
+
+def _describe(options: argparse.Namespace) -> int:
+    """Say what a plan changes, what stays, and why."""
+    from inspector.model.build import open_checkpoint
+    from inspector.remap.description import describe_plan, format_plan
+
+    if options.undo:
+        raise PlanError("--undo restores the file as it was: there is no plan to describe")
+    said, target = parse_map(options)
+    checkpoint = open_checkpoint(options.file)
+    say(format_plan(describe_plan(checkpoint, _plan(checkpoint, options, said, target))))
+    return DONE
 
 
 def _copy(options: argparse.Namespace) -> int:

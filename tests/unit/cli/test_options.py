@@ -56,7 +56,7 @@ def test_commands_of_later_versions_are_known(name: str) -> None:
         (["show", "--depth", "9" * 9, "a"], f"argument --depth: '{'9' * 9}' is no number of levels"),
         (["show", "--js", "a"], "unrecognized arguments: --js"),
         (["show", "a", "--no\nsuch"], r"unrecognized arguments: --no\u000asuch"),
-        (["remap", "a"], "one of the arguments -o/--output --in-place --undo is required"),
+        (["remap", "a", "--in-place", "--undo"], "argument --undo: not allowed with argument --in-place"),
         (["remap", "-o", "b"], "the following arguments are required: FILE"),
         (["recover", "a"], "the following arguments are required: -o/--output"),
         (["screenshot", "a"], "the following arguments are required: OUT.png"),

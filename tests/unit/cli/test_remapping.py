@@ -138,6 +138,19 @@ def test_the_second_interrupt_waits_for_nothing(cli, copy, monkeypatch) -> None:
     assert list(copy.parent.iterdir()) == [copy]
 
 
+@pytest.mark.parametrize("where", [[], ["-o", "never.pth"], ["--in-place"]])
+def test_a_plan_is_told_before_anything_is_written(cli, copy, where) -> None:
+    before = copy.read_bytes()
+    answer = cli("remap", copy, "--dry-run", "--map", "*=cuda:0", *where)
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0].startswith("cuda:1 -> cuda:0: parameter, ")
+    assert "cpu stays: rng, " in answer.out
+    assert answer.out.count("By the rule *=cuda:0.") == 4
+    assert copy.read_bytes() == before
+    assert list(copy.parent.iterdir()) == [copy]
+
+
 # ---------------------------------------------------------------------------------------------- in place
 
 
@@ -172,7 +185,8 @@ def test_what_was_not_checked_is_not_said(cli, copy) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ([], 2, "one of the arguments -o/--output --in-place --undo is required"),
+        ([], 2, "remap was not told where to write"),
+        (["--undo", "--dry-run"], 2, "there is no plan to describe"),
         (["--in-place", "-o", "x"], 2, "not allowed with argument"),
         (["--undo", "--map", "*=cpu"], 2, "--undo restores the file as it was, whatever the map"),
         (["--undo", "--target", "cpu"], 2, "--undo restores the file as it was, whatever the map"),
