@@ -15,6 +15,7 @@ from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.remap import cloning, copying, export, outfile, torch_check, writers
 from inspector.remap.export import Export, copy_times, export_copy, refuse_destination
+from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.remap.torch_check import TorchCheck
@@ -413,6 +414,40 @@ def test_a_disk_that_is_truly_full_is_told(tmp_path: Path, small_disk: Path, mak
     assert listing(small_disk) == []
     exported(written(tmp_path, make(OBJECT, STORAGES)), small_disk / "out.pt", rule)
     assert listing(small_disk) == ["out.pt"]
+
+
+def test_a_disk_that_is_truly_read_only_is_told(tmp_path: Path, small_disk: Path) -> None:
+    path = written(small_disk, zip_of(OBJECT, STORAGES))
+    before, plan = path.read_bytes(), planned(path, CPU)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(ExportError, match="the copy cannot be written: Read-only file system"):
+        exported(path, small_disk / "out.pt", CPU)
+    with pytest.raises(ExportError, match="the file cannot be changed: Read-only file system"):
+        patch_in_place(str(path), plan)
+    exported(path, tmp_path / "out.pt", CPU)
+    assert listing(small_disk) == ["in.pt"]
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_cannot_grow_in_place_is_as_it_was(small_disk: Path) -> None:
+    """Whatever is left on the disk, the change is done or undone."""
+    path = written(small_disk, zip_of(OBJECT, STORAGES))
+    before, plan = path.read_bytes(), planned(path, LONGER)
+    page = os.statvfs(small_disk).f_frsize
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(os.statvfs(small_disk).f_bavail * page))
+    outcomes = set()
+    for _ in range(4):
+        try:
+            patch_in_place(str(path), plan)
+            outcomes.add("done")
+            undo_patch(str(path))
+        except ExportError as error:
+            outcomes.add(error.what)
+        assert path.read_bytes() == before
+        assert listing(small_disk) == ["filler", "in.pt"]
+        os.truncate(filler, filler.stat().st_size - page)
+    assert outcomes == {"done", "the undo record cannot be written: No space left on device"}
 
 
 # --- cancelling ---------------------------------------------------------------------------------------------
