@@ -51,8 +51,10 @@ hostile: $(READY)/test-$(KEY)
 fuzz: $(READY)/test-$(KEY)
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install -q atheris || true
 	@for target in pickle file zip; do \
-	  $(BIN)/python -m tests.fuzz.fuzzing $$target $$(($(FUZZ_MINUTES) * 20)) build/fuzz; \
-	done; ls build/fuzz | grep -v corpus || echo "no finding"
+	  mkdir -p build/fuzz; \
+	  $(BIN)/python -m tests.fuzz.fuzzing $$target $$(($(FUZZ_MINUTES) * 20)) build/fuzz 2>&1 \
+	    | tee build/fuzz/$$target.log | grep -a '^FINDING\|^Done\|inputs' || true; \
+	done
 
 $(READY)/run-$(KEY):
 	packaging/linux/setup.sh run

@@ -28,7 +28,7 @@ class Watching(pickle.Unpickler):
     """Notes what a stream asks for."""
 
     def __init__(self, data: bytes) -> None:
-        super().__init__(io.BytesIO(data), encoding="latin-1")
+        super().__init__(io.BytesIO(data), encoding="utf-8", errors="surrogateescape")
         self.asked: set[str] = set()
 
     def find_class(self, module: str, name: str) -> Any:

@@ -84,6 +84,24 @@ def _entries(count: int) -> bytes:
     return builder.finish(zip64=True)
 
 
+def _many_devices(count: int) -> bytes:
+    """As many tensors, each on a device of its own."""
+    head = text("storage") + op("BINPUT", b"\1") + name("torch.FloatStorage") + op("BINPUT", b"\2")
+    head += op("EMPTY_LIST") + MARK
+    parts = (b"(h\1h\2X\x08\0\0\0%08dX\x0d\0\0\0cuda:%08dK\4tQ" % (at, at) for at in range(count))
+    return wrapped(head + b"".join(parts) + op("APPENDS"))
+
+
+def _many_optimizers(count: int) -> bytes:
+    """As many state dicts of optimizers, each with one group of one parameter."""
+    group = op("EMPTY_DICT") + text("params") + op("EMPTY_LIST") + number(0) + op("APPEND") + op("SETITEM")
+    groups = op("EMPTY_LIST") + group + op("APPEND")
+    state = text("state") + op("EMPTY_DICT") + text("param_groups") + groups
+    return wrapped(
+        op("EMPTY_LIST") + MARK + (op("EMPTY_DICT") + MARK + state + op("SETITEMS")) * count + op("APPENDS")
+    )
+
+
 CROWDS: dict[str, Callable[[], bytes]] = {
     "8 million pairs of one dictionary": lambda: repeated(MANY, b"K\1N", into="EMPTY_DICT", by="SETITEMS"),
     "4 million pairs, one by one": lambda: wrapped(op("EMPTY_DICT") + b"K\1Ns" * 4_000_000),
@@ -121,6 +139,8 @@ CROWDS: dict[str, Callable[[], bytes]] = {
     "1 million marks": lambda: wrapped(MARK * 999_000 + NONE),
     "700,000 storages": lambda: _many_storages(700_000),
     "700,000 compact tensors": lambda: _many_tensors(700_000),
+    "300,000 devices": lambda: _many_devices(300_000),
+    "100,000 optimizers": lambda: _many_optimizers(100_000),
     "1 million distinct names to import": lambda: counted(1_000_000, lambda at: b"ca\n%06d\n" % at),
     "keys of 45 MB above 10,000 values": lambda: _long_names(10_000),
     "100,000 extension codes": lambda: counted(100_000, lambda at: op("EXT4", struct.pack("<i", at))),

@@ -62,14 +62,14 @@ def _doubling_key() -> bytes:
 
 
 def straddling_frame() -> bytes:
-    """A frame that ends within an operand of 5 bytes, 2 of which are in it.
+    """A frame that ends within a text of 8 bytes, 5 of which are in it.
 
-    CPython's unpickler in C throws away what is left of the frame and takes all 5 bytes from behind it. From
-    there on it is two bytes ahead of `pickletools`: what that takes for a byte string is carried out.
+    CPython's unpickler in C throws away what is left of the frame and takes all 8 bytes from behind it. From
+    there on it is five bytes ahead of `pickletools`: what that takes for another text is carried out.
     """
     hidden = PAYLOAD + STOP
-    in_frame = op("SHORT_BINBYTES", b"\x05ab")
-    behind = b"xyz" + op("SHORT_BINBYTES", bytes([len(hidden)])) + hidden
+    in_frame = op("SHORT_BINUNICODE", b"\x08abcde")
+    behind = b"xyz" + op("BINUNICODE", struct.pack("<I", len(hidden))) + hidden
     return proto(4) + op("FRAME", struct.pack("<Q", len(in_frame))) + in_frame + behind + STOP
 
 
