@@ -8,6 +8,7 @@ rows stand in the order in which they are asked; the magic numbers are those of 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ _CONVERT = "torch cannot read it: look for a PyTorch version of the model, or co
 _PICTURE = "this may be a preview or a result that lay beside the checkpoint: look for the .pth or .pt file"
 _INSTALL = "this is a program, never run one that came in place of a model: fetch the checkpoint again"
 _FETCH = "fetch or copy it again"
+_MOST_INFLATED = 1 << 16
 
 _TF_INDEX = re.compile(rb"\0\0[\x06-\x20]\x08[\x01-\x7f](\x10\x01)?\x1a\x02\x08\x01", re.DOTALL)
 _ONNX = re.compile(rb"\x08[\x01-\x1f](\x12[\x01-\x40][\w .+-]+[\x1a\x22\x28\x32\x3a\x42]|[\x3a\x42])")
@@ -74,6 +76,16 @@ def _is_foreign_tar(look: Look) -> bool:
     """Tell a tar that torch 0.1 did not write: its first member is one of four."""
     first = look.head[:100].rstrip(b"\0")
     return look.head[257:262] == b"ustar" and first not in {b"sys_info", b"pickle", b"tensors", b"storages"}
+
+
+def _is_zlib(look: Look) -> bool:
+    """Tell zlib by trying it: its two first bytes may be letters."""
+    if not look.head.startswith((b"x\x01", b"x^", b"x\x9c", b"x\xda")) or look.head.isascii():
+        return False
+    try:
+        return bool(zlib.decompressobj().decompress(look.head, _MOST_INFLATED))
+    except zlib.error:
+        return False
 
 
 def _is_zeros(look: Look) -> bool:
@@ -166,7 +178,7 @@ LOOKALIKES: tuple[Lookalike, ...] = (
         "a model of scikit-learn or a relative, saved with pickle or joblib",
         "load it with joblib.load if you trust whoever made it; loading runs what is in it",
     ),
-    _row("zlib", _has(rb"x[\x01\x5e\x9c\xda][^\n\r -~]"), "data packed with zlib, as joblib writes", _UNPACK),
+    _row("zlib", _is_zlib, "data packed with zlib, as joblib writes", "load it with joblib.load"),
     # --- data -----------------------------------------------------------------------------------------------
     _row("npy", _begins(b"\x93NUMPY"), "a NumPy array", "load it with numpy.load, then torch.from_numpy"),
     _row("parquet", _begins(b"PAR1"), "a Parquet table", "read it with pandas.read_parquet"),

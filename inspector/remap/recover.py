@@ -21,7 +21,8 @@ from inspector.model.checkpoint import Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.export import refuse_destination
-from inspector.remap.form_pickle import Writing, write_pickle
+from inspector.remap.form_pickle import write_pickle
+from inspector.remap.form_views import Writing
 from inspector.remap.outfile import OutFile, writing
 from inspector.remap.recover_archive import Archive, Numbering
 from inspector.remap.recover_values import PATIENT, Lost, Rows, leave_out, list_rows

@@ -131,6 +131,18 @@ def test_first_row_that_matches_is_the_right_one_whatever_the_name(form: str) ->
     assert form == by_bytes[0] or (form == "gzip" and not by_bytes[1:])
 
 
+@pytest.mark.parametrize("level", range(10))
+def test_zlib_at_every_level_and_letters_that_are_none(level: int) -> None:
+    packed = zlib.compress(FLOATS, level)
+    error = name_lookalike(Look(packed, len(packed), "x"), "x")
+    assert isinstance(error, NotACheckpointError)
+    assert error.form == "zlib"
+    for letters, form in ((b"x^2 + y^2 = z^2\n", "text"), ("x^\u00b2 \u2212 y^\u00b2\n".encode(), "text")):
+        error = name_lookalike(Look(letters, len(letters), "x"), "x")
+        assert isinstance(error, NotACheckpointError)
+        assert error.form == form
+
+
 def test_tar_that_is_packed_says_both(write: Write) -> None:
     error = refused(write(gzip.compress(tar_of("runs/best.pth")), "best.tar.gz"))
     assert error.what == "this is a tar archive, packed with gzip"
