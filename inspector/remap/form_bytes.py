@@ -27,6 +27,8 @@ from inspector.remap.form_storages import Piece, Range
 from inspector.remap.outfile import explained
 
 STEP_NBYTES = 1 << 20
+SMALL_NBYTES = 1 << 16
+"""Up to here reading and writing costs less than asking the kernel to copy."""
 
 
 class Stock:
@@ -61,6 +63,8 @@ class Stock:
     def reader(self, key: str, progress: Progress) -> Callable[[int, int], bytes]:
         """Give a function that reads bytes of a storage by offset and length."""
         fd, start = self._place(key, progress)
+        if fd == self.source.fd:
+            return lambda offset, nbytes: self.source.read(start + offset, nbytes)
         return lambda offset, nbytes: read_at(fd, start + offset, nbytes)
 
     def read_range(self, key: str, span: Range, progress: Progress) -> Iterator[bytes]:
@@ -78,11 +82,6 @@ class Stock:
         """Give the bytes of a piece, about a megabyte at a time."""
         for span in piece.ranges:
             yield from self.read_range(piece.source, span, progress)
-
-    def copy(self, piece: Piece, target: int, progress: Progress) -> None:
-        """Let the kernel copy a piece to the target's position."""
-        for span in piece.ranges:
-            self.copy_range(piece.source, span, target, progress)
 
     def crc(self, piece: Piece) -> int:
         """Give the CRC-32 of a piece as the source states it, or 0 where it does not."""
@@ -139,6 +138,38 @@ def _inflate(source: Source, entry: Entry, target: int, nbytes: int, progress: P
             if not plain and not packed:
                 break
     return done
+
+
+class Buffered:
+    """Writes small pieces together, and has large ones copied by the kernel behind them."""
+
+    def __init__(self, stock: Stock, target: int, progress: Progress) -> None:
+        """Write to the descriptor `target`."""
+        self._stock = stock
+        self._target = target
+        self._progress = progress
+        self._data = bytearray()
+
+    def write(self, data: bytes) -> None:
+        """Write some bytes, now or with others."""
+        self._data += data
+        if len(self._data) >= STEP_NBYTES:
+            self.flush()
+
+    def copy(self, key: str, span: Range) -> None:
+        """Write some bytes of a storage."""
+        if span[1] - span[0] > SMALL_NBYTES:
+            self.flush()
+            self._stock.copy_range(key, span, self._target, self._progress)
+            return
+        for data in self._stock.read_range(key, span, self._progress):
+            self.write(data)
+            self._progress.advance(len(data))
+
+    def flush(self) -> None:
+        """Write what waits."""
+        write_bytes(self._target, bytes(self._data))
+        self._data.clear()
 
 
 def read_at(fd: int, offset: int, nbytes: int) -> bytes:

@@ -20,7 +20,7 @@ from inspector.remap.form_entries import SENT, Taken, metadata_of, strip_metadat
 from inspector.remap.form_exclude import find_drops
 from inspector.remap.form_expected import Description, describe_facts, describe_row
 from inspector.remap.form_files import check_length
-from inspector.remap.form_pickle import Writing, write_pickle
+from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_safetensors import Contents, plan_safetensors
 from inspector.remap.form_select import (
     Model,
@@ -32,7 +32,7 @@ from inspector.remap.form_select import (
     without_choice,
 )
 from inspector.remap.form_storages import Piece, Storages, Viewed
-from inspector.remap.form_views import Edits
+from inspector.remap.form_views import Edits, Writing
 from inspector.remap.forms import EXCLUDED, Form, LeftOut
 from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import Plan, with_viewed

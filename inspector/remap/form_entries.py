@@ -81,12 +81,12 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
         if patterns.cover(path, entry.name):
             taken.left_out.append(LeftOut(path, EXCLUDED, count, nbytes))
             continue
-        value, why = _bare(entry.value, known, detach=model.is_module)
+        value, why = _bare(entry.value, facts, detach=model.is_module)
         if why:
             taken.left_out.append(LeftOut(path, why, count, nbytes))
             continue
         taken.entries.append((entry.name, value))
-        taken.facts.append(describe_tensor(value, known))
+        taken.facts.append(facts if value is entry.value else describe_tensor(value, known))
     if model.is_module:
         taken.left_out.append(LeftOut(model.path, "the module's class and its other attributes", 0, 0))
     return taken
@@ -139,9 +139,9 @@ def strip_metadata(metadata: Value, prefix: str) -> Value:
     return made
 
 
-def _bare(value: Value, known: Known, *, detach: bool) -> tuple[Value, str]:
+def _bare(value: Value, facts: TensorFacts | None, *, detach: bool) -> tuple[Value, str]:
     """Give an entry without what only a class could load, and why it cannot be taken if it cannot."""
-    if describe_tensor(value, known) is None:
+    if facts is None:
         if looks_like_tensor(value):
             return value, _OWN_WAY
         stranger = _stranger_in(value)

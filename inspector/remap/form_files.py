@@ -17,10 +17,10 @@ from inspector.model.dtypes import ITEMSIZES
 from inspector.pickles.values import Dict
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.copying import write_bytes
-from inspector.remap.form_bytes import Stock
-from inspector.remap.form_pickle import Writing, write_pickle
+from inspector.remap.form_bytes import Buffered, Stock
+from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_storages import Piece
+from inspector.remap.form_views import Writing
 from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, lay_out
 
 _SIZES = struct.Struct("<2L")
@@ -66,16 +66,18 @@ class TorchFile:
             _record(f"{name}/{record}", content) for record, content in zip(names, contents, strict=True)
         ]
         self.progress.start("copying", sum(piece.nbytes for piece in self.pieces))
+        out = Buffered(self.stock, self.target, self.progress)
         for part in lay_out(records, DEFAULT_ALIGNMENT):
             if isinstance(part, bytes):
-                write_bytes(self.target, part)
+                out.write(part)
                 continue
             content = contents[part.number]
             if isinstance(content, bytes):
-                write_bytes(self.target, content)
+                out.write(content)
             else:
-                crc = self._copy_summed(content)
+                crc = self._copy_summed(content, out)
                 records[part.number] = records[part.number]._replace(crc=crc)
+        out.flush()
 
     def write_legacy(self) -> None:
         """Write a legacy stream.
@@ -97,35 +99,35 @@ class TorchFile:
                 ("type_sizes", Dict([("short", 2), ("int", 4), ("long", 4)])),
             ]
         )
+        out = Buffered(self.stock, self.target, self.progress)
         for value in (MAGIC, PROTOCOL_VERSION, info):
-            write_bytes(self.target, write_pickle(value, Writing()))
-        write_bytes(self.target, self.pickle)
-        write_bytes(self.target, write_pickle([*sorted(pieces)], Writing()))
+            out.write(write_pickle(value, Writing()))
+        out.write(self.pickle)
+        out.write(write_pickle([*sorted(pieces)], Writing()))
         self.progress.start("copying", sum(piece.nbytes for piece in self.pieces))
         for key in sorted(pieces):
-            write_bytes(self.target, NUMEL.pack(pieces[key].name.numel))
+            out.write(NUMEL.pack(pieces[key].name.numel))
             if self._is_cast(pieces[key]):
-                self._copy_summed(pieces[key])
+                self._copy_summed(pieces[key], out)
             else:
-                self.stock.copy(pieces[key], self.target, self.progress)
+                _copy(pieces[key], out)
+        out.flush()
 
     def _is_cast(self, piece: Piece) -> bool:
-        return self.stock.caster is not None and piece.dtype == self.stock.caster.dtype != self._dtype_before(
-            piece
-        )
+        caster = self.stock.caster
+        before = self.stock.container.storage_ids[piece.source].dtype
+        return caster is not None and piece.dtype == caster.dtype != before
 
-    def _dtype_before(self, piece: Piece) -> str:
-        return self.stock.container.storage_ids[piece.source].dtype
-
-    def _copy_summed(self, piece: Piece) -> int:
+    def _copy_summed(self, piece: Piece, out: Buffered) -> int:
         """Write a storage and give its CRC."""
         crc = 0 if self._is_cast(piece) else self.stock.crc(piece)
         if crc:
-            self.stock.copy(piece, self.target, self.progress)
+            _copy(piece, out)
             return crc
         for chunk in self._chunks(piece):
             crc = zlib.crc32(chunk, crc)
-            self.progress.advance(write_bytes(self.target, chunk))
+            out.write(chunk)
+            self.progress.advance(len(chunk))
         return crc
 
     def _chunks(self, piece: Piece) -> Iterator[bytes]:
@@ -133,6 +135,11 @@ class TorchFile:
         if self.stock.caster is None or not self._is_cast(piece):
             return chunks
         return self.stock.caster.cast(chunks, self.progress)
+
+
+def _copy(piece: Piece, out: Buffered) -> None:
+    for span in piece.ranges:
+        out.copy(piece.source, span)
 
 
 def check_length(piece: Piece, owner_of: Callable[[str], str]) -> None:

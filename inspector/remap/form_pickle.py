@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from inspector.errors import ExportError
 from inspector.model.shapes import mapping_pairs
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
-from inspector.progress import Progress
-from inspector.records import dataclass, field
-from inspector.remap.form_views import Edits, Naming, NoStorages, StorageName, view_of
+from inspector.remap.form_views import StorageName, Writing, is_usual, view_of
+
+__all__ = ["Writing", "write_pickle"]
 
 _PROTOCOL = b"\x80\x02"
 _STOP = b"."
@@ -46,25 +46,6 @@ class _Fill(NamedTuple):
     items: Sequence[Any]
     end: bytes
     in_pairs: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
-    """How values are written.
-
-    Attributes:
-        naming: What becomes of storages.
-        edits: What becomes of entries.
-        data: The stream that large texts of the value are still in.
-        legacy: Whether persistent ids have the legacy container's six parts.
-        progress: Asked for cancellation.
-    """
-
-    naming: Naming = field(default_factory=NoStorages)
-    edits: Edits = field(default_factory=Edits)
-    data: bytes = b""
-    legacy: bool = False
-    progress: Progress = field(default_factory=Progress)
 
 
 def write_pickle(root: Value, writing: Writing) -> bytes:
@@ -243,13 +224,14 @@ class _Writer:
 
     def call(self, value: Call) -> None:
         """Write an object: what makes it, then what fills it."""
-        if not self._begin(value):
+        node = view_of(value)
+        if (node is not None and self._view(value, node)) or not self._begin(value):
             return
         pairs, args = value.pairs or [], value.args
         if type(value.func) is Global and value.func.dotted == _ORDERED:
             # Python 2 gave it a list of lists, which `weights_only` takes as little as an entry left out.
             pairs, args = mapping_pairs(value) or [], ()
-        offset = None if view_of(value) is None else self._how.naming.move_view(value)
+        offset = None if node is None else self._how.naming.move_view(value)
         if offset is not None and isinstance(args, tuple):
             args = (args[0], offset, *args[2:])
             self._kept.append(args)
@@ -266,6 +248,28 @@ class _Writer:
         else:
             is_new = value.kind == "newobj" or (value.kind == "inst" and not args)
             todo += (_Later(b"\x81" if is_new else b"R", value, is_memoized=True), args, value.func)
+
+    def _view(self, value: Call, node: PersistentId) -> bool:
+        """Write a tensor at once if it is like nearly all of them, which halves the time of large files."""
+        args: tuple[Any, ...] = value.args if isinstance(value.args, tuple) else ()
+        if value.state is not None or not is_usual(args) or id(value) in self._slots:
+            return False
+        offset = self._how.naming.move_view(value)
+        self.imported(cast("Global", value.func))
+        self._out += b"("
+        self.persistent(node)
+        self.integer(args[1] if offset is None else offset)
+        for numbers in args[2:4]:
+            self._out += b"" if len(numbers) in _TUPLES or not numbers else b"("
+            for number in numbers:
+                self.integer(number)
+            self._out += _TUPLES.get(len(numbers), b"t") if numbers else b")"
+        self.boolean(args[4])
+        self.imported(args[5].func)
+        self._out += b")RtR"
+        self._kept.append(value)
+        self._put(id(value))
+        return True
 
     def persistent(self, value: PersistentId) -> None:
         """Write a persistent id."""

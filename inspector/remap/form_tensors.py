@@ -9,8 +9,8 @@ from inspector.model.dtypes import ITEMSIZES
 from inspector.model.views import TensorFacts
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.copying import write_bytes, write_over
-from inspector.remap.form_bytes import STEP_NBYTES, Stock, read_at
+from inspector.remap.copying import write_over
+from inspector.remap.form_bytes import STEP_NBYTES, Buffered, Stock, read_at
 from inspector.remap.form_safetensors import Contents, Slot, format_header
 from inspector.remap.form_strided import copy_strided, is_contiguous
 
@@ -34,21 +34,25 @@ class SafetensorsFile:
     def write(self) -> None:
         """Write it."""
         header = format_header(self.contents)
-        write_bytes(self.target, header)
         self.progress.start("copying", sum(slot.nbytes for slot in self.contents.slots))
+        out = Buffered(self.stock, self.target, self.progress)
+        out.write(header)
         for slot in self.contents.slots:
-            self._write_slot(slot, len(header) + slot.start)
+            self._write_slot(slot, len(header) + slot.start, out)
+        out.flush()
 
-    def _write_slot(self, slot: Slot, place: int) -> None:
+    def _write_slot(self, slot: Slot, place: int, out: Buffered) -> None:
         facts = slot.facts
         if not slot.nbytes:
             return
         if self.stock.caster is not None and slot.dtype != facts.dtype:
             for data in self.stock.caster.cast(self._chunks(facts), self.progress):
-                self.progress.advance(write_bytes(self.target, data))
+                out.write(data)
+                self.progress.advance(len(data))
         elif _is_plain(facts):
-            self.stock.copy_range(_key(facts), facts.span, self.target, self.progress)
+            out.copy(_key(facts), facts.span)
         else:
+            out.flush()
             self._straighten(facts, self.target, place)
 
     def _chunks(self, facts: TensorFacts) -> Iterator[bytes]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from inspector.containers.persistent_ids import parse_storage_id
 from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.progress import Progress
 from inspector.records import dataclass, field
 
 _VIEWS = frozenset({"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_qtensor"})
@@ -84,3 +86,36 @@ def view_of(call: Call) -> PersistentId | None:
     if type(args) is not tuple or len(args) < 4 or type(args[0]) is not PersistentId:
         return None
     return args[0] if type(args[1]) is int else None
+
+
+def is_usual(args: tuple[Any, ...]) -> bool:
+    """Say whether the arguments of `_rebuild_tensor_v2` are those that torch gives, without any hooks."""
+    if len(args) != 6 or type(args[4]) is not bool or type(args[5]) is not Call:
+        return False
+    hooks = args[5]
+    if hooks.state is not None or hooks.pairs or hooks.args != () or type(hooks.func) is not Global:
+        return False
+    if parse_storage_id(args[0]) is None:
+        return False
+    return all(
+        type(numbers) is tuple and all(type(number) is int for number in numbers) for numbers in args[2:4]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How values are written.
+
+    Attributes:
+        naming: What becomes of storages.
+        edits: What becomes of entries.
+        data: The stream that large texts of the value are still in.
+        legacy: Whether persistent ids have the legacy container's six parts.
+        progress: Asked for cancellation.
+    """
+
+    naming: Naming = field(default_factory=NoStorages)
+    edits: Edits = field(default_factory=Edits)
+    data: bytes = b""
+    legacy: bool = False
+    progress: Progress = field(default_factory=Progress)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli.forms import form_lines
+from inspector.cli.forms import form_lines, read_form
+from inspector.cli.options import parse
 from inspector.model.build import open_checkpoint
 from inspector.remap.forms import Form, FormExport, LeftOut
 from inspector.resources import demo_path
@@ -112,6 +113,10 @@ def test_files_that_stand_there_are_left_alone(cli, out) -> None:
     assert (answer.code, out.read_bytes()) == (4, b"mine")
 
 
+def test_plain_copies_are_none_of_ours() -> None:
+    assert read_form(parse(["remap", "a", "-o", "b", "--format", "same"])) is None
+
+
 # --- what is said -------------------------------------------------------------------------------------------
 
 
@@ -138,7 +143,8 @@ def test_answer_tells_what_was_done() -> None:
     made = export(model="a\x1b", prefix="module.", tied=(("a", "b"), ("c", "b")), verified=True)
     assert form_lines("o\nut", made) == (
         "o\\u000aut: 1.0 KB of 2.0 MB, 1 tensor as zip, the model is a\\u001b, "
-        "module. removed from every name, 2 names of tied weights in the metadata, opened again and compared\n"
+        "module. removed from every name, 2 names of tied weights in the metadata, "
+        "opened again and compared\n"
     )
 
 

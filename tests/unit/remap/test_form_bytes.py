@@ -12,7 +12,7 @@ from inspector.errors import ExportError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap import form_bytes
-from inspector.remap.form_bytes import Stock, read_at, refuse_full_disk
+from inspector.remap.form_bytes import Buffered, Stock, read_at, refuse_full_disk
 from inspector.remap.form_storages import Piece
 from inspector.remap.form_views import StorageName
 from tests.unit.remap.form_samples import file_of, mapping, names_in, numbers, tensor
@@ -39,7 +39,8 @@ def test_bytes_come_from_wherever_they_are(tmp_path, how) -> None:
             b"".join(stock.read(piece("1", (4, 8), (12, 16)), Progress()))
             == numbers("1")[4:8] + numbers("1")[12:]
         )
-        stock.copy(piece("0", (8, 16), (0, 4)), out.fileno(), Progress())
+        for span in ((8, 16), (0, 4)):
+            stock.copy_range("0", span, out.fileno(), Progress())
         assert stock.reader("0", Progress())(3, 5) == numbers("0")[3:8]
         assert out.read() == b""  # the descriptor's place is behind what was copied
         out.seek(0)
@@ -53,6 +54,26 @@ def test_chunks_are_small(tmp_path, monkeypatch) -> None:
         source, container = stocked(file_of(tmp_path, ROOT, **how))
         with source, Stock(source, container, tmp_path) as stock:
             assert [len(chunk) for chunk in stock.read(piece("0"), Progress())] == [6, 6, 4]
+
+
+def test_small_pieces_are_written_together_and_large_ones_copied(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(form_bytes, "SMALL_NBYTES", 8)
+    monkeypatch.setattr(form_bytes, "STEP_NBYTES", 10)
+    source, container = stocked(file_of(tmp_path, ROOT))
+    progress = Progress()
+    with source, Stock(source, container, tmp_path) as stock, (tmp_path / "out").open("w+b") as file:
+        out = Buffered(stock, file.fileno(), progress)
+        out.write(b"head")
+        out.copy("0", (0, 4))
+        assert (tmp_path / "out").stat().st_size == 0
+        out.copy("1", (0, 16))
+        assert (tmp_path / "out").read_bytes() == b"head" + numbers("0")[:4] + numbers("1")
+        out.write(bytes(10))
+        assert (tmp_path / "out").stat().st_size == 34
+        out.write(b"tail")
+        out.flush()
+        assert (tmp_path / "out").read_bytes().endswith(bytes(10) + b"tail")
+    assert progress.done == 20
 
 
 def test_checksums_are_those_of_whole_records(tmp_path) -> None:

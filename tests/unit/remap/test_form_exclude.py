@@ -6,9 +6,9 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.remap.form_exclude import find_drops
-from inspector.remap.form_pickle import Writing, write_pickle
+from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_select import Patterns
-from inspector.remap.form_views import Edits
+from inspector.remap.form_views import Edits, Writing
 from tests.builders import pickles
 from tests.unit.remap.form_samples import mapping, ordered, texts
 

@@ -16,8 +16,8 @@ from inspector.limits import Limits
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 from inspector.progress import Progress
-from inspector.remap.form_pickle import Writing, write_pickle
-from inspector.remap.form_views import Edits, StorageName
+from inspector.remap.form_pickle import write_pickle
+from inspector.remap.form_views import Edits, StorageName, Writing
 from tests.builders import pickles
 
 

@@ -6,9 +6,9 @@ from inspector.containers.base import Container, StoredBytes
 from inspector.errors import ExportError
 from inspector.pickles.values import Call, PersistentId, Value
 from inspector.records import replace
-from inspector.remap.form_pickle import Writing, write_pickle
+from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_storages import Cut, Piece, Storages, Viewed, cut_out
-from inspector.remap.form_views import StorageName
+from inspector.remap.form_views import StorageName, Writing
 from tests.builders import pickles
 from tests.unit.remap.form_samples import mapping, tensor
 from tests.unit.remap.samples import container_of, stream

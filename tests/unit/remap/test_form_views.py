@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.pickles.values import Call, Dict, Global, PersistentId
-from inspector.remap.form_views import Edits, NoStorages, view_of
+from inspector.remap.form_views import Edits, NoStorages, is_usual, view_of
 
 NODE = PersistentId(("storage",))
 VIEW = Global("torch._utils", "_rebuild_tensor_v2")
@@ -25,6 +25,38 @@ VIEW = Global("torch._utils", "_rebuild_tensor_v2")
 )
 def test_views_are_calls_of_torch_with_a_storage(call, expected) -> None:
     assert view_of(call) is expected
+
+
+HOOKS = Call(Global("collections", "OrderedDict"), (), "reduce")
+STORAGE = PersistentId(("storage", Global("torch", "FloatStorage"), "0", "cpu", 4))
+
+
+def hooks(**how: object) -> Call:
+    made = Call(HOOKS.func, (), "reduce")
+    for name, value in how.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((STORAGE, 0, (2, 2), (2, 1), False, HOOKS), True),
+        ((STORAGE, 0, (), (), True, HOOKS), True),
+        ((STORAGE, 0, (), (), False, HOOKS, Dict([])), False),
+        ((STORAGE, 0, (), (), None, HOOKS), False),
+        ((STORAGE, 0, (), (), False, None), False),
+        ((STORAGE, 0, (), (), False, hooks(state=1)), False),
+        ((STORAGE, 0, (), (), False, hooks(pairs=[(1, 1)])), False),
+        ((STORAGE, 0, (), (), False, hooks(args=(1,))), False),
+        ((STORAGE, 0, (), (), False, hooks(func=None)), False),
+        ((NODE, 0, (), (), False, HOOKS), False),
+        ((STORAGE, 0, [2], (1,), False, HOOKS), False),
+        ((STORAGE, 0, (2.0,), (1,), False, HOOKS), False),
+    ],
+)
+def test_usual_views_are_told_from_others(arguments, expected) -> None:
+    assert is_usual(arguments) is expected
 
 
 def test_nothing_is_edited_unless_told() -> None:
