@@ -173,7 +173,7 @@ def _find_end(source: Source) -> tuple[int, int, int, int]:
         raise DamagedError(
             NO_END,
             where=f"{source.nbytes:,} bytes",
-            remedy="the file is incomplete: fetch or copy it again",
+            remedy="the file is incomplete: fetch or copy it again, or save what is whole with recover",
         )
     _, _, _, _, count, nbytes, start, comment = END.unpack_from(tail, at)
     offset = tail_start + at
