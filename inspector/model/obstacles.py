@@ -6,6 +6,7 @@ are those of torch 2.13.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Storage
@@ -81,14 +82,16 @@ def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
 
 def storage_obstacles(checkpoint: Checkpoint) -> dict[str, Obstacle]:
     """Give, by storage, what torch says to records of a zip before it asks for their device."""
+    return dict(_iter_storage_obstacles(checkpoint))
+
+
+def _iter_storage_obstacles(checkpoint: Checkpoint) -> Iterator[tuple[str, Obstacle]]:
     if checkpoint.format != "zip":
-        return {}
+        return
     is_elsewhere = _has_note(checkpoint, _TENSORS_FOLDER)
-    return {
-        storage.key: _record_obstacle(storage, is_elsewhere=is_elsewhere)
-        for storage in checkpoint.storages
-        if is_elsewhere or storage.missing or storage.expected_nbytes is not None
-    }
+    for storage in checkpoint.storages:
+        if is_elsewhere or storage.missing or storage.expected_nbytes is not None:
+            yield storage.key, _record_obstacle(storage, is_elsewhere=is_elsewhere)
 
 
 def _record_obstacle(storage: Storage, *, is_elsewhere: bool) -> Obstacle:
@@ -123,8 +126,10 @@ def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
 
 def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Give the first reason, or None if torch can read the file somewhere."""
-    of_storages = iter(storage_obstacles(checkpoint).values())
-    return file_obstacle(checkpoint) or next(of_storages, None) or legacy_obstacle(checkpoint)
+    found = file_obstacle(checkpoint)
+    if found is None:
+        found = next((one for _, one in _iter_storage_obstacles(checkpoint)), None)
+    return found or legacy_obstacle(checkpoint)
 
 
 def has_wrong_checksum(checkpoint: Checkpoint) -> bool:

@@ -93,7 +93,8 @@ def read_zip(data: bytes) -> None:
         (row.header_offset, row.file_size, row.compress_size, row.CRC, row.compress_type)
         for row in theirs.infolist()
     ]
-    assert mine == other, f"{mine} is {other} for zipfile"
+    # The number of records in the end counts for torch, the size of the directory for zipfile.
+    assert mine == other[: len(mine)], f"{mine} is {other} for zipfile"
 
 
 def _write(data: bytes) -> None:

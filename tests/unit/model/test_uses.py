@@ -114,6 +114,17 @@ def test_what_getattr_reaches(made: bytes, expected: set[tuple[str, str]]) -> No
     assert attributes(made) == expected
 
 
+def test_attributes_are_looked_for_as_long_as_there_is_time() -> None:
+    noted: set[tuple[str, str]] = set()
+    note_attributes(noted, read_pickle(proto() + list_(reach()) + STOP), ends_s=-1.0)
+    assert noted == NOT_TOLD
+
+
+def test_storages_that_cannot_be_read() -> None:
+    strange = tuple_(text("storage"), op("NONE"), text("0"), text("cpu"), number(1)) + op("BINPERSID")
+    assert (PERSISTENT_ID, "misread") in by_hand(strange).safety.uses
+
+
 def test_shared_and_circular_values_are_looked_at_once() -> None:
     shared = list_(reach()) + op("BINPUT", b"\1")
     made = op("EMPTY_LIST") + op("BINPUT", b"\0") + op("MARK") + shared

@@ -12,7 +12,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
-from tests.builders.pickles import NONE, list_, name, number, op, text
+from tests.builders.pickles import NONE, dict_, list_, name, number, op, text
 from tests.unit.model.making import (
     built,
     by_hand,
@@ -290,6 +290,17 @@ def test_long_names_of_storages_are_refused() -> None:
 def test_rows_are_counted() -> None:
     with pytest.raises(ModelError, match="more than 5,000 tensors and containers"):
         walk([[[None]] for _ in range(9000)], Limits(rows=5000), Progress())
+
+
+def test_bad_keys_are_faults() -> None:
+    assert by_hand(dict_((list_(), NONE))).safety.faults == ("unhashable-key",)
+    assert by_hand(dict_((number(1), NONE))).safety.faults == ()
+
+
+def test_rows_of_calls_are_remembered_as_long_as_they_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.model.walk._MOST_PLACED", 1)
+    found = walk([Call(Global("a", "B"), (1,), "reduce") for _ in range(3)], Limits(), Progress())
+    assert list(found.leaves.values()) == ["0"]
 
 
 def test_values_beyond_a_number_are_counted() -> None:
