@@ -83,6 +83,15 @@ class Stock:
         for span in piece.ranges:
             yield from self.read_range(piece.source, span, progress)
 
+    def is_cast(self, key: str, dtype: str) -> bool:
+        """Say whether what becomes of a storage has another type than it has here."""
+        before = self.container.storage_ids.get(key)
+        return (
+            self.caster is not None
+            and dtype == self.caster.dtype
+            and (before is None or before.dtype != dtype)
+        )
+
     def crc(self, piece: Piece) -> int:
         """Give the CRC-32 of a piece as the source states it, or 0 where it does not."""
         entry = self._entry(piece.source) if piece.is_whole else None

@@ -75,9 +75,8 @@ class Content(NamedTuple):
     def nbytes(self) -> int:
         """How large the file will be at least."""
         slots = self.safetensors.slots if self.safetensors is not None else ()
-        return (
-            len(self.pickle) + sum(piece.nbytes for piece in self.pieces) + sum(slot.nbytes for slot in slots)
-        )
+        tensors = sum(slot.nbytes for slot in slots)
+        return tensors + len(self.pickle) + sum(piece.nbytes for piece in self.pieces)
 
     @property
     def tied(self) -> tuple[tuple[str, str], ...]:
@@ -108,7 +107,8 @@ class Deciding:
         """The format that is written."""
         if self.form.shape == "safetensors":
             return "safetensors"
-        return self.container.format if self.form.container == "same" else self.form.container
+        wanted = self.container.format if self.form.container == "same" else self.form.container
+        return "legacy" if wanted == "legacy" else "zip"
 
     def decide(self) -> Content:
         """Decide.
@@ -161,7 +161,7 @@ class Deciding:
         return self._state_dict(taken, model, prefix, left_out)
 
     def _safetensors(self, taken: Taken, model: Model, prefix: str, left_out: tuple[LeftOut, ...]) -> Content:
-        contents = plan_safetensors(taken.entries, taken.facts, self._dtypes())
+        contents = plan_safetensors(taken.entries, taken.facts, self._dtypes)
         if contents.refusals:
             raise ExportError(
                 "safetensors cannot hold all of the weights",
@@ -200,7 +200,7 @@ class Deciding:
         if taken.metadata is not None:
             root.state = Dict([("_metadata", strip_metadata(taken.metadata, prefix))])
         expected = tuple(
-            describe_facts(name, self._dtypes().get(facts.dtype, facts.dtype), facts)
+            describe_facts(name, self._dtypes.get(facts.dtype, facts.dtype), facts)
             for (name, _), facts in zip(taken.entries, taken.facts, strict=True)
             if facts is not None
         )
@@ -226,13 +226,12 @@ class Deciding:
         drops, paths = find_drops(root, patterns)
         patterns.refuse_unused()
         left_out, kept = self._left_out(paths)
-        edits, prefix, model = Edits(drops), "", None
+        edits, prefix, path = Edits(drops), "", None
         if self.form.strip_prefix is not None:
             model = select_model(self.checkpoint, self.form)
-            prefix = self._strip(edits, value_at(root, model.keys), model)
+            path, prefix = model.path, self._strip(edits, value_at(root, model.keys), model)
         expected = tuple(describe_row(row, named=False) for row in kept)
         pickle, pieces = self._write(root, edits, container)
-        path = None if model is None else model.path
         return Content(
             container, self.format, self._byteorder, pickle, pieces, None, path, prefix, left_out, expected
         )
@@ -287,6 +286,7 @@ class Deciding:
         ids = first_storage_ids(stream.persistent_ids, DEFAULT_LIMITS)
         return replace(container, stream=stream, storage_ids=ids)
 
+    @property
     def _dtypes(self) -> dict[str, str]:
         return {SOURCE: self.form.cast} if self.form.cast else {}
 
@@ -302,7 +302,7 @@ class Deciding:
         self.progress.start("writing the pickle")
         if self.form.compact:
             write_pickle(root, how)
-        storages = Storages(container, self._location, self._owner, viewed.cuts(), self._dtypes())
+        storages = Storages(container, self._location, self._owner, viewed.cuts(), self._dtypes)
         pickle = write_pickle(root, replace(how, naming=storages))
         pieces = tuple(storages.pieces.values())
         for piece in pieces:

@@ -13,7 +13,7 @@ from inspector.errors import ExportError
 from inspector.model.checkpoint import Key
 from inspector.model.shapes import attributes_of, children_of, mapping_pairs
 from inspector.model.tensors import describe_tensor, looks_like_tensor
-from inspector.model.texts import key_of, step_text, type_of
+from inspector.model.texts import cut_name, key_of, step_text, type_of
 from inspector.model.views import Known, TensorFacts
 from inspector.pickles.values import Call, Global, Value
 from inspector.remap.form_modules import Entry, read_module
@@ -192,6 +192,6 @@ def _stranger_in(value: Value) -> str:
             if not looks_like_tensor(item) and dotted not in _PLAIN:
                 return type_of(item)
         if isinstance(item, Global) and item.module != "torch":  # torch's own are dtypes and layouts
-            return item.dotted
+            return cut_name(item.dotted)
         todo += [child for _, child in children_of(item)]
     return ""

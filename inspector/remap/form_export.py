@@ -14,23 +14,21 @@ from pathlib import Path
 from typing import IO
 
 from inspector.containers.sniff import open_source, read_container
-from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
+from inspector.model.build import build_checkpoint, collector_paused
 from inspector.progress import Progress
 from inspector.remap.copying import write_bytes
 from inspector.remap.export import refuse_destination
 from inspector.remap.form_bytes import STEP_NBYTES, Stock, refuse_full_disk
 from inspector.remap.form_cast import Caster
+from inspector.remap.form_check import verify_form
 from inspector.remap.form_content import Content, Deciding
-from inspector.remap.form_expected import Description, describe_row
 from inspector.remap.form_files import TorchFile
-from inspector.remap.form_safetensors import read_header
 from inspector.remap.form_tensors import SafetensorsFile
 from inspector.remap.forms import Form, FormExport, check_form
-from inspector.remap.outfile import OutFile, explained, writing
+from inspector.remap.outfile import explained, writing
 from inspector.remap.plan import Plan
-from inspector.units import escape_text
 
 _OPEN_FILES = Path("/proc/self/fd")
 
@@ -84,7 +82,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
             _write(content, stock, out.fd, _folder_of(destination), progress)
             _refuse_changed(path, status)
             if verify:
-                _verify(content, form, out, progress)
+                verify_form(content, form, stock, out, progress)
             nbytes = os.fstat(out.fd).st_size
             progress.start("waiting for the disk")
     return FormExport(
@@ -183,30 +181,3 @@ def _refuse_changed(path: str, before: os.stat_result) -> None:
         before.st_mtime_ns,
     ):
         raise ExportError("the file changed while it was copied", where=path, remedy="try again")
-
-
-# --- the check ----------------------------------------------------------------------------------------------
-
-
-def _verify(content: Content, form: Form, out: OutFile, progress: Progress) -> None:
-    progress.start("checking the copy")
-    found = read_header(out.fd) if content.safetensors is not None else _read_rows(form, out, progress)
-    if found != content.expected:
-        pairs = zip(found, content.expected, strict=False)
-        wrong = next((one for one, other in pairs if one != other), ("their number",))
-        raise ExportError("the copy is not as planned", where=escape_text(str(wrong[0])))
-
-
-def _read_rows(form: Form, out: OutFile, progress: Progress) -> tuple[Description, ...]:
-    try:
-        copy = open_checkpoint(str(out.path), progress=progress)
-    except CancelledError:
-        raise
-    except CheckpointError as error:
-        raise ExportError(f"the copy cannot be read: {error}") from error
-    damaged = next((row for row in copy.tensors if row.problem), None)
-    if damaged is not None:
-        raise ExportError("a tensor of the copy is damaged", where=f"{damaged.path}: {damaged.problem}")
-    if form.takes_model:
-        return tuple(describe_row(row) for row in copy.tensors if len(row.keys) == 1)
-    return tuple(describe_row(row, named=False) for row in copy.tensors)

@@ -106,21 +106,17 @@ class TorchFile:
         out.write(write_pickle([*sorted(pieces)], Writing()))
         self.progress.start("copying", sum(piece.nbytes for piece in self.pieces))
         for key in sorted(pieces):
-            out.write(NUMEL.pack(pieces[key].name.numel))
-            if self._is_cast(pieces[key]):
-                self._copy_summed(pieces[key], out)
+            piece = pieces[key]
+            out.write(NUMEL.pack(piece.name.numel))
+            if self.stock.is_cast(piece.source, piece.dtype):
+                self._copy_summed(piece, out)
             else:
-                _copy(pieces[key], out)
+                _copy(piece, out)
         out.flush()
-
-    def _is_cast(self, piece: Piece) -> bool:
-        caster = self.stock.caster
-        before = self.stock.container.storage_ids[piece.source].dtype
-        return caster is not None and piece.dtype == caster.dtype != before
 
     def _copy_summed(self, piece: Piece, out: Buffered) -> int:
         """Write a storage and give its CRC."""
-        crc = 0 if self._is_cast(piece) else self.stock.crc(piece)
+        crc = 0 if self.stock.is_cast(piece.source, piece.dtype) else self.stock.crc(piece)
         if crc:
             _copy(piece, out)
             return crc
@@ -132,7 +128,7 @@ class TorchFile:
 
     def _chunks(self, piece: Piece) -> Iterator[bytes]:
         chunks = self.stock.read(piece, self.progress)
-        if self.stock.caster is None or not self._is_cast(piece):
+        if self.stock.caster is None or not self.stock.is_cast(piece.source, piece.dtype):
             return chunks
         return self.stock.caster.cast(chunks, self.progress)
 

@@ -49,16 +49,16 @@ class SafetensorsFile:
             for data in self.stock.caster.cast(self._chunks(facts), self.progress):
                 out.write(data)
                 self.progress.advance(len(data))
-        elif _is_plain(facts):
-            out.copy(_key(facts), facts.span)
+        elif is_plain(facts):
+            out.copy(key_of(facts), facts.span)
         else:
             out.flush()
             self._straighten(facts, self.target, place)
 
     def _chunks(self, facts: TensorFacts) -> Iterator[bytes]:
         """Give a tensor's bytes in the order of rows, a chunk at a time."""
-        if _is_plain(facts):
-            yield from self.stock.read_range(_key(facts), facts.span, self.progress)
+        if is_plain(facts):
+            yield from self.stock.read_range(key_of(facts), facts.span, self.progress)
             return
         fd = self.stock.spool().fileno()
         self._straighten(facts, fd, 0)
@@ -67,7 +67,7 @@ class SafetensorsFile:
 
     def _straighten(self, facts: TensorFacts, target: int, place: int) -> None:
         """Write a tensor whose elements stand in another order in its storage."""
-        read = self.stock.reader(_key(facts), self.progress)
+        read = self.stock.reader(key_of(facts), self.progress)
         stride = () if facts.stride is None else facts.stride
         copy_strided(
             (facts.shape, stride, facts.offset or 0),
@@ -79,10 +79,11 @@ class SafetensorsFile:
         os.lseek(target, place + facts.nbytes, os.SEEK_SET)
 
 
-def _key(facts: TensorFacts) -> str:
+def key_of(facts: TensorFacts) -> str:
+    """Give the key of the storage that a tensor views."""
     return "" if facts.storage is None else facts.storage.key
 
 
-def _is_plain(facts: TensorFacts) -> bool:
+def is_plain(facts: TensorFacts) -> bool:
     """Say whether a tensor's elements already stand in the order of rows; those of a bare storage do."""
     return facts.stride is None or is_contiguous(facts.shape, facts.stride)

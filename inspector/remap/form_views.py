@@ -10,6 +10,7 @@ from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 
+_MOST_AT_ONCE = 64  # dimensions that are written without asking whether others share them
 _VIEWS = frozenset({"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_qtensor"})
 
 
@@ -97,9 +98,9 @@ def is_usual(args: tuple[Any, ...]) -> bool:
         return False
     if parse_storage_id(args[0]) is None:
         return False
-    return all(
-        type(numbers) is tuple and all(type(number) is int for number in numbers) for numbers in args[2:4]
-    )
+    if not all(type(numbers) is tuple and len(numbers) <= _MOST_AT_ONCE for numbers in args[2:4]):
+        return False
+    return all(type(number) is int for numbers in args[2:4] for number in numbers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

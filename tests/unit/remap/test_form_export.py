@@ -234,18 +234,6 @@ def test_copies_that_are_otherwise_are_no_copies(tmp_path, monkeypatch) -> None:
     assert "the copy is not as planned: x" in refused(source)
 
 
-def test_checking_can_be_cancelled(tmp_path, monkeypatch) -> None:
-    source = file_of(tmp_path, TRAINING)
-    progress = Progress()
-    damaged(monkeypatch, lambda fd: progress.cancel())
-    monkeypatch.setattr(
-        form_export,
-        "_verify",
-        lambda content, form, out, progress: form_export._read_rows(form, out, progress),
-    )
-    assert "cancelled" in refused(source, progress=progress)
-
-
 def test_damaged_tensors_of_a_copy_are_noticed(tmp_path, monkeypatch) -> None:
     source = file_of(tmp_path, TRAINING)
     odd = file_of(tmp_path, mapping({"a": tensor("0", numel=5), "b": tensor("1")})).read_bytes()
