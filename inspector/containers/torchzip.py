@@ -207,14 +207,19 @@ def _notes(records: Records) -> list[str]:
     names = [entry.name for entry in records.directory.entries]
     if records.get("version") is None and records.get(".data/version") is None:
         notes.append("The record 'version' is missing: torch refuses this file.")
-    # Whatever is between two names that begin alike in alphabetical order, begins like them.
-    if not min(names).startswith(records.prefix) or not max(names).startswith(records.prefix):
+    if not all(name.startswith(records.prefix) for name in names):
         notes.append("Not all records stand in one folder: torch refuses this file.")
     if _share_a_name(names):
         notes.append(_SHARED_NAME)
+    if not all(map(_is_text, names)):
+        notes.append("The name of a record is no text: torch refuses this file.")
     if records.storage("0") is None and any("/tensors/" in name for name in names[:9]):
         notes.append("Written by torch 1.4, whose zip files later versions of torch cannot load.")
     return notes
+
+
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
 
 
 def _share_a_name(names: list[str]) -> bool:
@@ -225,6 +230,5 @@ def _share_a_name(names: list[str]) -> bool:
         if "\0" in text:
             return True
         is_lower = is_lower and text == text.lower()
-    # Hashes are enough to see it.
-    hashes = set(map(hash, names)) if is_lower else {hash(name.lower()) for name in names}
-    return len(hashes) < len(names)
+    # Hashes are enough to see it. A loop, since no other thread can run within one long call.
+    return len({hash(name if is_lower else name.lower()) for name in names}) < len(names)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from inspector.diagnose.rules import diagnose
 from inspector.errors import PlanError
 from inspector.model.findings import Finding
+from inspector.model.obstacles import is_damaged
 from inspector.records import replace
 from inspector.remap.rules import Rule
 from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
@@ -26,7 +27,6 @@ from inspector.report.tree import Node
 from inspector.session.cards import doctor_cards, explanation_card, finding_card
 from inspector.session.checker import check_page
 from inspector.session.document import Document
-from inspector.session.export_kinds import is_damaged
 from inspector.session.forecasting import forecast_page
 from inspector.session.mapping import DeviceMap, Pairs, device_rows, map_devices
 from inspector.session.memory import remembered

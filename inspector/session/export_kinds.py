@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inspector.model.checkpoint import Checkpoint
+from inspector.model.obstacles import is_damaged
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass, replace
 from inspector.remap.forms import Cast, Form
@@ -41,11 +42,6 @@ def _has_weights(checkpoint: Checkpoint) -> bool:
 
 def _is_module(checkpoint: Checkpoint) -> bool:
     return checkpoint.module_class is not None
-
-
-def is_damaged(checkpoint: Checkpoint) -> bool:
-    """Say whether bytes of some tensor are not in the file."""
-    return any(storage.missing and storage.nbytes for storage in checkpoint.storages)
 
 
 KINDS = (

@@ -48,5 +48,6 @@ def test_what_is_no_checkpoint_comes_without_code(tmp_path: Path) -> None:
     path.write_text("hello")
     with pytest.raises(CheckpointError) as caught:
         open_checkpoint(str(path))
-    assert open_failure_page(caught.value, str(path), CPU_ONLY).code == ""
+    page = open_failure_page(caught.value, str(path), CPU_ONLY)
+    assert (page.title, page.code) == ("This is no checkpoint", "")
     assert open_failure_page(KeyError("x"), str(path), CPU_ONLY).code == ""
