@@ -198,8 +198,11 @@ def test_every_error_of_opening_gets_its_page(session, files, error) -> None:
     screen = session.screen
     assert (screen.phase, screen.progress, screen.path) == ("failed", None, "/c.pth")
     assert screen.failure is not None
-    titles = {"DamagedError": "The file is damaged or incomplete", "NotACheckpointError": "This is no checkpoint"}
-    assert screen.failure.title == titles.get(error.__name__, "This file cannot be opened")
+    title = {
+        "DamagedError": "The file is damaged or incomplete",
+        "NotACheckpointError": "This is no checkpoint",
+    }.get(error.__name__, "This file cannot be opened")
+    assert screen.failure.title == title
     assert (screen.failure.what, screen.failure.where, screen.failure.remedy) == (
         "it is damaged",
         "byte 7",
