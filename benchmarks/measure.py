@@ -36,20 +36,26 @@ class Figures:
     nbytes: int
 
 
-def compare(commands: Sequence[Sequence[str]], *, runs: int, out: Path | None = None) -> list[Figures]:
+def compare(
+    commands: Sequence[Sequence[str]], *, runs: int, out: Path | None = None, rotate: bool = False
+) -> list[Figures]:
     """Run commands in turns, several times each.
 
     Args:
         commands: The commands; each has one run that does not count, to warm the caches up.
         runs: How often each counts.
         out: A file that they write, removed before each run.
+        rotate: Whether each turn begins with the next command: what follows a large one finds the disk and the
+            memory busy.
 
     Raises:
         RuntimeError: A command failed.
     """
     taken: list[list[Figures]] = [[] for _ in commands]
     for turn in range(runs + 1):
-        for command, figures in zip(commands, taken, strict=True):
+        for place in range(len(commands)):
+            number = (place + turn * rotate) % len(commands)
+            command, figures = commands[number], taken[number]
             if out is not None:
                 out.unlink(missing_ok=True)
                 os.sync()

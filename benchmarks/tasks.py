@@ -158,7 +158,7 @@ def remap(bench: Bench) -> Iterator[Row]:
                 resave = "resave-all" if kind.startswith("module") else "resave"
                 commands.append(with_torch(resave, path, out))
             try:
-                ours, copy, *resaves = compare(commands, runs=bench.runs_for(kind), out=out)
+                ours, copy, *resaves = compare(commands, runs=bench.runs_for(kind), out=out, rotate=True)
             finally:
                 out.unlink(missing_ok=True)
         yield Row(
