@@ -144,6 +144,26 @@ def test_refusals_leave_nothing_behind(tmp_path, monkeypatch) -> None:
     assert "the disk has room for 10 bytes" in refused(source)
 
 
+class CancelledAt(Progress):
+    """Is cancelled when a stage of the work begins."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__()
+        self.wanted = label
+
+    def start(self, label: str, total: int = 0) -> None:
+        if label == self.wanted:
+            self.cancel()
+        super().start(label, total)
+
+
+@pytest.mark.parametrize("form", [WEIGHTS, Form(compact=True), Form(shape="safetensors")])
+@pytest.mark.parametrize("stage", ["reading", "copying", "checking the copy", "waiting for the disk"])
+def test_cancelling_at_any_stage_leaves_nothing(tmp_path, form, stage) -> None:
+    source = file_of(tmp_path, TRAINING)
+    assert refused(source, form, progress=CancelledAt(stage)) == "cancelled"
+
+
 def test_existing_files_are_not_replaced_unasked(tmp_path) -> None:
     source = file_of(tmp_path, TRAINING)
     (tmp_path / "out.pt").write_bytes(b"mine")
