@@ -21,6 +21,7 @@ class Limits:
         pickle_nbytes: Longest pickle stream kept in memory.
         opcodes: Instructions executed in one pickle stream.
         values: Containers, their pairs, calls and memo entries created by one pickle stream.
+        names: Different names that one pickle stream imports.
         marks: Depth of the mark stack.
         text_nbytes: Strings and bytes longer than this stay in the file as (offset, length).
         long_nbytes: Integers longer than this stay in the file as (offset, length).
@@ -38,6 +39,7 @@ class Limits:
     pickle_nbytes: int = 256 << 20
     opcodes: int = 20_000_000
     values: int = 4_000_000
+    names: int = 100_000
     marks: int = 1_000_000
     text_nbytes: int = 1 << 20
     long_nbytes: int = 1 << 16

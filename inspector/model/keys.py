@@ -8,11 +8,16 @@ for ever. Nothing here recurses, and each tuple is looked through once, however 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
+from typing import cast
 
 from inspector.pickles.values import Dict, Set, Value
 
-UNHASHABLE, ENDLESS, DEEP = "unhashable-key", "endless-key", "deep-key"
-"""What a key does to torch: it raises, it never ends, it crashes."""
+UNHASHABLE, ENDLESS, DEEP, ALIKE = "unhashable-key", "endless-key", "deep-key", "alike-keys"
+"""What keys do to torch: it raises, it never ends, it crashes, it takes minutes since they hash alike."""
+
+_MODULUS = 2**61 - 1  # Python's hash of a larger integer is what is left when it is divided by this
+_MOST_ALIKE = 5000
 
 _MOST_DEPTH = 1000
 _MOST_HASHES = 10_000_000
@@ -29,12 +34,16 @@ class KeyFaults:
 
     def find(self, pairs: Iterable[tuple[Value, Value]]) -> str | None:
         """Give what the first bad key of a dictionary does to torch; None where all are good."""
+        hashes = []
         for key, _ in pairs:
-            if type(key) in _LOOKED_INTO:
+            kind = type(key)
+            if kind in _LOOKED_INTO:
                 fault = self._fault_of(key)
                 if fault is not None:
                     return fault
-        return None
+            elif kind is int and abs(cast("int", key)) >= _MODULUS:
+                hashes.append(cast("int", key) % _MODULUS)
+        return ALIKE if _most_alike(hashes) > _MOST_ALIKE else None
 
     def _fault_of(self, key: Value) -> str | None:
         if not isinstance(key, tuple):
@@ -68,6 +77,14 @@ class KeyFaults:
             hashes = len(items) + sum(done[id(item)][1] for item in items if isinstance(item, tuple))
             done[id(items)] = depth, min(hashes, _MOST_HASHES + 1)
         return None
+
+
+def _most_alike(hashes: list[int]) -> int:
+    """Count how often the most frequent of them occurs, without hashing any."""
+    if len(hashes) <= _MOST_ALIKE:
+        return 0
+    hashes.sort()
+    return max(len(list(same)) for _, same in groupby(hashes))
 
 
 def _is_unhashable(value: Value) -> bool:

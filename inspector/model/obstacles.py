@@ -22,6 +22,7 @@ _AMBIGUOUS = "Several records share a name"
 _NO_VERSION = "The record 'version' is missing"
 _GZIPPED = "Compressed with gzip"
 _NO_FOLDER = "Not all records stand in one folder"
+_UNDECODABLE_NAME = "The name of a record is no text"
 _WRONG_CHECKSUM = "The checksum of data.pkl is wrong"
 _TENSORS_FOLDER = "Written by torch 1.4"
 # What torch cannot read from the legacy format, by the name that the file imports for it.
@@ -41,6 +42,12 @@ _MINIZ = (
     "This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
     "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
     "transferred incorrectly, or the file was modified after saving."
+)
+# What torch says to containers that were noted as such, in the order in which it looks.
+_REFUSED = (
+    (_NO_FOLDER, "RuntimeError: file in archive is not in a subdirectory"),
+    (_NO_VERSION, _NO_VERSION_ERROR),
+    (_UNDECODABLE_NAME, "UnicodeDecodeError: 'utf-8' codec can't decode byte"),
 )
 
 
@@ -71,10 +78,9 @@ def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     if lost_directory(checkpoint):
         message = f"RuntimeError: PytorchStreamReader failed reading zip archive: {_NO_CENTRAL}. {_MINIZ}"
         return Obstacle("truncated", message, _FETCH)
-    if _has_note(checkpoint, _NO_FOLDER):
-        return Obstacle("torch-refuses", "RuntimeError: file in archive is not in a subdirectory", _SAVE)
-    if _has_note(checkpoint, _NO_VERSION):
-        return Obstacle("torch-refuses", _NO_VERSION_ERROR, _SAVE)
+    for beginning, message in _REFUSED:
+        if _has_note(checkpoint, beginning):
+            return Obstacle("torch-refuses", message, _SAVE)
     versions = dict(checkpoint.versions)
     version = versions.get("version", versions.get(".data/version", str(_NEWEST_ZIP_VERSION)))
     return _version_obstacle(version) or _byteorder_obstacle(versions.get("byteorder"))

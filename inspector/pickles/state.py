@@ -180,10 +180,16 @@ class State:
             raise BrokenStreamError(f"the pickle makes more than {self.limits.values:,} values")
 
     def use_global(self, module: str, name: str) -> Global:
-        """Count one more use of a global and give its node, one for each name."""
+        """Count one more use of a global and give its node, one for each name.
+
+        Raises:
+            BrokenStreamError: There are more names than the limits allow.
+        """
         key = (module, name)
         node = self.globals.get(key)
         if node is None:
+            if len(self.globals) >= self.limits.names:
+                raise BrokenStreamError(f"the pickle imports more than {self.limits.names:,} names")
             node = self.globals[key] = Global(module, name)
             node.common = node.dotted in _COMMON
             self.created += 3  # two texts and their place in the table

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.keys import DEEP, ENDLESS, UNHASHABLE
+from inspector.model.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE
 from inspector.model.uses import PERSISTENT_ID
 from inspector.safety.allowlist import AllowList
 from inspector.safety.python2 import present_name
@@ -32,6 +32,7 @@ _FRAMES_FROM = 4
 _FAULTS = {
     UNHASHABLE: "a dictionary has a key that cannot be one, such as a list",
     ENDLESS: "a key of a dictionary is built so that comparing it never ends, and torch hangs",
+    ALIKE: "thousands of keys of a dictionary have the same hash, and torch takes minutes over them",
     DEEP: "a key of a dictionary is nested so deeply that torch crashes",
     "undecodable-name": "a name to import is not UTF-8",
     "undecodable-text": "a text of Python 2 is not UTF-8, for which torch.load has its argument encoding",

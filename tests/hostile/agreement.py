@@ -29,12 +29,10 @@ EXPLAINED = {
     "legacy/nested.pt": "torch reads sizes before they are there, and fails by chance",
     "old/t1.4_py27_zip_opt.pt": "refused for both reasons; torch meets the other one first",
     "zip/params.pt": "the class that stands in for the allowed name would have to be a tensor's",
-    "8-60,000-integers-with-the-same-hash-as-keys": "torch takes it after 20 s, which is not foretold",
     "22-a-hundred-thousand-dimensions": "torch makes such a tensor; here it counts as invalid",
     "24-no-keys": "torch leaves the tensor's memory as it happens to be; here the bytes are missing",
     "25-an-import-of-60-kilobytes": "torch's own message about it takes longer than the time limit",
     "25-an-import-of-an-escape-sequence": "allowed under its shown name, which is the escaped one",
-    "25-a-record-that-is-no-text": "torch cannot list the records; this program can",
 }
 """Why the two may disagree, by our answer or by the file."""
 

@@ -62,5 +62,5 @@ CASES: tuple[Row, ...] = (
         {"document_nbytes": ""},
     ),
     (25, "a record with an escape sequence", _record("a\x1bb"), {"document_nbytes": ""}),
-    (25, "a record that is no text", _record(b"\xff\xfe"), {"document_nbytes": ""}),
+    (25, "a record that is no text", _record(b"\xff\xfe"), {"answer": "errors", "notes": "no text"}),
 )

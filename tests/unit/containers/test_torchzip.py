@@ -192,6 +192,13 @@ def test_records_outside_the_folder_are_noted(take_apart: TakeApart, other: str)
     assert found.notes == ("Not all records stand in one folder: torch refuses this file.",)
 
 
+@pytest.mark.parametrize(("title", "noted"), [(b"archive/\xff", True), ("archive/\u00e9".encode(), False)])
+def test_record_whose_name_is_no_text(take_apart: TakeApart, title: bytes, noted: bool) -> None:
+    pickle = Record(name="archive/data.pkl", data=stream(NONE))
+    found = take_apart(build_zip(pickle, Record(name=title), VERSION))
+    assert found.notes == (("The name of a record is no text: torch refuses this file.",) if noted else ())
+
+
 def test_zip_without_a_folder(take_apart: TakeApart) -> None:
     found = take_apart(
         build_zip(Record(name="data.pkl", data=stream(NONE)), Record(name="version", data=b"3"))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from inspector.model.keys import DEEP, ENDLESS, UNHASHABLE, KeyFaults
+from inspector.model.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE, KeyFaults
 from inspector.pickles.values import Blob, Dict, Set, Value
 
 
@@ -72,3 +72,11 @@ def test_large_keys_are_looked_through_once() -> None:
     assert KeyFaults().find([(key, None), (wide, None)] * 20_000) == ENDLESS
     assert KeyFaults().find([(wide, None), (tuple(range(9)), None)] * 20_000) is None
     assert time.thread_time() - started < 5
+
+
+def test_thousands_of_integers_with_the_same_hash() -> None:
+    assert find(*(number * (2**61 - 1) for number in range(1, 6000))) == ALIKE
+    assert find(*(-number * (2**61 - 1) for number in range(1, 6000))) == ALIKE
+    assert find(*(number * (2**61 - 1) for number in range(1, 4000))) is None
+    assert find(*(2**61 + number for number in range(6000))) is None
+    assert find(*range(6000)) is None

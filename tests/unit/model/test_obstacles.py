@@ -193,3 +193,10 @@ def test_other_formats_have_none() -> None:
     assert find_obstacle(by_hand(number(1), form="tar", versions=())) is None
     lost = by_hand(pairs(w=view(storage("0")), x=call("a.B")), stored={}, form="tar")
     assert find_obstacle(lost) is None
+
+
+def test_record_whose_name_is_no_text() -> None:
+    checkpoint = by_hand(number(1), notes=("The name of a record is no text: torch refuses this file.",))
+    found = find_obstacle(checkpoint)
+    assert found is not None
+    assert found.message.startswith("UnicodeDecodeError")

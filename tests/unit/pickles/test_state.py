@@ -72,6 +72,14 @@ def test_globals_are_counted_by_name(state: State) -> None:
     assert state.created == 6
 
 
+def test_names_are_bounded() -> None:
+    state = State(Limits(names=2))
+    for name in "abab":
+        state.use_global("m", name)
+    with pytest.raises(BrokenStreamError, match="the pickle imports more than 2 names"):
+        state.use_global("m", "c")
+
+
 def test_notes_end_before_they_fill_the_memory(state: State) -> None:
     for offset in range(1, MOST_NOTES + 100):
         state.note("odd", offset, "it is odd")
