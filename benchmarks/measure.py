@@ -45,8 +45,7 @@ def compare(
         commands: The commands; each has one run that does not count, to warm the caches up.
         runs: How often each counts.
         out: A file that they write, removed before each run.
-        rotate: Whether each turn begins with the next command: what follows a large one finds the disk and the
-            memory busy.
+        rotate: Whether each turn begins with the next command: what follows a large one finds the disk busy.
 
     Raises:
         RuntimeError: A command failed.
