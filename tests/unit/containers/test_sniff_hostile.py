@@ -76,7 +76,7 @@ def shuffled_slots(count: int) -> bytes:
     return b"".join(op("LONG_BINPUT", struct.pack("<I", slot)) for slot in slots)
 
 
-TOO_MANY_NAMES = "the pickle imports more than 10,000 names"
+TOO_MANY_NAMES = "the pickle imports more than 100,000 names"
 TOO_MANY = "the pickle makes more than 400,000 values"
 LINE = "\U0001f600".encode() + b"a" * MILLION
 EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE, DUP = (
@@ -110,7 +110,10 @@ LARGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "too many slots in no order": (lambda: NONE + shuffled_slots(410_000), TOO_MANY),
     "one dictionary": (lambda: EMPTY_DICT + MARK + NONE * 790_000 + op("SETITEMS"), "read"),
     "one dictionary too large": (lambda: EMPTY_DICT + MARK + NONE * 810_000 + op("SETITEMS"), TOO_MANY),
-    "names": (lambda: b"".join(op("GLOBAL", b"m%d\nn\n" % number) for number in range(150_000)), TOO_MANY_NAMES),
+    "names": (
+        lambda: b"".join(op("GLOBAL", b"m%d\nn\n" % number) for number in range(150_000)),
+        TOO_MANY_NAMES,
+    ),
     "numbers": (lambda: op("BINFLOAT", bytes(7) + b"\1") * 850_000, TOO_MANY),
     "short texts": (lambda: op("SHORT_BINUNICODE", b"\2ab") * 850_000, TOO_MANY),
     "texts that take four times their length": (
