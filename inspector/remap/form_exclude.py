@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from inspector.errors import PlanError
+from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.checkpoint import Key
 from inspector.model.shapes import attributes_of, children_of, mapping_pairs
 from inspector.model.texts import step_text
@@ -23,27 +24,31 @@ class _Place(NamedTuple):
     number: int
 
 
-def find_drops(root: Value, patterns: Patterns) -> tuple[dict[int, set[int]], list[str]]:
+def find_drops(
+    root: Value, patterns: Patterns, limits: Limits = DEFAULT_LIMITS
+) -> tuple[dict[int, set[int]], list[str]]:
     """Give the entries that patterns leave out, by the object they stand in, and their paths.
+
+    What is nested too deeply to be shown has no path, and stays.
 
     Raises:
         PlanError: What is to be left out cannot be.
     """
     drops: dict[int, set[int]] = {}
     paths: list[str] = []
-    todo: list[tuple[str, Value]] = [("", root)]
+    todo: list[tuple[str, int, Value]] = [("", 0, root)]
     entered = {id(root)}
     while todo:
-        prefix, value = todo.pop()
+        prefix, depth, value = todo.pop()
         below = []
         for key, child, place in _children(value):
             path = prefix + step_text(key)
             if patterns.cover(path):
                 paths.append(path)
                 _drop(drops, place, path)
-            elif id(child) not in entered and children_of(child):
+            elif depth < limits.depth and id(child) not in entered and children_of(child):
                 entered.add(id(child))
-                below.append((f"{path}/", child))
+                below.append((f"{path}/", depth + 1, child))
         todo += reversed(below)
     return drops, paths
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from inspector.errors import PlanError
+from inspector.limits import Limits
 from inspector.remap.form_exclude import find_drops
 from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_select import Patterns
@@ -76,6 +77,14 @@ def test_equal_neighbours_are_told_apart() -> None:
     found, paths = left(root, "b")
     assert [key for key, _ in found[1]] == ["a", "c"]
     assert paths == ["b"]
+
+
+def test_what_is_nested_too_deeply_has_no_path() -> None:
+    root = pickles.read(mapping({"a": mapping({"a": mapping({"x": ONE})})})).root
+    assert find_drops(root, Patterns(("**/x",)), Limits(depth=2))[1] == ["a/a/x"]
+    assert find_drops(root, Patterns(("**/x",)), Limits(depth=1))[1] == []
+    deep = pickles.read(b"]" * 50_000 + b"a" * 49_999).root
+    assert find_drops(deep, Patterns(("nowhere",))) == ({}, [])
 
 
 def test_loops_are_walked_once() -> None:
