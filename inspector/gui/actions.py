@@ -15,7 +15,7 @@ from inspector.records import dataclass
 if TYPE_CHECKING:
     from inspector.session.screen import Screen
 
-Need = Literal["nothing", "file", "ready", "code", "export", "search", "matches"]
+Need = Literal["nothing", "file", "ready", "code", "export", "undo", "search", "matches"]
 MENUS = ("&File", "&Edit", "&View", "&Help")
 _STANDARD = QKeySequence.StandardKey
 
@@ -50,6 +50,7 @@ COMMANDS = (
     Command("reload", _F, "&Reload", ("F5", "Ctrl+R"), "reload", "file", 1),
     Command("check", _F, "Chec&k every byte", icon="shield", needs="ready", group=1),
     Command("export", _F, "&Export fixed copy\u2026", ("Ctrl+E",), "export", "export", 2),
+    Command("undo", _F, "&Undo the change of this file", needs="undo", group=2),
     Command("machine", _F, "Load on another &machine\u2026", icon="machine", needs="ready", group=2),
     Command("close", _F, "&Close", ("Ctrl+W",), group=3),
     Command("quit", _F, "&Quit", ("Ctrl+Q",), group=3),
@@ -83,6 +84,7 @@ def is_usable(command: Command, screen: Screen) -> bool:
         "ready": ready,
         "code": ready and screen.code is not None,
         "export": ready and screen.can_export,
+        "undo": ready and screen.can_undo,
         "search": ready and screen.matches is not None,
         "matches": ready and bool(screen.matches),
     }[command.needs]

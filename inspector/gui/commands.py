@@ -37,6 +37,7 @@ class Commands(QObject):
             "demo": self.on_demo,
             "reload": self.on_reload,
             "check": self.on_check,
+            "undo": self.on_undo,
             "export": self.on_export,
             "close": self.on_close,
             "quit": self.on_quit,
@@ -85,6 +86,11 @@ class Commands(QObject):
         self.on_page_file()
         if self._window.session:
             self._window.session.check_file()
+
+    def on_undo(self) -> None:
+        """Give the file back as it was before it was changed in place."""
+        if self._window.session:
+            self._window.session.undo_export()
 
     def on_check_cancelled(self) -> None:
         """Stop that."""

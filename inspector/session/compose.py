@@ -84,6 +84,7 @@ def compose(state: State) -> Screen:
         check=check_page(state.check),
         status=_status(document),
         can_export=device_map_of(*asked).refusal is None,
+        can_undo=document.can_undo,
     )
 
 
@@ -132,6 +133,7 @@ def _frame(state: State, title: str) -> Screen:
         status=(),
         recent=state.recent,
         can_export=False,
+        can_undo=False,
     )
 
 

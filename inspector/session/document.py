@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 
 from inspector.model.build import collector_paused, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.remap.undo import record_path
 from inspector.report.colours import device_colours
 from inspector.report.tree import Tree, build_tree
 from inspector.safety.verdict import SafetyVerdict, judge
@@ -24,6 +27,7 @@ class Document:
         totals: Sums by device.
         tree: Its rows.
         open_seconds: How long opening took.
+        can_undo: Whether the file was changed in place, and an undo record stands beside it.
     """
 
     checkpoint: Checkpoint
@@ -31,6 +35,7 @@ class Document:
     totals: tuple[DeviceTotal, ...]
     tree: Tree
     open_seconds: float
+    can_undo: bool = False
 
 
 def open_document(path: str, progress: Progress) -> Document:
@@ -52,4 +57,5 @@ def open_document(path: str, progress: Progress) -> Document:
             totals=totals,
             tree=tree,
             open_seconds=time.perf_counter() - started,
+            can_undo=os.path.lexists(record_path(Path(path))),
         )

@@ -9,7 +9,7 @@ from inspector.progress import Progress
 from inspector.session.export_kinds import first_wish
 from inspector.session.export_work import Order, Outcome, carry_out, save_receipt, undo
 from inspector.session.exporting import draft_of
-from inspector.session.exports import ExportResult, ExportWish
+from inspector.session.exports import ExportDraft, ExportResult, ExportWish
 from inspector.session.failing import failure_page
 from inspector.session.mapping import DeviceMap
 from inspector.session.screen import TaskRunner, View
@@ -40,8 +40,14 @@ class Exporter:
     def propose(self, device_map: DeviceMap | None, wish: ExportWish | None = None) -> None:
         """Ask the view for the destination of what is wished for, or of what the file needs."""
         if device_map is not None and self._can_be_carried_out(device_map):
-            self._wish = wish or first_wish(device_map.checkpoint)
-            self._view.show_export(draft_of(device_map, self._wish))
+            wished = self._wish = wish or first_wish(device_map.checkpoint)
+            progress = Progress("looking at what it would hold")
+            self._runner.run(
+                lambda _: draft_of(device_map, wished),
+                progress,
+                self._on_drafted,
+                lambda error: self._on_failed(progress, error),
+            )
 
     def write(self, device_map: DeviceMap | None, destination: str, *, overwrite: bool) -> None:
         """Write it, unless work is under way."""
@@ -88,6 +94,11 @@ class Exporter:
         if device_map.refusal is not None:
             self._view.show_export_failed(failure_page(device_map.refusal, _NO_COPY), cancelled=False)
         return device_map.refusal is None
+
+    def _on_drafted(self, draft: ExportDraft) -> None:
+        """Show a draft, unless something else is wished for by now."""
+        if draft.wish == self._wish:
+            self._view.show_export(draft)
 
     def _on_done(self, progress: Progress, outcome: Outcome) -> None:
         self._end(progress)

@@ -242,6 +242,7 @@ class Screen:
     status: tuple[str, ...]
     recent: tuple[str, ...]
     can_export: bool
+    can_undo: bool
 
 
 class View(Protocol):

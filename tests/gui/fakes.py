@@ -227,6 +227,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         status=(),
         recent=recent,
         can_export=False,
+        can_undo=False,
     )
 
 

@@ -81,12 +81,13 @@ def test_every_named_icon_exists(command):
     [
         (fakes.empty_screen(), {"open", "demo", "close", "quit", "shortcuts", "about"}),
         (fakes.failed_screen(), {"open", "demo", "close", "quit", "shortcuts", "about", "reload"}),
-        (READY, set(BY_ID) - SEARCHING),
-        (replace(READY, matches=()), set(BY_ID) - SEARCHING | {"find_end"}),
-        (replace(READY, matches=(3, 4)), set(BY_ID)),
+        (READY, set(BY_ID) - SEARCHING - {"undo"}),
+        (replace(READY, can_undo=True), set(BY_ID) - SEARCHING),
+        (replace(READY, matches=()), set(BY_ID) - SEARCHING - {"undo"} | {"find_end"}),
+        (replace(READY, matches=(3, 4)), set(BY_ID) - {"undo"}),
         (
             replace(READY, can_export=False, code=None),
-            set(BY_ID) - SEARCHING - {"export", "copy_code"},
+            set(BY_ID) - SEARCHING - {"export", "copy_code", "undo"},
         ),
     ],
 )
@@ -126,6 +127,7 @@ def test_a_window_without_a_session_does_nothing_wrong(qtbot, theme):
         commands.on_reload,
         commands.on_export,
         commands.on_cancel,
+        commands.on_undo,
         commands.on_find_next,
         commands.on_copy_code,
     ):

@@ -46,8 +46,10 @@ def test_a_file_that_was_changed_is_read_again_and_given_back(session, view, cop
     session.export("")
     assert view.show_export_done.call_args.args[0].can_undo
     assert {row.device for row in session.screen.device_map} == {"cpu"}
+    assert session.screen.can_undo
     session.undo_export()
     assert copy.read_bytes() == before
+    assert not session.screen.can_undo
     assert {row.device for row in session.screen.device_map} == {"cuda:0", "cuda:1", "cpu"}
     session.undo_export()
     assert view.show_notice.call_args.args[0].title == "The change was not undone"
