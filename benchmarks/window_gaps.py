@@ -14,10 +14,10 @@ import time
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from PySide6.QtCore import QEventLoop, QTimer  # noqa: E402 - the platform is chosen before
+from PySide6.QtCore import QEventLoop, QTimer
 
-from inspector.gui.app import Program, make_app  # noqa: E402 - as above
-from inspector.gui.settings import Settings  # noqa: E402 - as above
+from inspector.gui.app import Program, make_app
+from inspector.gui.settings import Settings
 
 BEAT_MS = 1
 CLOSE_AFTER_S = 0.3
