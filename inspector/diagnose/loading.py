@@ -11,6 +11,7 @@ from inspector.target.load_call import LoadCall
 from inspector.target.map_location import MapLocation
 from inspector.target.refusal import Refusal
 
+_UNNAMED = "numpy.dtypes."
 _FINDINGS = {"needs-allow-list": "needs-allow-list", "dangerous": "dangerous-global"}
 
 
@@ -44,7 +45,9 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
     if opcode:
         before = int(opcode == "INT" and not _begins_with_truth(checkpoint))
         return Refusal(finding=finding, opcode=CODES[opcode], tensors_before=before)
-    places = _places(checkpoint)
+    # The types of NumPy's elements are asked for without being named: what is named comes before them.
+    places = {name: len(checkpoint.tensors) for name in safety.answer.names if name.startswith(_UNNAMED)}
+    places |= _places(checkpoint)
     first = min(safety.answer.names, key=lambda name: places.get(name, 0), default="")
     return Refusal(finding=finding, name=first, tensors_before=places.get(first, 0))
 

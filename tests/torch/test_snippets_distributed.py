@@ -24,6 +24,7 @@ from tests.torch.running import save_as_if_on
 from tests.unit.snippet.rows import THIS
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
+ATTEMPTS, TIMEOUT_S = 3, 40
 NAMES = ("full", "full broadcast", "prefixed", "bare broadcast", "module", "dcp")
 
 
@@ -86,9 +87,24 @@ def saved() -> Saved:
 
 @pytest.fixture(scope="module")
 def ranks(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
-    """The results of both ranks, by case."""
+    """The results of both ranks, by case.
+
+    Others on this machine may take a port between our asking for it and the ranks' use of it. Then those wait
+    for each other in vain, and may try again.
+    """
     folder = tmp_path_factory.mktemp("ranks")
     made = list(codes(saved, folder))
+    for attempt in range(ATTEMPTS):
+        write_cases(made, folder)
+        codes_of_ranks, said = run_ranks(folder)
+        if codes_of_ranks == [0, 0] or attempt == ATTEMPTS - 1:
+            break
+    assert codes_of_ranks == [0, 0], said
+    both = [json.loads((folder / f"{number}.json").read_text(encoding="utf-8")) for number in range(2)]
+    return [list(pair) for pair in zip(*both, strict=True)]
+
+
+def write_cases(made: list[tuple[str, bool]], folder: Path) -> None:
     cases = [
         {
             "code": code,
@@ -100,25 +116,29 @@ def ranks(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> list[list[d
         for name, port, (code, restores) in zip(NAMES, free_ports(len(made)), made, strict=True)
     ]
     (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
+
+
+def run_ranks(folder: Path) -> tuple[list[int], list[str]]:
+    """Run both; give their exit codes and what they complained of."""
     command = [sys.executable, "-W", "ignore", str(TESTS / "torch/rank.py"), str(folder / "cases.json")]
     shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "CUDA_VISIBLE_DEVICES": ""}
-    processes = []
-    for number in range(2):
-        own = {"RANK": str(number), "LOCAL_RANK": str(number)}
-        out = str(folder / f"{number}.json")
-        processes.append(
-            subprocess.Popen(
-                [*command, out], env={**os.environ, **shared, **own}, stderr=subprocess.PIPE, text=True
-            )
-        )
-    try:
-        said = [process.communicate(timeout=100)[1] for process in processes]
-    finally:
+    with ExitStack() as stack:
+        processes = []
+        for number in range(2):
+            own = {"RANK": str(number), "LOCAL_RANK": str(number)}
+            out = str(folder / f"{number}.json")
+            environment = {**os.environ, **shared, **own}
+            process = subprocess.Popen([*command, out], env=environment, stderr=subprocess.PIPE, text=True)
+            processes.append(stack.enter_context(process))
+            stack.callback(process.kill)
+        said = []
         for process in processes:
-            process.kill()
-    assert [process.returncode for process in processes] == [0, 0], said
-    both = [json.loads((folder / f"{number}.json").read_text(encoding="utf-8")) for number in range(2)]
-    return [list(pair) for pair in zip(*both, strict=True)]
+            try:
+                said.append(process.communicate(timeout=TIMEOUT_S)[1])
+            except subprocess.TimeoutExpired:
+                process.kill()
+                said.append(f"no end after {TIMEOUT_S} s: {process.communicate()[1]}")
+        return [process.returncode for process in processes], said
 
 
 @pytest.mark.parametrize("case", range(len(NAMES)), ids=NAMES)

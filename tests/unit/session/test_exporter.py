@@ -82,3 +82,16 @@ def test_a_damaged_file_is_saved_as_far_as_it_is_whole(session, view, copy) -> N
     assert result.title == "What was intact is saved"
     assert result.warnings[-1].startswith("Lost as well: ")
     assert Path(draft.destination).name == "demo.recovered.pth"
+
+
+def test_a_draft_of_an_older_wish_is_dropped(view, copy) -> None:
+    runner = AtOnce()
+    session = Session(view, runner)
+    session.open(str(copy))
+    runner.waits = True
+    session.begin_export()
+    session.change_export(ExportWish(kind="weights"))
+    runner.go_on()
+    view.show_export.assert_not_called()
+    runner.go_on()
+    assert view.show_export.call_args.args[0].wish.kind == "weights"
