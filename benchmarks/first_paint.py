@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
+if sys.argv[1:] == ["demo"]:
+    # As the program does, see `open_window` in inspector/cli/commands.py.
+    import inspector.session.controller  # noqa: F401
+
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication, QMainWindow, QTreeView, QWidget
 

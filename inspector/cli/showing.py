@@ -30,22 +30,24 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _json(path: str, options: argparse.Namespace) -> str:
+    from inspector.containers.collector import collector_paused
     from inspector.diagnose.rules import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.report.jsonable import write_show
     from inspector.safety.verdict import judge
 
-    started = time.perf_counter()
-    checkpoint = open_checkpoint(path)
-    seconds = time.perf_counter() - started
-    safety = judge(checkpoint)
-    findings = diagnose(checkpoint, safety)
-    if options.filter:
-        from inspector.report.query import parse_query
+    with collector_paused():  # also while the rows are written: all of them live to the end
+        started = time.perf_counter()
+        checkpoint = open_checkpoint(path)
+        seconds = time.perf_counter() - started
+        safety = judge(checkpoint)
+        findings = diagnose(checkpoint, safety)
+        if options.filter:
+            from inspector.report.query import parse_query
 
-        query = parse_query(options.filter)
-        checkpoint = query.narrow(checkpoint) if query.terms else checkpoint
-    return "".join(write_show(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
+            query = parse_query(options.filter)
+            checkpoint = query.narrow(checkpoint) if query.terms else checkpoint
+        return "".join(write_show(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
 
 
 def _error_json(path: str, error: CheckpointError) -> str:
