@@ -6,11 +6,10 @@ Our own re-reading says what is in the bytes; only torch can say what torch make
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterable
 from typing import Literal, get_args
 
+from inspector.child import ask_child
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.outfile import OutFile
@@ -24,7 +23,6 @@ Verdict = Literal["equal", "differs", "failed", "unchecked"]
 
 _VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in get_args(Verdict)}
 _TIMEOUT_S = 900.0
-_POLL_S = 0.1
 _MOST_TEXT = 300
 _MOST_ANSWER = 1 << 20
 
@@ -71,38 +69,20 @@ def check_with_torch(
     """
     progress.start("asking torch to load the copy")
     names = sorted(device for device in devices if device.isascii() and device.isprintable())
-    command = [sys.executable, "-m", "inspector.worker.load_check", str(copy.path), original, *names]
+    passed = (copy.fd,) if copy.part is None else ()
     try:
-        answer = _ask(command, copy.fd if copy.part is None else None, progress)
+        answer = ask_child(
+            "inspector.worker.load_check",
+            str(copy.path),
+            original,
+            *names,
+            timeout_s=_TIMEOUT_S,
+            progress=progress,
+            pass_fds=passed,
+        )
     except OSError as error:
         return TorchCheck(verdict="unchecked", detail=f"no child process could be started: {error.strerror}")
     return _parse(answer)
-
-
-def _ask(command: list[str], fd: int | None, progress: Progress) -> str:
-    # The command is made of this interpreter, a fixed name and two paths, none of which is an option.
-    with subprocess.Popen(  # noqa: S603
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        pass_fds=() if fd is None else (fd,),
-    ) as child:
-        try:
-            return _wait(child, progress)
-        finally:
-            child.kill()
-
-
-def _wait(child: subprocess.Popen[str], progress: Progress) -> str:
-    waited_s = 0.0
-    while waited_s < _TIMEOUT_S:
-        progress.advance()
-        try:
-            return child.communicate(timeout=_POLL_S)[0]
-        except subprocess.TimeoutExpired:
-            waited_s += _POLL_S
-    return ""
 
 
 def _parse(answer: str) -> TorchCheck:
