@@ -10,6 +10,7 @@ from inspector.gui.labels import blocked, named, plain_label
 from inspector.session.screen import ExportDraft, ExportWish
 
 _PAUSE_MS = 300
+_LABEL_WIDTH = 68
 _CASTS = (("", "as they are"), ("bfloat16", "bfloat16"), ("float16", "float16"))
 _VERIFIES = (
     ("quick", "Open the copy again and compare"),
@@ -48,6 +49,7 @@ class ExportOptions(QWidget):
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(8)
         self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
         self._labels: dict[QWidget, QLabel] = {}
         self._add("Write", self._kinds)
         self._add("Weights", self._casts)
