@@ -56,7 +56,7 @@ def open_file(path: str, *, close: bool) -> dict[str, object]:
     window = program.open_window(demo=True)
     while window.shown is None or window.shown.phase != "ready":
         wait(0.05)
-    wait(0.6)  # the bars are drawn, and nothing of the start is left
+    wait(1.0)  # the bars are drawn, and nothing of the start is left
     beats, started = Beats(), time.perf_counter()
     window.open_paths([path])
     if close:
