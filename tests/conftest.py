@@ -32,8 +32,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for folder in ("gui", "end2end"):
             if item.path.is_relative_to(TESTS / folder):
                 item.add_marker(folder)
-                # One worker of xdist takes all of a folder: hands and windows wait for each other in turn.
-                item.add_marker(pytest.mark.xdist_group(folder))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,6 +19,7 @@ from typing import Self, TypeVar
 TOOLS = ("Xvfb", "openbox", "pcmanfm", "xdotool", "xwininfo", "xprop", "dbus-daemon", "import", "convert")
 POLL_S = 0.05
 STILL_S = 0.4
+ATTEMPTS = 4
 Something = TypeVar("Something")
 
 
@@ -67,20 +68,29 @@ class RealScreen:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
-        try:
-            self._make_folders()
-            number = self._start_server(
-                "Xvfb", "-screen", "0", self._size, "-nolisten", "tcp", "-displayfd", "{}"
-            )
-            self.environment["DISPLAY"] = f":{number}"
-            address = self._start_server("dbus-daemon", "--session", "--nofork", "--print-address={}")
-            self.environment["DBUS_SESSION_BUS_ADDRESS"] = address
-            self.start("openbox", "openbox")
-            wait_until(self._has_window_manager, "the window manager")
-        except BaseException:
-            self.__exit__()
-            raise
+        self._make_folders()
+        for attempt in range(ATTEMPTS):
+            try:
+                self._start_all()
+            except TimeoutError:  # two servers that start at one moment may take one number
+                self.__exit__()
+                if attempt == ATTEMPTS - 1:
+                    raise
+            except BaseException:
+                self.__exit__()
+                raise
+            else:
+                break
         return self
+
+    def _start_all(self) -> None:
+        options = ("-screen", "0", self._size, "-nolisten", "tcp", "-displayfd", "{}")
+        number = self._start_server("Xvfb", *options)
+        self.environment["DISPLAY"] = f":{number}"
+        address = self._start_server("dbus-daemon", "--session", "--nofork", "--print-address={}")
+        self.environment["DBUS_SESSION_BUS_ADDRESS"] = address
+        self.start("openbox", "openbox")
+        wait_until(self._has_window_manager, "the window manager", timeout_s=10)
 
     def __exit__(self, *_: object) -> None:
         while self._processes:
