@@ -28,9 +28,8 @@ endif
 
 test: lint
 	@mkdir -p build
-	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end --cov --cov-report=
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) --ignore tests/end2end --cov --cov-append --cov-report= \
-	  | tee build/pytest.txt
+	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) --ignore tests/end2end --cov --cov-report= | tee build/pytest.txt
 	@$(BIN)/coverage report --omit='inspector/gui/*,inspector/worker/*' --fail-under=100
 	@$(BIN)/coverage report --fail-under=90
 	@tail -n 1 build/pytest.txt
