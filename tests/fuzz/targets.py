@@ -84,6 +84,7 @@ def read_zip(data: bytes) -> None:
         return
     try:
         theirs = zipfile.ZipFile(io.BytesIO(data))
+    # What zipfile raises for what it does not take; NotImplementedError: a version or method unknown to it.
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, UnicodeError):
         return
     if theirs.start_dir != ours.start:  # it looks for a zip behind other bytes, torch does not

@@ -25,10 +25,10 @@ class Inert:
 
 
 class Watching(pickle.Unpickler):
-    """Notes what a stream asks for."""
+    """Notes what a stream asks for; `encoding` is how it reads the texts of Python 2."""
 
-    def __init__(self, data: bytes) -> None:
-        super().__init__(io.BytesIO(data), encoding="utf-8", errors="surrogateescape")
+    def __init__(self, data: bytes, *, encoding: str = "utf-8") -> None:
+        super().__init__(io.BytesIO(data), encoding=encoding, errors="surrogateescape")
         self.asked: set[str] = set()
 
     def find_class(self, module: str, name: str) -> Any:

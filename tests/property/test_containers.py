@@ -15,21 +15,12 @@ from inspector.containers.base import Container
 from inspector.containers.gzip_inside import GzipInside
 from inspector.containers.sniff import read_container
 from inspector.errors import CheckpointError
-from inspector.limits import Limits
 from tests.builders import zips
 from tests.builders.legacy import checkpoint as legacy_checkpoint
 from tests.builders.pickles import legacy_storage, state_dict, storage, tensor
 from tests.corpus import cases
+from tests.property.bounds import LIMITS
 
-LIMITS = Limits(
-    opcodes=100_000,
-    values=100_000,
-    pickle_nbytes=1 << 22,
-    directory_nbytes=1 << 20,
-    records=10_000,
-    inflated_nbytes=1 << 22,
-    seconds=30,
-)
 few = settings(max_examples=80, deadline=None)
 many = settings(max_examples=300, deadline=None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import pickle
@@ -22,6 +21,7 @@ from inspector.pickles.machine import Machine, Stream, read_pickle
 from inspector.pickles.state import BrokenStreamError, StoppedError
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 from tests.builders.pickles import plain
+from tests.fuzz.unpickling import Watching
 
 LIMITS = Limits(opcodes=100_000, values=100_000, seconds=30)
 few = settings(max_examples=150, deadline=None)
@@ -256,38 +256,6 @@ def test_single_steps_do_the_same_as_batches(data: bytes) -> None:
 # ------------------------------------------------------------------------------------------- against CPython
 
 
-class Inert:
-    """Stands for whatever a stream imports; everything may be done to it, and nothing happens."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return object.__new__(cls)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return Inert()
-
-    def __setstate__(self, state: Any) -> None: ...
-    def __setitem__(self, key: Any, value: Any) -> None: ...
-    def append(self, item: Any) -> None: ...
-    def extend(self, items: Any) -> None: ...
-    def add(self, item: Any) -> None: ...
-
-
-class Watching(pickle.Unpickler):
-    """CPython's unpickler in C, with nothing to import."""
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__(io.BytesIO(data), encoding="latin-1")
-        self.asked: set[str] = set()
-
-    def find_class(self, module: str, name: str) -> Any:
-        self.asked.add(f"{module}.{name}")
-        return Inert
-
-    def persistent_load(self, pid: Any) -> Any:
-        return Inert()
-
-
 HARMLESS = frozenset(OPCODES) - {0x95, 0x97, *b"\x82\x83\x84"}  # frames, buffers, extension codes
 
 
@@ -298,7 +266,7 @@ def test_every_name_that_cpython_imports_is_seen(data: bytes) -> None:
     found = read(data)
     if found is None or not found.opcodes <= HARMLESS:
         return
-    theirs = Watching(data)
+    theirs = Watching(data, encoding="latin-1")
     try:
         theirs.load()
     except Exception:  # noqa: BLE001 - it stops where the stream makes no sense; what it asked for counts

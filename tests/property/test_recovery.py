@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.errors import CheckpointError
-from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.remap.integrity import check_file
 from inspector.remap.recover import recover
@@ -20,16 +19,8 @@ from tests.builders.archives import archive, directory_of
 from tests.builders.legacy import checkpoint as legacy_checkpoint
 from tests.builders.pickles import legacy_storage, state_dict, storage, tensor
 from tests.corpus import cases
+from tests.property.bounds import LIMITS
 
-LIMITS = Limits(
-    opcodes=100_000,
-    values=100_000,
-    pickle_nbytes=1 << 22,
-    directory_nbytes=1 << 20,
-    records=10_000,
-    inflated_nbytes=1 << 22,
-    seconds=30,
-)
 few = settings(max_examples=60, deadline=None)
 many = settings(max_examples=200, deadline=None)
 

@@ -38,7 +38,7 @@ def test_meta_against_torch(kind: str, tmp_path: Path) -> None:
     ours = failure_of(saved(tmp_path, {"a": torch.ones(1), "b": value}), map_location="meta")
     try:
         torch.load(tmp_path / "file.pt", map_location="meta", weights_only=False)
-    except NotImplementedError as error:
+    except NotImplementedError as error:  # torch has no such function for meta: what we foretell
         assert ours is not None
         assert ours[0].path == "b"
         assert ours[1][0] == BAD_MAP
