@@ -36,6 +36,7 @@ test: lint
 
 lint: $(READY)/test-$(KEY)
 	$(BIN)/ruff check
+	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 

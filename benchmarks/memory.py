@@ -69,9 +69,7 @@ print(status("VmHWM") - before)
 LOAD = "checkpoint = torch.load(path{})"
 READ = "\nfor tensor in tensors(checkpoint): tensor.sum()"
 COPY = "net = model()\n{}\nnet.load_state_dict(checkpoint['model'])"
-ASSIGN = (
-    "with torch.device('meta'): net = model()\n{}\nnet.load_state_dict(checkpoint['model'], assign=True)"
-)
+ASSIGN = "with torch.device('meta'): net = model()\n{}\nnet.load_state_dict(checkpoint['model'], assign=True)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +168,7 @@ def rows(folder: Path, runs: int) -> Iterator[str]:
     for kind in dict.fromkeys(form.kind for form in wanted):
         path = folder / f"{kind}.pt"
         subprocess.run([sys.executable, HERE / "make_files.py", kind, path], check=True)
-        numel = next(
-            row.shape[0] for row in open_checkpoint(str(path)).tensors if row.role == "parameter"
-        )
+        numel = next(row.shape[0] for row in open_checkpoint(str(path)).tensors if row.role == "parameter")
         for form in (form for form in wanted if form.kind == kind):
             ours, real = predicted(form, path), measured(form, path, numel, runs)
             is_near = abs(ours - real) <= max(0.1 * real, GRACE_NBYTES)

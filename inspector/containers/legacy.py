@@ -155,9 +155,7 @@ def _read_needed(source: Source, start: int, name: str, limits: Limits, progress
         ) from error
 
 
-def _read_keys(
-    source: Source, start: int, limits: Limits, progress: Progress
-) -> tuple[tuple[str, ...], int]:
+def _read_keys(source: Source, start: int, limits: Limits, progress: Progress) -> tuple[tuple[str, ...], int]:
     """Read the keys, and say where the storages begin; a file that is cut off here has no storages."""
     try:
         keys = _read_stream(source, start, "storage keys", limits, progress)

@@ -14,7 +14,8 @@ from inspector.model.dtypes import ITEMSIZES
 from inspector.pickles.values import Call, Dict, Set, Value
 
 _KINDS = (
-    "cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta|hpu|mtia|privateuseone"
+    "cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta"
+    "|hpu|mtia|privateuseone"
 )
 _DEVICE = re.compile(rf"({_KINDS})(:(0|[1-9][0-9]?))?")
 _PAIR = 2

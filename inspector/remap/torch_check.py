@@ -53,9 +53,7 @@ class TorchCheck:
         return self.verdict in {"differs", "failed"}
 
 
-def check_with_torch(
-    copy: OutFile, original: str, devices: Iterable[str], progress: Progress
-) -> TorchCheck:
+def check_with_torch(copy: OutFile, original: str, devices: Iterable[str], progress: Progress) -> TorchCheck:
     """Have torch load a copy and its original, and compare.
 
     Args:

@@ -141,17 +141,13 @@ def _frame(state: State, title: str) -> Screen:
 
 
 @remembered
-def device_map_of(
-    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
-) -> DeviceMap:
+def device_map_of(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> DeviceMap:
     """Give where each device goes, and what that changes."""
     return map_devices(document, target, chosen, branches)
 
 
 @remembered
-def _banner(
-    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
-) -> Banner:
+def _banner(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> Banner:
     device_map = device_map_of(document, target, chosen, branches)
     found = banner(document, target, device_map, _findings(document, target))
     return replace(found, action=_SAVE_INTACT) if is_damaged(document.checkpoint) else found
@@ -166,9 +162,7 @@ def _device_rows(
 
 
 @remembered
-def _charts(
-    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
-) -> tuple[Chart, ...]:
+def _charts(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> tuple[Chart, ...]:
     device_map = device_map_of(document, target, chosen, branches)
     colours = _colours(document, target, device_map)
     return (device_chart(document.checkpoint, device_map.plan.storages, colours), *_fixed_charts(document))
@@ -231,9 +225,7 @@ def _nodes_by_path(document: Document) -> dict[str, int]:
 
 
 @remembered
-def _code(
-    document: Document, target: Profile, chosen: Pairs, branches: Branches, wanted: str
-) -> CodePage:
+def _code(document: Document, target: Profile, chosen: Pairs, branches: Branches, wanted: str) -> CodePage:
     offered = styles(document.checkpoint)
     ids = [style.id for style in offered]
     style = wanted if wanted in ids else next(iter(ids), "")

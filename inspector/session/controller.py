@@ -161,9 +161,7 @@ class Session:
     def _on_machine_read(self, machine: Profile) -> None:
         others = [known for known in self._state.machines if known.id != machine.id]
         machines = (machine, *others)[:_MOST_MACHINES]
-        self._show_soon(
-            replace(self._state, machines=machines, target=machine.id, chosen=(), branches=())
-        )
+        self._show_soon(replace(self._state, machines=machines, target=machine.id, chosen=(), branches=()))
 
     def set_mapping(self, device: str, to: str) -> None:
         """Choose where the tensors of one original device go."""
@@ -289,9 +287,7 @@ class Session:
         composing = self._composing = Progress("thinking")
         self._screen = replace(self._screen, target=state.target)
         self._view.show_screen(self._screen)
-        self._runner.run(
-            lambda _: compose(state), composing, lambda _: self._on_composed(composing), _raise
-        )
+        self._runner.run(lambda _: compose(state), composing, lambda _: self._on_composed(composing), _raise)
 
     def _on_composed(self, composing: Progress) -> None:
         """Show what a worker has worked out, which is remembered; a later question makes it void."""

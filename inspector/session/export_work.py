@@ -189,9 +189,7 @@ def form_result(written: FormExport) -> ExportResult:
     warnings = []
     if written.overflowed:
         warnings.append(f"{format_count(written.overflowed, 'number')} became infinite when they were cast.")
-    return ExportResult(
-        destination=str(written.destination), lines=tuple(lines), warnings=tuple(warnings)
-    )
+    return ExportResult(destination=str(written.destination), lines=tuple(lines), warnings=tuple(warnings))
 
 
 def recovery_result(saved: Recovery) -> ExportResult:

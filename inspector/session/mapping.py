@@ -75,9 +75,7 @@ def map_devices(
         plan, refusal = plan_remap(checkpoint, rules), None
     except PlanError as error:
         plan, refusal = plan_remap(checkpoint, ()), error
-    return DeviceMap(
-        checkpoint=checkpoint, going=tuple(going), branches=branches, plan=plan, refusal=refusal
-    )
+    return DeviceMap(checkpoint=checkpoint, going=tuple(going), branches=branches, plan=plan, refusal=refusal)
 
 
 def device_rows(

@@ -14,9 +14,7 @@ from inspector.snippet.datasets import find_data
 from inspector.snippet.models import has_model
 
 # What `from_pretrained` looks for in a folder: `transformers/utils/__init__.py`, WEIGHTS_NAME and its shards.
-_PRETRAINED = (
-    r"(pytorch_model(-\d{5}-of-\d{5})?\.bin|model(-\d{5}-of-\d{5})?\.safetensors)(\.index\.json)?"
-)
+_PRETRAINED = r"(pytorch_model(-\d{5}-of-\d{5})?\.bin|model(-\d{5}-of-\d{5})?\.safetensors)(\.index\.json)?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

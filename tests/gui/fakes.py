@@ -393,7 +393,10 @@ def doctor_row() -> FindingRow:
         title="This torch was built without CUDA",
         detail="The GPU and its driver work, but this build of torch knows the CPU alone.",
         facts=(("Seen", "torch 2.13.0+cpu"), ("Seen", "nvidia-smi: RTX 4090, driver 550.54.14")),
-        steps=("pip uninstall -y torch", "pip install torch --index-url https://download.pytorch.org/whl/cu124"),
+        steps=(
+            "pip uninstall -y torch",
+            "pip install torch --index-url https://download.pytorch.org/whl/cu124",
+        ),
     )
 
 

@@ -71,9 +71,7 @@ def test_patterns_are_asked_for_when_the_typing_pauses(options, qtbot):
 
 
 def test_only_open_questions_are_asked(options):
-    options.show_draft(
-        replace(DRAFT, can_cast=False, can_average=False, can_exclude=False, can_verify=False)
-    )
+    options.show_draft(replace(DRAFT, can_cast=False, can_average=False, can_exclude=False, can_verify=False))
     assert combo(options, "What is written").isVisible()
     assert not combo(options, "Type of the weights").isVisible()
     assert not options.findChild(QCheckBox).isVisible()

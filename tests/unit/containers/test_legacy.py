@@ -165,9 +165,7 @@ def test_count_that_the_pickle_contradicts_loses_only_its_own_storage(
     data = checkpoint(TWO, ("11", count, EIGHT), ("22", 3, LONG))
     found = take_apart(data)
     assert found.stored == {"22": (data.index(LONG), 24)}
-    assert found.notes == (
-        "The bytes of 1 storage of 2 are not in the file: 8 B are lost, 24 B are left.",
-    )
+    assert found.notes == ("The bytes of 1 storage of 2 are not in the file: 8 B are lost, 24 B are left.",)
 
 
 def test_zeros_in_place_of_the_end(take_apart: TakeApart) -> None:

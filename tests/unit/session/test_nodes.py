@@ -15,5 +15,5 @@ def test_every_kind_of_node_has_a_path() -> None:
 
 def test_only_a_tensor_has_an_expression() -> None:
     node = DOCUMENT.tree.tensor_nodes[0]
-    assert expression_of_node(DOCUMENT, node)== "checkpoint['model']['a.weight']"
+    assert expression_of_node(DOCUMENT, node) == "checkpoint['model']['a.weight']"
     assert expression_of_node(DOCUMENT, 0) == ""

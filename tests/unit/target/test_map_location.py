@@ -53,9 +53,7 @@ def test_storages(map_location: MapLocation, tag: str, asked: str) -> None:
         (WrongType(name="int"), NOW, "TypeError: 'int' object is not callable"),
     ],
 )
-def test_what_torch_stumbles_over(
-    map_location: MapLocation, release: tuple[int, int], message: str
-) -> None:
+def test_what_torch_stumbles_over(map_location: MapLocation, release: tuple[int, int], message: str) -> None:
     assert tag_for(map_location, "cuda:1", release) == (BAD_MAP, message)
 
 
