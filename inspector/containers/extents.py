@@ -16,7 +16,15 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.containers.sniff import find_reader
 from inspector.containers.source import Source
 from inspector.containers.torchzip import Records, open_torchzip
-from inspector.containers.zip_directory import DEFLATED, REFUSED_FLAGS, STORED, Entry, payload_offsets
+from inspector.containers.zip_directory import (
+    DEFLATED,
+    DESCRIBED,
+    DESCRIPTOR,
+    REFUSED_FLAGS,
+    STORED,
+    Entry,
+    payload_offsets,
+)
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -185,12 +193,16 @@ def _judge(
 
 
 def _fault_of(source: Source, storage: StorageId, entry: Entry, offset: int) -> str | None:
-    if offset + entry.stored_nbytes > source.nbytes:
+    end = offset + entry.stored_nbytes
+    if end > source.nbytes:
         return f"the file ends within it, after {max(source.nbytes - offset, 0):,} of {entry.nbytes:,} bytes"
     if entry.nbytes != storage.nbytes:
         return _of_other_size(storage, entry.nbytes)
     if entry.method not in {STORED, DEFLATED} or entry.flags & REFUSED_FLAGS:
         return "its record is encrypted or packed in a way that torch does not read"
+    if entry.flags & DESCRIBED and end + DESCRIPTOR.size > source.nbytes:
+        # As long as it should be; but bytes may have been lost in its middle, and what follows moved up.
+        return "the file ends before its checksum, so that nothing tells whether its bytes are its own"
     has_two_sizes = entry.method == STORED and entry.nbytes != entry.stored_nbytes
     return "its record has two sizes" if has_two_sizes else None
 

@@ -21,12 +21,16 @@ from inspector.units import cut_text, escape_text
 
 LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, date, crc, sizes, name, extra
 CENTRAL = struct.Struct("<4s6H3L5H2L")
+DESCRIPTOR = struct.Struct("<4s3L")  # signature, crc, size in the file, inflated size
+DESCRIPTOR64 = struct.Struct("<4sL2Q")
 END = struct.Struct("<4s4H2LH")
 END64 = struct.Struct("<4sQ2H2L4Q")
 LOCATOR64 = struct.Struct("<4sLQL")
 LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
 END64_SIGNATURE, LOCATOR64_SIGNATURE = b"PK\x06\x06", b"PK\x06\x07"
+DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 STORED, DEFLATED = 0, 8
+DESCRIBED = 0x0008  # its sizes and checksum stand in a descriptor behind its contents
 REFUSED_FLAGS = 0x2061  # encrypted, patched or masked: torch refuses them all
 NO_END = "the zip has no directory: its end is missing"
 _MOST_COMMENT_NBYTES = 0xFFFF

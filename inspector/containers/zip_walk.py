@@ -9,7 +9,6 @@ in its middle, the next header or descriptor is searched for: every byte is look
 from __future__ import annotations
 
 import re
-import struct
 import time
 from typing import NamedTuple
 
@@ -18,6 +17,10 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
 from inspector.containers.torchzip import PICKLE
 from inspector.containers.zip_directory import (
+    DESCRIBED,
+    DESCRIPTOR,
+    DESCRIPTOR64,
+    DESCRIPTOR_SIGNATURE,
     LOCAL,
     LOCAL_SIGNATURE,
     STORED,
@@ -30,10 +33,7 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.progress import Progress
 
-_DESCRIBED = 0x0008
-_DESCRIPTOR, _DESCRIPTOR64 = struct.Struct("<4s3L"), struct.Struct("<4sL2Q")
-_DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
-_SIGNATURES = re.compile(re.escape(LOCAL_SIGNATURE) + b"|" + re.escape(_DESCRIPTOR_SIGNATURE))
+_SIGNATURES = re.compile(re.escape(LOCAL_SIGNATURE) + b"|" + re.escape(DESCRIPTOR_SIGNATURE))
 _SEARCH_NBYTES = 4 << 20
 _FIRST_READ_NBYTES = 1 << 16
 _ASK_EACH = 1024
@@ -142,7 +142,7 @@ class ZipWalk:
 
     def _take(self, local: _Local) -> int | None:
         """Note a record, and say where the next header may be; None where the file ends."""
-        if not local.flags & _DESCRIBED:
+        if not local.flags & DESCRIBED:
             entry = local.entry(local.nbytes, local.stored_nbytes, local.crc)
             self.entries.append(entry)
             if self._is_pickle(local) and self._read_stream(local, entry) is None:
@@ -226,7 +226,7 @@ class ZipWalk:
         if found is not None:
             self._note(local, found)
             return found.behind
-        if local.method == STORED and end + _DESCRIPTOR.size > self._source.nbytes:
+        if local.method == STORED and end + DESCRIPTOR.size > self._source.nbytes:
             # The file ends within it, or right behind it; which of the two is seen by its size.
             self.entries.append(local.entry(nbytes, nbytes, 0))
             return None
@@ -254,9 +254,9 @@ class ZipWalk:
 
     def _descriptor_at(self, pos: int, stored_nbytes: int) -> _End | None:
         """Give the end that a descriptor tells, if there is one and it tells this size in the file."""
-        data = self._source.read_upto(pos, _DESCRIPTOR64.size)
-        for form in (_DESCRIPTOR, _DESCRIPTOR64):
-            if len(data) < form.size or not data.startswith(_DESCRIPTOR_SIGNATURE):
+        data = self._source.read_upto(pos, DESCRIPTOR64.size)
+        for form in (DESCRIPTOR, DESCRIPTOR64):
+            if len(data) < form.size or not data.startswith(DESCRIPTOR_SIGNATURE):
                 return None
             _, crc, told_nbytes, nbytes = form.unpack_from(data)
             if told_nbytes == stored_nbytes:

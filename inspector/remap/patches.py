@@ -16,6 +16,8 @@ from inspector.containers.source import Source
 from inspector.containers.torchzip import Records
 from inspector.containers.zip_directory import (
     CENTRAL,
+    DESCRIBED,
+    DESCRIPTOR_SIGNATURE,
     END,
     END_SIGNATURE,
     STORED,
@@ -24,9 +26,8 @@ from inspector.containers.zip_directory import (
     read_record,
 )
 from inspector.errors import ExportError
-from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, DESCRIPTOR_SIGNATURE, Record, lay_out_behind
+from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, lay_out_behind
 
-_DESCRIBED = 0x0008
 _LOCAL_CRC, _CENTRAL_CRC = 14, 16  # where the CRC stands in the two headers
 _CENTRAL_LENGTHS = struct.Struct("<28x3H")  # of name, extra field and comment
 _MOST_ALIGNMENT = 1 << 20
@@ -52,7 +53,7 @@ def zip_pieces(source: Source, entry: Entry, pickle: bytes) -> tuple[Piece, ...]
     crc = struct.pack("<L", zlib.crc32(new) if entry.crc else 0)
     pieces = [Piece(start, new), Piece(entry.central_offset + _CENTRAL_CRC, crc)]
     descriptor = start + entry.stored_nbytes
-    if not entry.flags & _DESCRIBED:
+    if not entry.flags & DESCRIBED:
         pieces.append(Piece(entry.header_offset + _LOCAL_CRC, crc))
     elif source.read_upto(descriptor, 4) == DESCRIPTOR_SIGNATURE:
         pieces.append(Piece(descriptor + 4, crc))

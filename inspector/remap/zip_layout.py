@@ -15,6 +15,10 @@ from typing import NamedTuple
 from inspector.containers.zip_directory import (
     CENTRAL,
     CENTRAL_SIGNATURE,
+    DESCRIBED,
+    DESCRIPTOR,
+    DESCRIPTOR64,
+    DESCRIPTOR_SIGNATURE,
     END,
     END64,
     END64_SIGNATURE,
@@ -26,9 +30,8 @@ from inspector.containers.zip_directory import (
     Entry,
 )
 
-DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 DEFAULT_ALIGNMENT = 64
-_UTF8, _DESCRIBED = 0x0800, 0x0008
+_UTF8 = 0x0800
 _MOST32, _MOST16 = 0xFFFFFFFF, 0xFFFF
 _END64_NBYTES = END64.size - 12  # what its own size field counts
 _MADE_BY, _NEEDED = 0x031E, 0x2D
@@ -99,7 +102,7 @@ def lay_out_behind(
 
 
 def _flags(record: Record) -> int:
-    return _UTF8 | _DESCRIBED if record.nbytes else _UTF8
+    return _UTF8 | DESCRIBED if record.nbytes else _UTF8
 
 
 def _local_header(record: Record, pos: int, alignment: int) -> bytes:
@@ -132,9 +135,8 @@ def _descriptor(record: Record, pos: int) -> bytes:
     if not record.nbytes:
         return b""
     wide = max(record.nbytes, record.stored_nbytes, pos) >= _MOST32
-    return struct.pack(
-        "<4sL2Q" if wide else "<4s3L", DESCRIPTOR_SIGNATURE, record.crc, record.stored_nbytes, record.nbytes
-    )
+    form = DESCRIPTOR64 if wide else DESCRIPTOR
+    return form.pack(DESCRIPTOR_SIGNATURE, record.crc, record.stored_nbytes, record.nbytes)
 
 
 def _central_header(record: Record, pos: int) -> bytes:

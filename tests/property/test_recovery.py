@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from inspector.errors import CheckpointError
@@ -50,6 +50,10 @@ edits = st.lists(
     min_size=1,
     max_size=4,
 )
+
+
+# Bytes of the last storage are lost, and the file ends where it would if what follows had moved up.
+REMOVED_AND_CUT: list[Edit] = [("cut", 0.41796875, 1, b"?"), ("remove", 0.5, 193, b"?")]
 
 
 def damaged(data: bytes, changes: list[Edit], first: int = 0) -> bytes:
@@ -112,6 +116,7 @@ Save = Callable[[bytes], "dict[str, bytes] | None"]
 
 @many
 @given(changes=edits, with_directory=st.booleans())
+@example(changes=REMOVED_AND_CUT, with_directory=False)
 def test_damage_behind_the_description_of_a_zip_never_passes(
     save: Save, changes: list[Edit], with_directory: bool
 ) -> None:
@@ -131,7 +136,10 @@ def test_cut_file_gives_what_was_in_front_of_the_cut(save: Save, where: float, f
         assert data == STORAGES[path[1:]]
     if form is not OLD and form is not ZIP:
         return
-    behind = {f"t{key}" for key, data in STORAGES.items() if form.index(data) + len(data) <= nbytes and data}
+    tail = 16 if form is ZIP else 0  # the checksum, without which bytes may be others
+    behind = {
+        f"t{key}" for key, data in STORAGES.items() if form.index(data) + len(data) + tail <= nbytes and data
+    }
     if found is not None:
         assert {path for path, data in found.items() if data} == behind
 

@@ -387,7 +387,7 @@ GENUINE: list[Case] = [
 
 
 def storages_of(data: bytes) -> dict[str, tuple[int, int]]:
-    """Where each storage's bytes are in a whole file, by Python's own zipfile and unpickler."""
+    """Where each storage's bytes and checksum are in a whole file, by Python's own zipfile and unpickler."""
     if data[:2] != b"PK":
         return read_legacy(data)[0]
     found = {}
@@ -397,7 +397,7 @@ def storages_of(data: bytes) -> dict[str, tuple[int, int]]:
             folder, _, key = info.filename.partition("/")[2].partition("/")
             if folder in {"data", "tensors"}:
                 start = info.header_offset + 30 + name_nbytes + extra_nbytes
-                found[key] = (start, info.compress_size)
+                found[key] = (start, info.compress_size + (16 if info.flag_bits & 8 else 0))
     return found
 
 

@@ -89,6 +89,18 @@ def test_file_that_ends_within_a_storage(look: Look) -> None:
     assert found.lost == {"1": MISSING, "3": MISSING}
 
 
+def test_file_that_ends_before_the_checksum_of_a_storage(look: Look) -> None:
+    end = WHOLE.index(STORAGES["1"]) + len(STORAGES["1"])
+    for more in (0, 15):
+        found, _ = look(WHOLE[: end + more])
+        assert found.lost["1"] == (
+            "the file ends before its checksum, so that nothing tells whether its bytes are its own"
+        )
+    found, sums = look(WHOLE[: end + 16])
+    assert found.lost == {"3": MISSING}
+    assert sums.crcs["1"] == CRCS["1"]
+
+
 def test_header_that_was_overwritten(look: Look) -> None:
     place = WHOLE.rindex(b"PK\3\4", 0, WHOLE.index(STORAGES["1"]))
     found, _ = look(WHOLE[:place] + bytes(20) + WHOLE[place + 20 :])

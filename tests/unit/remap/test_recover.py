@@ -108,13 +108,24 @@ def test_whole_file_loses_nothing(save: Save, data: bytes) -> None:
         ("3", 1, "012"),
     ],
 )
-@pytest.mark.parametrize("whole", [ZIP, OLD], ids=["zip", "legacy"])
-def test_file_that_was_cut_off(save: Save, whole: bytes, place: str, more: int, kept: str) -> None:
+@pytest.mark.parametrize(("whole", "checksum_nbytes"), [(ZIP, 16), (OLD, 0)], ids=["zip", "legacy"])
+def test_file_that_was_cut_off(
+    save: Save, whole: bytes, checksum_nbytes: int, place: str, more: int, kept: str
+) -> None:
+    more += checksum_nbytes * (more >= len(STORAGES[place]))
     done = save(whole[: whole.index(STORAGES[place]) + more])
     assert contents(done) == expected(*kept)
     assert [row.path for row in done.lost] == [f"t{key}" for key in SIZES if key not in kept]
     assert done.lost_nbytes == sum(4 * SIZES[key] for key in SIZES if key not in kept)
     assert all(row.why and row.nbytes and row.dtype == "float32" for row in done.lost)
+
+
+def test_bytes_without_their_checksum_may_be_others(save: Save) -> None:
+    start = ZIP.index(STORAGES["3"])
+    for more in range(16):
+        done = save(ZIP[: start + len(STORAGES["3"]) + more], overwrite=True)
+        assert contents(done) == expected("0", "1", "2")
+        assert done.lost[0].why.startswith("the file ends before its checksum")
 
 
 def test_changed_byte_is_found_by_its_checksum(save: Save) -> None:
