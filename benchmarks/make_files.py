@@ -81,6 +81,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "cpu-10gb": lambda path: save(training_run(10 * GIGABYTE), path, "cpu"),
     "legacy-10gb": lambda path: save(training_run(10 * GIGABYTE), path, "cuda:0", legacy=True),
     "module-1gb": lambda path: save_module(whole_module(GIGABYTE), path, "cuda:0"),
+    "module-10gb": lambda path: save_module(whole_module(10 * GIGABYTE), path, "cuda:0"),
     "legacy-1gb": lambda path: save(training_run(GIGABYTE), path, "cuda:0", legacy=True),
     "many": lambda path: save(many_tensors(100_000), path, "cuda:0"),
 }

@@ -21,18 +21,17 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}"
 def main() -> None:
     """Measure and print."""
     options = parse()
-    rows = []
     with tempfile.TemporaryDirectory(dir=options.workdir, prefix="benchmark-") as folder:
         bench = Bench(folder=Path(folder), runs=options.runs, big=options.big)
         print(HEAD, flush=True)
         for name in options.only:
             for row in TASKS[name](bench):
-                rows.append(format_row(row))
-                print(rows[-1], flush=True)
+                line = format_row(row)
+                print(line, flush=True)
+                if options.update:  # at once: whoever stops halfway keeps what was measured
+                    update(line)
                 if options.verbose:
                     print(f"    {row.ours}\n    {row.theirs}", flush=True)
-    if options.update:
-        update(rows)
 
 
 def parse() -> argparse.Namespace:
@@ -69,12 +68,12 @@ def format_ratio(ratio: float) -> str:
     return f"1/{1 / ratio:.3g}" if ratio < 0.5 else f"{ratio:.2f}×"
 
 
-def update(rows: list[str]) -> None:
-    """Put the figures into the document, in the place of older ones of the same comparison."""
+def update(row: str) -> None:
+    """Put a row into the document, in the place of an older one of the same comparison."""
     text = DOCUMENT.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     old, after = rest.split(END)
-    kept = {key(line): line for line in old.strip().splitlines()[2:]} | {key(line): line for line in rows}
+    kept = {key(line): line for line in old.strip().splitlines()[2:]} | {key(row): row}
     table = "\n".join([HEAD, *kept.values()])
     DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
 

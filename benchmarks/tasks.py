@@ -25,6 +25,7 @@ SIZES = {
     "legacy-1gb": 1.0,
     "legacy-10gb": 10.0,
     "module-1gb": 1.0,
+    "module-10gb": 10.0,
     "many": 0.1,
 }
 
@@ -143,6 +144,7 @@ def remap(bench: Bench) -> Iterator[Row]:
         ("zip-10gb", "*=cpu", "10 GB zip to the CPU"),
         ("cpu-10gb", "cpu=cuda:0", "10 GB zip from the CPU, its pickle grows"),
         ("legacy-10gb", "*=cpu", "10 GB legacy file to the CPU"),
+        ("module-10gb", "*=cpu", "10 GB whole module to the CPU"),
     ]
     for kind, rule, what in cases:
         is_big = SIZES[kind] > 1
