@@ -22,7 +22,7 @@ def main() -> None:
     """Measure and print."""
     options = parse()
     with tempfile.TemporaryDirectory(dir=options.workdir, prefix="benchmark-") as folder:
-        bench = Bench(folder=Path(folder), runs=options.runs, big=options.big)
+        bench = Bench(folder=Path(folder), runs=options.runs, big=options.big, matching=options.matching)
         print(HEAD, flush=True)
         for name in options.only:
             for row in TASKS[name](bench):
@@ -39,6 +39,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(TASKS), metavar="TASK,...")
     parser.add_argument("--big", action="store_true", help="files of 10 GB too; takes 25 GB on the disk")
+    parser.add_argument("--matching", default="", metavar="TEXT", help="of the task remap, these files only")
     parser.add_argument("--runs", type=int, default=5, help="how often each command counts (default: 5)")
     parser.add_argument("--workdir", type=Path, help="where files are made (default: the temporary folder)")
     parser.add_argument("--update", action="store_true", help="put the figures into docs/benchmarks.md")

@@ -73,6 +73,7 @@ class Bench:
     folder: Path
     runs: int
     big: bool
+    matching: str = ""
 
     @contextlib.contextmanager
     def file(self, kind: str, copies: int = 0) -> Iterator[Path]:
@@ -148,7 +149,7 @@ def remap(bench: Bench) -> Iterator[Row]:
     ]
     for kind, rule, what in cases:
         is_big = SIZES[kind] > 1
-        if is_big > bench.big:
+        if is_big > bench.big or bench.matching not in what:
             continue
         out = bench.folder / "out.pt"
         with bench.file(kind, copies=1) as path:

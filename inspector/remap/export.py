@@ -167,8 +167,7 @@ def copy_times(path: str, destination: Path) -> None:
 
 def _write(container: Container, writer: CopyWriter) -> bool:
     if container.format == "legacy":
-        writer.write_legacy()
-        return False
+        return writer.write_legacy()
     return writer.write_zip()
 
 

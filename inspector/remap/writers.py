@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import Source
@@ -15,8 +15,9 @@ from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 from inspector.remap.copying import clone_file, copy_bytes, write_bytes, write_over
-from inspector.remap.patches import fits, refuse_doubles, storage_alignment, zip_pieces
+from inspector.remap.patches import Piece, fits, refuse_doubles, storage_alignment, zip_pieces
 from inspector.remap.same_bytes import Span
+from inspector.remap.same_length import fit_pickle
 from inspector.remap.zip_layout import Record, lay_out
 
 _STEP_NBYTES = 1 << 20
@@ -44,19 +45,24 @@ class CopyWriter:
     clone: Callable[[], bool] | None = None
     copied: list[Span] = field(default_factory=list)
 
-    def write_legacy(self) -> None:
-        """Write the pickles before the object's, the new one, and everything behind it as it is."""
+    def write_legacy(self) -> bool:
+        """Write a legacy file; says whether every byte outside the pickle kept its place."""
         layout = read_layout(self.source, self.limits, self.progress)
+        fitted = fit_pickle(self.pickle, layout.object_end - layout.object_start)
+        if fitted is not None and not self.source.gzipped:
+            self._write_over([Piece(layout.object_start, fitted)])
+            return True
         write_bytes(self.target, self.source.read(0, layout.object_start))
         write_bytes(self.target, self.pickle)
         if self.source.gzipped:
             self._inflate_from(layout.object_end)
-            return
+            return False
         rest = self.source.nbytes - layout.object_end
         self.progress.start("copying", rest)
         start = layout.object_start + len(self.pickle)
         self.copied.append(Span(layout.object_end, start, rest))
         copy_bytes(self.source.fd, self.target, layout.object_end, rest, self.progress)
+        return False
 
     def write_zip(self) -> bool:
         """Write a zip; says whether every byte outside the pickle kept its place."""
@@ -67,8 +73,8 @@ class CopyWriter:
             self._copy_whole()  # nothing changes, so neither does what stands behind STOP
             self.copied.append(Span(0, 0, self.source.nbytes))
             return True
-        if fits(entry, self.pickle):
-            self._write_patched(entry)
+        if fits(entry, self.pickle):  # torch ignores the zeros behind STOP
+            self._write_over(zip_pieces(self.source, entry, self.pickle))
             return True
         self._write_laid_out(records, entry)
         return False
@@ -94,11 +100,11 @@ class CopyWriter:
         else:
             copy_bytes(self.source.fd, self.target, 0, self.source.nbytes, self.progress)
 
-    def _write_patched(self, entry: Entry) -> None:
-        """Copy the whole file, then overwrite its pickle; torch ignores the zeros behind STOP."""
+    def _write_over(self, pieces: Iterable[Piece]) -> None:
+        """Copy the whole file, then overwrite some of it."""
         self._copy_whole()
         done = 0
-        for piece in sorted(zip_pieces(self.source, entry, self.pickle)):
+        for piece in sorted(pieces):
             write_over(self.target, piece.offset, piece.data)
             self.copied.append(Span(done, done, piece.offset - done))
             done = piece.offset + len(piece.data)

@@ -15,6 +15,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap import writers
+from inspector.remap.same_length import fit_pickle
 from inspector.remap.writers import CopyWriter
 from tests.corpus import CORPUS
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
@@ -172,7 +173,20 @@ def test_records_that_overlap_are_not_multiplied(tmp_path: Path) -> None:
 # --- legacy -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pickle", [CPU, LONGER, CUDA])
+@pytest.mark.parametrize("pickle", [CPU, CUDA])
+@pytest.mark.parametrize("tail", [b"", b"more bytes"])
+def test_nothing_moves_in_a_legacy_file_where_the_pickle_fits(
+    tmp_path: Path, pickle: bytes, tail: bytes
+) -> None:
+    data = legacy_of(CUDA, STORAGES, tail)
+    made = copy(written(tmp_path, data), pickle)
+    fitted = fit_pickle(pickle, len(CUDA))
+    assert made == legacy_of(fitted, STORAGES, tail)
+    start = data.index(CUDA)
+    assert set(differences(made, data)) <= {*range(start, start + len(CUDA))}
+
+
+@pytest.mark.parametrize("pickle", [LONGER, stream(b"(t")])  # nothing in it can be made a byte longer
 @pytest.mark.parametrize("tail", [b"", b"more bytes"])
 def test_a_legacy_file_is_taken_apart_and_put_together(tmp_path: Path, pickle: bytes, tail: bytes) -> None:
     made = copy(written(tmp_path, legacy_of(CUDA, STORAGES, tail)), pickle)
@@ -200,7 +214,8 @@ def test_a_compressed_file_that_is_too_large_is_refused_rather_than_cut(tmp_path
 def test_copies_are_read_by_our_own_reader(tmp_path: Path, pickle: bytes, make) -> None:
     made = copy(written(tmp_path, make(CUDA, STORAGES)), pickle)
     container = read_container(str(written(tmp_path, made, "again.pt")))
-    assert container.stream.data[: container.stream.end] == pickle
+    fitted = fit_pickle(pickle, len(CUDA)) if container.format == "legacy" else None
+    assert container.stream.data[: container.stream.end] == (fitted or pickle)
     for key, stored in container.stored.items():
         assert made[stored.file_offset :][:NBYTES] == STORAGES[key]
 
