@@ -29,11 +29,13 @@ class Figures:
         seconds: The median of their wall clock times.
         cpu_seconds: The median of the processor's time that they took, which says how busy the machine was.
         nbytes: The highest peak of resident memory.
+        turns: The wall clock time of each run, in order.
     """
 
     seconds: float
     cpu_seconds: float
     nbytes: int
+    turns: tuple[float, ...] = ()
 
 
 def compare(
@@ -70,6 +72,7 @@ def summarise(figures: Sequence[Figures]) -> Figures:
         seconds=statistics.median(each.seconds for each in figures),
         cpu_seconds=statistics.median(each.cpu_seconds for each in figures),
         nbytes=max(each.nbytes for each in figures),
+        turns=tuple(each.seconds for each in figures),
     )
 
 

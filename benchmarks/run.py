@@ -7,6 +7,7 @@ which say more of a machine than of a program.
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
 from pathlib import Path
 
@@ -60,8 +61,17 @@ def format_row(row: Row) -> str:
     if row.most_nbytes is not None:
         memory_goal = f"< {row.most_nbytes // MEGABYTE} MB"
     memory = f"{row.ours.nbytes / MEGABYTE:.0f} MB"
-    cells = (row.what, row.against, format_ratio(row.ratio), goal, memory, memory_goal, mark)
+    cells = (row.what, row.against, format_ratios(row.ratios), goal, memory, memory_goal, mark)
     return f"| {' | '.join(cells)} |"
+
+
+def format_ratios(ratios: list[float]) -> str:
+    """Give the middle one, and in brackets the middle half where that is not the same."""
+    middle = format_ratio(statistics.median(ratios))
+    if len(ratios) < 4:
+        return middle
+    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return middle if high / low < 1.05 else f"{middle} ({format_ratio(low)} to {format_ratio(high)})"
 
 
 def format_ratio(ratio: float) -> str:
