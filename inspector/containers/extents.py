@@ -15,7 +15,7 @@ from inspector.containers.legacy import Places, open_legacy, read_legacy
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.sniff import find_reader
 from inspector.containers.source import Source
-from inspector.containers.torchzip import Records, open_torchzip
+from inspector.containers.torchzip import Records, open_torchzip, read_torchzip
 from inspector.containers.zip_directory import (
     DEFLATED,
     DESCRIBED,
@@ -79,11 +79,11 @@ def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
         CheckpointError: It is no checkpoint, of a format that is not read, or nothing in it can be named.
         CancelledError: The work was cancelled.
     """
-    if find_reader(source) is read_legacy:
-        container, places = open_legacy(source, limits, progress)
-        return _of_legacy(source, container, places)
-    container, records = open_torchzip(source, limits, progress)
-    return _of_zip(source, container, records)
+    read = find_reader(source)
+    if read is read_torchzip:
+        return _of_zip(source, *open_torchzip(source, limits, progress))
+    container, places = (open_legacy if read is read_legacy else _open_tar)(source, limits, progress)
+    return _of_legacy(source, container, places)
 
 
 def extent_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
@@ -116,7 +116,13 @@ def _stored_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
         yield source.read(extent.offset + done, min(_STEP_NBYTES, extent.stored_nbytes - done))
 
 
-# --- the two containers -------------------------------------------------------------------------------------
+# --- the containers -------------------------------------------------------------------------------------
+
+
+def _open_tar(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
+    from inspector.containers.tar import open_tar  # noqa: PLC0415 - files of 2017 are rare
+
+    return open_tar(source, limits, progress)
 
 
 def _of_legacy(source: Source, container: Container, places: Places) -> Extents:

@@ -124,7 +124,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
         object_end=keys_start,
         keys=keys,
         data_start=data_start,
-        versions=_facts(info.root) or (("protocol_version", str(PROTOCOL_VERSION)),),
+        versions=facts_of(info.root) or (("protocol_version", str(PROTOCOL_VERSION)),),
     )
 
 
@@ -176,7 +176,8 @@ def _key_texts(root: Value, start: int, limits: Limits) -> tuple[str, ...]:
     return keys
 
 
-def _facts(info: Value) -> tuple[tuple[str, str], ...]:
+def facts_of(info: Value) -> tuple[tuple[str, str], ...]:
+    """Give what a file says of the machine that wrote it, as far as it is short."""
     pairs = info.pairs[:_MOST_FACTS] if isinstance(info, Dict) else []
     return tuple((key, str(value)) for key, value in pairs if isinstance(key, str) and _is_short(value))
 
@@ -215,7 +216,7 @@ def _find_storages(
         stored[key] = StoredBytes(start, nbytes)
         filled = key if nbytes else filled
         pos = start + nbytes
-    views = _views(layout.object_stream.persistent_ids, storage_ids, stored)
+    views = place_views(layout.object_stream.persistent_ids, storage_ids, stored)
     return Places(stored | views, frozenset(before_damage), pos)
 
 
@@ -241,7 +242,7 @@ def _is_damaged(
     return following is not None and following.numel > 0 and _count_at(near, behind) == following.numel
 
 
-def _views(
+def place_views(
     nodes: Iterable[PersistentId], storage_ids: dict[str, StorageId], stored: dict[str, StoredBytes]
 ) -> dict[str, StoredBytes]:
     """Place views, which torch 0.x wrote into persistent ids, within the storages that they view."""

@@ -72,10 +72,9 @@ def _is_foreign_pickle(*names: bytes) -> Test:
     return matches
 
 
-def _is_foreign_tar(look: Look) -> bool:
-    """Tell a tar that torch 0.1 did not write: its first member is one of four."""
-    first = look.head[:100].rstrip(b"\0")
-    return look.head[257:262] == b"ustar" and first not in {b"sys_info", b"pickle", b"tensors", b"storages"}
+def _is_tar(look: Look) -> bool:
+    """Tell any tar; those that torch 0.1 wrote have been told before."""
+    return look.head[257:262] == b"ustar"
 
 
 def _is_zlib(look: Look) -> bool:
@@ -98,7 +97,7 @@ def _row(form: str, matches: Test, what: str, remedy: str, finding: str = "not-a
 
 LOOKALIKES: tuple[Lookalike, ...] = (
     # --- packed ---------------------------------------------------------------------------------------------
-    _row("tar", _is_foreign_tar, "a tar archive", "unpack it with tar xf, and open what is inside"),
+    _row("tar", _is_tar, "a tar archive", "unpack it with tar xf, and open what is inside"),
     _row("7z", _begins(b"7z\xbc\xaf\x27\x1c"), "a 7z archive", _UNPACK),
     _row("rar", _begins(b"Rar!\x1a\x07"), "a RAR archive", _UNPACK),
     _row("xz", _begins(b"\xfd7zXZ\0"), "a file packed with xz", "unpack it with unxz first"),

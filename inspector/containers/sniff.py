@@ -17,7 +17,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 
 Reader = Callable[[Source, Limits, Progress], Container]
-HEAD_NBYTES = 512
+HEAD_NBYTES = 2048
 _LOOK_NBYTES = 4096
 
 # The first pickle of a legacy file, an integer, as each protocol writes it: in a frame from 4 on.
@@ -29,6 +29,21 @@ _LEGACY = (
     b"\x80\x05\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
     b"L119547037146038801333356L\n.",
 )
+
+
+# The members that torch 0.1 wrote into a tar file, each behind a header that tells when it was written.
+_TAR_MEMBERS = frozenset({b"sys_info", b"pickle", b"tensors", b"storages"})
+
+
+def _is_tar_checkpoint(head: bytes) -> bool:
+    first = 1024 if head[156:157] == b"x" else 0
+    return head[257:262] == b"ustar" and head[first : first + 100].rstrip(b"\0") in _TAR_MEMBERS
+
+
+def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.tar import read_tar  # noqa: PLC0415 - files of 2017 are rare
+
+    return read_tar(source, limits, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +69,9 @@ FORMATS: tuple[Format, ...] = (
     Format(lambda head: head.startswith(b"PK\x03\x04"), read_torchzip, "a torch.save zip"),
     Format(lambda head: head.startswith(_LEGACY), read_legacy, "a legacy checkpoint"),
     Format(
-        lambda head: head[257:262] == b"ustar",
-        None,
+        _is_tar_checkpoint,
+        _read_tar,
         "a tar checkpoint of torch 0.1",
-        "load and save it with torch",
-        "tar",
     ),
     Format(
         lambda head: head[8:9] == b"{" and 0 < int.from_bytes(head[:8], "little") <= 100_000_000,

@@ -136,7 +136,7 @@ def _binpersid(state: State, data: bytes, pos: int) -> int:
     node = PersistentId(stack[-1])
     state.created += 1
     state.persistent_ids.append(node)
-    stack[-1] = node
+    stack[-1] = node if state.resolve is None else state.resolve(node)
     return pos
 
 

@@ -27,6 +27,8 @@ _MOST_NAME = 100
 _MOST_NAMED = 3
 Extend = Callable[[int], bytes]
 """Given the bytes there are, returns more of the same stream, or as many when there are no more."""
+Resolve = Callable[[PersistentId], Value]
+"""Gives what a persistent id stands for; the id itself where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,7 @@ class Machine:
         limits: Limits = DEFAULT_LIMITS,
         progress: Progress | None = None,
         extend: Extend | None = None,
+        resolve: Resolve | None = None,
     ) -> None:
         """Prepare to read `data`, which starts at the stream's first byte.
 
@@ -78,8 +81,10 @@ class Machine:
             limits: The budgets.
             progress: Asked for cancellation.
             extend: Gives a longer beginning of the stream when the data ends before STOP.
+            resolve: Gives what takes the place of a persistent id.
         """
         self.state = State(limits, [first_use] * 256)
+        self.state.resolve = resolve
         self._data = data
         self._name = name
         self._limits = limits
@@ -207,6 +212,7 @@ def read_pickle(
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress | None = None,
     extend: Extend | None = None,
+    resolve: Resolve | None = None,
 ) -> Stream:
     """Read one pickle stream into inert values; see `Machine` for the arguments and errors."""
-    return Machine(data, name=name, limits=limits, progress=progress, extend=extend).run()
+    return Machine(data, name=name, limits=limits, progress=progress, extend=extend, resolve=resolve).run()

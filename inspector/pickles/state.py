@@ -72,6 +72,7 @@ class State:
         protocol: The protocol declared.
         notes: Oddities.
         root: The value that STOP found.
+        resolve: Gives what takes the place of a persistent id; None keeps the id.
         short_nbytes: Texts up to this long are read without further ado.
         ends_s: When reading must be done, by the clock of this thread.
         progress: Asked for cancellation.
@@ -92,6 +93,7 @@ class State:
         "persistent_ids",
         "progress",
         "protocol",
+        "resolve",
         "root",
         "short_nbytes",
         "stack",
@@ -116,6 +118,7 @@ class State:
         self.protocol = 0
         self.notes: list[Note] = []
         self.root: Value = None
+        self.resolve: Callable[[PersistentId], Value] | None = None
         self.short_nbytes = min(_SHORT_NBYTES, limits.text_nbytes)
 
     @property

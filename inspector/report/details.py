@@ -123,6 +123,8 @@ def written_by(checkpoint: Checkpoint) -> str:
     versions = dict(checkpoint.versions)
     if checkpoint.format == "legacy":
         return "the format of torch before 1.6"
+    if checkpoint.format == "tar":
+        return "the format of torch before 0.2"
     if ".format_version" in versions:
         return "torch 2.7 or later"
     if "byteorder" in versions:

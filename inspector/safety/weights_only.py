@@ -29,6 +29,10 @@ _BUILT = _DICTIONARIES | {"torch.nn.parameter.Parameter", "torch.Tensor"}
 # The instruction that spells the magic number of a legacy file, by pickle protocol.
 _LEGACY_MAGIC = {0: "LONG", 1: "LONG", 4: "FRAME", 5: "FRAME"}
 _FRAMES_FROM = 4
+_TAR = (
+    "weights_only=True does not read tar files of torch 0.1. Write its weights into a new file, or load and "
+    "save it once with weights_only=False, if you trust it."
+)
 _FAULTS = {
     UNHASHABLE: "a dictionary has a key that cannot be one, such as a list",
     ENDLESS: "a key of a dictionary is built so that comparing it never ends, and torch hangs",
@@ -47,6 +51,8 @@ _FAULTS = {
 def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
     """Give the first opcode that ends the load, by pickletools' name; empty where all are known."""
     protocol = checkpoint.safety.protocol
+    if checkpoint.format == "tar":
+        return ""
     if checkpoint.format == "legacy" and protocol not in _LEGACY_PROTOCOLS:
         return _LEGACY_MAGIC[protocol]
     strangers = [name for name in checkpoint.safety.opcodes if name not in allowed.opcodes]
@@ -58,6 +64,9 @@ def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
 def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
     """Give the reasons why `weights_only=True` stops though every name is on its list, one sentence each."""
     safety = checkpoint.safety
+    if checkpoint.format == "tar":
+        yield _TAR
+        return
     again = "save the file again with pickle protocol 2"
     opcode = unknown_opcode(checkpoint, allowed)
     if opcode and checkpoint.format == "legacy" and safety.protocol not in _LEGACY_PROTOCOLS:

@@ -139,14 +139,6 @@ def _dcp_in_place(path: str, device: Device) -> str:
     return script.text()
 
 
-def _tar(path: str, device: Device) -> str:
-    script = Script()
-    script.paragraph(*device.choice)
-    options = (f"map_location={device.code}", "weights_only=False")
-    script.paragraph(_RUNS_CODE, *_call("checkpoint = torch.load(", literal(path), *options))
-    return script.text()
-
-
 def _pickle(path: str, _: Device) -> str:
     script = Script()
     script.need("import io")
@@ -173,7 +165,6 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED),
     "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
-    "tar": (_Way(style="plain", write=_tar),),
     "pickle": (_Way(style="plain", write=_pickle),),
     "pretrained": (_Way(style="transformers", write=_transformers),),
 }

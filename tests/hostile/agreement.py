@@ -21,7 +21,12 @@ _SLOW = frozenset({3, 4, 5, 6, 8, 11, 20, 25})
 _TEXTS = {
     "allow": ("Unsupported global", "must be imported"),
     "opcode": ("Unsupported operand", "Unsupported global"),
-    "never": ("Unsupported global", "is blocked", "Unsupported operand"),
+    "never": (
+        "Unsupported global",
+        "is blocked",
+        "Unsupported operand",
+        "files saved in the legacy .tar format",
+    ),
 }
 EXPLAINED = {
     "ambiguous": "by design: programs read different things from it, whatever this torch reads",

@@ -9,18 +9,22 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from tests.builders import zips
+from tests.builders import tars, zips
 from tests.builders.legacy import checkpoint as legacy
 from tests.builders.pickles import (
     NONE,
     dict_,
     legacy_storage,
+    name,
+    number,
+    op,
     proto,
     state_dict,
     storage,
     stream,
     tensor,
     text,
+    tuple_,
 )
 from tests.builders.zips import Record, build_zip
 from tests.hostile.streams import PAYLOAD
@@ -45,6 +49,7 @@ def pickled(data: bytes = HONEST, name: str | bytes = "archive/data.pkl", **lies
     return Record(name=name, data=data, **lies)
 
 
+_DANGEROUS = {"calls": "system", "verdict": "dangerous", "answer": "never"}
 STORED = Record(name="archive/data/0", data=bytes(8))
 
 
@@ -219,6 +224,10 @@ CASES: tuple[Row, ...] = (
         lambda: _claiming(0x3B9ACA00),
         {"error": "too large|breaks off|damaged"},
     ),
+    (24, "a payload in front of a storage of a tar file", lambda: _tar(PAYLOAD + op("POP")), _DANGEROUS),
+    (24, "a payload behind the storages of a tar file", lambda: _tar(views=PAYLOAD + op("POP")), _DANGEROUS),
+    (24, "a tar file of a thousand million storages", lambda: _tar(count=10**9), {"error": "malformed"}),
+    (24, "a tar file that is larger than it is", lambda: _tar()[:3000], {"error": "cut off"}),
     (24, "a terabyte of elements", _legacy(numel=1 << 40), {"document_nbytes": "", "answer": "errors"}),
     (24, "no keys", lambda: legacy(state_dict(w=tensor(legacy_storage(), 2)), keys=[]), {"answer": "errors"}),
     (24, "half of the data", _legacy(data=bytes(4)), {"answer": "errors", "findings": "truncated"}),
@@ -232,6 +241,18 @@ CASES: tuple[Row, ...] = (
         {"calls": r"'a', 'posix.system\(\"id\"\)'", "verdict": "dangerous", "answer": "never"},
     ),
 )
+
+
+def _tar(before: bytes = b"", views: bytes = b"", count: int = 1) -> bytes:
+    """A tar file of torch 0.1 that does something while its storages are read."""
+    said = tuple_(number(1), text("cpu"), name("torch.FloatStorage"))
+    record = stream(proto(), before, said) + struct.pack("<q", 2) + bytes(8)
+    members = {
+        "pickle": stream(proto(), dict_((text("w"), tars.reference(2)))),
+        "tensors": tars.tensors_member([tars.Tensor(2, 1, (2,), (1,))]),
+        "storages": stream(proto(), number(count)) + record + stream(proto(), views, op("EMPTY_LIST")),
+    }
+    return tars.archive(members)
 
 
 def _claiming(count: int) -> bytes:

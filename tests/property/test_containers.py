@@ -15,9 +15,9 @@ from inspector.containers.base import Container
 from inspector.containers.gzip_inside import GzipInside
 from inspector.containers.sniff import read_container
 from inspector.errors import CheckpointError
-from tests.builders import zips
+from tests.builders import tars, zips
 from tests.builders.legacy import checkpoint as legacy_checkpoint
-from tests.builders.pickles import legacy_storage, state_dict, storage, tensor
+from tests.builders.pickles import NONE, legacy_storage, state_dict, storage, stream, tensor
 from tests.corpus import cases
 from tests.property.bounds import LIMITS
 
@@ -27,7 +27,11 @@ many = settings(max_examples=300, deadline=None)
 SMALL = [case for case in cases() if case.path.is_file() and case.path.stat().st_size < 20_000]
 ZIPS = [case.path.read_bytes() for case in SMALL if case.container == "zip"]
 LEGACY = [case.path.read_bytes() for case in SMALL if "legacy" in case.container]
-OTHERS = [case.path.read_bytes() for case in SMALL if case.container not in {"zip", "legacy"}]
+TARS = [
+    *(case.path.read_bytes() for case in SMALL if case.container == "tar"),
+    tars.checkpoint(stream(NONE), [tars.Storage(1, "cuda:0", bytes(8))], [tars.Tensor(2, 1, (2,), (1,))]),
+]
+OTHERS = [case.path.read_bytes() for case in SMALL if case.container not in {"zip", "legacy", "tar"}]
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +90,12 @@ def test_damaged_zip_is_taken_apart_or_refused(take_apart: TakeApart, data: byte
 @many
 @given(data=damaged(LEGACY))
 def test_damaged_legacy_file_is_taken_apart_or_refused(take_apart: TakeApart, data: bytes) -> None:
+    take_apart(data)
+
+
+@many
+@given(data=damaged(TARS))
+def test_damaged_tar_file_is_taken_apart_or_refused(take_apart: TakeApart, data: bytes) -> None:
     take_apart(data)
 
 

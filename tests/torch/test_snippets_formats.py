@@ -108,11 +108,6 @@ def test_dcp(tmp_path: Path, net: Any, style: str, target: Profile) -> None:
     assert (tmp_path / "step_10.pth").exists() == (style == "plain")
 
 
-def test_tar_of_torch_0_1() -> None:
-    found = run(render_unopened("tar", str(CORPUS / "tar/tar_cpu.pth"), THIS))
-    assert found.checkpoint["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
 @pytest.mark.parametrize("tag", ["cpu", "cuda:0"])
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_plain_pickle_of_tensors(tmp_path: Path, tag: str, protocol: int) -> None:
@@ -136,7 +131,6 @@ def test_plain_pickle_of_tensors(tmp_path: Path, tag: str, protocol: int) -> Non
         ("torchscript", "torchscript/conv.pt"),
         ("safetensors", "safetensors/all.safetensors"),
         ("sharded", "hf_sharded/pytorch_model.bin.index.json"),
-        ("tar", "tar/tar_cpu.pth"),
     ],
 )
 def test_no_device_is_asked_for_that_the_machine_lacks(
@@ -160,7 +154,6 @@ def test_every_style_has_been_run() -> None:
         "safetensors": {"plain", "transformers"},  # the latter in test_snippets_frameworks.py
         "sharded": {"plain", "transformers"},
         "dcp": {"plain", "distributed"},
-        "tar": {"plain"},
         "pickle": {"plain"},
         "pretrained": {"transformers"},
     }

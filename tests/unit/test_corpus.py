@@ -13,7 +13,7 @@ from tests.corpus import CORPUS, Case, agrees, cases, disagreement
 
 # Known formats that a later version reads. Until then they are refused with a document, never with a crash;
 # whoever adds the format takes it out here, and the comparison below begins.
-UNSUPPORTED = {"dcp", "hf_index", "package", "plain_pickle", "pt2", "safetensors", "tar", "torchscript"}
+UNSUPPORTED = {"dcp", "hf_index", "package", "plain_pickle", "pt2", "safetensors", "torchscript"}
 
 EVERY = cases()
 SUPPORTED = [case for case in EVERY if case.container not in UNSUPPORTED]

@@ -76,7 +76,6 @@ def test_snippets_that_cannot_be_given(cli, arguments, code, said) -> None:
         ("torchscript/conv.pt", [], "torch.jit.load("),
         ("torchscript/conv.pt", ["--map", "*=cpu"], 'map_location="cpu"'),
         ("safetensors/all.safetensors", ["--target", "cuda"], 'device="cuda:0"'),
-        ("tar/tar_cpu.pth", [], "torch.load("),
         ("export/model.pt2", [], "torch.export.load("),
         ("plain_pickle/tensor_p2.pkl", [], "CPUUnpickler(file)"),
         ("dcp/plain", [], "dcp_to_torch_save("),

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.sniff import FORMATS, open_source, read_container
+from inspector.containers.sniff import FORMATS, HEAD_NBYTES, open_source, read_container
 from inspector.containers.source import GzipSource
 from inspector.errors import CancelledError, ContainerError, NotACheckpointError, UnsupportedFormatError
 from inspector.progress import Progress
-from tests.builders import legacy, zips
+from tests.builders import legacy, tars, zips
 from tests.builders.pickles import NONE, stream
 
 Write = Callable[..., str]
 ZIP = zips.checkpoint(stream(NONE))
-TAR = b"sys_info".ljust(257, b"\0") + b"ustar"
+TAR = tars.checkpoint(stream(NONE), [], [])
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -29,6 +29,13 @@ def test_legacy_is_told_by_its_magic_number(write: Write, protocol: int) -> None
 
 def test_zip_is_told_by_its_first_record(write: Write) -> None:
     assert read_container(write(ZIP)).format == "zip"
+
+
+@pytest.mark.parametrize("mtime", [0, tars.WRITTEN])
+def test_tar_is_told_by_its_first_member(write: Write, mtime: float) -> None:
+    data = tars.checkpoint(stream(NONE), [], [], mtime=mtime)
+    assert data.startswith(b"././@PaxHeader") == bool(mtime)
+    assert read_container(write(data)).format == "tar"
 
 
 def test_path_is_kept_as_it_was_named(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +54,6 @@ def refused(path: str) -> ContainerError:
 @pytest.mark.parametrize(
     ("head", "what"),
     [
-        (TAR, "this is a tar checkpoint of torch 0.1, which this version does not read"),
         (b"\x10\0\0\0\0\0\0\0{", "this is a safetensors file, which this version does not read"),
         (
             pickle.dumps([1], 2),
@@ -110,7 +116,7 @@ def test_formats_exclude_each_other() -> None:
     ]
     assert len(heads) == len(FORMATS)
     for number, head in enumerate(heads):
-        first = next(index for index, form in enumerate(FORMATS) if form.matches(head[:512]))
+        first = next(index for index, form in enumerate(FORMATS) if form.matches(head[:HEAD_NBYTES]))
         assert first == number
 
 
@@ -125,7 +131,7 @@ def test_gzip_is_looked_through(write: Write) -> None:
     assert read_container(path).format == "legacy"
 
 
-@pytest.mark.parametrize("inside", [ZIP, pickle.dumps([1], 2), TAR + bytes(300)])
+@pytest.mark.parametrize("inside", [ZIP, pickle.dumps([1], 2), TAR])
 def test_gzip_of_anything_but_legacy_is_refused(write: Write, inside: bytes) -> None:
     error = refused(write(gzip.compress(inside)))
     assert type(error) is UnsupportedFormatError

@@ -26,7 +26,6 @@ def name(path: Path) -> tuple[str, str] | None:
         ("export/model.pt2", "pt2"),
         ("package/pkg.pt", "package"),
         ("safetensors/all.safetensors", "safetensors"),
-        ("tar/tar_cpu.pth", "tar"),
         ("plain_pickle/tensor_p4.pkl", "pickle"),
         ("hf_sharded/pytorch_model.bin.index.json", "sharded"),
         ("dcp/plain", "dcp"),

@@ -16,6 +16,7 @@ import pytest
 from inspector.desktop import caches, registration
 from inspector.desktop.registration import install, remove
 from inspector.errors import ExportError
+from tests.builders import tars
 
 OURS = "checkpoint-inspector.desktop"
 
@@ -187,6 +188,8 @@ SAMPLES = {
     "legacy.bin": (LEGACY, lambda: torch_file(_use_new_zipfile_serialization=False)),
     "proto4.bin": (LEGACY, lambda: torch_file(_use_new_zipfile_serialization=False, pickle_protocol=4)),
     "first.pth": (TAR, lambda: tar_of("sys_info")),
+    "dated.pth": (TAR, lambda: tars.archive({"sys_info": b"x"})),
+    "dated.tar": ("application/x-tar", lambda: tars.archive({"readme": b"x"})),
     "x.safetensors": ("application/x-safetensors", lambda: b"\2\0\0\0\0\0\0\0{}"),
     "easy-install.pth": ("text/x-python-path", lambda: b"./numpy-1.0-py3.egg\nimport site\n"),
     "page.pt": ("text/x-page-template", lambda: b'<html xmlns:tal="x"><body tal:content="a"/></html>'),

@@ -37,6 +37,7 @@ def test_opcodes_are_those_of_torch() -> None:
     [
         (made(opcodes=("FRAME", "STOP"), protocol=4), "opcode FRAME"),
         (made(protocol=1, form="legacy"), "pickle protocol 1"),
+        (made(("m.List", "append"), form="tar"), "does not read tar files of torch 0.1"),
         (made(("", "call")), "what has no name"),
         (made((PERSISTENT_ID, "call")), "legacy files of modules"),
         (made(("m.List", "append")), "appends to lists only"),

@@ -19,7 +19,6 @@ FORMS = {
     "safetensors": "run/model.safetensors",
     "sharded": "run/pytorch_model.bin.index.json",
     "dcp": "run/step_10",
-    "tar": "old.pth",
     "pickle": "data.pkl",
     "pretrained": "run",
 }
@@ -62,7 +61,6 @@ def test_style_that_is_not_offered(form: str, style: str) -> None:
         ("pt2", "cpu", 'program = torch.export.load("model.pt2")\nmodel = program.module()\n'),
         ("safetensors", "xpu", 'state_dict = load_file("run/model.safetensors", device="xpu:0")\n'),
         ("safetensors", "cpu", 'state_dict = load_file("run/model.safetensors")\n'),
-        ("tar", "cpu", 'torch.load("old.pth", map_location="cpu", weights_only=False)\n'),
         ("dcp", "cpu", 'dcp_to_torch_save("run/step_10", "run/step_10.pth")\n'),
     ],
 )
