@@ -13,8 +13,10 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.rules import Rule
-from inspector.remap.same_bytes import Span, find_difference, legacy_spans, total_nbytes, zip_spans
+from inspector.remap.same_bytes import Span, find_difference, legacy_spans, tar_spans, total_nbytes, zip_spans
 from inspector.remap.verify import compare_with_plan
+
+_PAIRS = {"legacy": legacy_spans, "tar": tar_spans, "zip": zip_spans}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ def _compare_bytes(before: Checkpoint, after: Checkpoint, progress: Progress) ->
         return [f"One is a {before.format} file, the other a {after.format} file."], 0
     with open_source(before.path) as source, open_source(after.path) as copy:
         try:
-            pair = legacy_spans if before.format == "legacy" else zip_spans
+            pair = _PAIRS[before.format]
             spans: list[Span] = pair(source, copy, progress)
         except ExportError as error:
             return [f"{error.what[0].upper()}{error.what[1:]}."], 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -93,6 +94,24 @@ def device_instructions(kind: bytes, index: bytes) -> bytes:
     """Write a `torch.device` afresh from the instructions of its arguments; nothing of it enters the memo."""
     close = bytes([CODES["TUPLE2" if index else "TUPLE1"], CODES["REDUCE"]])
     return bytes([CODES["GLOBAL"]]) + b"torch\ndevice\n" + kind + index + close
+
+
+def text_edits(data: bytes, trace: Trace, wanted: Mapping[int, str]) -> list[Edit]:
+    """Give the edits that make each push of a text leave what its user wants.
+
+    Args:
+        data: The stream.
+        trace: Where its texts are pushed.
+        wanted: What some of the pushes shall leave, by where they start; all others leave what they did.
+    """
+    edits = []
+    left: dict[int, str] = {}  # what each push leaves once edited
+    for start, push in trace.texts.items():
+        text = left[start] = wanted.get(start, push.value)
+        given = push.value if push.base is None else left[push.base]
+        if text != given:
+            edits.append(Edit(start, push.end, literal_of(data, trace, push, text)))
+    return edits
 
 
 def mend_frames(data: bytes, frames: list[int], edits: list[Edit]) -> list[Edit]:

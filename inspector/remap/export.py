@@ -111,7 +111,7 @@ def export_copy(
                 progress=progress,
                 clone=_cloner(source, out, progress),
             )
-            in_one_piece = _write(container, writer)
+            in_one_piece = _write(container, writer, plan)
             _refuse_changed(path, before, os.fstat(source.fd))
             devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
             compared_nbytes = _compare_bytes(writer, out, verify)
@@ -165,9 +165,13 @@ def copy_times(path: str, destination: Path) -> None:
         os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _write(container: Container, writer: CopyWriter) -> bool:
+def _write(container: Container, writer: CopyWriter, plan: Plan) -> bool:
     if container.format == "legacy":
         return writer.write_legacy()
+    if container.format == "tar":
+        from inspector.remap.tar_edits import tar_edits  # noqa: PLC0415 - files of 2017 are rare
+
+        return writer.write_tar(tar_edits(writer.source, container, plan, writer.progress))
     return writer.write_zip()
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from inspector.containers.base import Container, first_storage_ids
+from inspector.containers.base import Container
 from inspector.errors import ExportError, PlanError
-from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.checkpoint import Value as Leaf
 from inspector.model.shapes import mapping_pairs
 from inspector.model.views import TensorFacts
-from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
@@ -20,6 +18,7 @@ from inspector.remap.form_entries import SENT, Taken, metadata_of, strip_metadat
 from inspector.remap.form_exclude import find_drops
 from inspector.remap.form_expected import Description, describe_facts, describe_row
 from inspector.remap.form_files import check_length
+from inspector.remap.form_mapped import mapped_container
 from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_safetensors import Contents, plan_safetensors
 from inspector.remap.form_select import (
@@ -34,8 +33,7 @@ from inspector.remap.form_select import (
 from inspector.remap.form_storages import Piece, Storages, Viewed
 from inspector.remap.form_views import Edits, Writing
 from inspector.remap.forms import EXCLUDED, Form, LeftOut
-from inspector.remap.pickle_rewrite import rewrite_pickle
-from inspector.remap.plan import Plan, with_viewed
+from inspector.remap.plan import Plan
 from inspector.units import escape_text
 
 _MOST_NAMES = 4
@@ -221,7 +219,7 @@ class Deciding:
     # --- everything -----------------------------------------------------------------------------------------
 
     def _everything(self) -> Content:
-        container, patterns = self._mapped(), self._patterns()
+        container, patterns = mapped_container(self.container, self.plan, self.progress), self._patterns()
         root = container.stream.root
         drops, paths = find_drops(root, patterns)
         patterns.refuse_unused()
@@ -274,17 +272,6 @@ class Deciding:
             for row in rows:
                 patterns.cover(row.path)
         return patterns
-
-    def _mapped(self) -> Container:
-        """Give the source with the devices of the plan."""
-        container, plan = self.container, self.plan
-        if plan is None:
-            return container
-        plan = with_viewed(plan, container.storage_ids.values())
-        pickle = rewrite_pickle(container.stream, plan, progress=self.progress)
-        stream = read_pickle(pickle, name="the new pickle", progress=self.progress)
-        ids = first_storage_ids(stream.persistent_ids, DEFAULT_LIMITS)
-        return replace(container, stream=stream, storage_ids=ids)
 
     @property
     def _dtypes(self) -> dict[str, str]:

@@ -97,8 +97,7 @@ def patch_in_place(
         with collector_paused():
             container = read_container(path, DEFAULT_LIMITS, progress)
             plan = with_viewed(plan, container.storage_ids.values())
-            pickle = rewrite_pickle(container.stream, plan, progress=progress)
-            pieces = _pieces(container, source, pickle, progress)
+            pieces = _pieces(container, source, plan, progress)
         if pieces:
             record = make_record(source, pieces, status.st_mtime_ns)
             _refuse_changed(path, status, fd)
@@ -140,10 +139,13 @@ def undo_patch(path: str, *, force: bool = False) -> int:
 # --- what is written ----------------------------------------------------------------------------------------
 
 
-def _pieces(container: Container, source: Source, pickle: bytes, progress: Progress) -> tuple[Piece, ...]:
+def _pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
     """Give what has to be written; nothing where the file says already what it shall."""
     if source.gzipped:
         raise ExportError("a gzip file cannot be changed in place", where=source.path, remedy=_COPY)
+    if container.format == "tar":
+        return _tar_pieces(container, source, plan, progress)
+    pickle = rewrite_pickle(container.stream, plan, progress=progress)
     if container.stream.data[: container.stream.end] == pickle:
         return ()
     if container.format == "legacy":
@@ -161,12 +163,25 @@ def _legacy_pieces(source: Source, pickle: bytes, progress: Progress) -> tuple[P
     layout = read_layout(source, DEFAULT_LIMITS, progress)
     fitted = fit_pickle(pickle, layout.object_end - layout.object_start)
     if fitted is None:
-        raise ExportError(
-            "what names the devices becomes longer, and a legacy file has no room for it",
-            where=source.path,
-            remedy=_COPY,
-        )
+        raise _no_room(source)
     return _changed(source, (Piece(layout.object_start, fitted),))
+
+
+def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
+    from inspector.remap.tar_edits import tar_edits  # noqa: PLC0415 - files of 2017 are rare
+
+    edits = tar_edits(source, container, plan, progress)
+    if any(len(edit.data) != edit.end - edit.start for edit in edits):
+        raise _no_room(source)
+    return _changed(source, tuple(Piece(edit.start, edit.data) for edit in edits))
+
+
+def _no_room(source: Source) -> ExportError:
+    return ExportError(
+        "what names the devices becomes longer, and a file of this format has no room for it",
+        where=source.path,
+        remedy=_COPY,
+    )
 
 
 def _changed(source: Source, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:

@@ -30,12 +30,12 @@ from inspector.remap.edits import (
     index_of,
     literal_of,
     mend_frames,
+    text_edits,
 )
 from inspector.remap.own_devices import REBUILDS, OwnDevice, find_own_device, planned_own_devices
-from inspector.remap.plan import Plan
+from inspector.remap.plan import TOGETHER, Plan, destinations
 from inspector.remap.rules import is_same_device
 
-_TOGETHER = "give them one device"
 _LOCATION = 3  # its place in a storage's persistent id
 
 
@@ -74,7 +74,6 @@ class _Rewrite:
         self._data = data
         self._trace = trace
         self._plan = plan
-        self._roots: dict[str, str | None] = {}  # where each stored run of bytes goes, whoever views it
         self._texts: dict[int, str] = {}  # what each push of a text must leave, by where it starts
         self._devices: dict[int, str] = {}  # the same for pushes of a torch.device
         self._spelled: dict[int, tuple[int, str | None]] = {}  # by a device's arguments: its place, its text
@@ -84,19 +83,13 @@ class _Rewrite:
 
     def send_storages(self) -> None:
         """Want the planned location in every persistent id of a storage that moves."""
-        for _, pid in self._trace.pids:
-            storage = parse_storage_id(PersistentId(pid))
-            if storage is None or not isinstance(pid, tuple):
-                continue
-            to = self._plan.storages.get(storage.viewed().key)
-            if self._roots.setdefault(storage.key, to) != to:
-                raise PlanError(
-                    "views of one storage are sent to different devices",
-                    where=f"storage {storage.key}",
-                    remedy=_TOGETHER,
-                )
-            if to is not None:
-                self._want_text(pid, _LOCATION, to)
+        parsed = [(pid, parse_storage_id(PersistentId(pid))) for _, pid in self._trace.pids]
+        storages = [(pid, storage) for pid, storage in parsed if storage is not None]
+        to = destinations((storage for _, storage in storages), self._plan)
+        for pid, storage in storages:
+            location = to[storage.key]
+            if location is not None and isinstance(pid, tuple):
+                self._want_text(pid, _LOCATION, location)
 
     def _destination(self, storage: StorageId) -> str:
         return self._plan.storages.get(storage.viewed().key, storage.location)
@@ -107,7 +100,7 @@ class _Rewrite:
         for own, to in planned_own_devices(self._trace.root, self._plan, limits, progress):
             if planned.setdefault(id(own.args), (own, to))[1] != to:
                 raise PlanError(
-                    "one tensor is sent to different devices by its several paths", remedy=_TOGETHER
+                    "one tensor is sent to different devices by its several paths", remedy=TOGETHER
                 )
         for call in self._trace.calls:
             found = find_own_device(call.call)
@@ -123,7 +116,7 @@ class _Rewrite:
         to = planned[id(own.args)][1] if id(own.args) in planned else self._plan.by_device(old or "meta")
         if old is None:
             if to is not None:
-                raise _unchangeable(device)
+                raise unchangeable(device)
             return
         if own.has_parts:
             self._refuse_torn(call, old, to or old)
@@ -148,21 +141,21 @@ class _Rewrite:
                 raise PlanError(
                     f"a tensor on {old} and the storages it is made of are sent to different devices",
                     where=f"storage {storage.key}",
-                    remedy=_TOGETHER,
+                    remedy=TOGETHER,
                 )
 
     def _want_text(self, owner: tuple[Value, ...], index: int, new: str) -> None:
         """Note what an element of a tuple, a text, shall be."""
         place = self._trace.place_of(owner, index)
         if place not in self._trace.texts:
-            raise _unchangeable(owner[index])
+            raise unchangeable(owner[index])
         self._texts[place] = new
 
     def _want_device(self, owner: tuple[Value, ...], index: int, new: str) -> None:
         """Note what an element of a tuple, a `torch.device`, shall be."""
         place = self._trace.place_of(owner, index)
         if place not in self._trace.devices:
-            raise _unchangeable(owner[index])
+            raise unchangeable(owner[index])
         self._devices[place] = new
 
     # --- how the bytes change -------------------------------------------------------------------------------
@@ -170,19 +163,8 @@ class _Rewrite:
     def made(self) -> bytes:
         """Give the new bytes."""
         self._edit_devices()
-        self._edit_texts()
+        self._edits += text_edits(self._data, self._trace, self._texts)
         return apply_edits(self._data, self._edits + mend_frames(self._data, self._trace.frames, self._edits))
-
-    def _edit_texts(self) -> None:
-        """Make each push of a text leave what its user wants."""
-        left: dict[int, str] = {}  # what each push leaves once edited
-        for start, push in self._trace.texts.items():
-            text = self._texts.get(start, push.value)
-            given = push.value if push.base is None else left[push.base]
-            left[start] = text
-            if text != given:
-                literal = literal_of(self._data, self._trace, push, text)
-                self._edits.append(Edit(start, push.end, literal))
 
     def _edit_devices(self) -> None:
         """Make each push of a `torch.device` leave what its user wants."""
@@ -224,7 +206,7 @@ class _Rewrite:
     def _built(self, call: Call) -> Built:
         built = self._trace.tuples.get(id(call.args))
         if built is None or built.starts[0] not in self._trace.texts:
-            raise _unchangeable(call)
+            raise unchangeable(call)
         return built
 
 
@@ -234,6 +216,7 @@ def _spelling(text: str) -> tuple[str, bytes]:
     return kind, index_instruction(int(index)) if index else b""
 
 
-def _unchangeable(device: Value) -> PlanError:
+def unchangeable(device: Value) -> PlanError:
+    """Give the error for a device whose text or number is not written as a literal."""
     what = device_text(device) or "of a tensor"
     return PlanError(f"the device {what} is written in a way that cannot be changed")

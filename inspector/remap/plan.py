@@ -14,6 +14,7 @@ from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule, check_destination, device_destination, is_same_device
 from inspector.target.profile import Profile
 
+TOGETHER = "give them one device"
 _MOST_NAMES = 4
 _NOT_ON_MPS = frozenset({"float64", "complex128"})
 
@@ -89,6 +90,24 @@ def with_viewed(plan: Plan, storage_ids: Iterable[StorageId]) -> Plan:
         if storage.viewed().key in plan.storages
     }
     return replace(plan, storages=found | plan.storages)
+
+
+def destinations(storages: Iterable[StorageId], plan: Plan) -> dict[str, str | None]:
+    """Give where each stored run of bytes goes, whoever views it, by its key; None where it stays.
+
+    Raises:
+        PlanError: Views of one storage are sent to different devices.
+    """
+    found: dict[str, str | None] = {}
+    for storage in storages:
+        to = plan.storages.get(storage.viewed().key)
+        if found.setdefault(storage.key, to) != to:
+            raise PlanError(
+                "views of one storage are sent to different devices",
+                where=f"storage {storage.key}",
+                remedy=TOGETHER,
+            )
+    return found
 
 
 def device_texts(checkpoint: Checkpoint) -> frozenset[str]:

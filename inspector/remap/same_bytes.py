@@ -7,6 +7,7 @@ the copy did. But a copy whose bytes landed in the wrong place shows at any plac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
 from inspector.containers.legacy import read_layout
@@ -96,6 +97,29 @@ def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]
         Span(0, 0, min(one.object_start, other.object_start)),
         Span(one.object_end, other.object_end, rest),
     ]
+
+
+def tar_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
+    """Pair the storages and the other members of two tar files.
+
+    Raises:
+        CheckpointError: One of them cannot be read, or their storages differ.
+    """
+    from inspector.containers.tar import STORAGES, read_layout  # noqa: PLC0415 - files of 2017 are rare
+
+    one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
+    names = one.members.keys() - {STORAGES}
+    if names != other.members.keys() - {STORAGES} or one.views != other.views:
+        raise ExportError("the members of the two files differ")
+    pairs = [(one.members[name], other.members[name]) for name in sorted(names)]
+    if any(first.nbytes != second.nbytes for first, second in pairs):
+        raise ExportError("the members of the two files differ")
+    spans = [Span(first.payload, second.payload, first.nbytes) for first, second in pairs]
+    for first, second in zip_longest(one.storages, other.storages):
+        if first is None or second is None or (first.key, first.nbytes) != (second.key, second.nbytes):
+            raise ExportError("the storages of the two files differ")
+        spans.append(Span(first.payload, second.payload, first.nbytes))
+    return spans
 
 
 def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:

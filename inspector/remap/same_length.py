@@ -10,7 +10,10 @@ from __future__ import annotations
 from inspector.pickles.instructions import CODES, iter_instructions
 from inspector.remap.edits import Edit, apply_edits, mend_frames
 
+_PROTO = bytes([CODES["PROTO"]])
 _PROTO_NBYTES = 2
+_PAIR = bytes([CODES["NONE"], CODES["POP"]])
+_TRIPLE = bytes([CODES["BININT1"], 0, CODES["POP"]])
 
 
 def fit_pickle(data: bytes, nbytes: int) -> bytes | None:
@@ -19,7 +22,7 @@ def fit_pickle(data: bytes, nbytes: int) -> bytes | None:
     Filling that an earlier call has put in is taken out first, so a file can be changed more than once.
     """
     head = data[:_PROTO_NBYTES]
-    if head[:1] != bytes([CODES["PROTO"]]):
+    if head[:1] != _PROTO:
         return data if len(data) == nbytes else None
     filled = 0
     while data.startswith(head, filled + _PROTO_NBYTES):
@@ -29,6 +32,33 @@ def fit_pickle(data: bytes, nbytes: int) -> bytes | None:
         data = _with_wider_number(data)
     missing = nbytes - len(data)
     return head * (missing // _PROTO_NBYTES) + data if missing >= 0 and missing % 2 == 0 else None
+
+
+def pad_pickle(data: bytes, nbytes: int) -> bytes | None:
+    """Give a pickle of this length that says the same, for files that `weights_only` never reads.
+
+    None and small numbers are pushed and dropped again behind PROTO. Nothing is one byte long, so a pickle
+    that lacks one cannot be padded; `unpad_pickle` takes out what this put in.
+    """
+    missing = nbytes - len(data)
+    if missing < 0 or missing == 1 or data[:1] != _PROTO:
+        return data if missing == 0 else None
+    padding = _PAIR * (missing // len(_PAIR))
+    if missing % len(_PAIR):
+        padding = _TRIPLE + padding[: missing - len(_TRIPLE)]
+    return data[:_PROTO_NBYTES] + padding + data[_PROTO_NBYTES:]
+
+
+def unpad_pickle(data: bytes) -> bytes:
+    """Give a pickle as it was before `pad_pickle`."""
+    if data[:1] != _PROTO:
+        return data
+    pos = _PROTO_NBYTES
+    if data.startswith(_TRIPLE, pos):
+        pos += len(_TRIPLE)
+    while data.startswith(_PAIR, pos):
+        pos += len(_PAIR)
+    return data[:_PROTO_NBYTES] + data[pos:]
 
 
 def _with_wider_number(data: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import Source
@@ -15,6 +15,7 @@ from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 from inspector.remap.copying import clone_file, copy_bytes, write_bytes, write_over
+from inspector.remap.edits import Edit
 from inspector.remap.patches import Piece, fits, refuse_doubles, storage_alignment, zip_pieces
 from inspector.remap.same_bytes import Span
 from inspector.remap.same_length import fit_pickle
@@ -62,6 +63,21 @@ class CopyWriter:
         start = layout.object_start + len(self.pickle)
         self.copied.append(Span(layout.object_end, start, rest))
         copy_bytes(self.source.fd, self.target, layout.object_end, rest, self.progress)
+        return False
+
+    def write_tar(self, edits: Sequence[Edit]) -> bool:
+        """Write a tar file with some runs of bytes replaced; says whether every other byte kept its place."""
+        fits = all(len(edit.data) == edit.end - edit.start for edit in edits)
+        if fits:
+            self._write_over([Piece(edit.start, edit.data) for edit in edits])
+            return True
+        self.progress.start("copying", self.source.nbytes)
+        pos = done = 0
+        for edit in (*edits, Edit(self.source.nbytes, self.source.nbytes, b"")):
+            self.copied.append(Span(done, pos, edit.start - done))
+            copy_bytes(self.source.fd, self.target, done, edit.start - done, self.progress)
+            pos += edit.start - done + write_bytes(self.target, edit.data)
+            done = edit.end
         return False
 
     def write_zip(self) -> bool:

@@ -464,7 +464,7 @@ def test_records_carry_their_checksums(write, module) -> None:
 GENUINE = [
     case
     for case in cases()
-    if case.container in {"zip", "legacy", "gzip(legacy)"}
+    if case.container in {"zip", "legacy", "gzip(legacy)", "tar"}
     and case.torch_loads
     and case.name != "dist/sharded_tensor.pt"  # wants a process group
 ]

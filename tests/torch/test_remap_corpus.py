@@ -24,7 +24,9 @@ pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 LOADED = [
     case
     for case in cases()
-    if case.container in {"zip", "legacy"} and case.torch_loads and case.name != "dist/sharded_tensor.pt"
+    if case.container in {"zip", "legacy", "tar"}
+    and case.torch_loads
+    and case.name != "dist/sharded_tensor.pt"
 ]
 ZIPS = [case for case in LOADED if case.container == "zip"]
 ROOT = Path(__file__).parents[2]
@@ -112,7 +114,7 @@ def test_longer_names_load_in_every_way(
     copy = remap(case, tmp_path, *GROWN[device], move_all=True)
     wanted = load(case.path, map_location="cpu")
     assert load(copy, map_location="cpu") == wanted
-    if case.container == "legacy":
+    if case.container != "zip":
         return
     monkeypatch.setenv("TORCH_SERIALIZATION_DEBUG", "1")
     assert load(copy, map_location="cpu") == wanted

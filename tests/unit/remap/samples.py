@@ -12,9 +12,11 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.machine import read_pickle
+from inspector.pickles.values import Dict
 from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
+from tests.builders import tars
 
 NUMEL = 4
 NBYTES = 4 * NUMEL
@@ -183,6 +185,20 @@ def legacy_of(pickle: bytes, storages: dict[str, bytes], tail: bytes = b"") -> b
     version = stream(b"M\xe9\x03")
     data = b"".join(struct.pack("<q", len(payload) // 4) + payload for payload in storages.values())
     return magic + version + info + pickle + keys + data + tail
+
+
+def tar_of(pickle: bytes, storages: dict[str, bytes]) -> bytes:
+    """The same tensors as torch 0.1 would have written them: a dictionary of views of whole storages."""
+    root = read_pickle(pickle).root
+    assert isinstance(root, Dict)
+    locations, tensors, entries = {}, [], []
+    for number, (key, made) in enumerate(root.pairs, 1):
+        _, _, place, location, _ = made.args[0].pid
+        locations[place] = location
+        tensors.append(tars.Tensor(number, int(place) + 1000, (NUMEL,), (1,)))
+        entries.append(text(key) + tars.reference(number))
+    rows = [tars.Storage(int(key) + 1000, locations[key], data) for key, data in storages.items()]
+    return tars.checkpoint(stream(b"}(" + b"".join(entries) + b"u"), rows, tensors)
 
 
 def written(folder: Path, data: bytes, name: str = "in.pt") -> Path:

@@ -12,12 +12,12 @@ from inspector.remap.in_place import patch_in_place
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import Rule, parse_rule
 from tests.corpus import Case, cases
-from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
+from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
 OBJECT = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:1"), "1")))
 STORAGES = {"0": bytes(range(NBYTES)), "1": bytes(range(100, 100 + NBYTES))}
-MAKERS = {"zip": zip_of, "legacy": legacy_of}
-CASES = [case for case in cases() if case.container in {"zip", "legacy", "gzip(legacy)"}][::4]
+MAKERS = {"zip": zip_of, "legacy": legacy_of, "tar": tar_of}
+CASES = [case for case in cases() if case.container in {"zip", "legacy", "gzip(legacy)", "tar"}][::4]
 
 
 def rules(*texts: str) -> list[Rule]:

@@ -13,19 +13,19 @@ import pytest
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.remap import cloning, copying, export, outfile, torch_check, writers
+from inspector.remap import cloning, copying, export, outfile, tar_edits, torch_check, writers
 from inspector.remap.export import Export, copy_times, export_copy, refuse_destination
 from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.remap.torch_check import TorchCheck
 from tests.corpus import Case, cases
-from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
+from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
-READABLE = [case for case in cases() if case.container in {"zip", "legacy", "gzip(legacy)"}]
+READABLE = [case for case in cases() if case.container in {"zip", "legacy", "gzip(legacy)", "tar"}]
 OBJECT = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:0"), "1")))
 STORAGES = {"0": bytes(range(NBYTES)), "1": bytes(range(100, 100 + NBYTES))}
-MAKERS = {"zip": zip_of, "legacy": legacy_of}
+MAKERS = {"zip": zip_of, "legacy": legacy_of, "tar": tar_of}
 CPU, LONGER = "*=cpu", "*=cuda:11"
 
 
@@ -593,6 +593,7 @@ def test_a_copy_that_is_not_as_planned_does_not_appear(
     source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: stream.data[: stream.end])
+    monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: data)
     with pytest.raises(ExportError, match=r"the copy is not as planned: a is not as planned\."):
         exported(source, tmp_path / "out.pt", CPU)
     assert listing(tmp_path) == ["in.pt"]
@@ -602,6 +603,7 @@ def test_a_copy_that_cannot_be_read_does_not_appear(
     source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02nonsense")
+    monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: b"\x80\x02nonsense")
     with pytest.raises(ExportError, match="the copy cannot be read: "):
         exported(source, tmp_path / "out.pt", CPU)
     assert listing(tmp_path) == ["in.pt"]

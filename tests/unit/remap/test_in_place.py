@@ -19,14 +19,14 @@ from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.remap.undo import record_path
 from tests.corpus import Case, cases
-from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
+from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
-CASES = [case for case in cases() if case.container in {"zip", "legacy"}]
+CASES = [case for case in cases() if case.container in {"zip", "legacy", "tar"}]
 OBJECT = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:0"), "1")))
 STORAGES = {"0": bytes(range(NBYTES)), "1": bytes(range(100, 100 + NBYTES))}
-MAKERS = {"zip": zip_of, "legacy": legacy_of}
+MAKERS = {"zip": zip_of, "legacy": legacy_of, "tar": tar_of}
 CPU, LONGER = "*=cpu", "*=cuda:11"
-KINDS = [("zip", CPU), ("zip", LONGER), ("legacy", CPU)]
+KINDS = [("zip", CPU), ("zip", LONGER), ("legacy", CPU), ("tar", CPU)]
 
 
 def planned(path: Path, *rules: str, move_all: bool = False) -> Plan:
@@ -79,7 +79,7 @@ def test_genuine_files_are_changed_and_given_back(case: Case, tmp_path: Path) ->
         try:
             done = patch_in_place(str(path), planned(path, rule))
         except ExportError:
-            refused(path, rule, "a legacy file has no room")
+            refused(path, rule, "a file of this format has no room")
             continue
         rows = open_checkpoint(str(path)).storages
         assert [(row.key, row.file_offset, row.nbytes) for row in rows] == places
@@ -140,7 +140,9 @@ def refused(path: Path, rule: str, what: str, *, force: bool = False) -> ExportE
 
 
 def test_a_legacy_file_has_no_room_for_longer_names(tmp_path: Path) -> None:
-    error = refused(written(tmp_path, legacy_of(OBJECT, STORAGES)), LONGER, "a legacy file has no room")
+    error = refused(
+        written(tmp_path, legacy_of(OBJECT, STORAGES)), LONGER, "a file of this format has no room"
+    )
     assert error.remedy == "write a copy instead, with -o OUT"
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ from inspector.remap.same_bytes import (
     hash_file,
     legacy_spans,
     sample_spans,
+    tar_spans,
     total_nbytes,
     zip_spans,
 )
+from tests.builders import tars
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
 
 SHORT = stream(mapping(a=tensor(text("cpu")), b=tensor(text("cpu"), "1")))
@@ -117,6 +120,44 @@ def test_legacy_files_must_be_equally_long(two, tail: bytes) -> None:
     one, other = two(legacy_of(SHORT, STORAGES, b"more"), legacy_of(LONG, STORAGES, tail))
     with pytest.raises(ExportError, match="not equally long"):
         legacy_spans(one, other, Progress())
+
+
+TAR = tars.Storage(1, "cpu", bytes(8)), tars.Storage(2, "cpu", b"12345678")
+
+
+def tar(
+    storages: Sequence[tars.Storage] = TAR, views: Sequence[tars.View] = (), root: bytes = SHORT
+) -> bytes:
+    return tars.checkpoint(root, storages, [], views)
+
+
+def test_tar_files_that_differ_in_their_tags_only(two) -> None:
+    one, other = two(tar(), tar([row._replace(location="cuda:11") for row in TAR]))
+    spans = tar_spans(one, other, Progress())
+    assert total_nbytes(spans) > 16
+    assert find_difference(one, other, spans, Progress()) is None
+    one, other = two(tar(), tar([TAR[0], TAR[1]._replace(data=b"12345679")]))
+    assert find_difference(one, other, tar_spans(one, other, Progress()), Progress()) is not None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        tar(TAR[:1]),
+        tar([TAR[0], TAR[1]._replace(key=3)]),
+        tar([TAR[0], TAR[1]._replace(data=bytes(4))]),
+        tar(views=[(7, 1, 0, 1)]),
+        tar(root=LONG),
+        tars.archive(
+            {"pickle": SHORT, "tensors": tars.tensors_member([]), "storages": tars.storages_member(TAR)}
+        ),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_tar_files_must_hold_the_same(two, data: bytes, turned: bool) -> None:
+    one, other = two(*((data, tar()) if turned else (tar(), data)))
+    with pytest.raises(ExportError, match="of the two files differ"):
+        tar_spans(one, other, Progress())
 
 
 def test_records_must_be_the_same(two) -> None:

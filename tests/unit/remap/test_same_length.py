@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from inspector.remap.same_length import fit_pickle
+from inspector.remap.same_length import fit_pickle, pad_pickle, unpad_pickle
 
 VALUE = {"a": [1, 2, 300, "text"], "b": (1.5, None, True), "k": 7}
 
@@ -45,3 +45,28 @@ def test_oldest_pickles_must_be_as_long_as_they_are() -> None:
     data = pickle.dumps(VALUE, 0)
     assert fit_pickle(data, len(data)) == data
     assert fit_pickle(data, len(data) + 2) is None
+
+
+# --- for files that weights_only never reads ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_padding_says_the_same_and_is_taken_out_again(protocol: int) -> None:
+    data = pickle.dumps(VALUE, protocol)
+    for more in (0, *range(2, 40)):
+        made = pad_pickle(data, len(data) + more)
+        assert made is not None
+        assert len(made) == len(data) + more
+        assert pickle.loads(made) == VALUE
+        assert pickle._loads(made) == VALUE
+        assert unpad_pickle(made) == data
+
+
+def test_what_cannot_be_padded() -> None:
+    data = pickle.dumps(VALUE, 2)
+    assert pad_pickle(data, len(data) + 1) is None
+    assert pad_pickle(data, len(data) - 1) is None
+    old = pickle.dumps(VALUE, 0)
+    assert pad_pickle(old, len(old)) == old
+    assert pad_pickle(old, len(old) + 2) is None
+    assert unpad_pickle(old) == old
