@@ -1,4 +1,4 @@
-"""One rank of several: `python rank.py CASES.json OUT.json` runs the code of each case, and trains one step.
+"""One rank of several: `rank.py CASES.json OUT.json SECONDS` runs the code of each case, and trains one step.
 
 A case names its code, the port where its ranks meet, whether an optimizer is restored, and what to wrap: a
 folder of DCP's is read by code that leaves both to its reader. What comes out are all parameters as numbers.
@@ -6,6 +6,7 @@ folder of DCP's is read by code that leaves both to its reader. What comes out a
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
@@ -16,6 +17,8 @@ import torch
 import torch.distributed as dist
 
 LOAD = torch.load
+# What wraps a model waits, when it is let go, for a thread that waits for Python: now and then for ever.
+KEPT: list[dict[str, Any]] = []
 
 
 def fresh() -> Any:
@@ -43,6 +46,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
         dist.init_process_group("gloo")
     if case["only_first_reads"] and os.environ["RANK"] != "0":
         torch.load = load_no_file  # what is sent is loaded as well, out of memory
+    KEPT.append(names)
     exec(compile(case["code"], "snippet", "exec"), names)
     model = names["model"]
     loaded = [parameter.tolist() for parameter in model.parameters()]
@@ -56,8 +60,10 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    faulthandler.dump_traceback_later(float(sys.argv[3]))  # where it waits, for who has to find out why
     results = []
     for case in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
         torch.load = LOAD
         results.append(run(case))
     Path(sys.argv[2]).write_text(json.dumps(results), encoding="utf-8")
+    os._exit(0)  # with all that is kept
