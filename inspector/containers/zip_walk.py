@@ -222,7 +222,7 @@ class ZipWalk:
 
     def _take_storage(self, local: _Local, nbytes: int) -> int | None:
         end = local.payload + nbytes
-        found = self._descriptor_at(end, nbytes)
+        found = self._descriptor_at(end, nbytes, local.method)
         if found is not None:
             self._note(local, found)
             return found.behind
@@ -252,14 +252,18 @@ class ZipWalk:
         nbytes, packed, _ = apply_zip64(rest[name_nbytes:], nbytes, packed, 0)
         return _Local(name, pos, pos + LOCAL.size + len(rest), nbytes, packed, method, crc, flags)
 
-    def _descriptor_at(self, pos: int, stored_nbytes: int) -> _End | None:
-        """Give the end that a descriptor tells, if there is one and it tells this size in the file."""
+    def _descriptor_at(self, pos: int, stored_nbytes: int, method: int) -> _End | None:
+        """Give the end that a descriptor tells, if there is one and it tells this size in the file.
+
+        It has wide sizes behind the first 4 GiB, too, where they begin as narrow ones would: only the second
+        size tells the two apart.
+        """
         data = self._source.read_upto(pos, DESCRIPTOR64.size)
         for form in (DESCRIPTOR, DESCRIPTOR64):
             if len(data) < form.size or not data.startswith(DESCRIPTOR_SIGNATURE):
                 return None
             _, crc, told_nbytes, nbytes = form.unpack_from(data)
-            if told_nbytes == stored_nbytes:
+            if told_nbytes == stored_nbytes and (nbytes == stored_nbytes if method == STORED else nbytes):
                 return _End(nbytes, stored_nbytes, crc, pos + form.size)
         return None
 
@@ -292,7 +296,7 @@ class ZipWalk:
     def _judge(self, at: int, signature: bytes, start: int, local: _Local | None) -> _End | None:
         if signature == LOCAL_SIGNATURE:
             return None if self._local_at(at) is None else _End(-1, 0, 0, at)
-        return None if local is None else self._descriptor_at(at, at - start)
+        return None if local is None else self._descriptor_at(at, at - start, local.method)
 
     def _is_late(self) -> bool:
         self._progress.advance(0)

@@ -172,7 +172,11 @@ def test_large_records_have_wide_descriptors(walk: Walk) -> None:
     wide = struct.pack("<4sL2Q", signature, crc, stored, nbytes)
     found = walk(RECORDS[:place] + wide + RECORDS[place + 16 :])
     assert short_names(found) == short_names(walk(RECORDS))
+    assert (found.entries[5].nbytes, found.entries[5].stored_nbytes) == (nbytes, stored)
     assert found.entries[5].crc == crc
+    for more in range(16, 24):  # the file ends within it
+        names = short_names(walk((RECORDS[:place] + wide)[: place + more]))
+        assert len(names) == short_names(walk(RECORDS)).index("data/1")
 
 
 def test_signature_on_the_border_of_two_blocks(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
