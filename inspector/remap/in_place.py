@@ -163,7 +163,7 @@ def _legacy_pieces(source: Source, pickle: bytes, progress: Progress) -> tuple[P
     layout = read_layout(source, DEFAULT_LIMITS, progress)
     fitted = fit_pickle(pickle, layout.object_end - layout.object_start)
     if fitted is None:
-        raise _no_room(source)
+        raise _no_room(source, is_longer=len(pickle) > layout.object_end - layout.object_start)
     return _changed(source, (Piece(layout.object_start, fitted),))
 
 
@@ -171,14 +171,17 @@ def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Prog
     from inspector.remap.tar_edits import tar_edits  # noqa: PLC0415 - files of 2017 are rare
 
     edits = tar_edits(source, container, plan, progress)
-    if any(len(edit.data) != edit.end - edit.start for edit in edits):
-        raise _no_room(source)
+    growth = [len(edit.data) - (edit.end - edit.start) for edit in edits]
+    if any(growth):  # the first and the last are the member's headers and its padding
+        raise _no_room(source, is_longer=max(growth[1:-1]) > 0)
     return _changed(source, tuple(Piece(edit.start, edit.data) for edit in edits))
 
 
-def _no_room(source: Source) -> ExportError:
+def _no_room(source: Source, *, is_longer: bool) -> ExportError:
+    longer = "longer, and a file of this format has no room for it"
+    shorter = "a byte shorter, and a file of this format has nothing to fill that with"
     return ExportError(
-        "what names the devices becomes longer, and a file of this format has no room for it",
+        f"what names the devices becomes {longer if is_longer else shorter}",
         where=source.path,
         remedy=_COPY,
     )

@@ -12,6 +12,7 @@ from inspector.remap.edits import Edit, apply_edits, mend_frames
 
 _PROTO = bytes([CODES["PROTO"]])
 _PROTO_NBYTES = 2
+_NARROW, _WIDE = CODES["BININT1"], CODES["BININT2"]
 _PAIR = bytes([CODES["NONE"], CODES["POP"]])
 _TRIPLE = bytes([CODES["BININT1"], 0, CODES["POP"]])
 
@@ -19,19 +20,31 @@ _TRIPLE = bytes([CODES["BININT1"], 0, CODES["POP"]])
 def fit_pickle(data: bytes, nbytes: int) -> bytes | None:
     """Give a pickle of this length that says the same; None where it is too long or takes no filling.
 
-    Filling that an earlier call has put in is taken out first, so a file can be changed more than once.
+    Filling that an earlier call has put in is taken out first, so a file can be changed more than once, and
+    back again.
     """
-    head = data[:_PROTO_NBYTES]
-    if head[:1] != _PROTO:
+    if data[:1] != _PROTO:
         return data if len(data) == nbytes else None
-    filled = 0
-    while data.startswith(head, filled + _PROTO_NBYTES):
-        filled += _PROTO_NBYTES
-    data = data[filled:]
+    data = _with_first_number(_without_filling(data), _NARROW)
     if (nbytes - len(data)) % 2:
-        data = _with_wider_number(data)
+        data = _with_first_number(data, _WIDE)
     missing = nbytes - len(data)
+    head = data[:_PROTO_NBYTES]
     return head * (missing // _PROTO_NBYTES) + data if missing >= 0 and missing % 2 == 0 else None
+
+
+def unfit_pickle(data: bytes) -> bytes:
+    """Give a pickle as it was before `fit_pickle` filled it up; one that it did not fill stays as it is."""
+    plain = _without_filling(data)
+    return data if plain == data else _with_first_number(plain, _NARROW)
+
+
+def _without_filling(data: bytes) -> bytes:
+    head = data[:_PROTO_NBYTES]
+    filled = 0
+    while data[:1] == _PROTO and data.startswith(head, filled + _PROTO_NBYTES):
+        filled += _PROTO_NBYTES
+    return data[filled:]
 
 
 def pad_pickle(data: bytes, nbytes: int) -> bytes | None:
@@ -61,15 +74,14 @@ def unpad_pickle(data: bytes) -> bytes:
     return data[:_PROTO_NBYTES] + data[pos:]
 
 
-def _with_wider_number(data: bytes) -> bytes:
-    """Write the first integer of one byte with two; the same bytes where there is none."""
+def _with_first_number(data: bytes, code: int) -> bytes:
+    """Write the first integer below 256 in one byte or in two; the same bytes where there is none."""
     frames: list[int] = []
-    edit = None
     for start, end in iter_instructions(data, 0, len(data)):
         if data[start] == CODES["FRAME"]:
             frames.append(start)
-        elif edit is None and data[start] == CODES["BININT1"]:
-            edit = Edit(start, end, bytes([CODES["BININT2"], data[start + 1], 0]))
-    if edit is None:
-        return data
-    return apply_edits(data, [edit, *mend_frames(data, frames, [edit])])
+        elif data[start] == _NARROW or (data[start] == _WIDE and not data[start + 2]):
+            low = bytes([code, data[start + 1]])
+            edit = Edit(start, end, low if code == _NARROW else low + b"\0")
+            return apply_edits(data, [edit, *mend_frames(data, frames, [edit])])
+    return data

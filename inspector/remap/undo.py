@@ -21,7 +21,7 @@ from inspector.remap.patches import Piece
 
 SUFFIX = ".undo"
 _MAGIC = b"checkpoint-inspector undo record 1\n"
-_MOST_HEADER_NBYTES = 1 << 16
+_MOST_HEADER_NBYTES = 64 << 20  # a tar file has a piece for each storage
 _MOST_NBYTES = 3 * DEFAULT_LIMITS.pickle_nbytes
 _WITNESS_NBYTES = 1 << 16
 _PAGE_NBYTES = 1 << 12

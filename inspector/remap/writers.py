@@ -18,7 +18,7 @@ from inspector.remap.copying import clone_file, copy_bytes, write_bytes, write_o
 from inspector.remap.edits import Edit
 from inspector.remap.patches import Piece, fits, refuse_doubles, storage_alignment, zip_pieces
 from inspector.remap.same_bytes import Span
-from inspector.remap.same_length import fit_pickle
+from inspector.remap.same_length import fit_pickle, unfit_pickle
 from inspector.remap.zip_layout import Record, lay_out
 
 _STEP_NBYTES = 1 << 20
@@ -53,14 +53,15 @@ class CopyWriter:
         if fitted is not None and not self.source.gzipped:
             self._write_over([Piece(layout.object_start, fitted)])
             return True
+        pickle = unfit_pickle(self.pickle)
         write_bytes(self.target, self.source.read(0, layout.object_start))
-        write_bytes(self.target, self.pickle)
+        write_bytes(self.target, pickle)
         if self.source.gzipped:
             self._inflate_from(layout.object_end)
             return False
         rest = self.source.nbytes - layout.object_end
         self.progress.start("copying", rest)
-        start = layout.object_start + len(self.pickle)
+        start = layout.object_start + len(pickle)
         self.copied.append(Span(layout.object_end, start, rest))
         copy_bytes(self.source.fd, self.target, layout.object_end, rest, self.progress)
         return False

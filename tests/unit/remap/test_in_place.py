@@ -18,6 +18,7 @@ from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.remap.undo import record_path
+from tests.builders import tars
 from tests.corpus import Case, cases
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
@@ -87,6 +88,31 @@ def test_genuine_files_are_changed_and_given_back(case: Case, tmp_path: Path) ->
             undo_patch(str(path))
         assert path.read_bytes() == before
         assert listing(tmp_path) == ["in.pt"]
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_there_and_back_is_the_identity(tmp_path: Path, kind: str) -> None:
+    path = written(tmp_path, MAKERS[kind](OBJECT, STORAGES))
+    before = path.read_bytes()
+    for rule in (CPU, "*=cuda:0"):
+        record = patch_in_place(str(path), planned(path, rule)).record
+        assert record is not None
+        record.unlink()
+    assert path.read_bytes() == before
+
+
+def test_a_tag_that_becomes_a_byte_shorter_has_nothing_to_fill_the_place(tmp_path: Path) -> None:
+    path = written(tmp_path, tar_of(stream(mapping(a=tensor(text("cuda:10")))), {"0": STORAGES["0"]}))
+    refused(path, "*=cuda:1", "a byte shorter, and a file of this format has nothing to fill that with")
+
+
+def test_a_tar_file_of_many_storages_is_given_back(tmp_path: Path) -> None:
+    storages = [tars.Storage(number, "cuda:0", bytes(4)) for number in range(5000)]
+    before = tars.checkpoint(stream(mapping()), storages, [])
+    path = written(tmp_path, before)
+    assert patch_in_place(str(path), planned(path, CPU)).record is not None
+    undo_patch(str(path))
+    assert path.read_bytes() == before
 
 
 def test_nothing_is_written_where_nothing_changes(made: tuple[Path, str]) -> None:

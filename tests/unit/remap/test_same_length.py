@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from inspector.remap.same_length import fit_pickle, pad_pickle, unpad_pickle
+from inspector.remap.same_length import fit_pickle, pad_pickle, unfit_pickle, unpad_pickle
 
 VALUE = {"a": [1, 2, 300, "text"], "b": (1.5, None, True), "k": 7}
 
@@ -27,6 +27,27 @@ def test_filling_is_taken_out_again(protocol: int) -> None:
     assert longer is not None
     assert fit_pickle(longer, len(data)) == data
     assert fit_pickle(longer, len(longer)) == longer
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_a_number_that_was_made_wider_is_made_narrow_again(protocol: int) -> None:
+    data = pickle.dumps(VALUE, protocol)
+    for more in range(1, 9):
+        longer = fit_pickle(data, len(data) + more)
+        assert longer is not None
+        assert fit_pickle(longer, len(data)) == data
+        assert unfit_pickle(longer) == (longer if more == 1 else data)
+    assert unfit_pickle(data) == data
+    assert unfit_pickle(pickle.dumps(VALUE, 0)) == pickle.dumps(VALUE, 0)
+
+
+def test_wide_numbers_of_another_writer_stay_as_they_are() -> None:
+    for body in (b"M\1\0.", b"M\0\1.", b"(M\1\0K\1t.", b"(K\1M\1\0t."):
+        data = b"\x80\2" + body
+        assert fit_pickle(data, len(data)) == data
+        longer = fit_pickle(data, len(data) + 2)
+        assert longer is not None
+        assert pickle.loads(longer) == pickle.loads(data)
 
 
 def test_nothing_shorter_can_be_had() -> None:

@@ -193,6 +193,14 @@ def test_a_legacy_file_is_taken_apart_and_put_together(tmp_path: Path, pickle: b
     assert made == legacy_of(pickle, STORAGES, tail)
 
 
+def test_filling_is_left_out_where_the_file_is_cut_behind_the_pickle(tmp_path: Path) -> None:
+    filled = fit_pickle(CPU, len(CUDA))
+    assert filled is not None
+    longer = LONGER.replace(b"\x80\x02", b"\x80\x02" * 3, 1)
+    made = copy(written(tmp_path, legacy_of(filled, STORAGES)), longer)
+    assert made == legacy_of(LONGER, STORAGES)
+
+
 def test_a_compressed_legacy_file_comes_out_plain(tmp_path: Path) -> None:
     storages = {"0": os.urandom(3 << 20)}
     path = written(tmp_path, gzip.compress(legacy_of(CUDA, storages), 1))
