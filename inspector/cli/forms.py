@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:
+    from inspector.model.checkpoint import Checkpoint
     from inspector.remap.forms import Form, FormExport, LeftOut
 
 _MOST_LEFT_OUT = 20
@@ -58,7 +59,7 @@ def read_form(options: argparse.Namespace) -> Form | None:
     if form.is_plain:
         return None
     check_form(form)
-    if options.output is None:
+    if options.output is None and not options.dry_run:
         raise PlanError("another form is a new file", remedy="name it with -o OUT")
     if options.receipt is not None or options.verify != "quick":
         raise PlanError(
@@ -84,6 +85,32 @@ def form_lines(output: str, done: FormExport) -> str:
         parts.append("opened again and compared")
     lines = [f"{escape_text(output)}: {', '.join(parts)}", *_left_out(done.left_out)]
     return "".join(f"{line}\n" for line in lines)
+
+
+def preview_lines(checkpoint: Checkpoint, form: Form) -> str:
+    """Say what would be written, and line by line what would not.
+
+    Raises:
+        ExportError: It cannot be written.
+        PlanError: The form cannot be had of this checkpoint.
+    """
+    from inspector.errors import ExportError
+    from inspector.remap.form_preview import preview_form
+    from inspector.units import escape_text, format_count, format_nbytes
+
+    found = preview_form(checkpoint, form)
+    if found.refusals:
+        raise ExportError(found.refusals[0], remedy="leave it out with --exclude, or choose another format")
+    size = f"about {format_nbytes(found.nbytes)} of {format_nbytes(found.source_nbytes)}"
+    parts = [size, f"{format_count(found.tensors, 'tensor')} as {form.format_from(checkpoint.format)}"]
+    if found.model:
+        parts.append(f"the model is {escape_text(found.model)}")
+    if found.prefix:
+        parts.append(f"{escape_text(found.prefix)} removed from every name")
+    if found.tied:
+        parts.append(f"{format_count(len(found.tied), 'name')} of tied weights in the metadata")
+    lines = [f"Would write {', '.join(parts)}", *_left_out(found.left_out)]
+    return "".join(f"{line}\n" for line in [*lines, "", "Of what is written:"])
 
 
 def _left_out(rows: tuple[LeftOut, ...]) -> Iterator[str]:

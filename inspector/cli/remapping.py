@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.forms import form_lines, read_form
+from inspector.cli.forms import form_lines, preview_lines, read_form
 from inspector.cli.messages import DONE, say
 from inspector.errors import PlanError
 
@@ -27,7 +27,7 @@ def remap(options: argparse.Namespace) -> int:
     """Do what of the three was asked for."""
     form = read_form(options)
     if options.dry_run:
-        return _describe(options)
+        return _describe(options, form)
     if not (options.output or options.in_place or options.undo):
         raise PlanError("remap was not told where to write", remedy="add -o OUT, --in-place or --dry-run")
     if form is not None:
@@ -37,8 +37,8 @@ def remap(options: argparse.Namespace) -> int:
     return _change(options) if options.in_place else _copy(options)
 
 
-def _describe(options: argparse.Namespace) -> int:
-    """Say what a plan changes, what stays, and why."""
+def _describe(options: argparse.Namespace, form: Form | None) -> int:
+    """Say what a form holds, what a plan changes, what stays, and why."""
     from inspector.model.build import open_checkpoint
     from inspector.remap.description import describe_plan, format_plan
 
@@ -46,6 +46,8 @@ def _describe(options: argparse.Namespace) -> int:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
     said, target = parse_map(options)
     checkpoint = open_checkpoint(options.file)
+    if form is not None:
+        say(preview_lines(checkpoint, form))
     say(format_plan(describe_plan(checkpoint, _plan(checkpoint, options, said, target))))
     return DONE
 
@@ -61,6 +63,9 @@ def _copy(options: argparse.Namespace) -> int:
     destination = Path(options.output)
     refuse_destination(options.file, destination, overwrite=options.force)
     if options.receipt is not None:
+        from inspector.remap.receipt import refuse_receipt
+
+        refuse_receipt(Path(options.receipt), destination)
         refuse_destination(options.file, Path(options.receipt), overwrite=options.force)
     plan = _plan(checkpoint, options, said, target)
     progress = Progress()

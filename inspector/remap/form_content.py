@@ -8,6 +8,7 @@ from inspector.containers.base import Container
 from inspector.errors import ExportError, PlanError
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.checkpoint import Value as Leaf
+from inspector.model.obstacles import lost_directory
 from inspector.model.shapes import mapping_pairs
 from inspector.model.views import TensorFacts
 from inspector.pickles.values import Call, Dict, Global, Value
@@ -103,10 +104,7 @@ class Deciding:
     @property
     def format(self) -> str:
         """The format that is written."""
-        if self.form.shape == "safetensors":
-            return "safetensors"
-        wanted = self.container.format if self.form.container == "same" else self.form.container
-        return "legacy" if wanted == "legacy" else "zip"
+        return self.form.format_from(self.container.format)
 
     def decide(self) -> Content:
         """Decide.
@@ -115,6 +113,12 @@ class Deciding:
             PlanError: The form cannot be had of this checkpoint.
             ExportError: Something in it cannot be written.
         """
+        if lost_directory(self.checkpoint):
+            raise ExportError(
+                "the zip has no directory: bytes of it are lost",
+                where=self.container.path,
+                remedy="recover what is intact, and export from that",
+            )
         if self.format == "legacy" != self.container.format:
             self._refuse_too_late()
         content = self._model() if self.form.takes_model else self._everything()

@@ -52,6 +52,9 @@ _ALIGNMENT = 8
 _MOST_CHARS = 80
 _MOST_BITS = 512  # Python prints no numbers of thousands of digits
 
+_OURS = {"format": "pt"}  # by which loaders tell whose tensors these are
+_RESERVED = "the metadata of safetensors has another use for this name"
+
 
 class Slot(NamedTuple):
     """One tensor to write.
@@ -115,9 +118,13 @@ def plan_safetensors(
         slots.append(Slot(name, fact, dtype, start, nbytes))
         start += nbytes
     plain = [(name, value) for (name, value), fact in zip(entries, facts, strict=True) if fact is None]
-    texts = {name: str(value) for name, value in plain if _is_text(name, value)}
-    left_out = tuple(LeftOut(name, "neither tensor nor text", 0, 0) for name, _ in plain if name not in texts)
-    return Contents(slots, {"format": "pt"} | texts | gone, tuple(tied), left_out, tuple(refusals))
+    texts = {name: str(value) for name, value in plain if _is_text(name, value) and name not in _OURS}
+    left_out = tuple(
+        LeftOut(name, _RESERVED if name in _OURS else "neither tensor nor text", 0, 0)
+        for name, _ in plain
+        if name not in texts
+    )
+    return Contents(slots, texts | gone | _OURS, tuple(tied), left_out, tuple(refusals))
 
 
 def find_tied(views: Iterable[tuple[str, object]]) -> list[tuple[str, str]]:

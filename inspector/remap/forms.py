@@ -47,6 +47,13 @@ class Form:
         """Whether it asks for nothing that a plain copy is not."""
         return self == Form()
 
+    def format_from(self, source: str) -> str:
+        """Give the format that is written from a file of another; what only tar can say becomes a zip."""
+        if self.shape == "safetensors":
+            return "safetensors"
+        wanted = source if self.container == "same" else self.container
+        return "legacy" if wanted == "legacy" else "zip"
+
     def with_path(self, path: str) -> Form:
         """Give the same form for the model at this path, whatever its names begin with."""
         return replace(self, path=path, strip_prefix=None)

@@ -42,7 +42,7 @@ def writing(
     """Give a file to write; on leaving without an error it takes its place, otherwise it is gone.
 
     Args:
-        destination: Where the file shall stand.
+        destination: Where the file shall stand; a link that stands there is replaced, not followed.
         like: Whose permissions it gets.
         overwrite: Whether a file that stands there may be replaced.
         what: What is said when it cannot be written.

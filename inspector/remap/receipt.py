@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from inspector.errors import ExportError
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.remap.copying import write_bytes
@@ -63,6 +64,18 @@ def make_receipt(
         },
         "versions": {"format": checkpoint.format, **dict(checkpoint.versions)},
     }
+
+
+def refuse_receipt(receipt: Path, copy: Path) -> None:
+    """Refuse to write a receipt over the copy that it is for.
+
+    Raises:
+        ExportError: It would stand there.
+    """
+    if receipt.resolve() == copy.resolve():
+        raise ExportError(
+            "the receipt would replace the copy", where=str(receipt), remedy="give it a name of its own"
+        )
 
 
 def write_receipt(receipt: dict[str, object], destination: Path, *, overwrite: bool = False) -> None:

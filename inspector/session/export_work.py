@@ -99,10 +99,11 @@ def save_receipt(outcome: Outcome, destination: str, progress: Progress) -> None
         CheckpointError: A file cannot be read, or the receipt not written.
         CancelledError: The work was cancelled.
     """
-    from inspector.remap.receipt import make_receipt, write_receipt  # noqa: PLC0415 - seldom asked for
+    from inspector.remap.receipt import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom asked for
 
     if outcome.export is None:
         return
+    refuse_receipt(Path(destination), outcome.export.destination)
     device_map = outcome.order.device_map
     receipt = make_receipt(device_map.checkpoint, device_map.plan, outcome.export, __version__, progress)
     write_receipt(receipt, Path(destination), overwrite=True)

@@ -11,6 +11,9 @@ from inspector.cli.options import parse
 from inspector.model.build import open_checkpoint
 from inspector.remap.forms import Form, FormExport, LeftOut
 from inspector.resources import demo_path
+from tests.builders.archives import archive
+from tests.builders.pickles import state_dict, storage, tensor
+from tests.corpus import CORPUS
 
 DEMO = demo_path()
 
@@ -98,6 +101,33 @@ def test_what_cannot_be_had_is_said(cli, out, options, code, said) -> None:
     assert (answer.code, answer.out) == (code, "")
     assert said in answer.err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("where", [[], ["-o", "never.pth"]])
+def test_a_form_is_told_before_anything_is_written(cli, where) -> None:
+    answer = cli("remap", DEMO, "--dry-run", "--only", "weights", "--format", "safetensors", *where)
+    assert (answer.code, answer.err) == (0, "")
+    first, *lines = answer.out.splitlines()
+    assert first.startswith("Would write about ")
+    assert "tensors as safetensors, the model is model" in first
+    assert any(line.startswith("  left out: optimizer: ") for line in lines)
+    assert "Of what is written:" in lines
+    assert any(line.startswith("cuda:0 -> cpu: parameter") for line in lines)
+
+
+def test_prefixes_and_twins_are_told_as_well(cli, tmp_path) -> None:
+    path = tmp_path / "file.pth"
+    tensors = {name: tensor(storage("0", numel=2), 2) for name in ("module.a", "module.b")}
+    path.write_bytes(archive(state_dict(**tensors), {"0": bytes(8)}))
+    said = cli("remap", path, "--dry-run", "--only", "weights", "--format", "safetensors").out.splitlines()[0]
+    assert "module. removed from every name, 1 name of tied weights in the metadata" in said
+    assert "as zip" in cli("remap", path, "--dry-run", "--compact").out.splitlines()[0]
+
+
+def test_what_a_form_cannot_hold_is_told_before(cli) -> None:
+    answer = cli("remap", CORPUS / "zip/sparse.pt", "--dry-run", "--format", "safetensors")
+    assert answer.code == 4
+    assert "sparse" in answer.err
 
 
 @pytest.mark.parametrize("option", ["--in-place", "--undo"])

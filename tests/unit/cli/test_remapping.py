@@ -248,6 +248,15 @@ def test_a_receipt_is_kept(cli, copy) -> None:
     assert cli("remap", copy, "-o", out, "--receipt", receipt, "--force").code == 0
 
 
+def test_a_receipt_is_no_copy(cli, copy) -> None:
+    out = copy.with_name("out.pth")
+    for options in ([], ["--force"]):
+        answer = cli("remap", copy, "-o", out, "--receipt", f"{out.parent}/./out.pth", *options)
+        assert answer.code == 4
+        assert "the receipt would replace the copy" in answer.err
+        assert not out.exists()
+
+
 @pytest.mark.parametrize("options", [["--receipt", "x"], ["--keep-times"]])
 def test_these_go_with_a_copy(cli, copy, options) -> None:
     answer = cli("remap", copy, "--in-place", *options)

@@ -586,6 +586,14 @@ def test_a_plan_of_another_file_is_noticed(tmp_path: Path) -> None:
     assert listing(tmp_path) == ["in.pt"]
 
 
+@pytest.mark.parametrize("there", ["*=cpu", "*=cuda:3"])
+def test_there_and_back_is_the_identity(source: Path, tmp_path: Path, there: str) -> None:
+    out, back = tmp_path / "out.pt", tmp_path / "back.pt"
+    exported(source, out, there)
+    exported(out, back, "*=cuda:0")
+    assert back.read_bytes() == source.read_bytes()
+
+
 # --- a copy that is not as planned --------------------------------------------------------------------------
 
 
@@ -602,11 +610,19 @@ def test_a_copy_that_is_not_as_planned_does_not_appear(
 def test_a_copy_that_cannot_be_read_does_not_appear(
     source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02nonsense")
+    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02R.")
     monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: b"\x80\x02nonsense")
     with pytest.raises(ExportError, match="the copy cannot be read: "):
         exported(source, tmp_path / "out.pt", CPU)
     assert listing(tmp_path) == ["in.pt"]
+
+
+def test_what_is_no_file_is_not_replaced(source: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ExportError, match="this is no regular file"):
+        exported(source, pipe, CPU, overwrite=True)
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("error", [ValueError("a mistake of ours"), MemoryError(), KeyboardInterrupt()])

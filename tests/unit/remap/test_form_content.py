@@ -15,6 +15,7 @@ from inspector.remap.forms import Form, LeftOut
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from tests.builders import pickles
+from tests.builders.archives import archive, directory_of
 from tests.unit.remap.form_samples import file_of, mapping, module, ordered, tensor
 from tests.unit.remap.samples import nested, stream, written, zip_of
 
@@ -32,6 +33,20 @@ def decide(path: Path, form: Form, *rules: str) -> Content:
 
 def names(content: Content) -> list[str]:
     return [key for key, _ in read_pickle(content.pickle).root.pairs]
+
+
+def test_what_lost_its_directory_is_recovered_first(tmp_path) -> None:
+    storages = {"0": bytes(8), "1": bytes(8)}
+    data = archive(pickles.state_dict(**{f"t{key}": whole(key) for key in storages}), storages)
+    path = written(tmp_path, data[: directory_of(data)])
+    for form in (Form(only_weights=True), Form(compact=True, exclude=("t1",))):
+        with pytest.raises(ExportError, match="the zip has no directory") as caught:
+            decide(path, form)
+        assert caught.value.remedy == "recover what is intact, and export from that"
+
+
+def whole(key: str) -> bytes:
+    return pickles.tensor(pickles.storage(key, numel=2), 2)
 
 
 def test_state_dict_is_made_of_the_model_alone(tmp_path) -> None:

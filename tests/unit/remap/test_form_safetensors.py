@@ -82,6 +82,13 @@ def test_empty_tensors_are_not_tied() -> None:
     assert find_tied([("a", None), ("b", None)]) == []
 
 
+def test_the_name_that_loaders_ask_for_is_ours() -> None:
+    contents = planned({"a": tensor(), "format": pickles.text("np")})
+    assert contents.metadata == {"format": "pt"}
+    why = "the metadata of safetensors has another use for this name"
+    assert contents.left_out == (LeftOut("format", why, 0, 0),)
+
+
 def test_texts_and_numbers_become_metadata() -> None:
     huge = pickles.number(2**600)
     contents = planned(

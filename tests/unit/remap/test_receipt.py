@@ -12,7 +12,7 @@ from inspector.model.build import open_checkpoint
 from inspector.records import replace
 from inspector.remap.export import export_copy
 from inspector.remap.plan import plan_remap
-from inspector.remap.receipt import make_receipt, write_receipt
+from inspector.remap.receipt import make_receipt, refuse_receipt, write_receipt
 from inspector.remap.rules import parse_rule
 from inspector.remap.torch_check import TorchCheck
 from inspector.resources import demo_path
@@ -84,3 +84,12 @@ def test_a_receipt_is_written_whole_and_over_nothing(receipt, tmp_path: Path) ->
     assert json.loads(path.read_text()) == found
     write_receipt({}, path, overwrite=True)
     assert path.read_text() == "{}\n"
+
+
+def test_a_receipt_never_takes_the_place_of_the_copy(tmp_path: Path) -> None:
+    copy = tmp_path / "out.pt"
+    (tmp_path / "folder").mkdir()
+    refuse_receipt(tmp_path / "out.json", copy)
+    for name in ("out.pt", "folder/../out.pt"):
+        with pytest.raises(ExportError, match="the receipt would replace the copy"):
+            refuse_receipt(tmp_path / name, copy)

@@ -52,6 +52,10 @@ def test_a_copy_comes_with_a_receipt(copy: Path) -> None:
     save_receipt(outcome, str(copy.with_name("out.json")), Progress())
     receipt = json.loads(copy.with_name("out.json").read_text())
     assert receipt["copy"]["name"] == "out.pth"
+    before = copy.with_name("out.pth").read_bytes()
+    with pytest.raises(ExportError, match="the receipt would replace the copy"):
+        save_receipt(outcome, str(copy.with_name("out.pth")), Progress())
+    assert copy.with_name("out.pth").read_bytes() == before
 
 
 def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:
