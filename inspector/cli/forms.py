@@ -10,7 +10,7 @@ from inspector.errors import PlanError
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
-    from inspector.remap.forms import Form, FormExport, LeftOut
+    from inspector.remap.forms import Form, FormExport, FormPreview, LeftOut
 
 _MOST_LEFT_OUT = 20
 
@@ -71,16 +71,9 @@ def read_form(options: argparse.Namespace) -> Form | None:
 
 def form_lines(output: str, done: FormExport) -> str:
     """Say what was written, and line by line what was not."""
-    from inspector.units import escape_text, format_count, format_nbytes
+    from inspector.units import escape_text
 
-    size = f"{format_nbytes(done.nbytes)} of {format_nbytes(done.source_nbytes)}"
-    parts = [size, f"{format_count(done.tensors, 'tensor')} as {done.format}"]
-    if done.model:
-        parts.append(f"the model is {escape_text(done.model)}")
-    if done.prefix:
-        parts.append(f"{escape_text(done.prefix)} removed from every name")
-    if done.tied:
-        parts.append(f"{format_count(len(done.tied), 'name')} of tied weights in the metadata")
+    parts = _contents(done, done.format)
     if done.verified:
         parts.append("opened again and compared")
     lines = [f"{escape_text(output)}: {', '.join(parts)}", *_left_out(done.left_out)]
@@ -96,21 +89,28 @@ def preview_lines(checkpoint: Checkpoint, form: Form) -> str:
     """
     from inspector.errors import ExportError
     from inspector.remap.form_preview import preview_form
-    from inspector.units import escape_text, format_count, format_nbytes
 
     found = preview_form(checkpoint, form)
     if found.refusals:
         raise ExportError(found.refusals[0], remedy="leave it out with --exclude, or choose another format")
-    size = f"about {format_nbytes(found.nbytes)} of {format_nbytes(found.source_nbytes)}"
-    parts = [size, f"{format_count(found.tensors, 'tensor')} as {form.format_from(checkpoint.format)}"]
-    if found.model:
-        parts.append(f"the model is {escape_text(found.model)}")
-    if found.prefix:
-        parts.append(f"{escape_text(found.prefix)} removed from every name")
-    if found.tied:
-        parts.append(f"{format_count(len(found.tied), 'name')} of tied weights in the metadata")
-    lines = [f"Would write {', '.join(parts)}", *_left_out(found.left_out)]
+    parts = _contents(found, form.format_from(checkpoint.format))
+    lines = [f"Would write about {', '.join(parts)}", *_left_out(found.left_out)]
     return "".join(f"{line}\n" for line in [*lines, "", "Of what is written:"])
+
+
+def _contents(made: FormExport | FormPreview, form: str) -> list[str]:
+    """Say what is in a file of this format, or would be."""
+    from inspector.units import escape_text, format_count, format_nbytes
+
+    size = f"{format_nbytes(made.nbytes)} of {format_nbytes(made.source_nbytes)}"
+    parts = [size, f"{format_count(made.tensors, 'tensor')} as {form}"]
+    if made.model:
+        parts.append(f"the model is {escape_text(made.model)}")
+    if made.prefix:
+        parts.append(f"{escape_text(made.prefix)} removed from every name")
+    if made.tied:
+        parts.append(f"{format_count(len(made.tied), 'name')} of tied weights in the metadata")
+    return parts
 
 
 def _left_out(rows: tuple[LeftOut, ...]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from inspector.containers.base import Container
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.source import Source
-from inspector.containers.tar import STORAGES, StorageRecord, read_layout
+from inspector.containers.tar import STORAGES, Layout, StorageRecord, read_layout
 from inspector.containers.tar_members import padded, resized_headers
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.trace import trace_pickle
@@ -42,12 +42,16 @@ def tar_edits(source: Source, container: Container, plan: Plan, progress: Progre
         PlanError: A location tag is written in a way that cannot be changed, or the plan tears a storage.
         CancelledError: The work was cancelled.
     """
-    edits = list(_label_edits(source, container, plan, progress))
+    locations = tar_locations(container, plan)
+    if not locations:
+        return []
+    layout = read_layout(source, DEFAULT_LIMITS, progress)
+    edits = list(_label_edits(source, layout, locations, progress))
     fitting = [pad_pickle(edit.data, edit.end - edit.start) for edit in edits]
     fitted = [edit._replace(data=data) for edit, data in zip(edits, fitting, strict=True) if data]
     if len(fitted) == len(edits):
         return fitted
-    member = read_layout(source, DEFAULT_LIMITS, progress).members[STORAGES]
+    member = layout.members[STORAGES]
     nbytes = member.nbytes + sum(len(edit.data) - (edit.end - edit.start) for edit in edits)
     rest = min(member.payload + padded(member.nbytes), source.nbytes)
     return [
@@ -57,11 +61,10 @@ def tar_edits(source: Source, container: Container, plan: Plan, progress: Progre
     ]
 
 
-def _label_edits(source: Source, container: Container, plan: Plan, progress: Progress) -> Iterator[Edit]:
-    locations = tar_locations(container, plan)
-    if not locations:
-        return
-    for record in read_layout(source, DEFAULT_LIMITS, progress).storages:
+def _label_edits(
+    source: Source, layout: Layout, locations: dict[str, str], progress: Progress
+) -> Iterator[Edit]:
+    for record in layout.storages:
         progress.advance(0)
         to = locations.get(str(record.key))
         if to is not None and to != record.location:

@@ -18,24 +18,17 @@ from inspector.containers.source import Source
 from inspector.containers.zip_directory import read_directory
 from inspector.diagnose.rules import diagnose
 from inspector.errors import CheckpointError, PickleError
-from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.pickles.instructions import OPCODES, instruction_end, iter_instructions
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.report.jsonable import write_show
 from inspector.safety.verdict import judge
 from tests.fuzz.unpickling import Watching
+from tests.property import bounds
 
-LIMITS = Limits(
-    opcodes=200_000,
-    values=100_000,
-    pickle_nbytes=1 << 22,
-    directory_nbytes=1 << 20,
-    records=10_000,
-    inflated_nbytes=1 << 22,
-    seconds=20,
-)
+LIMITS = replace(bounds.LIMITS, opcodes=200_000, seconds=20)
 _MOST_SLOT = 100_000
 _FOLDER = tempfile.mkdtemp(prefix="fuzz-")
 _PATH = os.path.join(_FOLDER, "file.pt")  # noqa: PTH118 - made once, used a million times
