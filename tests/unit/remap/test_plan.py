@@ -343,10 +343,10 @@ def test_a_plan_takes_no_longer_than_a_keystroke() -> None:
     rows = len(one.tensors)
     rules = [parse_rule("cpu=cuda:0")]
     best = min(_seconds(one, rules) for _ in range(5))
-    assert best * 100_000 / rows < 0.4  # four times the aim: other programs may be running
+    assert best * 100_000 / rows < 0.4  # four times the aim, in time of this thread: others may be running
 
 
 def _seconds(checkpoint: Checkpoint, rules: list) -> float:
-    started = time.process_time()
+    started = time.thread_time()
     plan_remap(checkpoint, rules)
-    return time.process_time() - started
+    return time.thread_time() - started
