@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "inspector"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 SOURCES = MODULES + sorted({*(ROOT / "tests").rglob("*.py")} - {Path(__file__)})  # this one names them
-MOST_LINES = 320
+MOST_LINES = 400
 
 LOOSE = re.compile(
     r"\b(TODO|FIXME|XXX)\b"
