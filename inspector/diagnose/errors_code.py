@@ -6,6 +6,7 @@ from inspector.diagnose.explanation import Context, ErrorKind, Tied
 from inspector.diagnose.state_names import state_dicts
 from inspector.diagnose.ties import listed, nothing_to_see, plain, top_keys
 from inspector.model.findings import Fix
+from inspector.pickles.values import package_of
 from inspector.safety.python2 import present_name
 
 _MODULE = Fix(style="module")
@@ -39,7 +40,7 @@ def _of_attribute(context: Context) -> Tied:
         here = f"This file asks for nothing called {plain(name)}: the error comes from another file."
         return Tied(fits="no", here=here)
     here = f"This file asks for {listed(exact or wanted)}."
-    if module.startswith("torch"):
+    if package_of(module) == "torch":
         written = dict(context.checkpoint.versions).get("torch", "")
         here += f" It was written by torch {plain(written)}." if written else ""
         advice = "Update torch to the version that wrote the file, or a newer one."

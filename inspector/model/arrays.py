@@ -45,6 +45,10 @@ _BYTES = frozenset(
     {"_codecs.encode", "builtins.bytes", "__builtin__.bytes", "builtins.bytearray", "__builtin__.bytearray"}
 )
 _ENCODE = "_codecs.encode"
+# NumPy 2 renamed `numpy.core`. Whole names: `evil.multiarray.scalar` makes something else.
+RECONSTRUCTS = frozenset({"numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"})
+FROM_BUFFERS = frozenset({"numpy.core.numeric._frombuffer", "numpy._core.numeric._frombuffer"})
+_SCALARS = frozenset({"numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"})
 _LATIN_1 = ("latin1", "latin-1")
 
 
@@ -81,10 +85,10 @@ def describe_array(value: Value) -> Array | None:
     name = _function_of(value)
     if not isinstance(value, Call) or not isinstance(value.args, tuple):
         return None
-    if name.endswith("multiarray._reconstruct") and isinstance(value.state, tuple) and len(value.state) == 5:
+    if name in RECONSTRUCTS and isinstance(value.state, tuple) and len(value.state) == 5:
         _, shape, dtype, _, data = value.state
         return _array(dtype, shape, data)
-    if name.startswith("numpy.") and name.endswith(".numeric._frombuffer") and len(value.args) == 4:
+    if name in FROM_BUFFERS and len(value.args) == 4:
         data, dtype, shape, _ = value.args
         return _array(dtype, shape, data)
     return None
@@ -92,7 +96,7 @@ def describe_array(value: Value) -> Array | None:
 
 def describe_scalar(value: Value) -> Scalar | None:
     """Read a value as a NumPy scalar; None if it is none."""
-    if not isinstance(value, Call) or not _function_of(value).endswith("multiarray.scalar"):
+    if not isinstance(value, Call) or _function_of(value) not in _SCALARS:
         return None
     args = value.args
     if not isinstance(args, tuple) or len(args) != 2:

@@ -50,10 +50,10 @@ def note_calls(uses: Uses, calls: Iterable[Call]) -> None:
     known: set[tuple[object, ...]] = set()
     for call in calls:
         func: Value = call.func
-        if isinstance(func, Global) and func.name.startswith("_rebuild"):
+        if isinstance(func, Global) and func.package == "torch" and func.name.startswith("_rebuild"):
             continue
         kind = (_number(func), call.items is None, call.pairs is None, call.state is None)
-        if kind not in known or (isinstance(func, Global) and func.module.startswith("numpy")):
+        if kind not in known or (isinstance(func, Global) and func.package == "numpy"):
             known.add(kind)
             note_use(uses, call)
 

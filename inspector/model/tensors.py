@@ -34,7 +34,7 @@ def describe_tensor(value: Value, known: Known = NOTHING_KNOWN) -> TensorFacts |
     try:
         if type(value) is Call:
             func, args = value.func, value.args
-            if type(func) is not Global or type(args) is not tuple or not func.module.startswith("torch"):
+            if type(func) is not Global or type(args) is not tuple or func.package != "torch":
                 return None
             rebuild = _REBUILDS.get(func.name)
             if rebuild is None:
@@ -50,7 +50,7 @@ def looks_like_tensor(value: Value) -> bool:
     """Say quickly whether `describe_tensor` is likely to know a value, without reading its arguments."""
     if type(value) is Call:
         func = value.func
-        return type(func) is Global and func.name in _REBUILDS and func.module.startswith("torch")
+        return type(func) is Global and func.name in _REBUILDS and func.package == "torch"
     return type(value) is PersistentId
 
 

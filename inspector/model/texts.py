@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from inspector.model.arrays import Bytes, describe_array, describe_bytes, describe_scalar
+from inspector.model.arrays import (
+    FROM_BUFFERS,
+    RECONSTRUCTS,
+    Bytes,
+    describe_array,
+    describe_bytes,
+    describe_scalar,
+)
 from inspector.model.checkpoint import Key
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value, kind_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
@@ -61,9 +68,9 @@ def class_of(call: Call) -> str | None:
         dotted = maker.dotted
         if dotted == "_codecs.encode":
             return "bytes"
-        if dotted.endswith("numeric._frombuffer"):
+        if dotted in FROM_BUFFERS:
             return "numpy.ndarray"
-        if dotted.startswith(("copyreg.", "copy_reg.")) or dotted.endswith("multiarray._reconstruct"):
+        if dotted.startswith(("copyreg.", "copy_reg.")) or dotted in RECONSTRUCTS:
             maker = call.args[0] if isinstance(call.args, tuple) and call.args else maker
     if isinstance(maker, PersistentId) and isinstance(maker.pid, tuple) and len(maker.pid) > 1:
         maker = maker.pid[1]

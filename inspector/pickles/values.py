@@ -15,6 +15,14 @@ CallKind = Literal["reduce", "newobj", "inst"]
 BlobKind = Literal["text", "bytes", "int", "buffer"]
 
 
+def package_of(dotted: str) -> str:
+    """Return the top-level package of a dotted name.
+
+    Packages are compared by this and never by how a name begins: `torchevil` is no part of torch.
+    """
+    return dotted.partition(".")[0]
+
+
 class Global:
     """A name that pickle would import.
 
@@ -37,6 +45,11 @@ class Global:
     def dotted(self) -> str:
         """Module and name as one dotted path."""
         return f"{self.module}.{self.name}"
+
+    @property
+    def package(self) -> str:
+        """The top-level package of the module."""
+        return package_of(self.module)
 
 
 class Call:

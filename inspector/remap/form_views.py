@@ -82,7 +82,7 @@ class Edits:
 def view_of(call: Call) -> PersistentId | None:
     """Give the persistent id that a call rebuilds a view of; None if it is no such call."""
     func, args = call.func, call.args
-    if type(func) is not Global or func.name not in _VIEWS or not func.module.startswith("torch"):
+    if type(func) is not Global or func.name not in _VIEWS or func.package != "torch":
         return None
     if type(args) is not tuple or len(args) < 4 or type(args[0]) is not PersistentId:
         return None

@@ -78,4 +78,4 @@ def _in_arguments(name: str, args: Value) -> OwnDevice | None:
 
 
 def _name_of(func: Value) -> str:
-    return func.name if isinstance(func, Global) and func.module.startswith("torch") else ""
+    return func.name if isinstance(func, Global) and func.package == "torch" else ""
