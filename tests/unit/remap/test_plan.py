@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from tests.unit.remap.samples import (
     text,
     wrapper,
 )
+from tests.work import count_steps
 
 A, B, HOST = text("cuda:0"), text("cuda:1"), text("cpu")
 META = call(
@@ -337,16 +337,8 @@ def test_a_target_with_apples_gpu_keeps_the_rest_on_the_cpu() -> None:
 # --- speed --------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_takes_no_longer_than_a_keystroke() -> None:
-    """The window plans anew on each change of the device map: 100,000 tensors in well under 0.1 s."""
+def test_a_plan_takes_few_steps_for_each_tensor() -> None:
+    """The window plans anew on each change of the device map; `benchmarks/` has the seconds."""
     one = open_checkpoint(str(CORPUS / "zip" / "many_storages.pt"))
-    rows = len(one.tensors)
     rules = [parse_rule("cpu=cuda:0")]
-    best = min(_seconds(one, rules) for _ in range(5))
-    assert best * 100_000 / rows < 0.4  # four times the aim, in time of this thread: others may be running
-
-
-def _seconds(checkpoint: Checkpoint, rules: list) -> float:
-    started = time.thread_time()
-    plan_remap(checkpoint, rules)
-    return time.thread_time() - started
+    assert count_steps(lambda: plan_remap(one, rules)) < 60 * len(one.tensors)

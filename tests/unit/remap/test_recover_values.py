@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from inspector.containers.base import Container, first_storage_ids
@@ -185,8 +183,7 @@ def test_root_itself_may_be_lost() -> None:
     assert leave_out(made.stream.root, rows_of(made).lost_values, Progress()) is None
 
 
-def test_deep_and_doubled_tuples_take_no_time() -> None:
-    started = time.thread_time()
+def test_deep_and_doubled_tuples_are_copied_once() -> None:
     # Deeper than anything is listed, so the row that is lost is told by hand.
     deep = container(op("EMPTY_LIST"), op("TUPLE1") * 50_000)
     root = leave_out(deep.stream.root, frozenset({1}), Progress())
@@ -196,8 +193,7 @@ def test_deep_and_doubled_tuples_take_no_time() -> None:
     doubled = op("EMPTY_TUPLE") + (op("DUP") + op("TUPLE2")) * 100
     made = container(list_(doubled, GONE))
     root = leave_out(made.stream.root, rows_of(made).lost_values, Progress())
-    assert root[1] is None
-    assert time.thread_time() - started < 5
+    assert root[1] is None  # and it ends at all: written out, the tuple has 2 to the 100 parts
 
 
 def test_cancellation() -> None:
