@@ -1,12 +1,17 @@
-"""How long the window stands still while a file is opened: `python window_gaps.py FILE [--close]`.
+"""How long the window stands still while files are opened: `window_gaps.py [--count] [--close] FILE...`.
 
-A timer of 1 ms beats on the main thread from the moment the file is opened until the window shows what became
-of it; the longest time between two beats is what a user could feel. Prints JSON. With `--close` the window
-is closed in the midst of it, and must be gone soon after.
+A timer of 1 ms beats on the main thread from the moment a file is opened until the window shows what became of
+it;
+the longest time between two beats is what a user could feel. Prints a line of JSON for each file.
+
+`--count` counts the calls that the main thread makes between two beats instead, which are the same on a busy
+machine; counting slows the window down, so the times then say nothing. With `--close` the window is closed in
+the midst of the first file, and must be gone soon after.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -17,6 +22,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtCore import QEventLoop, QTimer
 
 from inspector.gui.app import Program, make_app
+from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 
 BEAT_MS = 1
@@ -25,18 +31,31 @@ TIMEOUT_S = 60.0
 
 
 class Beats:
-    """Looks at the clock with each beat of the main thread."""
+    """Looks at the clock, and at how many calls were made, with each beat of the main thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, count: bool) -> None:
         """Begin to beat."""
         self.longest_s = 0.0
         self.at_s = 0.0
+        self.most_calls = 0
+        self._calls = 0
+        if count:
+            sys.setprofile(self._on_call)
         self._started = self._last = time.perf_counter()
         self._timer = QTimer(interval=BEAT_MS)
         self._timer.timeout.connect(self._on_beat)
         self._timer.start()
 
+    def stop(self) -> None:
+        """Beat no more."""
+        sys.setprofile(None)
+        self._timer.stop()
+
+    def _on_call(self, _frame: object, event: str, _argument: object) -> None:
+        self._calls += event in {"call", "c_call"}
+
     def _on_beat(self) -> None:
+        self.most_calls, self._calls = max(self.most_calls, self._calls), 0
         now = time.perf_counter()
         if now - self._last > self.longest_s:
             self.longest_s, self.at_s = now - self._last, self._last - self._started
@@ -50,36 +69,62 @@ def wait(seconds: float) -> None:
     loop.exec()
 
 
-def open_file(path: str, *, close: bool) -> dict[str, object]:
-    """Open a file in a window that stands already; give how long it stood still, and what it showed then."""
+def open_window() -> tuple[Program, MainWindow]:
+    """Open a window on the demo, and wait until nothing of the start is left."""
     program = Program(make_app(), Settings(fresh=True), "light")
     window = program.open_window(demo=True)
     while window.shown is None or window.shown.phase != "ready":
         wait(0.05)
-    wait(1.0)  # the bars are drawn, and nothing of the start is left
-    beats, started = Beats(), time.perf_counter()
+    wait(1.0)  # the bars are drawn
+    return program, window
+
+
+def open_file(window: MainWindow, path: str, *, count: bool) -> dict[str, object]:
+    """Open a file in a window that stands already; return how long it stood still and what it showed."""
+    beats, started = Beats(count=count), time.perf_counter()
     window.open_paths([path])
-    if close:
-        wait(CLOSE_AFTER_S)
-        phase = window.shown.phase
-        window.close()
-        window = None
-        wait(0.2)
-    else:
-        while window.shown.phase == "opening" and time.perf_counter() - started < TIMEOUT_S:
-            wait(0.02)
-        phase = window.shown.phase
-        wait(0.3)
+    while window.shown.phase == "opening" and time.perf_counter() - started < TIMEOUT_S:
+        wait(0.02)
+    wait(0.3)
+    beats.stop()
     return {
-        "phase": phase,
+        "path": path,
+        "phase": window.shown.phase,
         "seconds": round(time.perf_counter() - started, 2),
         "longest_gap_ms": round(beats.longest_s * 1000, 1),
         "gap_at_s": round(beats.at_s, 2),
+        "most_calls": beats.most_calls,
     }
 
 
+def close_amid(window: MainWindow, path: str) -> dict[str, object]:
+    """Close the window while it opens a file; return what it showed then."""
+    window.open_paths([path])
+    wait(CLOSE_AFTER_S)
+    phase = window.shown.phase
+    window.close()
+    wait(0.2)
+    return {"path": path, "phase": phase}
+
+
+def main() -> None:
+    """Open file by file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", nargs="+", metavar="FILE")
+    parser.add_argument("--count", action="store_true")
+    parser.add_argument("--close", action="store_true")
+    options = parser.parse_args()
+    program, window = open_window()
+    for path in options.paths:
+        # A window remembers a file by its name; each is as new to it as the first.
+        answer = close_amid(window, path) if options.close else open_file(window, path, count=options.count)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+        if options.close:
+            break
+    del window, program
+
+
 if __name__ == "__main__":
-    answer = open_file(sys.argv[1], close="--close" in sys.argv)
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
+    main()
     os._exit(0)

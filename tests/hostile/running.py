@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_SECONDS = 10.0
+MOST_LATE_SECONDS = 2.0
 MOST_NBYTES = 1_000_000_000
 _ROOM = 1 << 30  # of address space, beyond what the process has when it starts
 _ROOT = Path(__file__).parents[2]
@@ -161,20 +162,23 @@ class Runner:
 def shortcomings(answer: Answer, says: dict[str, Any]) -> list[str]:
     """In what an answer is not what every hostile file must get, and not what this one should."""
     found = [f"{key}: {answer[key]}" for key in ("crash",) if key in answer]
-    if answer["seconds"] >= MOST_SECONDS:
-        found.append(f"{answer['seconds']} s")
     if answer["memory_nbytes"] >= MOST_NBYTES:
         found.append(f"{answer['memory_nbytes'] / 1e6:.0f} MB")
     if not answer["untouched"]:
         found.append("the file was changed")
-    if (answer.get("cancelled_after") or 0) > 2:
-        found.append(f"cancelled after {answer['cancelled_after']} s")
     if ("error" in answer) != ("error" in says):
         found.append(f"error: {answer.get('error')}")
     for key, wanted in says.items():
         if key in answer and not _agrees(answer[key], wanted):
             found.append(f"{key}: {answer[key]}, not {wanted}")
     return found
+
+
+def delays(answer: Answer) -> list[str]:
+    """In what a file took too long: for `make hostile` on a quiet machine, no test looks at a clock."""
+    found = [f"{answer['seconds']} s"] if answer["seconds"] >= MOST_SECONDS else []
+    late = answer.get("cancelled_after") or 0
+    return [*found, f"cancelled after {late} s"] if late > MOST_LATE_SECONDS else found
 
 
 def _agrees(found: object, wanted: object) -> bool:

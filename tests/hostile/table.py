@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.hostile.agreement import rows, table
 from tests.hostile.cases import CASES
 from tests.hostile.crowds import CROWDS
-from tests.hostile.running import MOST_NBYTES, MOST_SECONDS, Answer, Runner, shortcomings
+from tests.hostile.running import MOST_NBYTES, MOST_SECONDS, Answer, Runner, delays, shortcomings
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 _DONE = re.compile(r"Done ([0-9]+) runs in ([0-9]+) second")
@@ -74,7 +74,7 @@ def _open_all(files: dict[str, tuple[Callable[[], bytes], dict | None]]) -> dict
             path.write_bytes(build())
             answer = answers[name] = runner.open(path)
             wanted = {"error": ""} if says is None and "error" in answer else says or {}
-            wrong = shortcomings(answer, wanted)
+            wrong = [*shortcomings(answer, wanted), *delays(answer)]
             answer["wrong"] = wrong
             sys.stderr.write(
                 f"{name}: {answer['seconds']} s, {answer['memory_nbytes'] / 1e6:.0f} MB {wrong}\n"
