@@ -1,8 +1,7 @@
 """How long the window stands still while files are opened: `window_gaps.py [--count] [--close] FILE...`.
 
-A timer of 1 ms beats on the main thread from the moment a file is opened until the window shows what became of
-it;
-the longest time between two beats is what a user could feel. Prints a line of JSON for each file.
+A timer of 1 ms beats on the main thread from the moment a file is opened until the window shows what became
+of it; the longest time between two beats is what a user could feel. Prints a line of JSON for each file.
 
 `--count` counts the calls that the main thread makes between two beats instead, which are the same on a busy
 machine; counting slows the window down, so the times then say nothing. With `--close` the window is closed in
