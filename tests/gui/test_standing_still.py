@@ -1,7 +1,7 @@
 """The window goes on living while the worst files are opened, and can be closed in the midst of it.
 
-What a user feels are milliseconds, which `python benchmarks/window_gaps.py FILE` measures. What is counted here
-is what the main thread does between two beats of its event loop: a million rows would be millions of calls.
+What a user feels are milliseconds, which `python benchmarks/window_gaps.py FILE` measures. What is counted
+here is what the main thread does between two beats of its event loop: a million rows would be as many calls.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "inspector"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -49,14 +47,14 @@ def mirrors(path: Path) -> list[Path]:
     return [*folder.glob(f"test_{stem}.py"), *folder.glob(f"test_{stem}_*.py")]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_module_can_be_read_in_one_sitting(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+def test_modules_can_be_read_in_one_sitting() -> None:
+    lines = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if wants_mirror(path)], ids=name)
-def test_module_has_tests_of_its_own(path: Path) -> None:
-    assert bool(mirrors(path)) != (name(path) in UNMIRRORED)
+def test_modules_have_tests_of_their_own() -> None:
+    wanting = [path for path in MODULES if wants_mirror(path)]
+    assert [name(path) for path in wanting if bool(mirrors(path)) == (name(path) in UNMIRRORED)] == []
 
 
 def test_table_of_modules_without_tests_is_true() -> None:
@@ -64,16 +62,41 @@ def test_table_of_modules_without_tests_is_true() -> None:
     assert all(UNMIRRORED.values())
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_only_the_command_line_and_the_worker_print(path: Path) -> None:
-    if {"cli", "worker"} & {part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts}:
-        return
+def prints(path: Path) -> bool:
     calls = [
         node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
     ]
-    assert not [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
+    return any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_no_loose_ends(path: Path) -> None:
-    assert not [line for line in path.read_text(encoding="utf-8").splitlines() if LOOSE.search(line)]
+def test_only_the_command_line_and_the_worker_print() -> None:
+    printing = [path.relative_to(PACKAGE) for path in MODULES if prints(path)]
+    assert {path.parts[0] for path in printing} <= {"cli", "worker"}
+
+
+def test_no_loose_ends() -> None:
+    assert {
+        f"{name(path)}:{number}": line
+        for path in SOURCES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if LOOSE.search(line)
+    } == {}
+
+
+CLOCKS = re.compile(r"\b(perf_counter|thread_time|process_time|monotonic)\b")
+
+# Tests that may name a clock, each with the reason.
+WITH_A_CLOCK = {
+    "tests/end2end/screen.py": "waits for a window, and gives up at last",
+    "tests/fuzz/fuzzing.py": "throws bytes for as long as it is told",
+    "tests/gui/gallery.py": "lets a picture settle",
+    "tests/hostile/running.py": "measures for `make hostile`",
+    "tests/torch/test_snippets_distributed.py": "ends children that wait for each other",
+    "tests/unit/pickles/test_machine.py": "puts a clock of its own in the place of the thread's",
+    "tests/unit/test_limits.py": "a limit on time is told by a clock",
+}
+
+
+def test_no_test_looks_at_a_clock() -> None:
+    found = {name(path) for path in SOURCES if path not in MODULES and CLOCKS.search(path.read_text("utf-8"))}
+    assert found == set(WITH_A_CLOCK)
