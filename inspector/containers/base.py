@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.containers.programs import Program
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream
@@ -33,6 +34,8 @@ class Container:
         format: `zip` or `legacy`, in the words of `show --json`.
         file_nbytes: Size of the file.
         stream: The pickle of the saved object.
+        programs: All pickles that `torch.load` runs, and those that other readers run in their place, in the
+            order in which they are run. The object's is one of them.
         pickle_offset: Where that pickle starts in the file; -1 when it is compressed.
         pickle_nbytes: How long it is, in bytes, up to and with its STOP.
         storage_ids: The first persistent id of each storage by key, in the order of first use. torch counts
@@ -46,6 +49,7 @@ class Container:
     format: str
     file_nbytes: int
     stream: Stream
+    programs: tuple[Program, ...]
     pickle_offset: int
     pickle_nbytes: int
     storage_ids: dict[str, StorageId]

@@ -16,13 +16,14 @@ from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import NearReader, Source
 from inspector.errors import ContainerError, DamagedError, PickleError
 from inspector.limits import Limits
-from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import Dict, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
+OBJECT = "object"
 NUMEL = struct.Struct("<q")
 _FIRST_READ_NBYTES = 1 << 16
 _MOST_FACTS = 16
@@ -87,6 +88,7 @@ def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Con
         format="legacy",
         file_nbytes=source.file_nbytes,
         stream=layout.object_stream,
+        programs=source.programs.all(),
         pickle_offset=-1 if source.gzipped else layout.object_start,
         pickle_nbytes=layout.object_end - layout.object_start,
         storage_ids=storage_ids,
@@ -115,7 +117,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     info_start = magic.end + version.end
     info = _read_needed(source, info_start, "system information", limits, progress)
     object_start = info_start + info.end
-    stream = _read_needed(source, object_start, "object", limits, progress)
+    stream = _read_needed(source, object_start, OBJECT, limits, progress)
     keys_start = object_start + stream.end
     keys, data_start = _read_keys(source, keys_start, limits, progress)
     return Layout(
@@ -129,16 +131,19 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
 
 
 def _read_stream(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Stream:
+    """Read one of the five pickles, all of which torch runs."""
+
     def extend(nbytes: int) -> bytes:
         return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
 
-    return read_pickle(
+    machine = Machine(
         source.read_upto(start, _FIRST_READ_NBYTES),
         name=f"{name} at byte {start:,}",
         limits=limits,
         progress=progress,
         extend=extend,
     )
+    return source.programs.run(machine, name, "object" if name == OBJECT else "part")
 
 
 def _read_needed(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Stream:

@@ -11,24 +11,19 @@ from collections.abc import Callable, Sequence
 
 from inspector.containers.zip_directory import Entry
 from inspector.errors import CancelledError, CheckpointError
-from inspector.pickles.machine import Stream
 from inspector.pickles.notes import Note
-from inspector.records import replace
 
 _MOST_READ = 8
 _WHAT = "several records pass for data.pkl, and programs differ in which they read"
 
 
-def with_rivals(
-    stream: Stream, pickle: Entry, entries: Sequence[Entry], read: Callable[[Entry], Stream]
-) -> Stream:
-    """Give the pickle's stream with what its rivals would import and call; as it is where there are none.
+def read_rivals(pickle: Entry, entries: Sequence[Entry], read: Callable[[Entry], object]) -> tuple[Note, ...]:
+    """Read the rivals of the pickle, and return what is odd about that; nothing where there are none.
 
     Args:
-        stream: What was read of the pickle.
-        pickle: Its record.
+        pickle: The record of the pickle.
         entries: All records of the zip.
-        read: Reads the pickle in any of them.
+        read: Reads the pickle in any of them, and keeps it among the programs of the file.
 
     Raises:
         CancelledError: The work was cancelled.
@@ -36,28 +31,16 @@ def with_rivals(
     wanted = pickle.name.lower()
     passing = [entry for entry in entries if entry.name.partition("\0")[0].lower() == wanted]
     if len(passing) < 2:
-        return stream
-    notes = [*stream.notes, Note("rival-record", 0, _WHAT)]
+        return ()
+    notes = [Note("rival-record", 0, _WHAT)]
     rivals = [entry for entry in passing if entry != pickle]
     for entry in rivals[:_MOST_READ]:
         try:
-            other = read(entry)
+            read(entry)
         except CancelledError:
             raise
         except CheckpointError as error:
             notes.append(Note("unread-rival", 0, f"one of them cannot be read: {error}"))
-        else:
-            stream = _joined(stream, other)
     if len(rivals) > _MOST_READ:
         notes.append(Note("unread-rival", 0, f"only {_MOST_READ} of {len(rivals):,} others were read"))
-    return replace(stream, notes=tuple(notes))
-
-
-def _joined(stream: Stream, other: Stream) -> Stream:
-    known = {node.dotted for node in stream.globals}
-    return replace(
-        stream,
-        globals=stream.globals + tuple(node for node in other.globals if node.dotted not in known),
-        calls=stream.calls + other.calls,
-        opcodes=stream.opcodes | other.opcodes,
-    )
+    return tuple(notes)

@@ -78,6 +78,7 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, *, damaged: 
         format="zip",
         file_nbytes=source.file_nbytes,
         stream=walk.stream,
+        programs=source.programs.all(),
         pickle_offset=walk.pickle_offset if pickle.method == STORED else -1,
         pickle_nbytes=walk.stream.end,
         storage_ids=walk.storage_ids,

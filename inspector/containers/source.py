@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Self
 
 from inspector.containers.gzip_inside import GzipInside
+from inspector.containers.programs import Programs
 from inspector.errors import ContainerError, DamagedError, NotACheckpointError
 from inspector.limits import DEFAULT_LIMITS, Limits
 
@@ -43,6 +44,7 @@ class Source:
         file_nbytes: Its size when it was opened.
         fd: The file descriptor, for those who let the kernel copy.
         gzipped: Whether `read` inflates.
+        programs: The pickles that were read of the file and that loading it runs.
     """
 
     gzipped = False
@@ -61,6 +63,7 @@ class Source:
             raise _refusal(path, status.st_mode)
         self.nbytes = status.st_size
         self.file_nbytes = status.st_size
+        self.programs = Programs()
         self._fetch: Callable[[int, int], bytes] = self._fetch_plain
 
     def __enter__(self) -> Self:

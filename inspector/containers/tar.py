@@ -23,12 +23,13 @@ from inspector.containers.tar_cursor import FETCH, Cursor, malformed
 from inspector.containers.tar_members import Member, read_members
 from inspector.errors import DamagedError, PickleError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.machine import Machine, Stream, read_pickle
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 
 INFO, OBJECT, TENSORS, STORAGES = "sys_info", "pickle", "tensors", "storages"
+_MOST_INFO_NBYTES = 1 << 16
 _REBUILD = Global("torch._utils", "_rebuild_tensor")
 
 
@@ -64,13 +65,11 @@ class Layout:
         members: Where each is, by name.
         storages: The storages, in the order of the file.
         views: Views of them, as (key, key of the viewed, offset, size), in elements.
-        streams: The pickles read on the way.
     """
 
     members: dict[str, Member]
     storages: tuple[StorageRecord, ...]
     views: tuple[tuple[int, int, int, int], ...]
-    streams: tuple[Stream, ...]
 
 
 def read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -105,7 +104,8 @@ def open_tar(source: Source, limits: Limits, progress: Progress) -> tuple[Contai
         path=source.path,
         format="tar",
         file_nbytes=source.file_nbytes,
-        stream=_merged(stream, (*layout.streams, *reader.streams), parsed),
+        stream=replace(stream, persistent_ids=parsed),
+        programs=source.programs.all(),
         pickle_offset=member.payload,
         pickle_nbytes=stream.end,
         storage_ids=storage_ids,
@@ -150,7 +150,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
         storages.append(StorageRecord(key, location, cls, numel, storage.nbytes, start, end, cursor.pos))
         cursor.skip(storage.nbytes)
     views = tuple(_views(cursor.pickle(), cursor.pos, limits))
-    return Layout(members=members, storages=tuple(storages), views=views, streams=tuple(cursor.streams))
+    return Layout(members=members, storages=tuple(storages), views=views)
 
 
 def _cut_off(source: Source, names: Iterable[str]) -> DamagedError:
@@ -220,7 +220,6 @@ class _Reader:
         self._members = members
         self._limits = limits
         self._progress = progress
-        self.streams: list[Stream] = []
 
     def tensors(self, storages: dict[int, PersistentId]) -> dict[int, Call]:
         """Read the tensors, each as the call that newer files make it with."""
@@ -238,16 +237,17 @@ class _Reader:
             if type(key) is not int or type(storage) is not int or storage not in storages:
                 raise malformed("a tensor", start)
             found[key] = Call(_REBUILD, (storages[storage], *cursor.geometry()), "reduce")
-        self.streams += cursor.streams
         return found
 
     def info(self) -> tuple[tuple[str, str], ...]:
         """Read what the file says of the machine that wrote it; torch does not."""
-        if INFO not in self._members:
+        member = self._members.get(INFO)
+        if member is None:
             return ()
+        data = self._source.read_upto(member.payload, min(member.nbytes, _MOST_INFO_NBYTES))
         try:
-            return facts_of(self._cursor(INFO).pickle().root)
-        except (PickleError, DamagedError):  # nobody needs it
+            return facts_of(read_pickle(data, limits=self._limits, progress=self._progress).root)
+        except PickleError:  # nobody needs it
             return ()
 
     def object(self, known: dict[int, Value]) -> Stream:
@@ -261,33 +261,14 @@ class _Reader:
             return known.get(key, node) if key is not None else node
 
         member = self._members[OBJECT]
-        return read_pickle(
+        machine = Machine(
             self._source.read_upto(member.payload, min(member.nbytes, self._limits.pickle_nbytes)),
             name=OBJECT,
             limits=self._limits,
             progress=self._progress,
             resolve=resolve,
         )
+        return self._source.programs.run(machine, OBJECT, "object")
 
     def _cursor(self, name: str) -> Cursor:
         return Cursor(self._source, self._members[name], self._limits, self._progress)
-
-
-def _merged(stream: Stream, others: Iterable[Stream], nodes: tuple[PersistentId, ...]) -> Stream:
-    """Give the object's stream with all that loading the other pickles does, and the ids of the storages."""
-    streams = (stream, *others)
-    names: dict[str, Global] = {}
-    for one in streams:
-        for node in one.globals:
-            known = names.setdefault(node.dotted, node)
-            if known is not node:
-                known.count += node.count
-    return replace(
-        stream,
-        globals=tuple(names.values()),
-        persistent_ids=nodes,
-        calls=tuple(call for one in streams for call in one.calls),
-        faults=frozenset[str]().union(*(one.faults for one in streams)),
-        opcodes=frozenset[int]().union(*(one.opcodes for one in streams)),
-        notes=tuple(note for one in streams for note in one.notes),
-    )

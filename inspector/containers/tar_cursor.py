@@ -10,7 +10,7 @@ from inspector.containers.source import Source
 from inspector.containers.tar_members import Member
 from inspector.errors import ContainerError, DamagedError, PickleError
 from inspector.limits import Limits
-from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 
 FETCH = "fetch or copy it again"
@@ -49,14 +49,15 @@ class Cursor:
         def extend(nbytes: int) -> bytes:
             return self._read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, self._limits.pickle_nbytes))
 
+        machine = Machine(
+            self._read_upto(start, _FIRST_READ_NBYTES),
+            name=f"{self._member.name} at byte {start:,}",
+            limits=self._limits,
+            progress=self._progress,
+            extend=extend,
+        )
         try:
-            stream = read_pickle(
-                self._read_upto(start, _FIRST_READ_NBYTES),
-                name=f"{self._member.name} at byte {start:,}",
-                limits=self._limits,
-                progress=self._progress,
-                extend=extend,
-            )
+            stream = self._source.programs.run(machine, self._member.name)
         except PickleError as error:
             if self._source.reaches(self._member.end) or not error.what.startswith(BROKEN_OFF):
                 raise

@@ -11,7 +11,8 @@ from operator import itemgetter
 
 from inspector.containers.base import Container, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
-from inspector.containers.rivals import with_rivals
+from inspector.containers.programs import ProgramKind
+from inspector.containers.rivals import read_rivals
 from inspector.containers.source import Source
 from inspector.containers.zip_directory import (
     NO_END,
@@ -26,8 +27,9 @@ from inspector.containers.zip_directory import (
 )
 from inspector.errors import ContainerError, DamagedError, UnsupportedFormatError
 from inspector.limits import Limits
-from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
+from inspector.records import replace
 
 PICKLE = "data.pkl"
 WRONG_PICKLE = "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
@@ -106,12 +108,12 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     stored, overlap = find_storages(source, records, storage_ids, progress)
     notes = _notes(records)
     if _SHARED_NAME in notes:
-        stream = with_rivals(
-            stream,
+        odd = read_rivals(
             entry,
             records.directory.entries,
-            lambda rival: _read_object(source, rival, limits, progress)[0],
+            lambda rival: _read_object(source, rival, limits, progress, "rival"),
         )
+        stream = replace(stream, notes=(*stream.notes, *odd))
     if overlap:
         notes.append("Several records share bytes: no program writes that by itself.")
     if not is_intact:
@@ -122,6 +124,7 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         format="zip",
         file_nbytes=source.file_nbytes,
         stream=stream,
+        programs=source.programs.all(),
         pickle_offset=offset if entry.method == STORED else -1,
         pickle_nbytes=stream.end,
         storage_ids=storage_ids,
@@ -152,10 +155,13 @@ def find_pickle(records: Records, path: str) -> Entry:
     return entry
 
 
-def _read_object(source: Source, entry: Entry, limits: Limits, progress: Progress) -> tuple[Stream, bool]:
+def _read_object(
+    source: Source, entry: Entry, limits: Limits, progress: Progress, kind: ProgramKind = "object"
+) -> tuple[Stream, bool]:
     """Read the object's pickle, and say whether its checksum (which torch may leave 0) is right."""
     data = read_record(source, entry, limits.pickle_nbytes)
-    stream = read_pickle(data, name=place_of(entry), limits=limits, progress=progress)
+    machine = Machine(data, name=place_of(entry), limits=limits, progress=progress)
+    stream = source.programs.run(machine, PICKLE if kind == "object" else entry.name, kind)
     return stream, entry.crc in {0, zlib.crc32(data)}
 
 

@@ -30,7 +30,7 @@ from inspector.containers.zip_directory import (
 )
 from inspector.errors import CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits
-from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 
 _SIGNATURES = re.compile(re.escape(LOCAL_SIGNATURE) + b"|" + re.escape(DESCRIPTOR_SIGNATURE))
@@ -186,9 +186,10 @@ class ZipWalk:
         try:
             if entry is not None:
                 data = read_record(self._source, entry, limits.pickle_nbytes)
-                stream = read_pickle(data, name=where, limits=limits, progress=self._progress)
+                machine = Machine(data, name=where, limits=limits, progress=self._progress)
             else:
-                stream = self._read_open_stream(local, where)
+                machine = self._open_machine(local, where)
+            stream = self._source.programs.run(machine, PICKLE, "object")
         except (PickleError, ContainerError) as error:
             self.pickle_error = error
             return None
@@ -196,8 +197,8 @@ class ZipWalk:
         self.storage_ids = first_storage_ids(stream.persistent_ids, limits)
         return stream
 
-    def _read_open_stream(self, local: _Local, where: str) -> Stream:
-        """Read a pickle that only its own STOP ends."""
+    def _open_machine(self, local: _Local, where: str) -> Machine:
+        """Return what reads a pickle that only its own STOP ends."""
         source, start, most = self._source, local.payload, self._limits.pickle_nbytes
         if local.method != STORED:
             raise PickleError("it is compressed, and its length is not known", where=where)
@@ -205,7 +206,7 @@ class ZipWalk:
         def extend(nbytes: int) -> bytes:
             return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, most))
 
-        return read_pickle(
+        return Machine(
             source.read_upto(start, _FIRST_READ_NBYTES),
             name=where,
             limits=self._limits,

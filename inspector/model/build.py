@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from inspector.containers.base import Container
 from inspector.containers.collector import collector_paused
+from inspector.containers.programs import count_globals
 from inspector.containers.sniff import read_container
 from inspector.errors import ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits
@@ -20,11 +21,10 @@ from inspector.model.shapes import attributes_of
 from inspector.model.storages import build_storages, mark_misfits
 from inspector.model.tensors import describe_tensor
 from inspector.model.texts import cut_name, type_of
-from inspector.model.uses import note_attributes, note_strangers
+from inspector.model.uses import PERSISTENT_ID, note_attributes, note_strangers
 from inspector.model.views import Known
 from inspector.model.walk import walk
 from inspector.pickles.instructions import OPCODES
-from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Dict, Value
 from inspector.progress import Progress
 
@@ -63,9 +63,12 @@ def build_checkpoint(
     progress.start("listing tensors")
     stream = container.stream
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
-    note_calls(found.uses, stream.calls)
     note_strangers(found.uses, stream)
-    note_attributes(found.uses, stream, limits.ends_s)
+    for program in container.programs:
+        note_calls(found.uses, program.stream.calls)
+        note_attributes(found.uses, program.stream, limits.ends_s)
+        if program.kind == "part" and program.stream.persistent_ids:
+            found.uses.add((PERSISTENT_ID, "load"))
     names = _name_slots(found) if found.optimizers else []
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)
@@ -76,13 +79,16 @@ def build_checkpoint(
         tensors=tuple(found.tensors),
         storages=storages,
         values=tuple(found.values),
-        globals=tuple(GlobalUse(name=cut_name(node.dotted), count=node.count) for node in stream.globals),
+        globals=tuple(
+            GlobalUse(name=cut_name(name), count=count)
+            for name, count in count_globals(container.programs).items()
+        ),
         hidden_devices=tuple(found.hidden_devices),
         optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,
         root=_kind_of_root(stream.root),
         module_class=_module_class(stream.root),
-        safety=_safety(stream, found),
+        safety=_safety(container, found),
         notes=container.notes + _notes(found),
     )
 
@@ -151,15 +157,20 @@ def _module_class(root: Value) -> str | None:
     return type_of(root) if "._parameters" in names and "._modules" in names else None
 
 
-def _safety(stream: Stream, found: Found) -> Safety:
+def _safety(container: Container, found: Found) -> Safety:
+    """Return what all programs of the file need."""
+    streams = [program.stream for program in container.programs]
+    calls = tuple(call for stream in streams for call in stream.calls)
+    notes = (*container.stream.notes, *(note for stream in streams for note in stream.notes))
+    opcodes = {OPCODES[code].name for stream in streams for code in stream.opcodes}
     return Safety(
-        opcodes=tuple(sorted(OPCODES[code].name for code in stream.opcodes)),
-        protocol=stream.protocol,
-        oddities=tuple(str(note) for note in stream.notes),
+        opcodes=tuple(sorted(opcodes)),
+        protocol=container.stream.protocol,
+        oddities=tuple(dict.fromkeys(map(str, notes))),
         uses=tuple(sorted((cut_name(name), verb) for name, verb in found.uses)),
-        calls=list_calls(stream.calls, _places(found)) if stream.calls else (),
-        calls_made=len(stream.calls),
-        faults=tuple(sorted({note.kind for note in stream.notes} | stream.faults | found.faults)),
+        calls=list_calls(calls, _places(found)) if calls else (),
+        calls_made=len(calls),
+        faults=tuple(sorted({note.kind for note in notes}.union(found.faults, *(s.faults for s in streams)))),
     )
 
 

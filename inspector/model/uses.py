@@ -21,8 +21,6 @@ PERSISTENT_ID = "<persistent id>"
 """Stands for the name of what comes as a persistent id and is no storage: a class in a legacy file."""
 
 _GETATTR = frozenset({"builtins.getattr", "__builtin__.getattr"})
-# They drop values that were made, so that not all that is called can be found below the root.
-_DROPPING = frozenset({b"0"[0], b"1"[0]})
 _DTYPE_CLASSES = {
     "bool": "BoolDType",
     "str": "StrDType",
@@ -66,14 +64,15 @@ def note_strangers(uses: Uses, stream: Stream) -> None:
 def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> None:
     """Add what `getattr` reaches, as (name, `getattr`); the name is empty where that cannot be told.
 
-    Everything below the root is looked through, also what is never listed, since a call can hide anywhere.
+    Everything below the root is looked through, also what is never listed, and below every call, wherever its
+    result ends: on the stack below the root, or dropped.
     What is left when the time is over, by the clock of this thread, counts as reaching anything.
     """
     if not any(node.dotted in _GETATTR for node in stream.globals):
         return
-    if stream.notes or stream.opcodes & _DROPPING:
+    if stream.notes:
         uses.add(("", "getattr"))
-    for step, value in enumerate(_everything_below(stream.root)):
+    for step, value in enumerate(_everything_below([stream.root, *stream.calls])):
         _note_attribute(uses, value)
         if step % _ASK_EACH == 0 and time.thread_time() > ends_s:
             uses.add(("", "getattr"))

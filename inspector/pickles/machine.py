@@ -113,6 +113,12 @@ class Machine:
                 self._recover(error)
             self._check_budget()
 
+    def seen(self) -> Stream:
+        """Return what was read so far of a stream that breaks off; its root is all that is on the stack."""
+        state = self.state
+        state.root = [*(value for values in state.marked for value in values), *state.stack]
+        return self._stream(self._pos)
+
     def step(self, start: int) -> int:
         """Execute the one instruction at `start` and return the offset behind it."""
         return HANDLERS[self._data[start]](self.state, self._data, start + 1)

@@ -19,8 +19,15 @@ def checkpoint(
     info: Any = INFO,
     keys: Any = None,
 ) -> bytes:
-    """A legacy file: the object's stream, and (key, number of elements, bytes) for each storage."""
+    """A legacy file: the object's stream, and (key, number of elements, bytes) for each storage.
+
+    What is given as bytes for one of the other pickles is that pickle.
+    """
     listed = [key for key, _, _ in storages] if keys is None else keys
-    head = [pickle.dumps(value, protocol) for value in (magic, version, info)]
+    head = [_pickled(value, protocol) for value in (magic, version, info)]
     tail = [struct.pack("<q", numel) + data for _, numel, data in storages]
-    return b"".join([*head, stream, pickle.dumps(listed, protocol), *tail])
+    return b"".join([*head, stream, _pickled(listed, protocol), *tail])
+
+
+def _pickled(value: Any, protocol: int) -> bytes:
+    return value if isinstance(value, bytes) else pickle.dumps(value, protocol)

@@ -15,6 +15,7 @@ from tests.builders.pickles import (
     NONE,
     dict_,
     legacy_storage,
+    list_,
     name,
     number,
     op,
@@ -233,7 +234,36 @@ CASES: tuple[Row, ...] = (
     (24, "half of the data", _legacy(data=bytes(4)), {"answer": "errors", "findings": "truncated"}),
     (24, "keys that are no list", _legacy(keys=7), {"error": ""}),
     (24, "magic through eval", _eval_magic, {"error": "eval|not a checkpoint|no checkpoint"}),
-    (24, "a payload in the system's facts", _legacy(info=None), {"document_nbytes": ""}),
+    *(
+        (
+            24,
+            f"a payload in the {what}, {how}",
+            _legacy(**{part: stream(proto(), *code)}),
+            {"calls": "posix.system", "globals": "posix.system", **_DANGEROUS},
+        )
+        for part, what, value in (
+            ("version", "protocol version", number(1001)),
+            ("info", "system's facts", dict_()),
+            ("keys", "storage keys", list_(text("0"))),
+        )
+        for how, code in (
+            ("dropped", (PAYLOAD, op("POP"), value)),
+            ("left below the value", (PAYLOAD, value)),
+            ("dropped with a mark", (op("MARK"), PAYLOAD, op("POP_MARK"), value)),
+        )
+    ),
+    (
+        24,
+        "a persistent id in the system's facts",
+        _legacy(info=stream(proto(), legacy_storage())),
+        {"answer": "errors", "reason": "no persistent ids but storages"},
+    ),
+    (
+        24,
+        "a payload in place of the system's facts",
+        _legacy(info=stream(proto(), PAYLOAD)),
+        {"calls": "posix.system", **_DANGEROUS},
+    ),
     (
         24,
         "a payload behind the facts",

@@ -42,7 +42,8 @@ def made(*parts: bytes, version: int = 2) -> Callable[[], bytes]:
     return lambda: zipped(*parts, version=version)
 
 
-def _long_int(value: int) -> bytes:
+def long_int(value: int) -> bytes:
+    """An integer as LONG1."""
     data = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
     return op("LONG1", bytes([len(data)]) + data)
 
@@ -155,7 +156,7 @@ CASES: tuple[Row, ...] = (
         8,
         "60,000 integers with the same hash as keys",
         lambda: zipped(
-            op("EMPTY_DICT"), MARK, *(_long_int(k * MODULUS) + NONE for k in range(60_000)), op("SETITEMS")
+            op("EMPTY_DICT"), MARK, *(long_int(k * MODULUS) + NONE for k in range(60_000)), op("SETITEMS")
         ),
         {"answer": "errors", "reason": "the same hash"},
     ),

@@ -46,6 +46,7 @@ def test_container_cannot_be_changed() -> None:
         format="zip",
         file_nbytes=1,
         stream=read(NONE),
+        programs=(),
         pickle_offset=0,
         pickle_nbytes=2,
         storage_ids={},

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.base import Container, StoredBytes
+from inspector.containers.programs import count_globals
 from inspector.containers.sniff import read_container
 from inspector.containers.source import Source
 from inspector.containers.tar import open_tar, relocate
@@ -126,18 +127,21 @@ def test_all_that_loading_does_is_told(take_apart: TakeApart) -> None:
     data = members(
         storages=first[: first.rindex(b"\x80\x02")] + views, tensors=pickle.dumps(0, 2), pickle=hostile
     )
-    found = take_apart(data).stream
-    assert [node.dotted for node in found.globals] == ["os.system", "torch.FloatStorage", "os.popen"]
-    assert [node.count for node in found.globals] == [1, 2, 1]
-    assert len(found.calls) == 2
-    assert {op("POP")[0]} <= found.opcodes
+    programs = take_apart(data).programs
+    assert [(program.name, program.kind) for program in programs] == [
+        ("storages", "part"),
+        ("tensors", "part"),
+        ("pickle", "object"),
+    ]
+    assert count_globals(programs) == {"torch.FloatStorage": 2, "os.popen": 1, "os.system": 1}
+    assert [len(program.stream.calls) for program in programs] == [1, 0, 1]
 
 
 def test_what_torch_does_not_read_stops_nobody(take_apart: TakeApart) -> None:
     for info in (b"", b"nonsense", stream(proto(), call("os.system", text("id")))):
         found = take_apart(members(sys_info=info))
         assert found.versions == ()
-        assert "os.system" not in {node.dotted for node in found.stream.globals}
+        assert "os.system" not in count_globals(found.programs)
     parts = {"pickle": ROOT, "tensors": tensors_member(TENSORS), "storages": storages_member(STORAGES, VIEWS)}
     assert take_apart(archive(parts)).versions == ()
 

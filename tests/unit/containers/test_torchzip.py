@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.base import Container, StoredBytes
+from inspector.containers.programs import count_globals
 from inspector.containers.source import Source
 from inspector.containers.torchzip import Records, find_pickle, read_torchzip
 from inspector.containers.zip_directory import DEFLATED, read_directory
@@ -238,10 +239,10 @@ def test_what_any_of_them_would_import_counts(take_apart: TakeApart) -> None:
     evil = Record(name="archive/data.pkl", data=stream(call("os.system")))
     benign = Record(name="archive/data.pkl", data=stream(NONE))
     for records in ((evil, benign), (benign, evil), (benign, evil, evil)):
-        found = take_apart(build_zip(*records, VERSION)).stream
-        assert [node.dotted for node in found.globals] == ["os.system"]
-        assert found.calls
-        assert found.notes[-1].kind == "rival-record"
+        found = take_apart(build_zip(*records, VERSION))
+        assert list(count_globals(found.programs)) == ["os.system"]
+        assert [program.kind for program in found.programs] == ["object", "rival"]
+        assert found.stream.notes[-1].kind == "rival-record"
 
 
 # ------------------------------------------------------------------------------------------- versions

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
+from inspector.containers.programs import Program
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
@@ -58,6 +59,7 @@ def by_hand(
         format=form,
         file_nbytes=len(stream.data),
         stream=stream,
+        programs=(Program("data.pkl", "object", stream),),
         pickle_offset=0,
         pickle_nbytes=stream.end,
         storage_ids=ids,

@@ -106,8 +106,13 @@ NOT_TOLD = {("", "getattr")}
         (name("__builtin__.getattr") + number(1) + op("REDUCE"), NOT_TOLD),
         (reach(owner=reach()), NOT_TOLD | TOLD),
         (call("a.apply", name("__builtin__.getattr"), text("x")), NOT_TOLD),
-        (reach() + op("POP") + number(1), NOT_TOLD),
-        (op("MARK") + reach() + op("POP_MARK") + number(1), NOT_TOLD),
+        (reach() + op("POP") + number(1), TOLD),
+        (op("MARK") + reach() + op("POP_MARK") + number(1), TOLD),
+        (reach() + number(1), TOLD),
+        (op("MARK") + reach() + op("MARK") + number(1), TOLD),
+        (reach() + op("DUP") + op("POP") + op("POP") + number(1), TOLD),
+        (call("a.apply", name("__builtin__.getattr")) + op("POP") + number(1), NOT_TOLD),
+        (call("a.B") + op("BINPUT", b"\0") + reach() + op("BUILD") + op("POP") + number(1), TOLD),
     ],
 )
 def test_what_getattr_reaches(made: bytes, expected: set[tuple[str, str]]) -> None:

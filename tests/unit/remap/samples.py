@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 from inspector.containers.base import Container, StoredBytes, first_storage_ids
+from inspector.containers.programs import Program
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint
@@ -142,6 +143,7 @@ def container_of(data: bytes) -> Container:
         format="zip",
         file_nbytes=len(data),
         stream=read,
+        programs=(Program("data.pkl", "object", read),),
         pickle_offset=0,
         pickle_nbytes=read.end,
         storage_ids=ids,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.containers.base import Container, first_storage_ids
+from inspector.containers.programs import Program
 from inspector.errors import CancelledError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.machine import read_pickle
@@ -39,6 +40,7 @@ def container(*parts: bytes) -> Container:
         format="zip",
         file_nbytes=0,
         stream=read,
+        programs=(Program("data.pkl", "object", read),),
         pickle_offset=0,
         pickle_nbytes=read.end,
         storage_ids=first_storage_ids(read.persistent_ids, DEFAULT_LIMITS),

@@ -147,7 +147,9 @@ def test_getattr_of_an_enumeration_is_no_danger_but_no_weights_either() -> None:
         call("__builtin__.getattr", text("x"), text("y")),
         list_(name("__builtin__.getattr")),
         tuple_(reaching("RED"), reaching("os", "torch.serialization")),
-        reaching("RED") + op("POP") + op("NONE"),
+        reaching("os", "torch.serialization") + op("POP") + op("NONE"),
+        reaching("os", "torch.serialization") + op("NONE"),
+        op("MARK") + reaching("os", "torch.serialization") + op("POP_MARK") + op("NONE"),
     ],
 )
 def test_getattr_of_anything_else_is_dangerous(made: bytes) -> None:

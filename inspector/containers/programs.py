@@ -1,0 +1,98 @@
+"""Every program of a file: the pickles that loading it runs, gathered in one place while they are read.
+
+A pickle is a program, and `torch.load` runs more of them than the one that makes the saved object: five of a
+legacy file, one for each storage and tensor of a tar file. Whatever reads a pickle that torch runs reads it
+through `Programs`, so that none can be missing from the verdict, also where reading ends in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from inspector.errors import PickleError
+from inspector.pickles.machine import Machine, Stream
+from inspector.records import replace
+
+ProgramKind = Literal["object", "part", "rival"]
+"""`object`: it makes the saved object. `part`: torch runs it before or after that one. `rival`: other readers
+run it in the place of the object's."""
+
+
+class Program(NamedTuple):
+    """One pickle, or several that stand one behind the other and belong together.
+
+    Attributes:
+        name: What it is, such as `system information`.
+        kind: When it is run.
+        stream: What it does.
+        is_whole: Whether it was read to its end. Of one that was not, the stream holds what was seen.
+    """
+
+    name: str
+    kind: ProgramKind
+    stream: Stream
+    is_whole: bool = True
+
+
+class Programs:
+    """The programs of one file, in the order in which they were read."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, ProgramKind], list[Stream]] = {}
+        self._broken: set[tuple[str, ProgramKind]] = set()
+
+    def run(self, machine: Machine, name: str, kind: ProgramKind = "part") -> Stream:
+        """Have a machine read a pickle, and remember what that does, also if it breaks off.
+
+        Args:
+            machine: The machine, ready to run.
+            name: The program that the pickle is, or belongs to.
+            kind: When torch runs it.
+
+        Raises:
+            PickleError: It cannot be read to its end.
+            CancelledError: The work was cancelled.
+        """
+        streams = self._found.setdefault((name, kind), [])
+        try:
+            stream = machine.run()
+        except PickleError:
+            self._broken.add((name, kind))
+            streams.append(machine.seen())
+            raise
+        streams.append(stream)
+        return stream
+
+    def all(self) -> tuple[Program, ...]:
+        """Return what was read so far."""
+        return tuple(
+            Program(name, kind, _joined(streams), (name, kind) not in self._broken)
+            for (name, kind), streams in self._found.items()
+            if streams
+        )
+
+
+def _joined(streams: Sequence[Stream]) -> Stream:
+    """Return several streams as one that does what all of them do."""
+    if len(streams) == 1:
+        return streams[0]
+    return replace(
+        streams[0],
+        root=[stream.root for stream in streams],
+        globals=tuple(node for stream in streams for node in stream.globals),
+        persistent_ids=tuple(node for stream in streams for node in stream.persistent_ids),
+        calls=tuple(call for stream in streams for call in stream.calls),
+        faults=frozenset[str]().union(*(stream.faults for stream in streams)),
+        opcodes=frozenset[int]().union(*(stream.opcodes for stream in streams)),
+        notes=tuple(note for stream in streams for note in stream.notes),
+    )
+
+
+def count_globals(programs: Iterable[Program]) -> dict[str, int]:
+    """Return how often the programs import each name, in the order of the first use."""
+    counts: dict[str, int] = {}
+    for program in programs:
+        for node in program.stream.globals:
+            counts[node.dotted] = counts.get(node.dotted, 0) + node.count
+    return counts
