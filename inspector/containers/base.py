@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.programs import Program
@@ -16,6 +16,13 @@ from inspector.units import format_count, format_nbytes
 
 BROKEN_OFF = "the pickle breaks off"
 """How the error of a pickle begins that has no end."""
+
+
+Mark = Literal["ambiguous", "no-directory", "bad-directory", "gzip", "wrong-checksum", "torch-1.4"]
+"""What verdicts rest on. `ambiguous`: programs, or two runs of one, read different things from the file.
+`no-directory`: the end of a zip is lost. `bad-directory`: it is there and of no use. `gzip`: the whole file
+is compressed. `wrong-checksum`: the pickle is not what its checksum says. `torch-1.4`: later versions of
+torch look for the storages elsewhere."""
 
 
 class StoredBytes(NamedTuple):
@@ -43,6 +50,8 @@ class Container:
         stored: The bytes of each storage by key; a storage that is missing has no entry.
         versions: Versions written in the file.
         notes: Facts a reader should know, one sentence each.
+        marks: What verdicts rest on, whatever the words of the notes.
+        refusal: What torch's reader says to the container, exception and all; empty where it opens it.
     """
 
     path: str
@@ -56,6 +65,8 @@ class Container:
     stored: dict[str, StoredBytes]
     versions: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    marks: frozenset[Mark] = frozenset()
+    refusal: str = ""
 
 
 def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:

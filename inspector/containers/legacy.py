@@ -95,6 +95,7 @@ def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Con
         stored=stored,
         versions=layout.versions,
         notes=_notes(source, storage_ids, stored, places.end),
+        marks=frozenset({"gzip"} if source.gzipped else ()),
     )
     return container, places
 

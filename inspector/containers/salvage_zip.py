@@ -10,9 +10,10 @@ import re
 import zlib
 from typing import NamedTuple
 
-from inspector.containers.base import Container, damage_note
+from inspector.containers.base import Container, Mark, damage_note
 from inspector.containers.lookalikes_zip import name_zip
 from inspector.containers.source import Source
+from inspector.containers.torch_words import miniz_words
 from inspector.containers.torchzip import (
     WRONG_PICKLE,
     Records,
@@ -26,9 +27,6 @@ from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
-
-NO_DIRECTORY, BAD_DIRECTORY = "The zip has no directory", "The zip's directory is damaged"
-"""How the notes begin that say so. Of a damaged one, programs may make different things."""
 
 _MOST_NAME_CHARS = 80
 _FETCH = "fetch or copy it again; what is left of it holds no tensor that could be named"
@@ -64,14 +62,17 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, *, damaged: 
     records = Records(directory)
     pickle = find_pickle(records, source.path)
     stored, _ = find_storages(source, records, walk.storage_ids, progress)
-    what = f"{NO_DIRECTORY}, which ends a whole file: this one is cut off, or bytes of it were lost."
+    what = "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost."
     if damaged:
-        what = f"{BAD_DIRECTORY}: this file was changed or cut off after it was saved."
+        what = "The zip's directory is damaged: this file was changed or cut off after it was saved."
     found = f"{what} {format_count(len(walk.entries), 'record')} found by searching."
     late = "The search took too long and was ended before the end of the file." if walk.gave_up else None
+    # Others who search may find other records.
+    marks: set[Mark] = {"bad-directory" if damaged else "no-directory", "ambiguous"}
     wrong = None
     if pickle.crc not in {0, zlib.crc32(read_record(source, pickle, limits.pickle_nbytes))}:
         wrong = WRONG_PICKLE
+        marks.add("wrong-checksum")
     damage = damage_note(walk.storage_ids, stored)
     container = Container(
         path=source.path,
@@ -85,6 +86,11 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, *, damaged: 
         stored=stored,
         versions=read_versions(source, records),
         notes=tuple(filter(None, (found, late, wrong, damage))),
+        marks=frozenset(marks),
+        refusal=miniz_words(
+            "reading zip archive",
+            "invalid header or archive is corrupted" if damaged else "failed finding central directory",
+        ),
     )
     return Salvage(container, records)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import zlib
 from operator import itemgetter
 
-from inspector.containers.base import Container, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.base import Container, Mark, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import ProgramKind
 from inspector.containers.rivals import read_rivals
 from inspector.containers.source import Source
+from inspector.containers.torch_words import NO_VERSION, UNDECODABLE, no_folder_words
 from inspector.containers.zip_directory import (
     NO_END,
     STORED,
@@ -106,8 +107,8 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     stream, is_intact = _read_object(source, entry, limits, progress)
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
     stored, overlap = find_storages(source, records, storage_ids, progress)
-    notes = _notes(records)
-    if _SHARED_NAME in notes:
+    notes, marks, refusal = _notes(records)
+    if "ambiguous" in marks:
         odd = read_rivals(
             entry,
             records.directory.entries,
@@ -118,6 +119,7 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         notes.append("Several records share bytes: no program writes that by itself.")
     if not is_intact:
         notes.append(WRONG_PICKLE)
+        marks.add("wrong-checksum")
     damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     container = Container(
         path=source.path,
@@ -131,6 +133,8 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         stored=stored,
         versions=read_versions(source, records),
         notes=(*notes, damage) if damage else tuple(notes),
+        marks=frozenset(marks),
+        refusal=refusal,
     )
     return container, records
 
@@ -208,20 +212,32 @@ def read_versions(source: Source, records: Records) -> tuple[tuple[str, str], ..
     return tuple(found)
 
 
-def _notes(records: Records) -> list[str]:
-    notes = []
+def _notes(records: Records) -> tuple[list[str], set[Mark], str]:
+    """Return the notes on the records, the marks, and what torch says to the first thing that it refuses."""
+    notes: list[str] = []
+    marks: set[Mark] = set()
+    refusals: list[str] = []
     names = [entry.name for entry in records.directory.entries]
+    if not records.prefix:
+        notes.append("The records stand in no folder: torch refuses this file.")
+        refusals.append(no_folder_words(names[0]))
     if records.get("version") is None and records.get(".data/version") is None:
         notes.append("The record 'version' is missing: torch refuses this file.")
-    if not all(name.startswith(records.prefix) for name in names):
+        refusals.append(NO_VERSION)
+    stray = next((name for name in names if not name.startswith(records.prefix)), None)
+    if stray is not None:
         notes.append("Not all records stand in one folder: torch refuses this file.")
+        refusals.append(no_folder_words(stray, records.prefix))
     if _share_a_name(names):
         notes.append(_SHARED_NAME)
+        marks.add("ambiguous")
     if not all(map(_is_text, names)):
         notes.append("The name of a record is no text: torch refuses this file.")
+        refusals.append(UNDECODABLE)
     if records.storage("0") is None and any("/tensors/" in name for name in names[:9]):
         notes.append("Written by torch 1.4, whose zip files later versions of torch cannot load.")
-    return notes
+        marks.add("torch-1.4")
+    return notes, marks, next(iter(refusals), "")
 
 
 def _is_text(name: str) -> bool:

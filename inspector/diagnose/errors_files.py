@@ -9,6 +9,7 @@ from __future__ import annotations
 from inspector.diagnose.explanation import Context, ErrorKind, Tie, Tied
 from inspector.diagnose.ties import nothing_to_see, of_finding, plain
 from inspector.model.findings import Fix
+from inspector.model.obstacles import is_gzipped
 
 _WHOLE = (
     "This file was read to its end, and nothing is missing: the error comes from another file, or from "
@@ -33,7 +34,7 @@ def _first_byte(context: Context) -> Tied:
     """Say what a file begins with that has this byte, and whether it is this one."""
     key = context.groups["key"].lower()
     about = next((text for keys, text in _BEGINNINGS if key in keys), "")
-    if key == "\\x1f" and any(note.startswith("Compressed with gzip") for note in context.checkpoint.notes):
+    if key == "\\x1f" and is_gzipped(context.checkpoint):
         here = "This file is compressed with gzip, which torch.load does not undo."
         return Tied(fits="yes", here=here, finding="torch-refuses", advice="Unpack it with gunzip.")
     here = f"This file begins as a checkpoint does, and not with '{plain(key)}': the error is about another."

@@ -90,6 +90,8 @@ def build_checkpoint(
         module_class=_module_class(stream.root),
         safety=_safety(container, found),
         notes=container.notes + _notes(found),
+        marks=container.marks,
+        refusal=container.refusal,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from inspector.containers.base import Mark
 from inspector.records import dataclass
 
 Key = str | int
@@ -223,6 +224,8 @@ class Checkpoint:
         module_class: The dotted class of a whole pickled module, else None.
         safety: What loading would need.
         notes: Facts about the container that a reader should know, one sentence each.
+        marks: What verdicts rest on, see `containers.base.Mark`.
+        refusal: What torch's reader says to the container; empty where it opens it.
     """
 
     path: str
@@ -239,3 +242,5 @@ class Checkpoint:
     module_class: str | None
     safety: Safety
     notes: tuple[str, ...]
+    marks: frozenset[Mark] = frozenset()
+    refusal: str = ""

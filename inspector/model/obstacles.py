@@ -1,7 +1,7 @@
 """What keeps torch from reading a file at all, whatever the machine and whatever it is allowed to import.
 
-torch's zip reader is `caffe2/serialize/inline_container.cc`, the rest is `torch/serialization.py`; the texts
-are those of torch 2.13.
+What its zip reader refuses is found where the zip is read, see `containers.torch_words`; the rest is
+`torch/serialization.py`. The texts are those of torch 2.13.
 """
 
 from __future__ import annotations
@@ -9,22 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from inspector.containers.base import Mark
+from inspector.containers.torch_words import miniz_words
 from inspector.model.checkpoint import Checkpoint, Storage
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
 _MOST_DIGITS = 19
 _FETCH = "Fetch or copy the file again."
 _SAVE = "Open it and save it again with the program that wrote it."
-# How notes of the containers begin that mean as much.
-_NO_DIRECTORY = "The zip has no directory"
-_BAD_DIRECTORY = "The zip's directory is damaged"
-_AMBIGUOUS = "Several records share a name"
-_NO_VERSION = "The record 'version' is missing"
-_GZIPPED = "Compressed with gzip"
-_NO_FOLDER = "Not all records stand in one folder"
-_UNDECODABLE_NAME = "The name of a record is no text"
-_WRONG_CHECKSUM = "The checksum of data.pkl is wrong"
-_TENSORS_FOLDER = "Written by torch 1.4"
+_LOST: frozenset[Mark] = frozenset({"no-directory", "bad-directory"})
 # What torch cannot read from the legacy format, by the name that the file imports for it.
 _NOT_IN_LEGACY = {
     "torch.storage.UntypedStorage": (
@@ -32,23 +25,6 @@ _NOT_IN_LEGACY = {
     ),
     "torch._C.Generator": "SystemError: <built-in method __setstate__ of torch._C.Generator object",
 }
-_NO_VERSION_ERROR = (
-    'RuntimeError: Expected hasRecord("version") to be true, but got false.  (Could this error message be '
-    "improved?  If so, please report an enhancement request to PyTorch.)"
-)
-
-_NO_CENTRAL = "failed finding central directory"
-_MINIZ = (
-    "This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
-    "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
-    "transferred incorrectly, or the file was modified after saving."
-)
-# What torch says to containers that were noted as such, in the order in which it looks.
-_REFUSED = (
-    (_NO_FOLDER, "RuntimeError: file in archive is not in a subdirectory"),
-    (_NO_VERSION, _NO_VERSION_ERROR),
-    (_UNDECODABLE_NAME, "UnicodeDecodeError: 'utf-8' codec can't decode byte"),
-)
 
 
 class Obstacle(NamedTuple):
@@ -75,14 +51,11 @@ def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
         )
     if checkpoint.format != "zip":
         return None
-    if lost_directory(checkpoint):
-        message = f"RuntimeError: PytorchStreamReader failed reading zip archive: {_NO_CENTRAL}. {_MINIZ}"
-        return Obstacle("truncated", message, _FETCH)
-    for beginning, message in _REFUSED:
-        if _has_note(checkpoint, beginning):
-            return Obstacle("torch-refuses", message, _SAVE)
+    if checkpoint.refusal:
+        finding, remedy = ("truncated", _FETCH) if lost_directory(checkpoint) else ("torch-refuses", _SAVE)
+        return Obstacle(finding, checkpoint.refusal, remedy)
     versions = dict(checkpoint.versions)
-    version = versions.get("version", versions.get(".data/version", str(_NEWEST_ZIP_VERSION)))
+    version = versions.get(".data/version", versions.get("version", str(_NEWEST_ZIP_VERSION)))
     return _version_obstacle(version) or _byteorder_obstacle(versions.get("byteorder"))
 
 
@@ -94,7 +67,7 @@ def storage_obstacles(checkpoint: Checkpoint) -> dict[str, Obstacle]:
 def _iter_storage_obstacles(checkpoint: Checkpoint) -> Iterator[tuple[str, Obstacle]]:
     if checkpoint.format != "zip":
         return
-    is_elsewhere = _has_note(checkpoint, _TENSORS_FOLDER)
+    is_elsewhere = "torch-1.4" in checkpoint.marks
     for storage in checkpoint.storages:
         if is_elsewhere or storage.missing or storage.expected_nbytes is not None:
             yield storage.key, _record_obstacle(storage, is_elsewhere=is_elsewhere)
@@ -109,9 +82,7 @@ def _record_obstacle(storage: Storage, *, is_elsewhere: bool) -> Obstacle:
             f"({expected} bytes = {expected} elements * 1 bytes/element) for dtype Byte",
             _FETCH,
         )
-    message = (
-        f"RuntimeError: PytorchStreamReader failed locating file data/{storage.key}: file not found. {_MINIZ}"
-    )
+    message = miniz_words(f"locating file data/{storage.key}", "file not found")
     if not is_elsewhere:
         return Obstacle("truncated", message, _FETCH)
     remedy = "Only torch 1.4 reads it: load it there, and save it in that version's usual format."
@@ -140,12 +111,12 @@ def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
 
 def has_wrong_checksum(checkpoint: Checkpoint) -> bool:
     """Say whether the pickle is not what its checksum says; torch does not look."""
-    return _has_note(checkpoint, _WRONG_CHECKSUM)
+    return "wrong-checksum" in checkpoint.marks
 
 
 def lost_directory(checkpoint: Checkpoint) -> bool:
     """Say whether a zip was read without its directory, which the end of the file had."""
-    return _has_note(checkpoint, _NO_DIRECTORY) or _has_note(checkpoint, _BAD_DIRECTORY)
+    return not checkpoint.marks.isdisjoint(_LOST)
 
 
 def is_damaged(checkpoint: Checkpoint) -> bool:
@@ -158,16 +129,12 @@ def is_damaged(checkpoint: Checkpoint) -> bool:
 
 def is_gzipped(checkpoint: Checkpoint) -> bool:
     """Say whether the whole file is compressed."""
-    return _has_note(checkpoint, _GZIPPED)
+    return "gzip" in checkpoint.marks
 
 
 def is_ambiguous(checkpoint: Checkpoint) -> bool:
     """Say whether the pickle may not be the one that torch reads."""
-    return _has_note(checkpoint, _AMBIGUOUS) or _has_note(checkpoint, _BAD_DIRECTORY)
-
-
-def _has_note(checkpoint: Checkpoint, beginning: str) -> bool:
-    return any(note.startswith(beginning) for note in checkpoint.notes)
+    return "ambiguous" in checkpoint.marks
 
 
 def _version_obstacle(version: str) -> Obstacle | None:

@@ -18,6 +18,7 @@ instruction, and the file must be saved again. `errors`: it stops for a reason t
 refuses names that nobody should put on a list. `ambiguous`: programs read different things from the file."""
 
 _MOST_NAMED = 8
+AMBIGUOUS = "Programs read different things from this file, and torch may read another pickle than this one."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ def _kind(
     checkpoint: Checkpoint, allowed: AllowList, names: Sequence[str], opcode: str
 ) -> tuple[AnswerKind, str]:
     if is_ambiguous(checkpoint):
-        return "ambiguous", "Several records share a name, and torch may read another pickle than this one."
+        return "ambiguous", AMBIGUOUS
     dangerous = [name for name in names if judge_global(name) == "dangerous"]
     if dangerous:
         return "never", f"It imports {_listed(dangerous)}: whoever allows that allows everything."

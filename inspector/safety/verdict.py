@@ -13,7 +13,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_ambiguous
 from inspector.records import dataclass
 from inspector.safety.allowlist import allow_list
-from inspector.safety.answer import Answer, answer_for
+from inspector.safety.answer import AMBIGUOUS, Answer, answer_for
 from inspector.safety.calls import CallRow, call_rows
 from inspector.safety.names import GlobalVerdict, judge_global
 from inspector.safety.python2 import present_name
@@ -25,7 +25,6 @@ FileVerdict = Literal["weights-only", "needs-allow-list", "runs-code", "dangerou
 
 _GETATTR = "builtins.getattr"
 _MOST_NAMED = 8
-_AMBIGUOUS_REASON = "Several records share a name, and torch may read another pickle than this one."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +112,7 @@ def _doubts(checkpoint: Checkpoint) -> list[str]:
     if checkpoint.safety.oddities:
         doubts.append(f"Readers disagree about this pickle: {checkpoint.safety.oddities[0]}.")
     if is_ambiguous(checkpoint):
-        doubts.append(_AMBIGUOUS_REASON)
+        doubts.append(AMBIGUOUS)
     if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
         doubts.append("It imports getattr, and whoever allows that allows everything.")
     return doubts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.model.obstacles import is_gzipped
 from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.snippet.layout import Bracketed, Script, format_code
@@ -59,7 +60,7 @@ def load_lines(
 ) -> list[str]:
     """Give the lines that call `torch.load`, with a warning before them where there is reason for one."""
     path = literal(order.path)
-    is_gzip = any(note.startswith("Compressed with gzip") for note in order.checkpoint.notes)
+    is_gzip = is_gzipped(order.checkpoint)
     options = () if map_location is None else (map_location,)
     call = Bracketed(
         head=f"{root or order.root} = torch.load(",

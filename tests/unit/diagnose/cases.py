@@ -245,8 +245,8 @@ def samples() -> dict[str, Sample]:
         "torch-refuses": Sample(
             has=(
                 by_hand(at("cpu"), versions=(("version", "0"),)),
-                by_hand(at("cpu"), notes=("Compressed with gzip: ...",)),
-                by_hand(at("cpu"), notes=("The record 'version' is missing: ...",)),
+                by_hand(at("cpu"), marks=frozenset({"gzip"})),
+                by_hand(at("cpu"), refusal="RuntimeError: Expected hasRecord(...)"),
             ),
             lacks=(PLAIN, by_hand(at("cpu"), stored={}), by_hand(at("cpu"), versions=(("version", "99"),))),
         ),
@@ -265,7 +265,7 @@ def samples() -> dict[str, Sample]:
             paths=("w",),
         ),
         "bad-crc": Sample(
-            has=(by_hand(at("cpu"), notes=("The checksum of data.pkl is wrong: ...",)),),
+            has=(by_hand(at("cpu"), marks=frozenset({"wrong-checksum"})),),
             lacks=(PLAIN,),
         ),
         "oversized-storage": Sample(

@@ -29,7 +29,7 @@ def test_damage_is_found_or_it_is_another_file(text: str, id_: str) -> None:
 
 
 def test_records_found_by_searching_are_of_a_cut_file() -> None:
-    made = on(("w", "cpu"), notes=("Something.", "The zip has no directory, which ends a whole file: ..."))
+    made = on(("w", "cpu"), marks=frozenset({"no-directory"}), refusal="RuntimeError: no central directory")
     found = explained("failed finding central directory", made, id_="zip-directory")
     assert (found.fits, found.finding) == ("yes", "truncated")
 
@@ -41,7 +41,7 @@ def test_first_bytes() -> None:
     odd = explained("invalid load key, '\\xca'.", WHOLE, id_="load-key")
     assert odd.here.endswith("the error is about another.")
     assert odd.finding == "not-a-checkpoint"
-    packed = on(("w", "cpu"), notes=("Compressed with gzip: ...",))
+    packed = on(("w", "cpu"), marks=frozenset({"gzip"}))
     found = explained("invalid load key, '\\x1f'.", packed, id_="load-key")
     assert (found.fits, found.finding, found.advice) == ("yes", "torch-refuses", "Unpack it with gunzip.")
 

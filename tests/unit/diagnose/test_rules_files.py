@@ -27,7 +27,7 @@ def test_truncated() -> None:
     (finding,) = found(made, "truncated")
     assert (finding.severity, finding.paths) == ("error", ("a",))
     assert found(checkpoint(storage("0", nbytes=0, missing=True)), "truncated") == []
-    endless = checkpoint(storage("0"), notes=("The zip has no directory, ...",))
+    endless = checkpoint(storage("0"), marks=frozenset({"no-directory"}), refusal="RuntimeError: cut")
     (finding,) = found(endless, "truncated")
     assert (finding.title, finding.paths) == ("The end of the file is missing", ())
     assert found(endless, "torch-refuses") == []
@@ -46,11 +46,10 @@ def test_invalid() -> None:
         ({"versions": (("version", "0"),)}, "torch-refuses"),
         ({"versions": (("version", "x"),)}, "torch-refuses"),
         ({"versions": (("version", "3"), ("byteorder", "middle"))}, "torch-refuses"),
-        ({"notes": ("The record 'version' is missing: torch refuses this file.",)}, "torch-refuses"),
-        ({"notes": ("Not all records stand in one folder: torch refuses this file.",)}, "torch-refuses"),
-        ({"notes": ("Compressed with gzip: ...",), "format": "legacy"}, "torch-refuses"),
+        ({"refusal": "RuntimeError: file in archive is not in a subdirectory: x"}, "torch-refuses"),
+        ({"marks": frozenset({"gzip"}), "format": "legacy"}, "torch-refuses"),
         ({"globals": (GlobalUse(name="torch._C.Generator", count=1),), "format": "legacy"}, "torch-refuses"),
-        ({"notes": ("The checksum of data.pkl is wrong: ...",)}, "bad-crc"),
+        ({"marks": frozenset({"wrong-checksum"})}, "bad-crc"),
         ({"versions": (("byteorder", "big"),)}, "byteorder"),
         ({"module_class": "m.net.Net"}, "whole-module"),
         ({"globals": (GlobalUse(name="m.Net", count=1),)}, "needs-allow-list"),
@@ -64,7 +63,7 @@ def test_of_the_file_as_a_whole(fields: dict[str, object], id_: str) -> None:
 
 
 def test_zip_of_torch_1_4_is_refused_everywhere() -> None:
-    made = checkpoint(storage("0"), notes=("Written by torch 1.4, whose zip files ...",))
+    made = checkpoint(storage("0"), marks=frozenset({"torch-1.4"}))
     (finding,) = found(made, "torch-refuses")
     assert "Only torch 1.4 reads it" in finding.detail
 

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from inspector.containers.base import Container, StoredBytes, first_storage_ids
+from inspector.containers.base import Container, Mark, StoredBytes, first_storage_ids
 from inspector.containers.programs import Program
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint, open_checkpoint
@@ -49,6 +49,8 @@ def by_hand(
     limits: Limits = DEFAULT_LIMITS,
     notes: tuple[str, ...] = (),
     versions: tuple[tuple[str, str], ...] = (("version", "3"),),
+    marks: frozenset[Mark] = frozenset(),
+    refusal: str = "",
 ) -> Checkpoint:
     """What the program says of a pickle made by hand; storages are whole unless `stored` says else."""
     stream = read_pickle(pickles.proto() + b"".join(instructions) + pickles.STOP)
@@ -66,6 +68,8 @@ def by_hand(
         stored={key: StoredBytes(64, nbytes) for key, nbytes in sizes.items() if key in ids},
         versions=versions,
         notes=notes,
+        marks=marks,
+        refusal=refusal,
     )
     return build_checkpoint(container, limits)
 

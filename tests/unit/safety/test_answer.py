@@ -25,7 +25,7 @@ def answer(checkpoint: Checkpoint) -> Answer:
         (by_hand(number(1), versions=(("version", "77"),)), "errors", "It says: RuntimeError"),
         (by_hand(view(size=numbers(9))), "errors", "The tensor cannot be made: "),
         (by_hand(pairs(w=view(size=numbers(9)))), "errors", "w cannot be made: "),
-        (by_hand(number(1), notes=("Several records share a name: ...",)), "ambiguous", "cannot be told."),
+        (by_hand(number(1), marks=frozenset({"ambiguous"})), "ambiguous", "cannot be told."),
     ],
 )
 def test_answers(checkpoint: Checkpoint, kind: str, words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.base import Mark
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.obstacles import find_obstacle
@@ -29,14 +30,14 @@ def test_agrees_with_torch(case: corpus.Case) -> None:
 def made(
     *names: str,
     uses: tuple[tuple[str, str], ...] = (),
-    notes: tuple[str, ...] = (),
+    marks: frozenset[Mark] = frozenset(),
     odd: tuple[str, ...] = (),
 ) -> Checkpoint:
     return replace(
         BLANK,
         globals=tuple(GlobalUse(name=name, count=1) for name in names),
         safety=Safety(opcodes=("STOP",), protocol=2, oddities=odd, uses=uses),
-        notes=notes,
+        marks=marks,
     )
 
 
@@ -50,7 +51,7 @@ def made(
         (made("os.system", "m.Net"), "dangerous"),
         (made(odd=("odd (byte 3)",)), "runs-code"),
         (
-            made(notes=("Several records share a name: programs differ in which of them they read.",)),
+            made(marks=frozenset({"ambiguous"})),
             "runs-code",
         ),
         (made("builtins.getattr"), "dangerous"),

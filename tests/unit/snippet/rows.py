@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.containers.base import Mark
 from inspector.model.checkpoint import (
     Checkpoint,
     GlobalUse,
@@ -90,6 +91,7 @@ def checkpoint(
     form: str = "zip",
     path: str = "best.pth",
     notes: tuple[str, ...] = (),
+    marks: frozenset[Mark] = frozenset(),
 ) -> Checkpoint:
     return Checkpoint(
         path=path,
@@ -106,4 +108,5 @@ def checkpoint(
         module_class=None,
         safety=safety,
         notes=notes,
+        marks=marks,
     )

@@ -82,7 +82,7 @@ def test_dangerous_file_is_not_loaded() -> None:
 
 
 def test_gzip() -> None:
-    text = load(checkpoint(notes=("Something else.", "Compressed with gzip: ..."), safety=SAFE))
+    text = load(checkpoint(marks=frozenset({"gzip"}), safety=SAFE))
     assert text == (
         "import gzip\n\nimport torch\n\n"
         'with gzip.open("best.pth") as file:\n'
