@@ -2,10 +2,10 @@
 # make test   sets everything up, then runs every check; ends with pytest's closing line
 # make hostile    opens every hostile file, also the largest, and prints what each came to
 # make fuzz       throws bytes at the readers for FUZZ_MINUTES (10)
-# make lint fmt setup pins clean
+# make lint end2end fmt setup pins clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: run test lint fmt setup pins clean hostile fuzz
+.PHONY: run test lint end2end fmt setup pins clean hostile fuzz
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
@@ -26,13 +26,20 @@ else
 	QT_QPA_PLATFORM=offscreen $(BIN)/checkpoint-inspector screenshot $(DEMO) screenshots/demo.png
 endif
 
-test: lint
+# What is started by the hundred starts in half the time with its bytecode, whatever the caller's shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
+# The tests of the real screen mostly wait for it, and run beside the linters; two of them would share a pointer.
+test: $(READY)/test-$(KEY)
 	@mkdir -p build
-	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint end2end
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) --ignore tests/end2end --cov --cov-report= | tee build/pytest.txt
 	@$(BIN)/coverage report --omit='inspector/gui/*,inspector/worker/*' --fail-under=100
 	@$(BIN)/coverage report --fail-under=90
 	@tail -n 1 build/pytest.txt
+
+end2end: $(READY)/test-$(KEY)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end
 
 lint: $(READY)/test-$(KEY)
 	$(BIN)/ruff check

@@ -56,7 +56,7 @@ class Program:
         for window in self._screen.windows(f".*{TITLE}"):
             self._screen.close(window)
         for process in self._processes:
-            process.wait(20)  # with its children: the next test shall not pay for them
+            process.wait(120)  # with its children: the next test shall not pay for them
         return "".join(map(self._screen.log, self._logs))
 
 

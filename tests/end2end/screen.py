@@ -27,7 +27,7 @@ def missing_tools() -> list[str]:
     return [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
-def wait_until(look: Callable[[], Something], what: str, timeout_s: float = 20) -> Something:
+def wait_until(look: Callable[[], Something], what: str, timeout_s: float = 120) -> Something:
     """Look again and again until there is something, and give it."""
     deadline = time.monotonic() + timeout_s
     while not (found := look()):
@@ -90,7 +90,7 @@ class RealScreen:
         address = self._start_server("dbus-daemon", "--session", "--nofork", "--print-address={}")
         self.environment["DBUS_SESSION_BUS_ADDRESS"] = address
         self.start("openbox", "openbox")
-        wait_until(self._has_window_manager, "the window manager", timeout_s=10)
+        wait_until(self._has_window_manager, "the window manager", timeout_s=120)
 
     def __exit__(self, *_: object) -> None:
         while self._processes:
@@ -127,7 +127,7 @@ class RealScreen:
     def run(self, *command: str | os.PathLike[str]) -> str:
         """Run a program on this screen to its end, and give its output."""
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=30, check=False
+            command, env=self.environment, capture_output=True, text=True, timeout=300, check=False
         )
         if done.returncode != 0:
             raise RuntimeError(f"{command} gave {done.returncode}: {done.stdout}{done.stderr}")
@@ -194,7 +194,7 @@ class RealScreen:
                 return not any(children.read_text() for children in tasks.glob("*/children"))
             return False
 
-        wait_until(nobody_works, "the program's helpers to end", timeout_s=60)
+        wait_until(nobody_works, "the program's helpers to end", timeout_s=120)
 
     def place(self, window: int) -> Place:
         """Measure a window; xdotool would count the frame twice under openbox."""

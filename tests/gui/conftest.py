@@ -7,19 +7,44 @@ from unittest.mock import create_autospec
 
 import pytest
 from PySide6.QtGui import QPalette
+from pytestqt.qtbot import QtBot
 
 from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 from inspector.gui.theme import Theme
+from inspector.overriding import override
 from inspector.session.controller import Session
 from inspector.session.screen import Screen
 from tests.gui import fakes
+
+WAIT_MS = 100_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Qt's offscreen platform has no window manager, and says so for each dialog and menu."""
     for item in items:
         item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
+
+
+class PatientBot(QtBot):
+    """Waits as long as a busy machine takes; what is waited for comes, or the program is broken."""
+
+    @override
+    def waitUntil(self, callback, *, timeout=WAIT_MS):
+        super().waitUntil(callback, timeout=timeout)
+
+    @override
+    def waitSignal(self, signal, *, timeout=WAIT_MS, **options):
+        return super().waitSignal(signal, timeout=timeout, **options)
+
+    @override
+    def waitExposed(self, widget, *, timeout=WAIT_MS):
+        return super().waitExposed(widget, timeout=timeout)
+
+
+@pytest.fixture
+def qtbot(qapp, request) -> QtBot:
+    return PatientBot(request)
 
 
 @pytest.fixture

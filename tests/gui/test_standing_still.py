@@ -38,7 +38,7 @@ def build(number: int, folder: Path) -> str:
 
 def watch(*arguments: str) -> list[dict[str, object]]:
     command = [sys.executable, str(SCRIPT), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=TESTS.parent, timeout=110, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=TESTS.parent, timeout=300, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

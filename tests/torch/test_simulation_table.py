@@ -188,7 +188,7 @@ def said_by_torch(
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=300,
     )
     assert child.returncode == 0, child.stderr[-2000:]
     answers = map(json.loads, child.stdout.splitlines())

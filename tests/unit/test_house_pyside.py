@@ -23,7 +23,7 @@ def test_qt_survives_many_calls_that_return_nothing() -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (answer.returncode, answer.stdout.strip()) == (0, "alive"), answer.stderr

@@ -27,7 +27,7 @@ def run(
 ) -> subprocess.CompletedProcess:
     command = [*PYTHON, *map(os.fspath, arguments)]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": ROOT, **options}
-    return subprocess.run(command, env=environment(env), timeout=100, check=False, **options)
+    return subprocess.run(command, env=environment(env), timeout=300, check=False, **options)
 
 
 def environment(changes: dict[str, str] | None) -> dict[str, str]:
@@ -134,7 +134,7 @@ def test_ctrl_c_during_a_big_remap_leaves_no_file(tmp_path, moment) -> None:
         while not any(name.startswith(moment) for name in opened(child, tmp_path)):
             time.sleep(0.002)
         child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=100) == (b"", b"")
+        assert child.communicate(timeout=300) == (b"", b"")
         assert child.returncode == 130
     assert list(tmp_path.iterdir()) == [big]
 
@@ -152,7 +152,7 @@ def test_without_a_screen_there_is_one_line_and_no_abort(tmp_path, screen) -> No
     for name in {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"} - set(screen):
         kept.pop(name, None)
     answer = subprocess.run(
-        [*PYTHON, str(DEMO)], env=kept, cwd=ROOT, capture_output=True, timeout=100, check=False
+        [*PYTHON, str(DEMO)], env=kept, cwd=ROOT, capture_output=True, timeout=300, check=False
     )
     assert (answer.returncode, answer.stdout) == (2, b"")
     assert answer.stderr == (
@@ -178,12 +178,12 @@ def test_a_picture_is_a_picture_or_nothing(tmp_path) -> None:
 def test_a_mistake_can_be_traced_by_a_developer() -> None:
     code = "import inspector.cli as cli; cli.parse = lambda given: 1 / 0; raise SystemExit(cli.main())"
     plain = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60, check=False
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=300, check=False
     )
     assert plain.returncode == 3
     assert plain.stderr.count(b"\n") == 1
     traced = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", code], cwd=ROOT, capture_output=True, timeout=60, check=False
+        [sys.executable, "-X", "dev", "-c", code], cwd=ROOT, capture_output=True, timeout=300, check=False
     )
     assert b"Traceback" in traced.stderr
 

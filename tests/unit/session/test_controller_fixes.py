@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,13 +52,17 @@ def going(session: Session) -> dict[str, str]:
     return {row.device: row.to for row in session.screen.device_map}
 
 
-@pytest.fixture
-def profile(tmp_path: Path) -> Path:
-    """What the probe says of a machine, with four GPUs written in."""
+@pytest.fixture(scope="module")
+def probed() -> dict[str, Any]:
+    """What the probe says of a machine."""
     command = [sys.executable, "-S", str(resource_path(PROBE))]
-    said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout.splitlines()[-1])
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def profile(probed: dict[str, Any], tmp_path: Path) -> Path:
     path = tmp_path / "node7.json"
-    path.write_text(json.dumps(said))
+    path.write_text(json.dumps(probed))
     return path
 
 

@@ -150,12 +150,12 @@ def test_formatters_have_nothing_to_change(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert answer.returncode == 0, answer.stdout
     own = ["E501", "E7", "E9", "F401", "F811", "F841", "I001"]  # F821 would name the reader's variables
     command = [*ruff, "check", "--isolated", "--line-length=92", f"--select={','.join(own)}", tmp_path]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert answer.returncode == 0, answer.stdout
 
 
