@@ -58,13 +58,13 @@ def remark(text: str) -> None:
 def as_checkpoint_error(error: Exception) -> CheckpointError:
     """Give any error as one that can be said in a line; a mistake of this program's is said as such.
 
-    With `python -X dev -m inspector` such a mistake leaves as it is, with its traceback.
+    With `python -P -X dev -m inspector` such a mistake leaves as it is, with its traceback.
     """
     if isinstance(error, CheckpointError):
         return error
     if sys.flags.dev_mode:
         raise error
-    remedy = "please report this; python -X dev -m inspector shows where it comes from"
+    remedy = "please report this; python -P -X dev -m inspector shows where it comes from"
     return CheckpointError(f"unexpected {type(error).__name__}: {error}", remedy=remedy)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from inspector.child import SAFE_FOLDER, find_program
 from inspector.desktop.files import remove_empty_folders
 from inspector.errors import ExportError
 
@@ -65,7 +65,7 @@ def remove_unneeded(data_home: Path) -> None:
 
 
 def _run(tool: str, *arguments: str) -> None:
-    path = shutil.which(tool)
+    path = find_program(tool)
     if path is None:
         return
     try:
@@ -73,6 +73,7 @@ def _run(tool: str, *arguments: str) -> None:
             [path, *arguments],
             check=False,
             capture_output=True,
+            cwd=SAFE_FOLDER,
             env=_outside_environment(),
             errors="replace",
             timeout=TIMEOUT_S,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.child import python_command
 from inspector.errors import ExportError
 
 if TYPE_CHECKING:
@@ -25,18 +25,16 @@ _ESCAPED_IN_QUOTES = frozenset('"`$\\')
 def find_running_command() -> list[str]:
     """Find the command line that starts this very program again, from any folder and without a shell.
 
-    In this order: the bundle itself, the script that was started, the script beside the interpreter, and
-    `python -m inspector`, with the folder of the package named where Python would not find it by itself.
+    In this order: the bundle itself, the script that was started, the script beside the interpreter, and the
+    package's own `__main__.py`. File managers start programs in the folder of the file that is opened, so
+    nothing may be looked up there: no `python -m`, whose first place to look is the working directory.
     """
     if getattr(sys, "frozen", False):
         return [sys.executable]
     for candidate in (Path(sys.argv[0]), Path(sys.executable).parent / PROGRAM):
-        if candidate.name == PROGRAM and (script := shutil.which(candidate)):
-            return [str(Path(script).absolute())]
-    module = [sys.executable, "-m", "inspector"]
-    root = str(Path(__file__).resolve().parents[2])
-    installed = root in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    return module if installed else ["env", f"PYTHONPATH={root}", *module]
+        if candidate.name == PROGRAM and (script := shutil.which(str(candidate.absolute()))):
+            return [script]
+    return python_command(Path(__file__).resolve().parents[1] / "__main__.py")
 
 
 def format_entry(template: str, command: Sequence[str]) -> str:
@@ -48,7 +46,7 @@ def format_entry(template: str, command: Sequence[str]) -> str:
     program = next((word for word in command if word.startswith("/")), command[0])
     # WORKAROUND: GLib looks for the first word of Exec before it undoubles the per cent signs in it, and
     # drops an entry whose program it does not find (g_desktop_app_info_load_from_keyfile)
-    command = ["env", *command] if "%" in command[0] else command
+    command = ["/usr/bin/env", *command] if "%" in command[0] else command
     replaced = {
         "Exec": escape_value(" ".join([*map(quote_argument, command), "%F"])),
         "TryExec": escape_value(program),

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 from inspector.gui.icons import app_icon
 from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
+from inspector.gui.start_folder import leave_start_folder
 from inspector.gui.theme import Theme
 
 if TYPE_CHECKING:
@@ -136,8 +137,10 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
     program = Program(app, settings, settings.theme, MachineProbe())
     if server is not None:
         server.paths_received.connect(program.open_paths)
-    for path in paths:
-        program.open_window(str(Path(path).absolute()))
+    absolute = [str(Path(path).absolute()) for path in paths]
+    leave_start_folder(app)
+    for path in absolute:
+        program.open_window(path)
     if demo or not paths:
         program.open_window(demo=demo)
     code = app.exec()

@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 
 from inspector.gui.icons import draw_icons
+from inspector.gui.start_folder import start_folder
 from inspector.gui.theme import Theme
 from inspector.units import cut_text
 
@@ -66,7 +67,7 @@ class Commands(QObject):
 
     def on_open(self) -> None:
         """Ask for files and open them."""
-        folder = self._window.shown.path if self._window.shown else ""
+        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
         paths, _ = QFileDialog.getOpenFileNames(self._window, "Open checkpoints", folder, _FILTERS)
         if paths:
             self._window.open_paths(paths)

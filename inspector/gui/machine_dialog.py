@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from inspector.gui.icons import Glyph, set_icon
 from inspector.gui.labels import named, plain_label
 from inspector.gui.notice import show_notice
+from inspector.gui.start_folder import start_folder
 from inspector.gui.theme import Theme
 from inspector.resources import PROBE, resource_path
 from inspector.session.screen import FailurePage
@@ -102,7 +103,9 @@ class MachineDialog(QDialog):
             show_notice(self, FailurePage(title=title, what=what, where=path, remedy=remedy))
 
     def _on_open(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "Open the answer", "", "Machine profiles (*.json)")
+        path, _ = QFileDialog.getOpenFileName(
+            self, "Open the answer", start_folder(), "Machine profiles (*.json)"
+        )
         if path:
             self.file_chosen.emit(path)
             self.accept()

@@ -9,6 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
+from inspector.child import SAFE_FOLDER, find_program
+
 
 def show_in_folder(path: Path) -> bool:
     """Open the file's folder; tell whether that worked."""
@@ -20,8 +22,12 @@ def show_in_folder(path: Path) -> bool:
 
 
 def _start(command: list[str]) -> bool:
+    program = find_program(command[0])
+    if program is None:
+        return False
     try:
-        subprocess.Popen(command)  # noqa: S603  # a fixed program, the path is its own argument
+        # A fixed program, the path is its own argument.
+        subprocess.Popen([program, *command[1:]], cwd=SAFE_FOLDER)  # noqa: S603
     except OSError:
         return False
     return True

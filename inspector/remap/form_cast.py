@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import struct
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from typing import IO, Self, cast
 
+from inspector.child import SAFE_FOLDER, python_command, worker_script
 from inspector.errors import ExportError
 from inspector.progress import Progress
 
@@ -75,9 +75,10 @@ class Caster:
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._child is None:
-            # The command is made of this interpreter and fixed names.
+            # The command is made of this interpreter, a fixed script and fixed names.
             self._child = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "inspector.worker.cast", SOURCE, self.dtype],
+                python_command(worker_script("cast"), SOURCE, self.dtype),
+                cwd=SAFE_FOLDER,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

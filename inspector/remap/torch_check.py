@@ -6,10 +6,11 @@ Our own re-reading says what is in the bytes; only torch can say what torch make
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from inspector.child import ask_child
+from inspector.child import ask_child, worker_script
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.outfile import OutFile
@@ -70,9 +71,9 @@ def check_with_torch(copy: OutFile, original: str, devices: Iterable[str], progr
     passed = (copy.fd,) if copy.part is None else ()
     try:
         answer = ask_child(
-            "inspector.worker.load_check",
-            str(copy.path),
-            original,
+            worker_script("load_check"),
+            os.path.abspath(copy.path),  # noqa: PTH100 - a link stays a link
+            os.path.abspath(original),  # noqa: PTH100 - the same
             *names,
             timeout_s=_TIMEOUT_S,
             progress=progress,

@@ -1,6 +1,6 @@
 """A machine as far as loading is concerned: which accelerators torch finds on it.
 
-Presets stand for machines one may mean; `this` is filled by the probe in `inspector.worker`.
+Presets stand for machines one may mean; `this` is filled by the probe script, run in a child process.
 """
 
 from __future__ import annotations

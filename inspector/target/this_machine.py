@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspector.child import ask_child
 from inspector.errors import CheckpointError, ContainerError
 from inspector.progress import Progress
+from inspector.resources import PROBE, resource_path
 from inspector.target.profile import Profile
 from inspector.target.profile_file import build_profile, parse_evidence
 
@@ -19,7 +20,7 @@ def probe_this_machine(progress: Progress) -> Profile:
         CancelledError: The work was cancelled.
     """
     try:
-        said = ask_child("inspector.worker.probe", timeout_s=_TIMEOUT_S, progress=progress)
+        said = ask_child(resource_path(PROBE), timeout_s=_TIMEOUT_S, progress=progress)
         evidence = parse_evidence(said.encode())
     except (OSError, ContainerError) as error:
         remedy = "see whether python -c 'import torch' works"

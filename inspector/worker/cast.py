@@ -1,4 +1,4 @@
-"""`python -m inspector.worker.cast FROM TO`: casts elements that come over a pipe, a chunk at a time.
+"""`cast.py FROM TO`: casts elements that come over a pipe, a chunk at a time.
 
 In: the length of a chunk in bytes (8 bytes, little endian) and the chunk. Out: how many finite elements
 became infinite (8 bytes), the length of the result (8 bytes) and the result. The end of the input ends it.

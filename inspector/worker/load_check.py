@@ -1,4 +1,4 @@
-"""`python -m inspector.worker.load_check COPY ORIGINAL DEVICE...`: what torch makes of a copy, as JSON.
+"""`load_check.py COPY ORIGINAL DEVICE...`: what torch makes of a copy, as JSON.
 
 Both files are loaded with `weights_only=True`, so nothing in them runs; files that need more are not checked.
 Where this machine has every device that the copy names, it is loaded as people do, by `torch.load(path)`;

@@ -11,9 +11,12 @@ purpose are the names of host and user, folders, serial numbers, UUIDs and addre
 
 # It runs alone, on Python 3.8 too, and people read it before they run it: short lines, few imports.
 # ruff: noqa: ANN001, ANN002, ANN201, ANN202, D103, PLC0415, S603, UP031
-# ruff: noqa: PTH110, PTH111, PTH112, PTH113, PTH118, PTH119, PTH123, PTH207
+# ruff: noqa: PTH100, PTH110, PTH111, PTH112, PTH113, PTH118, PTH119, PTH123, PTH207
 
-from __future__ import annotations
+import sys
+
+if __name__ == "__main__" and not getattr(sys.flags, "safe_path", sys.flags.isolated):
+    del sys.path[0]  # the script's own folder or the working one: what else lies there must not run
 
 import ctypes
 import ctypes.util
@@ -24,7 +27,6 @@ import platform
 import re
 import struct
 import subprocess
-import sys
 import warnings
 
 VERSION = 1
@@ -438,7 +440,8 @@ def probe(script=None):
 
 def main():
     script = globals().get("__file__")
-    script = script if script and os.path.isfile(script) else None
+    script = os.path.abspath(script) if script and os.path.isfile(script) else None
+    attempt(os.chdir, sys.prefix)  # so that no relative entry of PATH means the folder where this was started
     answer = quietly(torch_answers) if TORCH_ONLY in sys.argv[1:] else probe(script)
     # ASCII, so that no terminal and no pipe can spoil it.
     sys.stdout.write(json.dumps(answer) + "\n")

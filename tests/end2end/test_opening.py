@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.end2end.conftest import DEMO
+from tests.end2end.file_manager import FileManager
 from tests.end2end.screen import wait_until
+from tests.hostile.poison import poison
 
 BESIDE_THE_FILE_MANAGER = (640, 60, 1280, 800)
 BEGINNING_S = 0.3  # what a dialog takes until it listens to the keyboard
@@ -21,6 +24,29 @@ def test_by_a_double_click_in_a_file_manager(screen, program, checkpoint, file_m
     window = program.wait(checkpoint)
     assert "Traceback" not in screen.log("pcmanfm")
     screen.close(window)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_double_click_runs_nothing_that_lies_in_the_folder(screen, program, tmp_path, folder):
+    """The file manager starts the program there, and the program asks torch in a child."""
+    marks, checkpoint = tmp_path / "marks.txt", Path(shutil.copy(DEMO, folder / "0best.pth"))
+    poison(folder, marks, packages=())  # folders would come before the checkpoint
+    manager = FileManager(screen, folder)
+    screen.put(manager.window, 0, 0, 600, 500)
+    screen.double_click(manager.first_icon())
+    window = program.wait(checkpoint)
+    process = screen.process_of(window)
+    wait_until(lambda: _has_probe(process), "the probe to begin")
+    wait_until(lambda: not _has_probe(process), "the probe to end", timeout_s=60)
+    screen.close(window)
+    manager.close()
+    assert not marks.exists(), marks.read_text(encoding="utf-8")
+
+
+def _has_probe(process: int) -> bool:
+    children = Path(f"/proc/{process}/task").glob("*/children")
+    numbers = [number for path in children for number in path.read_text().split()]
+    return any(b"probe" in Path(f"/proc/{number}/cmdline").read_bytes() for number in numbers)
 
 
 def test_by_dragging_the_file_into_the_empty_window(screen, program, checkpoint, file_manager):

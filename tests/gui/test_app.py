@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QImage
@@ -173,6 +174,7 @@ def test_main_runs_until_the_last_window_is_closed(qapp, qtbot, monkeypatch, dem
     monkeypatch.setattr(module.signal, "signal", lambda *_args: None)
     monkeypatch.setattr(qapp, "exec", run)
     monkeypatch.setattr(module, "make_app", lambda: qapp)
+    monkeypatch.chdir(Path.cwd())
     assert main([], demo=demo) == 0
 
 

@@ -13,7 +13,8 @@ PATH = Path("/runs/best.cpu.pth")
 @pytest.fixture
 def started(monkeypatch) -> list[list[str]]:
     commands = []
-    monkeypatch.setattr(reveal.subprocess, "Popen", commands.append)
+    monkeypatch.setattr(reveal.subprocess, "Popen", lambda command, cwd: commands.append(command))
+    monkeypatch.setattr(reveal, "find_program", lambda name: f"/bin/{name}")
     return commands
 
 
@@ -21,15 +22,18 @@ def started(monkeypatch) -> list[list[str]]:
 def test_other_systems_have_a_program_for_it(monkeypatch, started, platform, program):
     monkeypatch.setattr(reveal.sys, "platform", platform)
     assert reveal.show_in_folder(PATH)
-    assert started[0][0] == program
+    assert started[0][0] == f"/bin/{program}"
     assert started[0][-1] == str(PATH)
 
 
 def test_a_missing_program_is_no_drama(monkeypatch):
-    def fail(_command: list[str]) -> None:
+    def fail(_command: list[str], **_options: object) -> None:
         raise FileNotFoundError
 
     monkeypatch.setattr(reveal.sys, "platform", "darwin")
+    monkeypatch.setattr(reveal, "find_program", lambda name: None)
+    assert not reveal.show_in_folder(PATH)
+    monkeypatch.setattr(reveal, "find_program", lambda name: f"/bin/{name}")
     monkeypatch.setattr(reveal.subprocess, "Popen", fail)
     assert not reveal.show_in_folder(PATH)
 

@@ -31,7 +31,7 @@ PLANTS = [
     ("pickles", "import pickletools", "-> pickletools ", PICKLE),
     ("target", "import marshal", "-> marshal ", PICKLE),
     ("worker", "from inspector.session import screen", "-> inspector.session.screen ", LAYERS),
-    ("session", "from inspector.worker import probe", "-> inspector.worker.probe ", WORKER),
+    ("session", "from inspector.worker import cast", "-> inspector.worker.cast ", WORKER),
     ("pickles", "from inspector.containers import base", "-> inspector.containers.base ", LAYERS),
     ("cli", "from inspector.gui import app", "-> inspector.gui.app ", LAYERS),
     ("gui", "from inspector.cli import commands", "-> inspector.cli.commands ", LAYERS),

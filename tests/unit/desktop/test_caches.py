@@ -56,7 +56,7 @@ def test_every_cache_is_rebuilt(tools, tmp_path):
 
 def test_a_missing_tool_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "applications").mkdir()
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda path: None)
     caches.refresh(tmp_path)
 
 

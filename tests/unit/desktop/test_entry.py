@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
@@ -51,19 +50,17 @@ def test_the_script_beside_the_interpreter_is_found(interpreter):
     assert entry.find_running_command() == [str(script)]
 
 
-def test_a_checkout_names_its_folder(interpreter):
-    assert entry.find_running_command() == [
-        "env",
-        f"PYTHONPATH={ROOT}",
-        str(interpreter),
-        "-m",
-        "inspector",
-    ]
+def test_without_a_script_the_package_is_started_by_its_path(interpreter):
+    """Nothing is looked up in the folder where a file manager starts it."""
+    assert entry.find_running_command() == [str(interpreter), "-P", str(ROOT / "inspector" / "__main__.py")]
 
 
-def test_an_installed_package_is_started_as_a_module(monkeypatch, interpreter):
-    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(ROOT))
-    assert entry.find_running_command() == [str(interpreter), "-m", "inspector"]
+def test_a_script_of_that_name_is_not_looked_for_on_the_path(monkeypatch, interpreter, tmp_path):
+    script = make_program(tmp_path / "elsewhere" / "checkpoint-inspector")
+    monkeypatch.setenv("PATH", str(script.parent))
+    monkeypatch.setattr(sys, "argv", ["checkpoint-inspector"])
+    monkeypatch.chdir(tmp_path)
+    assert entry.find_running_command()[0] == str(interpreter)
 
 
 def test_only_the_command_of_the_template_changes():

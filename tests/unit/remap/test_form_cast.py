@@ -26,10 +26,9 @@ def say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Lets the child process be a script."""
 
     def say(code: str) -> None:
-        script = tmp_path / "child"
-        script.write_text(f"#!{sys.executable}\n{code}", encoding="ascii")
-        script.chmod(0o755)
-        monkeypatch.setattr(form_cast.sys, "executable", str(script))
+        script = tmp_path / "child.py"
+        script.write_text(code, encoding="ascii")
+        monkeypatch.setattr(form_cast, "worker_script", lambda name: script)
 
     return say
 
@@ -61,7 +60,7 @@ def test_child_that_ends_is_an_error(say, code) -> None:
 
 
 def test_child_that_cannot_start_is_an_error(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(form_cast.sys, "executable", str(tmp_path / "missing"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
     with Caster("float16") as caster, pytest.raises(ExportError, match="torch does not cast the weights"):
         list(caster.cast([b"abcd"], Progress()))
 

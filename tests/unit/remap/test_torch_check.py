@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.child import worker_script
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.remap import torch_check
@@ -45,10 +46,10 @@ def test_the_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert not found.is_bad
     (command,) = commands
-    module, *rest = command[2:]
-    assert module == "inspector.worker.load_check"
+    script, *rest = command[2:]
+    assert script == str(worker_script("load_check"))
     # A nameless copy is handed over.
-    assert rest == ["/proc/self/fd/0", "original.pt", "cpu", "cuda:0", "(0,)"]
+    assert rest == ["/proc/self/fd/0", str(Path("original.pt").absolute()), "cpu", "cuda:0", "(0,)"]
     asked(part=Path("part"))
     assert commands[1][-1] == "()"
 

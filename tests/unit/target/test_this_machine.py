@@ -8,6 +8,7 @@ import pytest
 
 from inspector.errors import CancelledError, CheckpointError
 from inspector.progress import Progress
+from inspector.resources import PROBE, resource_path
 from inspector.target import this_machine
 from inspector.target.profile_file import MARK
 from inspector.target.this_machine import probe_this_machine
@@ -25,7 +26,7 @@ def child(monkeypatch: pytest.MonkeyPatch):
         code = ""
 
         def __init__(self, command: list[str], **options: object) -> None:
-            assert command == [sys.executable, "-m", "inspector.worker.probe"]
+            assert command == [sys.executable, "-P", str(resource_path(PROBE))]
             super().__init__([sys.executable, "-c", Program.code], **options)
 
     monkeypatch.setattr(subprocess, "Popen", Program)

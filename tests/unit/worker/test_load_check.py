@@ -4,10 +4,11 @@ import collections
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from inspector.child import python_command, worker_script
 
 torch = pytest.importorskip("torch")
 load_check = pytest.importorskip("inspector.worker.load_check")
@@ -134,7 +135,7 @@ def test_systems_that_do_not_tell_of_memory(tmp_path: Path, monkeypatch: pytest.
 def test_the_child_answers_in_one_line_and_takes_a_descriptor(tmp_path: Path) -> None:
     one = saved(tmp_path, "a.pt", value())
     fd = os.open(one, os.O_RDONLY)
-    command = [sys.executable, "-m", "inspector.worker.load_check", f"/proc/self/fd/{fd}", one, "cpu"]
+    command = [*python_command(worker_script("load_check")), f"/proc/self/fd/{fd}", one, "cpu"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, pass_fds=(fd,), cwd=ROOT)
     os.close(fd)
     assert json.loads(done.stdout)["verdict"] == "equal"

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import io
-import json
 import os
-import re
-import runpy
 import subprocess
 import sys
 import warnings
@@ -467,23 +463,3 @@ def test_kinds_of_containers(script, monkeypatch, tmp_path) -> None:
     assert script.container() is None
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     assert script.container() == "kubernetes"
-
-
-def test_the_worker_is_the_script(torch, monkeypatch, capsys) -> None:
-    """One implementation: what the child process prints is the whole document of the stand-alone script."""
-    monkeypatch.setattr(sys, "argv", ["probe"])
-    ran: list[list[str]] = []
-
-    def run(command: list[str], **_options: object) -> SimpleNamespace:
-        ran.append(command)
-        raise FileNotFoundError
-
-    monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("inspector.worker.probe", run_name="__main__")
-    assert ended.value.code == 0
-    assert [sys.executable, str(SCRIPT), "--torch-only"] in ran
-    found = json.loads(sys.stdout.getvalue())
-    assert found["checkpoint_inspector_profile"] == 1
-    assert re.fullmatch(r"3\.\d+\.\d+\S*", found["python"]["version"])

@@ -1,0 +1,31 @@
+"""The folder that the program was started in: file dialogs begin there, and nothing else of it is used.
+
+A file manager starts programs in the folder of the file that is opened. A process that works there looks up
+plug-ins, libraries and programs in it where a search path has a relative entry, and keeps its disk from being
+taken out.
+"""
+
+from __future__ import annotations
+
+import os
+
+from PySide6.QtCore import QCoreApplication
+
+from inspector.child import SAFE_FOLDER
+
+_NAME = "startFolder"
+
+
+def leave_start_folder(app: QCoreApplication) -> None:
+    """Work somewhere else from now on."""
+    try:
+        app.setProperty(_NAME, os.getcwd())  # noqa: PTH109 - as Qt wants it
+        os.chdir(SAFE_FOLDER)
+    except OSError:  # the folder is gone, or the installation is: then this process works nowhere
+        return
+
+
+def start_folder() -> str:
+    """Return where a file dialog begins; empty where the program never left."""
+    app = QCoreApplication.instance()
+    return str((app.property(_NAME) if app is not None else None) or "")
