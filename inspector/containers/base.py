@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.programs import Program
+from inspector.containers.source import Stamp
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream
@@ -52,6 +53,7 @@ class Container:
         notes: Facts a reader should know, one sentence each.
         marks: What verdicts rest on, whatever the words of the notes.
         refusal: What torch's reader says to the container, exception and all; empty where it opens it.
+        stamp: What the file looked like before it was read; None for one that no path leads to.
     """
 
     path: str
@@ -67,6 +69,7 @@ class Container:
     notes: tuple[str, ...] = ()
     marks: frozenset[Mark] = frozenset()
     refusal: str = ""
+    stamp: Stamp | None = None
 
 
 def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:

@@ -14,7 +14,7 @@ from inspector.containers.torchzip import read_torchzip
 from inspector.errors import NotACheckpointError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 
 Reader = Callable[[Source, Limits, Progress], Container]
 HEAD_NBYTES = 2048
@@ -100,7 +100,7 @@ def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progres
     progress = progress or Progress()
     progress.start("reading")
     with collector_paused(), open_source(path, limits) as source:
-        return find_reader(source)(source, limits, progress)
+        return replace(find_reader(source)(source, limits, progress), stamp=source.stamp)
 
 
 def find_reader(source: Source) -> Reader:

@@ -24,6 +24,14 @@ _AHEAD_NBYTES = 1 << 14
 
 _seeking = allocate_lock()
 
+Stamp = tuple[int, int, int]
+"""Time of the last change in nanoseconds, size and inode: they tell two states of a path apart."""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """Return what tells one state of a file from another."""
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
 
 def _read_by_seeking(fd: int, nbytes: int, offset: int) -> bytes:
     """Read as `os.pread` does, where a system lacks it (Windows)."""
@@ -42,6 +50,7 @@ class Source:
         path: The file as it was named.
         nbytes: Its size when it was opened; for a gzip file unknown and given as the inflated limit.
         file_nbytes: Its size when it was opened.
+        stamp: What the file looked like when it was opened, before anything of it was read.
         fd: The file descriptor, for those who let the kernel copy.
         gzipped: Whether `read` inflates.
         programs: The pickles that were read of the file and that loading it runs.
@@ -64,6 +73,7 @@ class Source:
         self.nbytes = status.st_size
         self.file_nbytes = status.st_size
         self.programs = Programs()
+        self.stamp = stamp_of(status)
         self._fetch: Callable[[int, int], bytes] = self._fetch_plain
 
     def __enter__(self) -> Self:

@@ -89,12 +89,12 @@ class Commands(QObject):
             self._window.session.check_file()
 
     def on_undo(self) -> None:
-        """Give the file back as it was before it was changed in place."""
+        """Restore the file as it was before it was changed in place."""
         if self._window.session:
             self._window.session.undo_export()
 
     def on_check_cancelled(self) -> None:
-        """Stop that."""
+        """Stop reading all of the file."""
         if self._window.session:
             self._window.session.cancel_check()
 
@@ -104,9 +104,9 @@ class Commands(QObject):
             self._window.session.begin_export()
 
     def on_cancel(self) -> None:
-        """Stop the running work."""
+        """Stop reading the file."""
         if self._window.session:
-            self._window.session.cancel()
+            self._window.session.cancel_opening()
 
     def on_close(self) -> None:
         """Close the file; close the window when there is none."""

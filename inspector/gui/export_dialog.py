@@ -13,21 +13,22 @@ from inspector.gui.export_pages import ResultPage, RunningPage
 from inspector.gui.reveal import show_in_folder
 from inspector.gui.theme import Theme
 from inspector.overriding import override
-from inspector.progress import Progress
-from inspector.session.screen import ExportDraft, ExportResult, FailurePage
+from inspector.session.screen import ExportPage
 
 _WIDTH = 640
 
 
 class ExportDialog(QDialog):
-    """Goes through three states: the draft, the running export, the result."""
+    """Copies an `ExportPage`: the draft, the running export, the result. It closes when there is none."""
 
-    export_wanted = Signal(str, bool)
+    export_wanted = Signal(object, bool)  # a path in a Signal(str) would lose the bytes that are no UTF-8
     cancel_wanted = Signal()
-    open_wanted = Signal(str)
+    back_wanted = Signal()
+    ended = Signal()
+    open_wanted = Signal(object)
     wish_changed = Signal(object)
     undo_wanted = Signal()
-    receipt_wanted = Signal(str)
+    receipt_wanted = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -35,7 +36,7 @@ class ExportDialog(QDialog):
         self.setModal(True)
         self.setAcceptDrops(False)
         self.setMinimumWidth(_WIDTH)
-        self._running = False
+        self._page: ExportPage | None = None
         self._draft = DraftPage(theme)
         self._draft.browse_wanted.connect(self._on_browse)
         self._draft.export_wanted.connect(self.export_wanted)
@@ -44,8 +45,8 @@ class ExportDialog(QDialog):
         self._progress = RunningPage()
         self._progress.cancel_wanted.connect(self.cancel_wanted)
         self._result = ResultPage(theme)
-        self._result.closed.connect(self.accept)
-        self._result.back_wanted.connect(self._on_back)
+        self._result.closed.connect(self.reject)
+        self._result.back_wanted.connect(self.back_wanted)
         self._result.folder_wanted.connect(self._on_folder)
         self._result.open_wanted.connect(self._on_open)
         self._result.undo_wanted.connect(self.undo_wanted)
@@ -62,50 +63,49 @@ class ExportDialog(QDialog):
         shown = [not page.isHidden() for page in self._pages]
         return ("draft", "running", "result")[shown.index(True)]
 
-    def show_draft(self, draft: ExportDraft) -> None:
-        """Show a draft: the first, or one that answers a change of the last."""
-        changed = self.isVisible() and self.state == "draft"
-        self._draft.show_draft(draft, fresh=not changed)
-        if changed:
-            self.adjustSize()
+    def show_page(self, page: ExportPage | None) -> None:
+        """Show how far an export is; None closes the dialog."""
+        old, self._page = self._page, page
+        if page is None:
+            self._progress.stop()
+            self.hide()
+        elif page != old:
+            self._show_stage(page, None if old is None or not old.is_shown else old)
+            self.open()
+
+    def _show_stage(self, page: ExportPage, old: ExportPage | None) -> None:
+        if page.stage == "running":
+            self._progress.follow(page)
         else:
-            self._turn_to(self._draft)
-
-    def show_running(self, progress: Progress) -> None:
-        """Follow a running export."""
-        self._running = True
-        self._progress.follow(progress)
-        self._turn_to(self._progress)
-
-    def show_done(self, result: ExportResult) -> None:
-        """Tell what was written."""
-        self._end()
-        self._result.show_done(result)
-        self._turn_to(self._result)
-
-    def show_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
-        """Tell that there is no copy."""
-        self._end()
-        self._result.show_failed(failure, cancelled=cancelled)
-        self._turn_to(self._result)
+            self._progress.stop()
+        if page.stage in {"draft", "looking"} and page.draft is not None:
+            self._draft.show_draft(page.draft, fresh=old is None, is_waiting=page.stage == "looking")
+        if page.result is not None:
+            self._result.show_done(page.result)
+        elif page.failure is not None:
+            self._result.show_failed(
+                page.failure, cancelled=page.cancelled, can_go_back=page.draft is not None
+            )
+        shown = {"looking": self._draft, "draft": self._draft, "running": self._progress}
+        self._turn_to(shown.get(page.stage, self._result))
 
     @override
     def reject(self) -> None:
-        """Escape and the close button stop a running export first; its end is then shown."""
-        if self._running:
-            self._progress.cancel()
+        """Stop a running export at Escape and the close button, so that its end is shown; else leave."""
+        if self._page is not None and self._page.stage == "running":
+            self.cancel_wanted.emit()
         else:
-            super().reject()
+            self.ended.emit()
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
-        if self._running:
-            event.ignore()
-            self._progress.cancel()
-        else:
-            super().closeEvent(event)
+        event.ignore()  # it closes when the session has left the export
+        self.reject()
 
     def _turn_to(self, page: QWidget) -> None:
+        if self.isVisible() and not page.isHidden():
+            self.adjustSize()
+            return
         for other in self._pages:  # no stack: that would be as high as the highest of them
             other.setVisible(other is page)
         for button in page.findChildren(QPushButton):
@@ -113,10 +113,6 @@ class ExportDialog(QDialog):
                 button.setDefault(True)
                 button.setFocus(Qt.FocusReason.OtherFocusReason)
         self.adjustSize()
-
-    def _end(self) -> None:
-        self._running = False
-        self._progress.stop()
 
     def _on_browse(self) -> None:
         # The dialog asks about overwriting itself, in its own words.
@@ -135,13 +131,9 @@ class ExportDialog(QDialog):
         if path:
             self.receipt_wanted.emit(path)
 
-    def _on_back(self) -> None:
-        self._draft.refresh()
-        self._turn_to(self._draft)
-
     def _on_folder(self, path: str) -> None:
         show_in_folder(Path(path))
 
     def _on_open(self, path: str) -> None:
-        self.accept()
+        self.ended.emit()
         self.open_wanted.emit(path)

@@ -11,6 +11,7 @@ from inspector.gui.export_options import ExportOptions
 from inspector.gui.export_parts import button_row, fill_lines, page_column
 from inspector.gui.icons import set_icon
 from inspector.gui.labels import named, plain_label
+from inspector.gui.path_text import PathText
 from inspector.gui.theme import Theme
 from inspector.session.screen import ExportDraft, ExportWish
 
@@ -20,7 +21,7 @@ _COPY, _IN_PLACE = "Export a fixed copy", "Change the file itself"
 class DraftPage(QWidget):
     """Asks for the kind and the destination, and tells what will change."""
 
-    export_wanted = Signal(str, bool)
+    export_wanted = Signal(object, bool)  # a path in a Signal(str) would lose the bytes that are no UTF-8
     wish_changed = Signal(object)
     browse_wanted = Signal()
     closed = Signal()
@@ -29,6 +30,8 @@ class DraftPage(QWidget):
         super().__init__()
         self._theme = theme
         self._draft = ExportDraft(wish=ExportWish(), kinds=(), destination="", summary=())
+        self._is_waiting = False
+        self._put = PathText()
         self._title = plain_label(_COPY, "lead")
         self._promise = plain_label("", "muted")
         self._options = ExportOptions()
@@ -57,10 +60,14 @@ class DraftPage(QWidget):
     @property
     def destination(self) -> str:
         """The path that stands in the field."""
-        return str(self._path.text()).strip()
+        return self._put.path_of(self._path.text())
 
-    def show_draft(self, draft: ExportDraft, *, fresh: bool = True) -> None:
-        """Show a draft; one that answers a change keeps the destination that somebody typed."""
+    def show_draft(self, draft: ExportDraft, *, fresh: bool = True, is_waiting: bool = False) -> None:
+        """Show a draft; one that answers a change keeps the destination that somebody typed.
+
+        Nothing can be exported while the next draft is waited for.
+        """
+        self._is_waiting = is_waiting
         typed = self.destination if not fresh and self.destination != self._draft.destination else ""
         self._draft = draft
         self._title.setText(_IN_PLACE if draft.in_place else _COPY)
@@ -83,8 +90,9 @@ class DraftPage(QWidget):
 
     def show_destination(self, path: str) -> None:
         """Put a path in the field."""
-        self._path.setText(path)
-        self._path.setCursorPosition(len(path))
+        self._put = PathText(path)
+        self._path.setText(self._put.text)
+        self._path.setCursorPosition(len(self._put.text))
         self.refresh()
 
     def refresh(self) -> None:
@@ -98,7 +106,7 @@ class DraftPage(QWidget):
         good = good and (not exists or self._overwrite.isChecked())
         if self._draft.in_place:
             good = self._sure.isChecked()
-        self._export.setEnabled(good and not self._draft.refusal)
+        self._export.setEnabled(good and not self._draft.refusal and not self._is_waiting)
 
     def _build_destination(self) -> QWidget:
         part = QWidget()
@@ -137,7 +145,7 @@ class DraftPage(QWidget):
         column.addLayout(button_row(cancel, self._export))
 
     def _on_export(self) -> None:
-        overwrite = self._overwrite.isVisible() and self._overwrite.isChecked()
+        overwrite = not self._overwrite.isHidden() and self._overwrite.isChecked()
         self.export_wanted.emit("" if self._draft.in_place else self.destination, overwrite)
 
 

@@ -18,7 +18,8 @@ from inspector.gui.labels import ElidedLabel, named, plain_label
 from inspector.gui.rate import Rate
 from inspector.gui.theme import Theme
 from inspector.progress import Progress
-from inspector.session.screen import ExportResult, FailurePage
+from inspector.session.screen import ExportPage, ExportResult, FailurePage
+from inspector.units import escape_text
 
 
 class RunningPage(QWidget):
@@ -29,6 +30,7 @@ class RunningPage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._work: Progress | None = None
+        self._is_stopping = False
         self._rate = Rate()
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._on_tick)
@@ -37,9 +39,10 @@ class RunningPage(QWidget):
         self._bar.setTextVisible(False)
         self._figures = plain_label("", "small")
         self._cancel = QPushButton("Cancel")
-        self._cancel.clicked.connect(self.cancel)
+        self._cancel.clicked.connect(self.cancel_wanted)
+        self._title = plain_label("", "lead")
         column = page_column(self)
-        column.addWidget(plain_label("Writing the copy", "lead"))
+        column.addWidget(self._title)
         column.addWidget(self._label)
         column.addSpacing(16)
         column.addWidget(self._bar)
@@ -48,10 +51,13 @@ class RunningPage(QWidget):
         column.addSpacing(16)
         column.addLayout(button_row(self._cancel))
 
-    def follow(self, progress: Progress) -> None:
-        """Follow a piece of work."""
-        self._work, self._rate = progress, Rate()
-        self._cancel.setEnabled(True)
+    def follow(self, page: ExportPage) -> None:
+        """Follow a running export."""
+        if page.progress is not self._work:
+            self._work, self._rate = page.progress, Rate()
+        self._is_stopping = page.stopping
+        self._title.setText(page.title)
+        self._cancel.setEnabled(not page.stopping)
         self._on_tick()
         self._timer.start()
 
@@ -60,18 +66,10 @@ class RunningPage(QWidget):
         self._timer.stop()
         self._work = None
 
-    def cancel(self) -> None:
-        """Ask for the work to stop, once."""
-        if self._cancel.isEnabled():
-            self._cancel.setEnabled(False)
-            self._label.setText("Stopping\u2026")
-            self.cancel_wanted.emit()
-
     def _on_tick(self) -> None:
         if self._work is None:
             return
-        if self._cancel.isEnabled():
-            self._label.setText(self._work.label)
+        self._label.setText("Stopping\u2026" if self._is_stopping else self._work.label)
         self._figures.setText(self._rate.describe(self._work))
         show_fraction(self._bar, self._work.fraction)
 
@@ -79,8 +77,8 @@ class RunningPage(QWidget):
 class ResultPage(QWidget):
     """Tells how the export ended."""
 
-    folder_wanted = Signal(str)
-    open_wanted = Signal(str)
+    folder_wanted = Signal(object)  # a path in a Signal(str) would lose the bytes that are no UTF-8
+    open_wanted = Signal(object)
     back_wanted = Signal()
     undo_wanted = Signal()
     receipt_wanted = Signal()
@@ -131,7 +129,7 @@ class ResultPage(QWidget):
         tone = "warning" if result.warnings else "good"
         self._glyph.show_glyph(f"tone-{tone}", ink="on_fill", fill=f"{tone}_fill")
         self._title.setText(result.title)
-        self._path.setText(result.destination)
+        self._path.setText(escape_text(result.destination))
         fill_lines(self._theme, self._lines, result.lines, "check", "good")
         fill_lines(self._theme, self._warnings, result.warnings, "tone-warning", "warning")
         self._offer(copy=True)
@@ -139,8 +137,8 @@ class ResultPage(QWidget):
         self._receipt.setVisible(result.has_receipt)
         self._open.setVisible(result.is_copy)
 
-    def show_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
-        """Tell that there is no copy."""
+    def show_failed(self, failure: FailurePage, *, cancelled: bool, can_go_back: bool) -> None:
+        """Report that nothing was written, and lead back to the draft if there is one."""
         tone = "neutral" if cancelled else "bad"
         self._glyph.show_glyph(f"tone-{tone}", ink="on_fill", fill=f"{tone}_fill")
         self._title.setText(failure.title)
@@ -149,6 +147,7 @@ class ResultPage(QWidget):
         fill_lines(self._theme, self._lines, lines, "arrow-right", "faint")
         fill_lines(self._theme, self._warnings, (), "", "")
         self._offer(copy=False)
+        self._back.setVisible(can_go_back)
 
     def _offer(self, *, copy: bool) -> None:
         self._path.setVisible(bool(self._path.text()))
@@ -156,7 +155,7 @@ class ResultPage(QWidget):
         self._open.setVisible(copy)
         for button in (self._undo, self._receipt):
             button.setVisible(False)
-        self._back.setVisible(not copy)
+        self._back.setVisible(False)
 
     def _make_button(
         self, text: str, clicked: object = None, *, kind: str = "", icon: str = ""

@@ -26,6 +26,8 @@ class ExportSlots(QObject):
         dialog.undo_wanted.connect(self.on_undone)
         dialog.receipt_wanted.connect(self.on_receipt)
         dialog.cancel_wanted.connect(self.on_cancel)
+        dialog.back_wanted.connect(self.on_back)
+        dialog.ended.connect(self.on_ended)
 
     def on_export_to(self, destination: str, overwrite: bool) -> None:  # noqa: FBT001  # a signal's argument
         """Write the fixed copy."""
@@ -38,7 +40,7 @@ class ExportSlots(QObject):
             self._window.session.change_export(wish)
 
     def on_undone(self) -> None:
-        """Give the file back as it was before it was changed in place."""
+        """Restore the file as it was before it was changed in place."""
         if self._window.session:
             self._window.session.undo_export()
 
@@ -50,4 +52,14 @@ class ExportSlots(QObject):
     def on_cancel(self) -> None:
         """Stop the running export."""
         if self._window.session:
-            self._window.session.cancel()
+            self._window.session.cancel_export()
+
+    def on_back(self) -> None:
+        """Go back to the draft."""
+        if self._window.session:
+            self._window.session.resume_export()
+
+    def on_ended(self) -> None:
+        """Leave the export."""
+        if self._window.session:
+            self._window.session.end_export()

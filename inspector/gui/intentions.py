@@ -8,7 +8,7 @@ from inspector.session.screen import ExportWish, Fix, Loading, Screen
 
 
 class Intentions(Protocol):
-    """The controller as the window sees it; each call ends in `View.show_screen` or `View.show_export...`."""
+    """The controller as the window sees it; each call ends in `View.show_screen`."""
 
     @property
     def screen(self) -> Screen:
@@ -60,7 +60,7 @@ class Intentions(Protocol):
         """Read all of the file, to see whether its bytes are those that were saved."""
 
     def cancel_check(self) -> None:
-        """Stop that."""
+        """Stop reading all of the file."""
 
     def begin_export(self) -> None:
         """Ask for the export dialog."""
@@ -69,7 +69,7 @@ class Intentions(Protocol):
         """Ask for something else to be written."""
 
     def undo_export(self) -> None:
-        """Give the file back as it was before it was changed in place."""
+        """Restore the file as it was before it was changed in place."""
 
     def save_receipt(self, destination: str) -> None:
         """Write what was done to a copy into a small file."""
@@ -77,8 +77,20 @@ class Intentions(Protocol):
     def export(self, destination: str, *, overwrite: bool = False) -> None:
         """Write the fixed copy."""
 
-    def cancel(self) -> None:
-        """Stop the running work."""
+    def cancel_export(self) -> None:
+        """Stop the running export."""
+
+    def resume_export(self) -> None:
+        """Go back to the draft of an export that failed."""
+
+    def end_export(self) -> None:
+        """Leave the export."""
+
+    def cancel_opening(self) -> None:
+        """Stop reading the file."""
+
+    def dispose(self) -> None:
+        """Let go of everything: the window is closed."""
 
     def node_path(self, node: int) -> str:
         """Give the path of a node as the command line writes it."""

@@ -28,6 +28,7 @@ from inspector.gui.export_slots import ExportSlots
 from inspector.gui.icons import retint
 from inspector.gui.layout import keep_layout, restore_window, restore_workspace
 from inspector.gui.menus import RecentMenu, ThemeMenu
+from inspector.gui.path_text import path_of_url
 from inspector.gui.settings import Settings
 from inspector.gui.stack import PhaseStack
 from inspector.gui.status_line import StatusLine
@@ -45,8 +46,7 @@ if TYPE_CHECKING:
     from inspector.gui.export_dialog import ExportDialog
     from inspector.gui.intentions import Intentions
     from inspector.gui.workspace import Workspace
-    from inspector.progress import Progress
-    from inspector.session.screen import ExportDraft, ExportResult, FailurePage, Screen
+    from inspector.session.screen import ExportPage, FailurePage, Screen
 
 
 class MainWindow(QMainWindow):
@@ -62,6 +62,7 @@ class MainWindow(QMainWindow):
         self._settings = settings
         self._session: Intentions | None = None
         self._screen: Screen | None = None
+        self._is_whole = True
         self._export: ExportDialog | None = None
         self._was_painted = False
         self.setWindowTitle(TITLE)
@@ -126,6 +127,20 @@ class MainWindow(QMainWindow):
         """Speak to this session from now on."""
         self._session = session
 
+    def detach(self) -> None:
+        """Let go of the session and of all that is shown: the window is closed.
+
+        Not left to the collector, which never sees what was made before a large file was read.
+        """
+        session, self._session = self._session, None
+        self._screen = None
+        if self._stack.built_workspace is not None:
+            self._stack.built_workspace.forget()
+        if self._export is not None:
+            self._export.show_page(None)
+        if session is not None:
+            session.dispose()
+
     def prepare(self) -> None:
         """Make the workspace while the file is still being read in a thread."""
         if self._screen is not None and self._screen.phase == "opening":
@@ -135,21 +150,23 @@ class MainWindow(QMainWindow):
 
     def show_screen(self, screen: Screen) -> None:
         """Show a screen; only what differs from the last one is touched."""
-        old, self._screen = self._screen, screen
+        old = self._screen if self._is_whole else None
+        self._screen, self._is_whole = screen, False  # what an exception leaves behind is shown anew
         self.setWindowTitle(screen.title or TITLE)
         self._stack.show_changes(old, screen)
         self._bar.show_changes(old, screen)
         if screen.phase == "ready":
             self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
         if old is None or old.recent != screen.recent:
-            self._recent.show_recent(screen.recent)
-            self._settings.keep_recent(screen.recent)
+            self._show_recent(old, screen)
         if old is not None and old.target != screen.target:
             self._settings.keep_target(screen.target)
         if old is None or old.status != screen.status:
             self._status.show_status(screen.status)
         for command in COMMANDS:
             self._actions[command.id].setEnabled(is_usable(command, screen))
+        self._show_export(screen.export)
+        self._is_whole = True
 
     def show_page(self, page: str) -> None:
         """Turn to a page."""
@@ -160,24 +177,6 @@ class MainWindow(QMainWindow):
         from inspector.gui.notice import show_notice
 
         show_notice(self, failure)
-
-    def show_export(self, draft: ExportDraft) -> None:
-        """Open the export dialog on a draft."""
-        self.export_dialog.show_draft(draft)
-        self.export_dialog.open()
-
-    def show_export_running(self, progress: Progress) -> None:
-        """Follow a running export."""
-        self.export_dialog.show_running(progress)
-        self.export_dialog.open()
-
-    def show_export_done(self, result: ExportResult) -> None:
-        """Tell what was written."""
-        self.export_dialog.show_done(result)
-
-    def show_export_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
-        """Tell that there is no copy."""
-        self.export_dialog.show_failed(failure, cancelled=cancelled)
 
     # Files that come from outside.
 
@@ -278,6 +277,19 @@ class MainWindow(QMainWindow):
             tree.show_selected(new.selected)
         self._bar.search.show_screen(new)
 
+    def _show_recent(self, old: Screen | None, new: Screen) -> None:
+        self._recent.show_recent(new.recent)
+        self._settings.keep_recent(new.recent)
+        if old is not None and len(new.recent) < len(old.recent):  # not pushed out by others: it is gone
+            for path in set(old.recent) - set(new.recent):
+                self._settings.drop_recent(path)
+
+    def _show_export(self, page: ExportPage | None) -> None:
+        if page is not None and page.is_shown:
+            self.export_dialog.show_page(page)
+        elif self._export is not None:
+            self._export.show_page(None)
+
     def _tell_painted(self) -> None:
         if not self._was_painted:
             self._was_painted = True
@@ -309,4 +321,4 @@ class MainWindow(QMainWindow):
 
 
 def _dropped_paths(event: QDropEvent) -> list[str]:
-    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+    return [path_of_url(url) for url in event.mimeData().urls() if url.isLocalFile()]

@@ -92,6 +92,7 @@ def build_checkpoint(
         notes=container.notes + _notes(found),
         marks=container.marks,
         refusal=container.refusal,
+        stamp=container.stamp,
     )
 
 

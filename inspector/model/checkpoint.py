@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from inspector.containers.base import Mark
+from inspector.containers.source import Stamp
 from inspector.records import dataclass
 
 Key = str | int
@@ -226,6 +227,7 @@ class Checkpoint:
         notes: Facts about the container that a reader should know, one sentence each.
         marks: What verdicts rest on, see `containers.base.Mark`.
         refusal: What torch's reader says to the container; empty where it opens it.
+        stamp: What the file on disk looked like before it was read, or None.
     """
 
     path: str
@@ -244,3 +246,4 @@ class Checkpoint:
     notes: tuple[str, ...]
     marks: frozenset[Mark] = frozenset()
     refusal: str = ""
+    stamp: Stamp | None = None

@@ -67,6 +67,7 @@ def compose(state: State) -> Screen:
     asked = document, target_of(state), state.chosen, state.branches
     return replace(
         _frame(state, title),
+        stamp=document.checkpoint.stamp,
         banner=_banner(*asked),
         safety=safety_chip(document.safety),
         tree=document.tree,
@@ -108,6 +109,7 @@ def _frame(state: State, title: str) -> Screen:
         phase=state.phase,
         title=title,
         path=state.path,
+        stamp=None,
         progress=state.progress,
         failure=state.failure,
         banner=None,
@@ -130,6 +132,7 @@ def _frame(state: State, title: str) -> Screen:
         code=None,
         file=(),
         check=CheckPage(),
+        export=state.export,
         status=(),
         recent=state.recent,
         can_export=False,

@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from inspector.errors import CancelledError
+from inspector.errors import CancelledError, CheckpointError
 from inspector.model.findings import Fix
 from inspector.progress import Progress
-from inspector.records import replace
+from inspector.records import dataclass, replace
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.session.checker import Check, Checker
-from inspector.session.compose import compose, device_map_of, target_of
+from inspector.session.compose import compose, device_map_of, target_of, targets_of
 from inspector.session.document import Document, open_document
-from inspector.session.exporter import Exporter
+from inspector.session.exporter import Ask, Exporter
 from inspector.session.exports import ExportWish
 from inspector.session.failing import failure_page, open_failure_page
 from inspector.session.fixing import with_choice, with_rule
-from inspector.session.mapping import DeviceMap
 from inspector.session.nodes import expression_of_node, path_of_node
-from inspector.session.screen import Loading, Screen, TaskRunner, View
-from inspector.session.state import State
+from inspector.session.presenter import Presenter
+from inspector.session.screen import ExportPage, FailurePage, Loading, Screen, TaskRunner, View
+from inspector.session.state import THIS, State
 from inspector.target.profile import Profile
-from inspector.target.profile_file import read_profile
+from inspector.target.profile_file import is_profile, read_profile
 
 Probe = Callable[[Progress], Profile]
 _MOST_RECENT = 8
+_CANNOT_OPEN = "This file cannot be opened"
 _NO_MACHINE = "This is no description of a machine"
 _MOST_MACHINES = 8
 _MOST_ERROR_CHARS = 1 << 20
-_MANY_TENSORS = 5000
 
 
 class Session:
     """Holds the state of one window and computes its screens.
 
-    Work runs on the `TaskRunner`; an answer to a question that is no longer asked is dropped.
+    Work runs on the `TaskRunner`; an answer to a question that is no longer asked is dropped. Each kind of
+    work (opening, the check of all bytes, the export, the probe, working out a screen) has its own progress,
+    and is canceled alone.
     """
 
     def __init__(
-        self, view: View, runner: TaskRunner, recent: tuple[str, ...] = (), probe: Probe | None = None
+        self,
+        view: View,
+        runner: TaskRunner,
+        recent: tuple[str, ...] = (),
+        probe: Probe | None = None,
+        target: str = THIS,
     ) -> None:
         """Start empty.
 
@@ -49,30 +58,58 @@ class Session:
             runner: Runs work away from the main thread.
             recent: Files opened before, newest first.
             probe: Finds out about this machine; None where nobody waits for it.
+            target: The machine that was chosen last; one that is no longer known is not chosen again.
         """
         self._view = view
         self._runner = runner
         self._probe = probe
-        self._state = State(recent=recent)
+        first = State(recent=recent)
+        if any(choice.id == target for choice in targets_of(first)):
+            first = replace(first, target=target)
+        self._presenter = Presenter(view, runner, first)
         self._generation = 0
         self._work: Progress | None = None
-        self._composing: Progress | None = None
-        self._checker = Checker(runner, lambda check: self._show(replace(self._state, check=check)))
-        self._exporter = Exporter(view, runner, self.reload)
-        self._screen = compose(self._state)
+        self._checker = Checker(runner, self._on_checked)
+        self._exporter = Exporter(runner, self._on_exported, self._reread)
 
     @property
     def screen(self) -> Screen:
         """The screen that was shown last."""
-        return self._screen
+        return self._presenter.screen
+
+    def dispose(self) -> None:
+        """Let go of the file and of the window, which is closed; nothing may be asked afterwards.
+
+        Nothing is left that refers to itself in a circle: the collector never sees what was made before a
+        large file was read.
+        """
+        self._stop_opening()
+        self._checker.cancel()
+        self._exporter.end()
+        self._presenter.dispose()
+        del self._checker, self._exporter
 
     # --- files ----------------------------------------------------------------------------------------------
 
     def open(self, path: str) -> None:
-        """Open a file in place of the present one; what describes a machine says where that shall load."""
-        if self._ready() is not None and path.endswith(".json") and not path.endswith(".index.json"):
-            self.use_machine(path)
-            return
+        """Open a file in place of the present one; what describes a machine says where that is to load."""
+        if self._ready() is not None and path.endswith(".json"):
+            self._open_json(path)
+        else:
+            self._open_file(path)
+
+    def _open_json(self, path: str) -> None:
+        """Find out whether a file describes a machine, and open it if it does not."""
+        generation = self._generation
+
+        def take(answer: object) -> None:  # an error is no yes
+            if generation == self._generation:
+                (self.use_machine if answer is True else self._open_file)(path)
+
+        self._runner.run(lambda _: is_profile(path), Progress("looking at a file"), take, take)
+
+    def _open_file(self, path: str) -> None:
+        self._exporter.end()
         self._open(replace(self._state, path=path, chosen=(), branches=(), query=""))
 
     def open_demo(self) -> None:
@@ -81,20 +118,36 @@ class Session:
 
     def reload(self) -> None:
         """Read the file again; the target, the map and the search stay."""
+        self._exporter.end()
+        self._reread()
+
+    def _reread(self) -> None:
+        """Read the file again below what an export says."""
         if self._state.path:
             self._open(self._state)
 
     def close(self) -> None:
         """Let go of the file and go back to the empty window."""
-        self.cancel()
-        self._generation += 1
-        self._composing = None
+        self._exporter.end()
+        self._checker.cancel()
+        self._stop_opening()
         self._show(self._state.without_file())
 
-    def _open(self, state: State) -> None:
-        self.cancel()
+    def cancel_opening(self) -> None:
+        """Stop reading the file; without it the window is empty."""
+        if self._work is not None:
+            self.close()
+
+    def _stop_opening(self) -> None:
+        """Wait for no answer any more."""
         self._generation += 1
-        self._composing = None
+        if self._work is not None:
+            self._work.cancel()
+            self._work = None
+
+    def _open(self, state: State) -> None:
+        self._checker.cancel()
+        self._stop_opening()
         generation = self._generation
         progress = self._work = Progress("opening")
         path = state.path
@@ -102,30 +155,31 @@ class Session:
         self._show(replace(opening, chosen=state.chosen, branches=state.branches, query=state.query))
         asked = self._state
         self._runner.run(
-            lambda running: _prepare(asked, open_document(path, running)),
+            lambda running: _read(asked, path, running),
             progress,
-            lambda document: self._on_opened(generation, document),
-            lambda error: self._on_open_failed(generation, error),
+            lambda found: self._on_read(generation, asked, found),
+            lambda error: self._on_read(generation, asked, _Unread(page=failure_page(error, _CANNOT_OPEN))),
         )
 
-    def _on_opened(self, generation: int, document: Document) -> None:
+    def _on_read(self, generation: int, asked: State, found: Document | _Unread) -> None:
         if generation != self._generation:
             return
         self._work = None
+        if isinstance(found, _Unread):
+            recent = tuple(
+                known for known in self._state.recent if not found.gone or known != self._state.path
+            )
+            failed = replace(self._state, phase="failed", failure=found.page, progress=None, recent=recent)
+            self._show(failed)
+        else:
+            self._presenter.note_worked_out(_opened(asked, found))
+            self._on_opened(found)
+
+    def _on_opened(self, document: Document) -> None:
         path = str(Path(self._state.path).absolute())
         recent = (path, *(known for known in self._state.recent if known != path))[:_MOST_RECENT]
-        self._show(replace(self._state, phase="ready", document=document, progress=None, recent=recent))
+        self._show(replace(_opened(self._state, document), recent=recent))
         self._start_probe()
-
-    def _on_open_failed(self, generation: int, error: Exception) -> None:
-        if generation != self._generation:
-            return
-        self._work = None
-        if isinstance(error, CancelledError):
-            self._show(self._state.without_file())
-        else:
-            page = open_failure_page(error, self._state.path, target_of(self._state))
-            self._show(replace(self._state, phase="failed", failure=page, progress=None))
 
     # --- this machine ---------------------------------------------------------------------------------------
 
@@ -147,7 +201,7 @@ class Session:
 
     def set_target(self, target: str) -> None:
         """Choose the machine that the file shall load on; the map follows it again."""
-        self._show_soon(replace(self._state, target=target, chosen=(), branches=()))
+        self._show(replace(self._state, target=target, chosen=(), branches=()))
 
     def use_machine(self, path: str) -> None:
         """Choose the machine that a file describes."""
@@ -161,16 +215,16 @@ class Session:
     def _on_machine_read(self, machine: Profile) -> None:
         others = [known for known in self._state.machines if known.id != machine.id]
         machines = (machine, *others)[:_MOST_MACHINES]
-        self._show_soon(replace(self._state, machines=machines, target=machine.id, chosen=(), branches=()))
+        self._show(replace(self._state, machines=machines, target=machine.id, chosen=(), branches=()))
 
     def set_mapping(self, device: str, to: str) -> None:
         """Choose where the tensors of one original device go."""
-        self._show_soon(with_choice(self._state, device, to))
+        self._show(with_choice(self._state, device, to))
 
     def remove_branch(self, pattern: str) -> None:
         """Let a part of the tree go where its devices go."""
         branches = tuple(rule for rule in self._state.branches if rule.path != pattern)
-        self._show_soon(replace(self._state, branches=branches))
+        self._show(replace(self._state, branches=branches))
 
     def apply_fix(self, fix: Fix) -> None:
         """Do what mends a finding: change the map, or show the code."""
@@ -178,18 +232,18 @@ class Session:
         if document is None:
             return
         if fix.rule:
-            self._show_soon(with_rule(self._state, parse_rule(fix.rule), document))
+            self._show(with_rule(self._state, parse_rule(fix.rule), document))
         else:
             self._show(replace(self._state, style=fix.style or self._state.style))
             self._view.show_page("code")
 
     def set_loading(self, loading: Loading) -> None:
         """Choose how many processes load the file, and whether they map it."""
-        self._show_soon(replace(self._state, loading=loading))
+        self._show(replace(self._state, loading=loading))
 
     def explain_error(self, text: str) -> None:
         """Say what an error message means for this file; an empty one ends that."""
-        self._show_soon(replace(self._state, error_text=text[:_MOST_ERROR_CHARS]))
+        self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS]))
 
     def select(self, node: int | None) -> None:
         """Show the facts of a tree node."""
@@ -211,45 +265,65 @@ class Session:
             self._checker.start(self._state.path)
 
     def cancel_check(self) -> None:
-        """Stop that."""
+        """Stop reading all of the file."""
         self._checker.cancel()
-        self._show(replace(self._state, check=Check()))
+        self._on_checked(Check())
+
+    def _on_checked(self, check: Check) -> None:
+        self._show(replace(self._state, check=check))
 
     # --- export ---------------------------------------------------------------------------------------------
 
     def begin_export(self) -> None:
-        """Ask the view what shall be written, and where to."""
-        self._exporter.propose(self._asked_map())
+        """Ask what is to be written, and where to."""
+        ask = self._asked_map()
+        if ask is not None:
+            self._exporter.propose(ask)
 
     def change_export(self, wish: ExportWish) -> None:
         """Ask for something else to be written."""
-        self._exporter.propose(self._asked_map(), wish)
+        ask = self._asked_map()
+        if ask is not None:
+            self._exporter.propose(ask, wish)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - the view's contract
-        """Write what was asked for, unless work is under way."""
-        self._exporter.write(self._asked_map(), destination, overwrite=overwrite)
+        """Write what the draft says, unless it is being worked out or work is under way."""
+        ask = self._asked_map()
+        if ask is not None:
+            self._exporter.write(ask, destination, overwrite=overwrite)
+
+    def cancel_export(self) -> None:
+        """Stop the running export."""
+        self._exporter.cancel()
+
+    def resume_export(self) -> None:
+        """Go back to the draft of an export that failed."""
+        self._exporter.resume()
+
+    def end_export(self) -> None:
+        """Leave the export; a running one is stopped."""
+        self._exporter.end()
 
     def undo_export(self) -> None:
-        """Give the file back as it was before it was changed in place."""
-        self._exporter.take_back(self._state.path)
+        """Restore the file as it was before it was changed in place."""
+        if self._ready() is not None:
+            self._exporter.take_back(self._state.path)
 
     def save_receipt(self, destination: str) -> None:
         """Write what was done to a copy, and how it was checked, into a small file."""
         self._exporter.save_receipt(destination)
 
-    def _asked_map(self) -> DeviceMap | None:
+    def _on_exported(self, page: ExportPage | None) -> None:
+        self._show(replace(self._state, export=page))
+
+    def _asked_map(self) -> Ask | None:
+        """Return what works the device map out; None without a file."""
         document = self._ready()
         if document is None:
             return None
-        return device_map_of(document, target_of(self._state), self._state.chosen, self._state.branches)
-
-    def cancel(self) -> None:
-        """Stop the running work, if any."""
-        self._exporter.cancel()
-        self._checker.cancel()
-        if self._work is not None:
-            self._work.cancel()
-            self._work = None
+        return partial(
+            device_map_of, document, target_of(self._state), self._state.chosen, self._state.branches
+        )
 
     # --- questions of the view ------------------------------------------------------------------------------
 
@@ -268,40 +342,40 @@ class Session:
     def _ready(self) -> Document | None:
         return self._state.document if self._state.phase == "ready" else None
 
+    @property
+    def _state(self) -> State:
+        return self._presenter.state
+
     def _show(self, state: State) -> None:
-        if self._composing:  # or the main thread would do the same work once more
-            self._show_soon(state)
-            return
-        self._state = state
-        self._screen = compose(state)
-        self._view.show_screen(self._screen)
-
-    def _show_soon(self, state: State) -> None:
-        """Show a state for which much has to be worked out anew: with many tensors, in a worker."""
-        self._state = state
-        document = self._ready()
-        if document is None or len(document.checkpoint.tensors) < _MANY_TENSORS:
-            self._composing = None
-            self._show(state)
-            return
-        composing = self._composing = Progress("thinking")
-        self._screen = replace(self._screen, target=state.target)
-        self._view.show_screen(self._screen)
-        self._runner.run(lambda _: compose(state), composing, lambda _: self._on_composed(composing), _raise)
-
-    def _on_composed(self, composing: Progress) -> None:
-        """Show what a worker has worked out, which is remembered; a later question makes it void."""
-        if self._composing is composing:
-            self._composing = None
-            self._show(self._state)
+        self._presenter.show(state)
 
 
-def _prepare(asked: State, document: Document) -> Document:
-    """Compose the first screen away from the main thread, which then finds all its parts remembered."""
-    compose(replace(asked, phase="ready", document=document))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unread:
+    """Why a file could not be opened, and whether it is no longer there."""
+
+    page: FailurePage
+    gone: bool = False
+
+
+def _read(asked: State, path: str, progress: Progress) -> Document | _Unread:
+    """Open a file, or explain why not, with all that has to be looked at for it.
+
+    The first screen is composed here too: the main thread then finds all its parts remembered.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    try:
+        document = open_document(path, progress)
+    except CancelledError:
+        raise
+    except CheckpointError as error:
+        page = open_failure_page(error, path, target_of(asked))
+        return _Unread(page=page, gone=not os.path.lexists(path))
+    compose(_opened(asked, document))
     return document
 
 
-def _raise(error: Exception) -> None:
-    """Let a mistake of the program's own be seen as one."""
-    raise error
+def _opened(state: State, document: Document) -> State:
+    return replace(state, phase="ready", document=document, progress=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar
 
+from inspector.containers.source import Stamp
 from inspector.model.findings import Fix
 from inspector.progress import Progress
 from inspector.records import dataclass
@@ -28,7 +29,9 @@ __all__ = [
     "CodePage",
     "DeviceRow",
     "ExportDraft",
+    "ExportPage",
     "ExportResult",
+    "ExportStage",
     "ExportWish",
     "FactGroup",
     "FailurePage",
@@ -45,6 +48,7 @@ __all__ = [
 ]
 
 Phase = Literal["empty", "opening", "ready", "failed"]
+ExportStage = Literal["looking", "draft", "running", "done", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
 T = TypeVar("T")
 
@@ -205,10 +209,42 @@ class FailurePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPage:
+    """How far an export is: asked about, carried out, or ended. An undo and a receipt pass through it too.
+
+    Attributes:
+        stage: `looking` while a draft is worked out, `draft` when it can be carried out, `running`, and at
+            the end `done` or `failed`.
+        draft: What is asked about; None before the first draft is there, and for an undo.
+        title: What is being done, in a few words, while it runs.
+        progress: The running work, or None.
+        stopping: Whether it was asked to stop.
+        result: What was done, or None.
+        failure: Why nothing was done, or None.
+        cancelled: Whether that is what was wanted.
+    """
+
+    stage: ExportStage
+    draft: ExportDraft | None = None
+    title: str = ""
+    progress: Progress | None = None
+    stopping: bool = False
+    result: ExportResult | None = None
+    failure: FailurePage | None = None
+    cancelled: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is anything to show: not before the first draft is there."""
+        return self.stage != "looking" or self.draft is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
     """All that the main window shows.
 
-    `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms.
+    `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms. `stamp` is
+    what the file on disk looked like when it was read; `export` is None while nobody exports.
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
     ids of the matching tree nodes in order of display. `error_text` is the message that somebody pasted,
     `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
@@ -217,6 +253,7 @@ class Screen:
     phase: Phase
     title: str
     path: str
+    stamp: Stamp | None
     progress: Progress | None
     failure: FailurePage | None
     banner: Banner | None
@@ -239,6 +276,7 @@ class Screen:
     code: CodePage | None
     file: tuple[FactGroup, ...]
     check: CheckPage
+    export: ExportPage | None
     status: tuple[str, ...]
     recent: tuple[str, ...]
     can_export: bool
@@ -255,19 +293,7 @@ class View(Protocol):
         """Turn to a page: what somebody asked for stands there."""
 
     def show_notice(self, failure: FailurePage) -> None:
-        """Tell that something could not be done, beside what is shown."""
-
-    def show_export(self, draft: ExportDraft) -> None:
-        """Ask for the destination of a fixed copy, starting from this draft."""
-
-    def show_export_running(self, progress: Progress) -> None:
-        """Show that the export runs; poll `progress` for label and fraction, offer Cancel."""
-
-    def show_export_done(self, result: ExportResult) -> None:
-        """Tell what was written, and how it was checked."""
-
-    def show_export_failed(self, failure: FailurePage, *, cancelled: bool) -> None:
-        """Tell that there is no copy, and that nothing was left behind."""
+        """Report that something could not be done, beside what is shown."""
 
 
 class TaskRunner(Protocol):

@@ -7,7 +7,7 @@ from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule
 from inspector.session.checker import Check
 from inspector.session.document import Document
-from inspector.session.screen import FailurePage, Loading, Phase
+from inspector.session.screen import ExportPage, FailurePage, Loading, Phase
 from inspector.target.profile import Profile
 
 THIS = "this"
@@ -33,6 +33,7 @@ class State:
         query: The search.
         error_text: The message that was pasted.
         check: What is known of the file's bytes.
+        export: How far an export is; None while nobody exports.
         loading: How the file shall be loaded, for the forecast of memory.
         style: The chosen style of code; empty for the one that fits the file best.
         recent: Files opened before, newest first.
@@ -54,6 +55,7 @@ class State:
     error_text: str = ""
     loading: Loading = Loading()
     check: Check = Check()
+    export: ExportPage | None = None
     style: str = ""
     recent: tuple[str, ...] = ()
 

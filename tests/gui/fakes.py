@@ -17,6 +17,7 @@ from inspector.session.screen import (
     CodePage,
     DeviceRow,
     ExportDraft,
+    ExportPage,
     ExportWish,
     FactGroup,
     FailurePage,
@@ -202,6 +203,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         phase="empty",
         title="Checkpoint Inspector",
         path="",
+        stamp=None,
         progress=None,
         failure=None,
         banner=None,
@@ -224,6 +226,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         code=None,
         file=(),
         check=CheckPage(),
+        export=None,
         status=(),
         recent=recent,
         can_export=False,
@@ -536,7 +539,7 @@ class FakeSession:
         self.change_export(ExportWish())
 
     def change_export(self, wish: ExportWish) -> None:
-        self.view.show_export(export_draft(wish))
+        self.show(export=ExportPage(stage="draft", draft=export_draft(wish)))
 
     def undo_export(self) -> None:
         self.calls.append(("undo_export",))
@@ -547,8 +550,20 @@ class FakeSession:
     def export(self, destination: str, overwrite: bool = False) -> None:
         self.calls.append(("export", destination, overwrite))
 
-    def cancel(self) -> None:
-        self.calls.append(("cancel",))
+    def cancel_export(self) -> None:
+        self.calls.append(("cancel_export",))
+
+    def resume_export(self) -> None:
+        self.show(export=ExportPage(stage="draft", draft=self.screen.export.draft))
+
+    def end_export(self) -> None:
+        self.show(export=None)
+
+    def cancel_opening(self) -> None:
+        self.calls.append(("cancel_opening",))
+
+    def dispose(self) -> None:
+        self.calls.append(("dispose",))
 
     def node_path(self, node: int) -> str:
         return f"path of {node}"

@@ -17,7 +17,7 @@ from inspector.gui.memory_panel import MemoryPanel
 from inspector.gui.settings import Settings
 from inspector.gui.theme import Theme
 from inspector.progress import Progress
-from inspector.session.screen import ExportResult, FailurePage, Screen
+from inspector.session.screen import ExportPage, ExportResult, FailurePage, Screen
 from tests.gui import fakes
 
 RECENT = (
@@ -104,15 +104,16 @@ class Gallery:
         self.picture("export-draft", window.export_dialog)
         work = Progress()
         work.start("Copying records", 126_000_000)
-        window.show_export_running(work)
+        draft = session.screen.export.draft
+        session.show(export=ExportPage(stage="running", draft=draft, title="Writing the copy", progress=work))
         work.advance(20_000_000)
         self.settle(0.7)
         work.advance(30_000_000)
         self.picture("export-running", window.export_dialog)
         done = ExportResult(destination="/tmp/best.cpu.pth", lines=VERIFIED, has_receipt=True)
-        window.show_export_done(done)
+        session.show(export=ExportPage(stage="done", draft=draft, result=done))
         self.picture("export-done", window.export_dialog)
-        window.show_export_failed(NO_ROOM, cancelled=False)
+        session.show(export=ExportPage(stage="failed", draft=draft, failure=NO_ROOM))
         self.picture("export-failed", window.export_dialog)
         window.export_dialog.close()
         window.close()

@@ -9,7 +9,7 @@ from inspector.gui import export_dialog as module
 from inspector.gui.export_dialog import ExportDialog
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.screen import Choice, ExportDraft, ExportResult, ExportWish, FailurePage
+from inspector.session.screen import Choice, ExportDraft, ExportPage, ExportResult, ExportWish, FailurePage
 
 KINDS = (
     Choice(id="copy", label="The whole file, with other devices"),
@@ -39,9 +39,22 @@ def dialog(qtbot, theme, draft) -> ExportDialog:
     qtbot.addWidget(parent)
     dialog = ExportDialog(theme, parent)
     dialog.parent_kept_alive = parent
-    dialog.show_draft(draft)
-    dialog.open()
+    dialog.ended.connect(lambda: dialog.show_page(None))  # as the session does
+    dialog.back_wanted.connect(lambda: dialog.show_page(ExportPage(stage="draft", draft=draft)))
+    dialog.show_page(ExportPage(stage="draft", draft=draft))
     return dialog
+
+
+def running(work: Progress) -> ExportPage:
+    return ExportPage(stage="running", title="Writing the copy", progress=work)
+
+
+def done(result: ExportResult) -> ExportPage:
+    return ExportPage(stage="done", result=result)
+
+
+def failed(draft: ExportDraft | None, *, cancelled: bool) -> ExportPage:
+    return ExportPage(stage="failed", draft=draft, failure=FAILURE, cancelled=cancelled)
 
 
 def button(dialog: ExportDialog, text: str) -> QPushButton:
@@ -88,7 +101,8 @@ def test_a_bad_place_is_told_and_not_exported_to(dialog, tmp_path, where, told):
 
 def test_an_existing_file_is_replaced_only_when_told_so(dialog, draft, qtbot):
     Path(draft.destination).write_bytes(b"old")
-    dialog.show_draft(draft)
+    dialog.show_page(None)
+    dialog.show_page(ExportPage(stage="draft", draft=draft))
     assert "There is a file of this name already" in said(dialog)
     assert not button(dialog, "Export").isEnabled()
     box(dialog, "Replace").setChecked(True)
@@ -112,7 +126,7 @@ def test_cancel_closes_the_draft(dialog):
 def test_a_running_export_shows_how_far_it_is(dialog, qtbot):
     work = Progress()
     work.start("copying records", 1000)
-    dialog.show_running(work)
+    dialog.show_page(running(work))
     assert dialog.state == "running"
     work.advance(500)
     bar = dialog.findChild(QProgressBar)
@@ -124,25 +138,55 @@ def test_a_running_export_shows_how_far_it_is(dialog, qtbot):
 
 
 @pytest.mark.parametrize("way", ["button", "escape", "close"])
-def test_a_running_export_is_stopped_once_and_stays_until_it_has(dialog, qtbot, way):
-    dialog.show_running(Progress("copying"))
+def test_a_running_export_is_stopped_and_stays_until_it_has(dialog, draft, qtbot, way):
+    page = running(Progress("copying"))
+    dialog.show_page(page)
     with qtbot.waitSignal(dialog.cancel_wanted):
         {"button": button(dialog, "Cancel").click, "escape": dialog.reject, "close": dialog.close}[way]()
+    dialog.show_page(replace(page, stopping=True))
     assert dialog.isVisible()
     assert "Stopping" in said(dialog)
-    with qtbot.assertNotEmitted(dialog.cancel_wanted, wait=150):
-        dialog.reject()
-    dialog.show_failed(FAILURE, cancelled=True)
+    assert not button(dialog, "Cancel").isEnabled()
+    dialog.show_page(failed(draft, cancelled=True))
     dialog.close()
     assert dialog.isHidden()
+
+
+def test_nothing_can_be_exported_while_another_draft_is_worked_out(dialog, draft):
+    dialog.show_page(ExportPage(stage="looking", draft=draft, progress=Progress()))
+    assert not button(dialog, "Export").isEnabled()
+    dialog.show_page(ExportPage(stage="draft", draft=draft))
+    assert button(dialog, "Export").isEnabled()
+
+
+def test_without_a_draft_there_is_no_way_back(dialog):
+    dialog.show_page(failed(None, cancelled=False))
+    assert not any("Back" in each.text() for each in dialog.findChildren(QPushButton) if each.isVisible())
+
+
+def test_the_next_export_begins_with_the_place_that_is_proposed(dialog, draft, tmp_path):
+    place(dialog).setText(str(tmp_path / "mine.pth"))
+    dialog.show_page(None)
+    assert dialog.isHidden()
+    dialog.show_page(ExportPage(stage="draft", draft=draft))
+    assert place(dialog).text() == draft.destination
+
+
+def test_a_place_whose_name_is_no_text_is_exported_to_as_it_is(dialog, draft, tmp_path, qtbot):
+    strange = str(tmp_path / "b\udcffst.cpu.pth")
+    dialog.show_page(ExportPage(stage="draft", draft=replace(draft, destination=strange)))
+    assert place(dialog).text().endswith("b\\udcffst.cpu.pth")
+    with qtbot.waitSignal(dialog.export_wanted) as wanted:
+        button(dialog, "Export").click()
+    assert wanted.args == [strange, False]
 
 
 def test_the_end_is_told_with_what_was_verified(dialog, qtbot, monkeypatch, tmp_path):
     shown = []
     monkeypatch.setattr(module, "show_in_folder", shown.append)
-    dialog.show_running(Progress("copying"))
+    dialog.show_page(running(Progress("copying")))
     copy = str(tmp_path / "copy.pth")
-    dialog.show_done(ExportResult(destination=copy, lines=("788 KB written", "devices as planned")))
+    dialog.show_page(done(ExportResult(destination=copy, lines=("788 KB written", "devices as planned"))))
     assert dialog.state == "result"
     assert "devices as planned" in said(dialog)
     button(dialog, "Show in folder").click()
@@ -154,7 +198,7 @@ def test_the_end_is_told_with_what_was_verified(dialog, qtbot, monkeypatch, tmp_
 
 
 def test_close_is_what_enter_does_at_the_end(dialog):
-    dialog.show_done(ExportResult(destination="/x", lines=()))
+    dialog.show_page(done(ExportResult(destination="/x", lines=())))
     assert button(dialog, "Close").isDefault()
     button(dialog, "Close").click()
     assert dialog.isHidden()
@@ -162,7 +206,7 @@ def test_close_is_what_enter_does_at_the_end(dialog):
 
 @pytest.mark.parametrize("cancelled", [True, False])
 def test_a_failure_is_explained_and_leads_back(dialog, cancelled):
-    dialog.show_failed(FAILURE, cancelled=cancelled)
+    dialog.show_page(failed(draft, cancelled=cancelled))
     for words in (FAILURE.title, "The disk is full.", FAILURE.where, "Make room."):
         assert words in said(dialog)
     button(dialog, "Back").click()
@@ -171,7 +215,7 @@ def test_a_failure_is_explained_and_leads_back(dialog, cancelled):
 
 def test_the_dialog_is_only_as_high_as_its_state(dialog):
     high = dialog.height()
-    dialog.show_running(Progress("copying"))
+    dialog.show_page(running(Progress("copying")))
     assert dialog.height() < high
 
 
@@ -180,7 +224,12 @@ def test_the_dialog_is_only_as_high_as_its_state(dialog):
 
 def test_a_change_of_the_file_itself_wants_to_be_confirmed(dialog, draft, qtbot):
     wish = ExportWish(kind="in-place")
-    dialog.show_draft(replace(draft, wish=wish, destination="", warnings=("The file itself is changed.",)))
+    dialog.show_page(
+        ExportPage(
+            stage="draft",
+            draft=replace(draft, wish=wish, destination="", warnings=("The file itself is changed.",)),
+        )
+    )
     assert "Change the file itself" in said(dialog)
     assert "The file itself is changed." in said(dialog)
     assert not place(dialog).isVisible()
@@ -194,33 +243,46 @@ def test_a_change_of_the_file_itself_wants_to_be_confirmed(dialog, draft, qtbot)
 def test_a_place_that_was_typed_is_kept_when_the_wish_changes(dialog, draft, tmp_path):
     mine = str(tmp_path / "mine.pth")
     place(dialog).setText(mine)
-    dialog.show_draft(replace(draft, wish=ExportWish(kind="weights"), destination=str(tmp_path / "w.pth")))
+    dialog.show_page(
+        ExportPage(
+            stage="draft",
+            draft=replace(draft, wish=ExportWish(kind="weights"), destination=str(tmp_path / "w.pth")),
+        )
+    )
     assert place(dialog).text() == mine
 
 
 def test_a_place_that_was_proposed_follows_the_wish(dialog, draft, tmp_path):
     other = str(tmp_path / "w.pth")
-    dialog.show_draft(replace(draft, wish=ExportWish(kind="weights"), destination=other))
+    dialog.show_page(
+        ExportPage(stage="draft", draft=replace(draft, wish=ExportWish(kind="weights"), destination=other))
+    )
     assert place(dialog).text() == other
 
 
 def test_what_cannot_be_written_says_why(dialog, draft):
-    dialog.show_draft(replace(draft, summary=(), refusal="There are two models."))
+    dialog.show_page(
+        ExportPage(stage="draft", draft=replace(draft, summary=(), refusal="There are two models."))
+    )
     assert "There are two models." in said(dialog)
     assert not button(dialog, "Export").isEnabled()
 
 
 def test_what_was_lost_is_told_at_the_end(dialog):
-    dialog.show_done(ExportResult(destination="/x", lines=("done",), warnings=("Left out: optimizer.",)))
+    dialog.show_page(
+        done(ExportResult(destination="/x", lines=("done",), warnings=("Left out: optimizer.",)))
+    )
     assert "Left out: optimizer." in said(dialog)
 
 
 def test_a_change_can_be_undone_and_a_copy_has_a_receipt(dialog, qtbot, monkeypatch):
-    dialog.show_done(ExportResult(destination="/x", lines=(), title="Changed", is_copy=False, can_undo=True))
+    dialog.show_page(
+        done(ExportResult(destination="/x", lines=(), title="Changed", is_copy=False, can_undo=True))
+    )
     assert "Changed" in said(dialog)
     with qtbot.waitSignal(dialog.undo_wanted):
         button(dialog, "Undo").click()
-    dialog.show_done(ExportResult(destination="/x", lines=(), has_receipt=True))
+    dialog.show_page(done(ExportResult(destination="/x", lines=(), has_receipt=True)))
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     with qtbot.assertNotEmitted(dialog.receipt_wanted):
         button(dialog, "Save receipt").click()

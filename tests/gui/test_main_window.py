@@ -1,17 +1,31 @@
 from __future__ import annotations
 
+import dataclasses
+import gc
+import sys
+
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QMenu, QTabWidget, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QTabWidget,
+    QWidget,
+)
 
 from inspector.gui.code_panel import CodePanel
-from inspector.gui.empty_page import EmptyPage
+from inspector.gui.empty_page import EmptyPage, RecentRow
 from inspector.gui.failure_page import FailurePageWidget, OpeningPage
+from inspector.gui.path_text import path_of_url
 from inspector.gui.settings import Settings
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.screen import ExportDraft, ExportResult, ExportWish, FailurePage
+from inspector.session.screen import Choice, ExportDraft, ExportPage, ExportResult, ExportWish, FailurePage
 from tests.gui import fakes
 
 READY = fakes.ready_screen()
@@ -230,7 +244,7 @@ def test_the_tree_has_a_menu(window, qtbot):
 def test_cancel_and_retry(window, session):
     stack = window.centralWidget()
     stack.cancel_wanted.emit()
-    session.cancel.assert_called_once_with()
+    session.cancel_opening.assert_called_once_with()
     stack.retry_wanted.emit()
     session.reload.assert_called_once_with()
 
@@ -353,18 +367,21 @@ def test_recent_files(make_window, session):
 
 def test_the_export_dialog_is_the_sessions_voice(window, session, qtbot, tmp_path):
     target = str(tmp_path / "copy.pth")
-    window.show_export(ExportDraft(wish=ExportWish(), kinds=(), destination=target, summary=("x",)))
+    draft = ExportDraft(wish=ExportWish(), kinds=(), destination=target, summary=("x",))
+    window.show_screen(replace(READY, export=ExportPage(stage="draft", draft=draft)))
     dialog = window.export_dialog
     assert (dialog.isVisible(), dialog.state) == (True, "draft")
     dialog.export_wanted.emit(target, True)
     session.export.assert_called_once_with(target, overwrite=True)
-    window.show_export_running(Progress("copying"))
+    running = ExportPage(stage="running", draft=draft, title="Writing", progress=Progress("copying"))
+    window.show_screen(replace(READY, export=running))
     assert dialog.state == "running"
     dialog.cancel_wanted.emit()
-    session.cancel.assert_called_once_with()
+    session.cancel_export.assert_called_once_with()
     dialog.wish_changed.emit(ExportWish(kind="weights"))
     session.change_export.assert_called_once_with(ExportWish(kind="weights"))
-    window.show_export_done(ExportResult(destination=target, lines=("fine",)))
+    result = ExportResult(destination=target, lines=("fine",))
+    window.show_screen(replace(READY, export=ExportPage(stage="done", draft=draft, result=result)))
     dialog.undo_wanted.emit()
     session.undo_export.assert_called_once_with()
     dialog.receipt_wanted.emit("/r.json")
@@ -373,9 +390,98 @@ def test_the_export_dialog_is_the_sessions_voice(window, session, qtbot, tmp_pat
     with qtbot.waitSignal(window.files_wanted) as wanted:
         dialog.open_wanted.emit(target)
     assert wanted.args == [[target]]
+
+
+def test_the_export_dialog_stays_until_the_session_has_left_the_export(window, session):
+    draft = ExportDraft(wish=ExportWish(), kinds=(), destination="/x.pth", summary=("x",))
     failure = FailurePage(title="t", what="w", where="", remedy="")
-    window.show_export_failed(failure, cancelled=True)
+    window.show_screen(replace(READY, export=ExportPage(stage="failed", draft=draft, failure=failure)))
+    dialog = window.export_dialog
+    dialog.back_wanted.emit()
+    session.resume_export.assert_called_once_with()
     dialog.close()
+    session.end_export.assert_called_once_with()
+    assert dialog.isVisible()  # the session decides
+    window.show_screen(READY)
+    assert not dialog.isVisible()
+
+
+def test_nothing_is_shown_before_the_first_draft(window):
+    window.show_screen(replace(READY, export=ExportPage(stage="looking", progress=Progress())))
+    assert window._export is None
+
+
+# ------------------------------------------------------------------ files that follow each other
+
+
+def test_links_lead_into_the_file_that_is_shown_when_all_rows_are_equal(make_window):
+    """Two files may have equal findings, and different names behind them."""
+    first = READY
+    renamed = [
+        dataclasses.replace(leaf, names=(f"other {leaf.names[0]}", *leaf.names[1:]))
+        for leaf in fakes.training_leaves()
+    ]
+    second = replace(READY, tree=fakes.make_tree(renamed, fakes.COLOURS))
+    window = make_window(first)
+    for page in ("findings", "memory"):
+        window.workspace.pages.open_page(page)
+    window.workspace.pages.open_page("findings")
+    window.show_screen(second)
+    links = [
+        button.accessibleName()
+        for button in window.workspace.pages.page("findings").findChildren(QPushButton)
+    ]
+    assert any(link.startswith("Select other model / ") for link in links)
+    assert not any(link.startswith("Select model / ") for link in links)
+
+
+def test_the_memory_page_takes_its_colors_from_the_file_that_is_shown(make_window):
+    window = make_window(READY)
+    other = fakes.make_tree(fakes.training_leaves(), {"cpu": -1})
+    window.show_screen(replace(READY, tree=other, device_map=()))
+    assert window.workspace.pages.page("memory")._devices == frozenset({"cpu"})
+
+
+def test_nothing_of_a_closed_file_is_kept(make_window):
+    tree = fakes.make_tree(fakes.training_leaves(), fakes.COLOURS)
+    window = make_window(replace(READY, tree=tree))
+    for page in ("tensor", "findings", "code", "file", "memory"):
+        window.workspace.pages.open_page(page)
+    count = sys.getrefcount(tree)
+    window.show_screen(fakes.empty_screen())
+    gc.collect()
+    assert sys.getrefcount(tree) < count
+    assert not [holder for holder in gc.get_referrers(tree) if holder is not sys._getframe()]
+
+
+def test_a_part_that_fails_is_shown_anew_the_next_time(window, monkeypatch):
+    shown = []
+    banner = window.workspace.banner
+    monkeypatch.setattr(banner, "show_safety", lambda chip: 1 // 0)
+    changed = replace(READY, safety=None, device_map=(), branches=())
+    with pytest.raises(ZeroDivisionError):
+        window.show_screen(changed)
+    monkeypatch.setattr(banner, "show_safety", shown.append)
+    window.show_screen(changed)
+    assert shown == [None]
+    assert not window.workspace.device_map.isVisible()
+
+
+def test_names_that_are_no_text_keep_their_bytes(make_window, session):
+    path = "/runs/b\udcff\udce9st.pth"
+    window = make_window(fakes.empty_screen((path,)))
+    window._recent.actions()[0].trigger()
+    session.open.assert_called_with(path)
+    session.open.reset_mock()
+    page_of(window).findChild(RecentRow).click()
+    session.open.assert_called_with(path)
+    url = QUrl.fromEncoded(b"file:///runs/b%FF%E9st.pth")
+    assert path_of_url(url) == path
+    choice = Choice(id=path, label="node 7")
+    window.show_screen(replace(READY, targets=(*READY.targets, choice), target=path))
+    assert window.top_bar._targets.currentText() == "node 7"
+    window.top_bar._targets.activated.emit(len(READY.targets))
+    session.set_target.assert_called_with(path)
 
 
 # ------------------------------------------------------------------ layout and theme

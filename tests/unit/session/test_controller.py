@@ -12,9 +12,10 @@ from inspector.errors import CancelledError, CheckpointError, ExportError, PlanE
 from inspector.progress import Progress
 from inspector.remap.plan import plan_remap
 from inspector.resources import demo_path
-from inspector.session import controller
+from inspector.session import controller, presenter
 from inspector.session.controller import Session
 from inspector.session.document import Document
+from inspector.session.exports import ExportWish
 from inspector.session.mapping import DeviceMap
 from inspector.session.screen import Screen
 from inspector.target.profile import Profile
@@ -104,13 +105,14 @@ def test_recent_files_are_absolute_few_and_newest_first(view, runner, files) -> 
 
 def test_the_first_screen_is_worked_out_by_the_worker(session, view, runner, monkeypatch) -> None:
     composed: list[str] = []
-    compose = controller.compose
+    compose = presenter.compose
 
     def watched(state):
         composed.append(f"{state.phase} {threading.current_thread().name}")
         return compose(state)
 
     monkeypatch.setattr(controller, "compose", watched)
+    monkeypatch.setattr(presenter, "compose", watched)
 
     def run(work, progress, on_done, on_failed) -> None:
         results: list[object] = []
@@ -268,15 +270,18 @@ def test_a_document_that_comes_after_closing_is_dropped(session, view, runner, f
 def test_opening_is_cancelled(session, view, runner) -> None:
     runner.waits = True
     session.open("/a.pth")
-    session.cancel()
-    session.cancel()
+    session.cancel_opening()
+    session.cancel_opening()
     runner.go_on()
     assert phases(view) == ["opening", "empty"]
     assert session.screen.path == ""
 
 
 def test_there_may_be_nothing_to_cancel(session, view) -> None:
-    session.cancel()
+    session.cancel_opening()
+    session.cancel_export()
+    session.resume_export()
+    session.end_export()
     view.show_screen.assert_not_called()
 
 
@@ -394,82 +399,141 @@ def real(view, runner, copy) -> Session:
     return session
 
 
+def stages(view) -> list[str | None]:
+    """The stages of the export in the order they were shown, each once."""
+    pages = [call.args[0].export for call in view.show_screen.call_args_list]
+    said = [None if page is None else page.stage for page in pages]
+    return [stage for place, stage in enumerate(said) if place == 0 or stage != said[place - 1]]
+
+
 def test_an_export_is_asked_for_done_and_reported(real, view, copy) -> None:
     real.begin_export()
-    (draft,) = view.show_export.call_args.args
+    draft = real.screen.export.draft
     assert draft.destination == str(copy.with_name("demo.cpu.pth"))
     assert draft.summary[:2] == ("150 tensors from cuda:0 to cpu", "83 tensors from cuda:1 to cpu")
     real.export(draft.destination)
-    assert [call[0] for call in view.method_calls] == [
-        "show_export",
-        "show_export_running",
-        "show_export_done",
-    ]
-    (result,) = view.show_export_done.call_args.args
+    assert stages(view) == ["looking", "draft", "running", "done"]
+    result = real.screen.export.result
     assert result.destination == draft.destination
     assert result.lines[0].endswith("233 tensors relabelled.")
     real.open(draft.destination)
+    assert real.screen.export is None
     assert real.screen.banner.headline.endswith("It loads on every machine as it is.")
 
 
-def test_an_export_that_fails_says_why(real, view, copy) -> None:
+def test_an_export_that_fails_says_why_and_leads_back(real, copy) -> None:
+    real.begin_export()
+    draft = real.screen.export.draft
     real.export(str(copy))
-    failure = view.show_export_failed.call_args.args[0]
-    assert failure.title == "No copy was written"
-    assert failure.what == "the copy would replace the file itself"
-    assert view.show_export_failed.call_args.kwargs == {"cancelled": False}
+    page = real.screen.export
+    assert (page.stage, page.cancelled, page.failure.title) == ("failed", False, "No copy was written")
+    assert page.failure.what == "the copy would replace the file itself"
+    real.resume_export()
+    assert (real.screen.export.stage, real.screen.export.draft) == ("draft", draft)
+    real.end_export()
+    assert real.screen.export is None
 
 
-def test_an_export_is_cancelled(real, view, runner, copy) -> None:
+def test_an_export_is_cancelled(real, runner, copy) -> None:
+    real.begin_export()
     runner.waits = True
     real.export(str(copy.with_name("out.pth")))
-    real.cancel()
+    real.cancel_export()
+    page = real.screen.export
+    assert (page.stage, page.stopping, page.progress.cancelled) == ("running", True, True)
     runner.go_on()
-    assert view.show_export_failed.call_args.kwargs == {"cancelled": True}
+    assert (real.screen.export.stage, real.screen.export.cancelled) == ("failed", True)
     assert list(copy.parent.iterdir()) == [copy]
 
 
-def test_an_existing_file_is_replaced_on_request_only(real, view, copy) -> None:
+def test_an_existing_file_is_replaced_on_request_only(real, copy) -> None:
     taken = copy.with_name("taken.pth")
     taken.write_bytes(b"precious")
+    real.begin_export()
     real.export(str(taken))
     assert taken.read_bytes() == b"precious"
+    real.resume_export()
     real.export(str(taken), overwrite=True)
-    view.show_export_done.assert_called_once()
+    assert real.screen.export.stage == "done"
     assert taken.stat().st_size > 100_000
 
 
-def test_one_export_at_a_time(real, view, runner, copy) -> None:
+def test_one_export_at_a_time(real, runner, copy) -> None:
+    real.begin_export()
     runner.waits = True
     real.export(str(copy.with_name("one.pth")))
     real.export(str(copy.with_name("two.pth")))
+    real.begin_export()
+    real.undo_export()
     assert len(runner.waiting) == 1
     runner.go_on()
+    assert real.screen.export.stage == "done"
     real.export(str(copy.with_name("two.pth")))
+    assert not runner.waiting
+
+
+def test_nothing_is_written_while_the_draft_is_worked_out(real, runner, copy) -> None:
+    real.begin_export()
+    runner.waits = True
+    real.change_export(ExportWish(kind="safetensors"))
+    page = real.screen.export
+    assert (page.stage, page.draft.wish.kind) == ("looking", "safetensors")
+    real.export(str(copy.with_name("out.pth")))
     assert len(runner.waiting) == 1
 
 
-def test_a_copy_that_stands_already_does_not_end_what_was_begun_since(real, view, runner, copy) -> None:
+def test_a_copy_of_a_file_that_was_closed_is_not_reported_on_the_next(real, runner, copy) -> None:
+    real.begin_export()
     runner.waits = True
     real.export(str(copy.with_name("out.pth")))
     finish = runner.waiting.pop()
     real.open(str(copy))
-    runner.waiting.insert(0, finish)
+    finish()
+    assert (real.screen.phase, real.screen.export) == ("opening", None)
     runner.go_on()
-    real.cancel()
+    assert (real.screen.phase, real.screen.export) == ("ready", None)
+
+
+def test_a_draft_that_comes_after_closing_is_dropped(real, runner) -> None:
+    runner.waits = True
+    real.begin_export()
+    real.close()
     runner.go_on()
-    assert real.screen.phase == "empty"
+    assert (real.screen.phase, real.screen.export) == ("empty", None)
+
+
+def test_cancelling_an_export_leaves_a_check_running_and_the_other_way_round(real, runner, copy) -> None:
+    real.begin_export()
+    runner.waits = True
+    real.check_file()
+    real.export(str(copy.with_name("out.pth")))
+    real.cancel_export()
+    assert not real.screen.check.progress.cancelled
+    runner.go_on()
+    assert real.screen.check.lines[-1] == "Nothing is wrong."
+    assert real.screen.export.stage == "running"
+    runner.go_on()
+    assert real.screen.export.cancelled
+    real.resume_export()
+    real.export(str(copy.with_name("out.pth")))
+    real.check_file()
+    real.cancel_check()
+    assert (real.screen.check.progress, real.screen.export.progress.cancelled) == (None, False)
+    runner.go_on()
+    assert real.screen.export.stage == "done"
 
 
 def test_without_a_file_nothing_is_exported(session, view) -> None:
     session.begin_export()
+    session.change_export(ExportWish())
     session.export("/somewhere.pth")
+    session.undo_export()
+    session.save_receipt("/somewhere.json")
     assert view.method_calls == []
 
 
-def test_a_map_that_is_refused_is_not_exported(session, view, monkeypatch) -> None:
+def test_a_map_that_is_refused_is_not_exported(session, monkeypatch) -> None:
     session.open("/a.pth")
-    view.reset_mock()
 
     def refused(document: Document, *_asked: object) -> DeviceMap:
         return DeviceMap(
@@ -482,9 +546,10 @@ def test_a_map_that_is_refused_is_not_exported(session, view, monkeypatch) -> No
 
     monkeypatch.setattr(controller, "device_map_of", refused)
     session.begin_export()
-    session.export("/somewhere.pth")
-    assert [call[0] for call in view.method_calls] == ["show_export_failed", "show_export_failed"]
-    assert view.show_export_failed.call_args.args[0].what == "tensors disagree"
+    page = session.screen.export
+    assert (page.stage, page.draft, page.failure.what) == ("failed", None, "tensors disagree")
+    session.resume_export()
+    assert session.screen.export.stage == "failed"
 
 
 # --------------------------------------------------------------------------------- questions of the view

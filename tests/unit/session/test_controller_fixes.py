@@ -177,50 +177,25 @@ def test_what_is_no_machine_is_told_beside_the_screen(session, view, tmp_path) -
     path = tmp_path / "other.json"
     path.write_text("{}")
     before = session.screen
-    session.open(str(path))
+    session.use_machine(str(path))
     failure = view.show_notice.call_args.args[0]
     assert "machine" in failure.what
     assert session.screen is before
 
 
-def test_an_index_of_shards_is_no_machine(session, view) -> None:
-    session.open("/model.safetensors.index.json")
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json"])
+def test_a_json_file_that_describes_no_machine_is_opened_as_what_it_is(session, view, tmp_path, name) -> None:
+    path = tmp_path / name
+    path.write_text('{"hidden_size": 768}')
+    session.open(str(path))
     view.show_notice.assert_not_called()
+    assert session.screen.path == str(path)
+    assert session.screen.target == "this"
 
 
-# ------------------------------------------------------------------------------------------- many tensors
-
-
-def test_with_many_tensors_the_answer_comes_from_the_worker(session, runner, view, monkeypatch) -> None:
-    monkeypatch.setattr(controller, "_MANY_TENSORS", 1)
+def test_a_json_file_is_not_opened_over_a_later_one(session, runner, profile) -> None:
     runner.waits = True
-    session.set_target("mps")
-    assert session.screen.target == "mps"
-    assert going(session) == {"cuda:0": "cpu", "cuda:1": "cpu", "cpu": "cpu"}
-    session.select(1)
-    assert len(runner.waiting) == 2
-    runner.go_on()  # the first question was overtaken
-    assert going(session)["cuda:0"] == "cpu"
+    session.open(str(profile))
+    session.open("/b.pth")
     runner.go_on()
-    assert going(session)["cuda:0"] == "mps"
-    assert session.screen.selected == 1
-
-
-def test_an_answer_for_a_file_that_was_closed_is_dropped(session, runner, monkeypatch) -> None:
-    monkeypatch.setattr(controller, "_MANY_TENSORS", 1)
-    runner.waits = True
-    session.set_target("mps")
-    session.close()
-    runner.go_on()
-    assert session.screen.phase == "empty"
-
-
-def test_a_mistake_while_thinking_is_not_swallowed(session, monkeypatch) -> None:
-    monkeypatch.setattr(controller, "_MANY_TENSORS", 1)
-
-    def broken(_state: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(controller, "compose", broken)
-    with pytest.raises(ZeroDivisionError):
-        session.set_target("mps")
+    assert (session.screen.path, session.screen.target, len(runner.waiting)) == ("/b.pth", "this", 1)

@@ -1,0 +1,40 @@
+"""Paths in Qt's texts, which silently lose the bytes of a name that are no UTF-8.
+
+Python keeps such bytes as lone surrogates, and Qt drops those from every text, item and `Signal(str)`.
+"""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import unquote_to_bytes
+
+from PySide6.QtCore import QUrl
+
+from inspector.units import escape_text
+
+
+def path_of_url(url: QUrl) -> str:
+    """Return the path of a `file:` URL with all of its bytes."""
+    if os.name == "nt":
+        return url.toLocalFile()
+    return os.fsdecode(unquote_to_bytes(url.path(QUrl.ComponentFormattingOption.FullyEncoded)))
+
+
+class PathText:
+    """A path and the text that stands for it in a field, where it can be edited."""
+
+    def __init__(self, path: str = "") -> None:
+        self.path = path
+        self.text = path if _is_lossless(path) else escape_text(path)
+
+    def path_of(self, text: str) -> str:
+        """Return the path that a field means: this one as long as nobody has edited it."""
+        return self.path if text == self.text else text.strip()
+
+
+def _is_lossless(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
