@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEventLoop, QObject, QSize, QTimer
 from PySide6.QtWidgets import QApplication
 
+from inspector.gui.collector import collect_closed
 from inspector.gui.icons import app_icon
 from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
@@ -98,7 +99,7 @@ class Program(QObject):
         from inspector.session.controller import Session
 
         runner = ThreadRunner(window)
-        session = Session(window, runner, self._settings.recent, self._probe)
+        session = Session(window, runner, self._settings.recent, self._probe, self._settings.target)
         window.closed.connect(runner.close)
         window.attach(session)
         if demo:
@@ -107,19 +108,22 @@ class Program(QObject):
             session.open(path)
         else:
             window.show_screen(session.screen)
-        if any(choice.id == self._settings.target for choice in session.screen.targets):
-            session.set_target(self._settings.target)
         QTimer.singleShot(0, window, window.prepare)
 
     def _on_closed(self, window: MainWindow) -> None:
         if window not in self._windows:
             return
         self._windows.remove(window)
+        window.detach()
         # Held until Qt has deleted it: the garbage collector would take its parts apart in any order, and
         # perhaps in another thread.
         self._leaving.add(window)
-        window.destroyed.connect(partial(self._leaving.discard, window))
+        window.destroyed.connect(partial(self._on_destroyed, window))
         window.deleteLater()
+
+    def _on_destroyed(self, window: MainWindow) -> None:
+        self._leaving.discard(window)
+        QTimer.singleShot(0, self, collect_closed)
 
 
 def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # noqa: FBT001, FBT002  # agreed

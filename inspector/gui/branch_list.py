@@ -20,7 +20,7 @@ _MOST_CHARS = 40
 class BranchList(QWidget):
     """Shows the branches as buttons; a click removes one."""
 
-    removed = Signal(str)
+    removed = Signal(object)  # a Signal(str) would lose parts of names that are no text
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
 
+from inspector.containers.source import Stamp, stamp_of
 from inspector.gui.icons import Glyph, set_icon
 from inspector.gui.labels import plain_label
 from inspector.gui.theme import Theme
@@ -25,9 +26,10 @@ class ChangedBar(QFrame):
         super().__init__()
         self.setObjectName("changedBar")
         self._path = ""
-        self._seen: tuple[int, int] | None = None
+        self._seen: Stamp | None = None
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._on_touched)
+        self._watcher.directoryChanged.connect(self._on_touched)
         self._pause = QTimer(self)  # a checkpoint is written in many pieces
         self._pause.setSingleShot(True)
         self._pause.timeout.connect(self._look)
@@ -47,24 +49,33 @@ class ChangedBar(QFrame):
         row.addWidget(dismiss)
         self.hide()
 
-    def watch(self, path: str) -> None:
-        """Watch another file, as it is now; an empty path watches nothing."""
-        if self._watcher.files():
-            self._watcher.removePaths(self._watcher.files())
+    def watch(self, path: str, stamp: Stamp | None) -> None:
+        """Watch another file for changes since it was read; an empty path watches nothing.
+
+        Args:
+            path: The file.
+            stamp: What it looked like when it was read, which may be a while ago.
+        """
+        if watched := self._watcher.files() + self._watcher.directories():
+            self._watcher.removePaths(watched)
         self._pause.stop()
         self.hide()
         self._path = path
-        self._seen = _stamp(path) if path else None
-        if self._seen is not None:
-            self._watcher.addPath(path)
+        self._seen = stamp
+        if path:
+            self._look()
+
+    def _watch_on(self) -> None:
+        if not self._watcher.addPath(self._path):  # gone, or its name is no UTF-8: then by its folder
+            self._watcher.addPath(str(Path(self._path).parent))
 
     def _on_touched(self) -> None:
         self._pause.start(_SETTLED_MS)
 
     def _look(self) -> None:
         stamp = _stamp(self._path)
-        if stamp is not None and self._path not in self._watcher.files():
-            self._watcher.addPath(self._path)  # replaced by another file: the watch went with the old one
+        if stamp is not None and not self._watcher.files():
+            self._watch_on()  # replaced by another file: the watch went with the old one
         if stamp != self._seen:
             self._seen = stamp
             self._words.setText(_GONE if stamp is None else _CHANGED)
@@ -72,10 +83,9 @@ class ChangedBar(QFrame):
             self.show()
 
 
-def _stamp(path: str) -> tuple[int, int] | None:
-    """Give what changes when a file does, or None when it is not there."""
+def _stamp(path: str) -> Stamp | None:
+    """Return what changes when a file does, or None when it is not there."""
     try:
-        state = Path(path).stat()
+        return stamp_of(Path(path).stat())
     except (OSError, ValueError):
         return None
-    return state.st_mtime_ns, state.st_size

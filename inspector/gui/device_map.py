@@ -116,7 +116,7 @@ class DeviceMapBar(QWidget):
     """All rows of the map side by side, wrapped where the window is narrow."""
 
     mapping_chosen = Signal(str, str)
-    branch_removed = Signal(str)
+    branch_removed = Signal(object)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -16,6 +16,7 @@ from inspector.gui.theme import Theme
 from inspector.overriding import override
 from inspector.resources import resource_path
 from inspector.session.screen import Screen
+from inspector.units import escape_text
 
 _MOST_RECENT = 5
 _WIDTH = 620
@@ -43,12 +44,12 @@ class RecentRow(QPushButton):
         super().__init__()
         place = PurePath(path)
         self.setProperty("kind", "row")
-        self.setAccessibleName(f"Open {path}")
-        self.setToolTip(plain_tooltip(path))
+        self.setAccessibleName(f"Open {escape_text(path)}")
+        self.setToolTip(plain_tooltip(escape_text(path)))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFixedHeight(36)
-        name = ElidedLabel(place.name)
-        folder = ElidedLabel(str(place.parent), "small", Qt.TextElideMode.ElideMiddle)
+        name = ElidedLabel(escape_text(place.name))
+        folder = ElidedLabel(escape_text(str(place.parent)), "small", Qt.TextElideMode.ElideMiddle)
         folder.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 0, 10, 0)
@@ -63,7 +64,7 @@ class EmptyPage(QWidget):
 
     open_wanted = Signal()
     demo_wanted = Signal()
-    path_wanted = Signal(str)
+    path_wanted = Signal(object)  # a Signal(str) would lose the bytes of names that are no UTF-8
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -22,6 +22,7 @@ from inspector.gui.labels import ElidedLabel, WrappedText, named, plain_label
 from inspector.gui.theme import Theme
 from inspector.progress import Progress
 from inspector.session.screen import FailurePage, Screen
+from inspector.units import escape_text
 
 POLL_MS = 100
 _STEPS = 1000
@@ -81,7 +82,7 @@ class OpeningPage(QWidget):
         if self._progress is None:
             self._timer.stop()
             return
-        self._name.setText(f"Opening {PurePath(screen.path).name}")
+        self._name.setText(f"Opening {escape_text(PurePath(screen.path).name)}")
         self._timer.start()
 
     def _on_tick(self) -> None:
@@ -132,7 +133,7 @@ class FailurePageWidget(QScrollArea):
     def show_screen(self, screen: Screen) -> None:
         """Show why the file could not be read."""
         failure = screen.failure or FailurePage(title="", what="", where="", remedy="")
-        self._path.setText(screen.path)
+        self._path.setText(escape_text(screen.path))
         self._title.setText(failure.title)
         self._what.setText(sentence(failure.what))
         self._where.setText(failure.where)

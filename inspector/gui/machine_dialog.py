@@ -33,7 +33,7 @@ _WIDTH = 560
 class MachineDialog(QDialog):
     """Explains the three steps, and takes the last."""
 
-    file_chosen = Signal(str)
+    file_chosen = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

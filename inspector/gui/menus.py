@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from inspector.gui.settings import Settings
 from inspector.gui.theme import MODES, Theme
-from inspector.units import cut_text
+from inspector.units import cut_text, escape_text
 
 _NAMES = {"system": "As the &system", "light": "&Light", "dark": "&Dark"}
 
@@ -18,23 +18,25 @@ _NAMES = {"system": "As the &system", "light": "&Light", "dark": "&Dark"}
 class RecentMenu(QMenu):
     """The files that were open lately."""
 
-    path_wanted = Signal(str)
+    path_wanted = Signal(object)  # a Signal(str) would lose the bytes of names that are no UTF-8
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__("Open &recent", parent)
+        self._paths: tuple[str, ...] = ()
         self.triggered.connect(self._on_triggered)
 
     def show_recent(self, paths: tuple[str, ...]) -> None:
         """Show these files, the latest first."""
         self.clear()
+        self._paths = paths
         self.setEnabled(bool(paths))
-        for path in paths:
-            place = PurePath(path)
+        for number, path in enumerate(paths):
+            place = PurePath(escape_text(path))
             text = f"{cut_text(place.name, 60)}    {cut_text(place.parent.name, 30)}/"
-            self.addAction(text.replace("&", "&&")).setData(path)
+            self.addAction(text.replace("&", "&&")).setData(number)
 
     def _on_triggered(self, action: QAction) -> None:
-        self.path_wanted.emit(str(action.data()))
+        self.path_wanted.emit(self._paths[int(action.data())])
 
 
 class ThemeMenu(QMenu):

@@ -15,6 +15,7 @@ from inspector.gui.memory_panel import MemoryPanel
 from inspector.gui.panels import FilePanel, TensorPanel
 from inspector.gui.theme import Theme
 from inspector.records import dataclass
+from inspector.report.tree import Tree
 from inspector.session.screen import Screen
 
 
@@ -27,7 +28,10 @@ class Page(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageKind:
-    """A page: its id, its title, the fields of the screen that it reads, and how to make it."""
+    """A page: its id, its title, the fields of the screen that it reads, and how to make it.
+
+    `tree` stands for the file: rows of two files may be equal, and their links and colors are not.
+    """
 
     id: str
     title: str
@@ -36,16 +40,18 @@ class PageKind:
 
 
 PAGES = (
-    PageKind(id="memory", title="Memory", reads=("charts", "forecast"), build=MemoryPanel),
-    PageKind(id="tensor", title="Tensor", reads=("tensor",), build=TensorPanel),
+    PageKind(
+        id="memory", title="Memory", reads=("charts", "forecast", "device_map", "tree"), build=MemoryPanel
+    ),
+    PageKind(id="tensor", title="Tensor", reads=("tensor", "tree"), build=TensorPanel),
     PageKind(
         id="findings",
         title="Findings",
-        reads=("findings", "explanation", "error_text", "doctor"),
+        reads=("findings", "explanation", "error_text", "doctor", "tree"),
         build=FindingsPanel,
     ),
     PageKind(id="code", title="Code", reads=("code",), build=CodePanel),
-    PageKind(id="file", title="File", reads=("file", "check"), build=FilePanel),
+    PageKind(id="file", title="File", reads=("file", "check", "tree"), build=FilePanel),
 )
 
 
@@ -88,6 +94,15 @@ class Pages(QTabWidget):
         self.setTabText(2, f"Findings  {count}" if count else "Findings")
         self._feed(self.currentIndex())
 
+    def forget(self) -> None:
+        """Let go of the file that was shown; its pages are built anew for the next."""
+        self._screen = None
+        self._fed.clear()
+        for widget in self._built.values():
+            widget.setParent(None)
+            widget.deleteLater()
+        self._built.clear()
+
     def open_page(self, page_id: str) -> None:
         """Turn to a page."""
         self.setCurrentIndex([kind.id for kind in PAGES].index(page_id))
@@ -119,7 +134,7 @@ class Pages(QTabWidget):
             return
         kind = PAGES[place]
         values = tuple(getattr(self._screen, field) for field in kind.reads)
-        if kind.id in self._built and self._fed.get(kind.id) == values:
+        if kind.id in self._built and _are_same(self._fed.get(kind.id, ()), values):
             return
         widget = self._built.get(kind.id) or self._build(place)
         cast("Page", widget).show_screen(self._screen)
@@ -145,3 +160,10 @@ class Pages(QTabWidget):
 
     def _on_current_changed(self, place: int) -> None:
         self._feed(place)
+
+
+def _are_same(old: tuple[object, ...], new: tuple[object, ...]) -> bool:
+    """Compare what a page was fed; trees by identity: two files may have equal rows."""
+    return len(old) == len(new) and all(
+        one is other if isinstance(other, Tree) else one == other for one, other in zip(old, new, strict=True)
+    )

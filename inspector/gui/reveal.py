@@ -42,5 +42,5 @@ def _ask_file_manager(path: Path) -> bool:
         return False
     name = "org.freedesktop.FileManager1"
     call = QDBusMessage.createMethodCall(name, "/org/freedesktop/FileManager1", name, "ShowItems")
-    call.setArguments([[QUrl.fromLocalFile(str(path)).toString()], ""])
+    call.setArguments([[path.as_uri()], ""])  # with all bytes of a name that is no UTF-8
     return bus.call(call, timeout=2000).type() == QDBusMessage.MessageType.ReplyMessage

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+from urllib.parse import quote, unquote_to_bytes
 
 from PySide6.QtCore import QByteArray, QSettings
 
 from inspector.gui.theme import MODES
 
 MOST_RECENT = 10
+_BYTES = "bytes:"  # no absolute path begins like this
 
 
 class Settings:
@@ -19,13 +21,20 @@ class Settings:
 
     @property
     def recent(self) -> tuple[str, ...]:
-        """Recent files that still exist, the latest first."""
-        return tuple(path for path in self._texts("recent") if Path(path).exists())
+        """Recent files, the latest first.
+
+        Nobody looks whether they are still there: one on a network that is gone would stop the start.
+        """
+        return tuple(map(_from_text, self._texts("recent")))
 
     def keep_recent(self, paths: tuple[str, ...]) -> None:
         """Remember the recent files of a window before those that other windows have told of."""
-        known = (path for path in self._texts("recent") if path not in paths)
-        self._keep("recent", [*paths, *known][:MOST_RECENT])
+        known = (path for path in self.recent if path not in paths)
+        self._keep("recent", [_to_text(path) for path in (*paths, *known)][:MOST_RECENT])
+
+    def drop_recent(self, path: str) -> None:
+        """Forget a recent file."""
+        self._keep("recent", [_to_text(known) for known in self.recent if known != path])
 
     @property
     def target(self) -> str:
@@ -68,3 +77,16 @@ class Settings:
     def _keep(self, key: str, value: object) -> None:
         if self._store is not None:
             self._store.setValue(key, value)
+
+
+def _to_text(path: str) -> str:
+    """Write a path so that the settings keep all of its bytes: Qt drops those that are no UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return f"{_BYTES}{quote(os.fsencode(path))}"
+    return path
+
+
+def _from_text(text: str) -> str:
+    return os.fsdecode(unquote_to_bytes(text.removeprefix(_BYTES))) if text.startswith(_BYTES) else text

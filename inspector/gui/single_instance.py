@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -39,6 +40,9 @@ class InstanceServer(QObject):
     The lock decides which of several launches at the same moment is the one; only its holder may remove the
     socket that a crashed program left behind.
 
+    Attributes:
+        has_rival: Whether another program holds the lock.
+
     Signals:
         paths_received: A list of absolute paths to open; an empty list asks for an empty window in front.
     """
@@ -47,6 +51,7 @@ class InstanceServer(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.has_rival = False
         self._lock: ProcessLock | None = None
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
@@ -54,12 +59,17 @@ class InstanceServer(QObject):
         self._server.newConnection.connect(self._on_connected)
 
     def listen(self) -> bool:
-        """Become the one program that later launches talk to; False when another one is it already."""
+        """Become the one program that later launches talk to; False when another one is it already.
+
+        Or when there is no place to meet, and then nobody to wait for either: `has_rival` is the difference.
+        """
+        self.has_rival = False
         endpoint = find_endpoint()
         if endpoint is None:
             return False
         lock = ProcessLock(endpoint.lock)
         if not lock.try_lock():
+            self.has_rival = Path(endpoint.lock).exists()  # one that cannot be made is held by nobody
             return False
         self._lock = lock
         if self._listen_at(endpoint):
@@ -142,7 +152,7 @@ def lead_or_hand_over(paths: Sequence[str | os.PathLike[str]]) -> InstanceServer
         if hand_over(paths):
             server.deleteLater()
             return None
-        if time.monotonic() >= deadline:
+        if not server.has_rival or time.monotonic() >= deadline:
             break
         time.sleep(RETRY_INTERVAL_S)
     return server

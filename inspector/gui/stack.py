@@ -19,7 +19,7 @@ class PhaseStack(QStackedWidget):
 
     open_wanted = Signal()
     demo_wanted = Signal()
-    path_wanted = Signal(str)
+    path_wanted = Signal(object)  # a Signal(str) would lose the bytes of names that are no UTF-8
     retry_wanted = Signal()
     cancel_wanted = Signal()
     workspace_built = Signal()
@@ -29,6 +29,7 @@ class PhaseStack(QStackedWidget):
         self._theme = theme
         self._pages: dict[str, QWidget] = {}
         self._workspace: Workspace | None = None
+        self._has_file = False
 
     @property
     def workspace(self) -> Workspace:
@@ -62,6 +63,9 @@ class PhaseStack(QStackedWidget):
         self._feed("opening", new)
         if new.phase in ("failed", "empty"):
             self._feed(new.phase, new)
+        if self._workspace is not None and new.phase != "ready" and self._has_file:
+            self._workspace.forget()
+        self._has_file = new.phase == "ready"
         if page is self._workspace:
             ready = old if old is not None and old.phase == "ready" else None
             self.workspace.show_changes(ready, new)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
+_MOST_THREADS = 256
+"""More than anybody begins: no piece of work waits for another, however long that takes."""
 _PAUSE = CollectorPause()
 
 
@@ -47,7 +49,7 @@ class ThreadRunner(QObject):
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="checkpoint-work")
+            self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="checkpoint-work")
         self._running.add(progress)
         self._pool.submit(self._work, work, progress, on_done, on_failed)
 

@@ -44,7 +44,7 @@ class ActionButton(QToolButton):
 class TopBar(QToolBar):
     """Shows the target and the search of a screen."""
 
-    target_chosen = Signal(str)
+    target_chosen = Signal(object)  # may be a path, of which a Signal(str) would lose bytes
 
     def __init__(self, theme: Theme, actions: Mapping[str, QAction]) -> None:
         super().__init__("Toolbar")
@@ -80,8 +80,9 @@ class TopBar(QToolBar):
             with blocked(self._targets):
                 self._targets.clear()
                 for choice in new.targets:
-                    self._targets.addItem(choice.label, choice.id)
-        place = self._targets.findData(new.target)
+                    self._targets.addItem(choice.label)
+        ids = [choice.id for choice in self._choices]
+        place = ids.index(new.target) if new.target in ids else -1
         with blocked(self._targets):
             self._targets.setCurrentIndex(place)
         self._targets.setToolTip(plain_tooltip(self._targets.currentText()))
@@ -94,4 +95,4 @@ class TopBar(QToolBar):
         return space
 
     def _on_activated(self, place: int) -> None:
-        self.target_chosen.emit(str(self._targets.itemData(place)))
+        self.target_chosen.emit(self._choices[place].id)

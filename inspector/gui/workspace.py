@@ -51,16 +51,22 @@ class Workspace(QWidget):
         """Bring the parts in line with a screen, each only where its own fields differ."""
         if old is None or old.tree is not new.tree:
             self.tree.show_tree(new.tree)
-            self.changed.watch(new.path)
+            self.changed.watch(new.path, new.stamp)
         if old is None or old.banner != new.banner:
             self.banner.show_banner(new.banner)
         if old is None or old.safety != new.safety:
             self.banner.show_safety(new.safety)
         if old is None or old.can_export != new.can_export:
             self.banner.show_can_export(allowed=new.can_export)
-        if old is None or (old.device_map, old.branches) != (new.device_map, new.branches):
+        if old is None or _mapped(old) != _mapped(new):
             self.device_map.show_rows(new.device_map, _device_colours(new), new.branches)
         self.pages.show_screen(new)
+
+    def forget(self) -> None:
+        """Let go of the file that was shown."""
+        self.tree.show_tree(None)
+        self.changed.watch("", None)
+        self.pages.forget()
 
     def split_state(self) -> QByteArray:
         """Give the place of the splitter, to be remembered."""
@@ -69,6 +75,11 @@ class Workspace(QWidget):
     def restore_split(self, state: QByteArray) -> None:
         """Put the splitter where it was."""
         self._splitter.restoreState(state)
+
+
+def _mapped(screen: Screen) -> tuple[object, ...]:
+    """Return what the device map reads of a screen."""
+    return screen.device_map, screen.branches, screen.charts
 
 
 def _device_colours(screen: Screen) -> dict[str, int]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from pathlib import Path
+import weakref
 
 import pytest
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
 
 from inspector.gui import app as module
@@ -99,6 +102,25 @@ def test_a_closed_window_is_let_go(program, qtbot, copies):
     window.close()
     assert program.windows == ()
     qtbot.waitUntil(lambda: not program._leaving)
+
+
+def test_a_closed_window_lets_go_of_its_session_and_its_file(program, qtbot, copies):
+    """Also after a large file was read, when the collector sees nothing of what was there by then."""
+    window = program.open_window(copies[0])
+    wait_ready(qtbot, window)
+    for page in ("findings", "file", "memory"):
+        window.workspace.pages.open_page(page)
+    window.session.begin_export()
+    window.session.check_file()
+    qtbot.waitUntil(lambda: window.shown.export.stage == "draft" and bool(window.shown.check.lines))
+    held = [weakref.ref(window.session), weakref.ref(window.session._state.document)]
+    gc.freeze()
+    window.close()
+    qtbot.waitUntil(lambda: not program._leaving)
+    QCoreApplication.processEvents()
+    gc.collect()
+    assert [ref() for ref in held] == [None, None]
+    gc.unfreeze()
 
 
 def test_a_window_can_close_while_its_file_is_read(program, qtbot, copies):

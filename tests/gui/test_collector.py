@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 
-from inspector.gui.collector import CollectorPause
+from inspector.gui import collector
+from inspector.gui.collector import CollectorPause, collect_closed
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +20,42 @@ def test_nothing_is_collected_inside_and_what_was_made_there_is_left_alone():
     pause = CollectorPause()
     with pause:
         assert not gc.isenabled()
-        made = [[] for _ in range(1000)]
+        made = [[] for _ in range(100_000)]
     assert gc.isenabled()
     assert gc.get_freeze_count() > len(made)
+
+
+def test_work_that_makes_little_freezes_nothing():
+    gc.collect()
+    with CollectorPause():
+        made = [[] for _ in range(100)]
+    assert made
+    assert gc.get_freeze_count() == 0
+
+
+class Thing:
+    """Refers to itself, as a window and its parts do."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_a_closed_window_leaves_is_collected_though_it_was_frozen(monkeypatch):
+    thing = Thing()
+    seen = weakref.ref(thing)
+    gc.freeze()
+    del thing
+    gc.collect()
+    assert seen() is not None
+    monkeypatch.setattr(collector, "_FEW", 0)  # with a large file in another window: that would take long
+    collect_closed()
+    assert seen() is not None
+    monkeypatch.setattr(collector, "_FEW", 10_000_000)
+    with CollectorPause():
+        collect_closed()
+    assert seen() is not None
+    collect_closed()
+    assert seen() is None
 
 
 def test_the_last_one_out_switches_it_on_again():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 from PySide6.QtCore import QByteArray, QSettings
 
@@ -11,17 +13,31 @@ def _empty_store():
     QSettings("checkpoint-inspector", "checkpoint-inspector").clear()
 
 
-def test_recent_files_are_remembered_while_they_exist(tmp_path):
-    paths = tuple(str(tmp_path / f"{number}.pth") for number in range(12))
-    for path in paths[:-1]:
-        (tmp_path / path).touch()
+def test_recent_files_are_remembered_and_nobody_looks_for_them(monkeypatch):
+    """One on a network that is gone would stop the start, and each look at the menu."""
+
+    def looked(*_given: object, **_named: object) -> None:
+        raise AssertionError("looked at the file")
+
+    for name in ("stat", "lstat"):
+        monkeypatch.setattr(os, name, looked)
+    paths = tuple(f"/net/gone/{number}.pth" for number in range(12))
     Settings().keep_recent(paths)
     assert Settings().recent == paths[:MOST_RECENT]
     Settings().keep_recent(paths[1:2])
     assert Settings().recent == (paths[1], paths[0], *paths[2:MOST_RECENT])
-    Settings().keep_recent(paths)
-    (tmp_path / paths[0]).unlink()
-    assert Settings().recent == paths[1:MOST_RECENT]
+    Settings().drop_recent(paths[0])
+    assert Settings().recent == (paths[1], *paths[2:MOST_RECENT])
+
+
+def test_names_that_are_no_text_come_back_whole():
+    paths = ("/runs/b\udcff\udce9st.pth", "/runs/best 100%41.pth", "/runs/b\u00e4st.pth")
+    settings = Settings()
+    settings.keep_recent(paths)
+    settings._store.sync()
+    assert Settings().recent == paths
+    Settings().keep_recent(paths[:1])
+    assert Settings().recent == paths
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])

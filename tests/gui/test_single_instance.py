@@ -244,3 +244,23 @@ def test_a_program_that_hangs_keeps_nobody_from_opening_a_file(qapp, monkeypatch
     assert alone is not None
     alone.close()
     lock.unlock()
+
+
+@pytest.mark.parametrize("lacks", ["folder", "lock", "socket"])
+def test_where_nobody_can_be_met_nobody_is_waited_for(qapp, monkeypatch, runtime, lacks):
+    """Each start without a private runtime folder took three seconds."""
+
+    def waited(_seconds: float) -> None:
+        raise AssertionError("waited")
+
+    monkeypatch.setattr(single_instance.time, "sleep", waited)
+    if lacks == "folder":
+        monkeypatch.setattr(single_instance, "find_endpoint", lambda: None)
+    elif lacks == "lock":
+        monkeypatch.setattr(ProcessLock, "try_lock", lambda self: False)
+    else:
+        monkeypatch.setattr(QLocalServer, "listen", lambda self, name: False)
+    server = lead_or_hand_over(["/x.pth"])
+    assert server is not None
+    server.close()
+    server.deleteLater()

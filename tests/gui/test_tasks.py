@@ -64,6 +64,23 @@ def test_cancelled_work_fails_as_such(runner, qtbot):
     assert isinstance(failed[0], CancelledError)
 
 
+def test_no_work_waits_for_another(runner, qtbot):
+    """An open and a check of slow disks must not keep anybody from exporting."""
+    release, started, done = threading.Event(), threading.Semaphore(0), []
+
+    def wait(_progress: Progress) -> None:
+        started.release()
+        release.wait(60)
+
+    for _ in range(20):
+        runner.run(wait, Progress(), lambda _: None, fail)
+    for _ in range(20):
+        assert started.acquire(timeout=60)
+    runner.run(lambda _: "done", Progress(), done.append, fail)
+    qtbot.waitUntil(lambda: done == ["done"])
+    release.set()
+
+
 def test_closing_stops_the_work_and_lets_nothing_come_back(runner, qtbot):
     started = threading.Event()
 
