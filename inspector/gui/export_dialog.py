@@ -70,7 +70,7 @@ class ExportDialog(QDialog):
             self._progress.stop()
             self.hide()
         elif page != old:
-            self._show_stage(page, None if old is None or not old.is_shown else old)
+            self._show_stage(page, old)
             self.open()
 
     def _show_stage(self, page: ExportPage, old: ExportPage | None) -> None:

@@ -285,7 +285,7 @@ class MainWindow(QMainWindow):
                 self._settings.drop_recent(path)
 
     def _show_export(self, page: ExportPage | None) -> None:
-        if page is not None and page.is_shown:
+        if page is not None and (page.stage != "looking" or page.draft is not None):
             self.export_dialog.show_page(page)
         elif self._export is not None:
             self._export.show_page(None)

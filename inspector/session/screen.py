@@ -233,11 +233,6 @@ class ExportPage:
     failure: FailurePage | None = None
     cancelled: bool = False
 
-    @property
-    def is_shown(self) -> bool:
-        """Whether there is anything to show: not before the first draft is there."""
-        return self.stage != "looking" or self.draft is not None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
