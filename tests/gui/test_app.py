@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import shutil
-from pathlib import Path
 import weakref
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QCoreApplication
