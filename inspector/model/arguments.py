@@ -1,98 +1,179 @@
 """Whether what torch's restricted unpickler lets a pickle call takes the arguments that it is given.
 
-Tensors are another matter, see `model.tensors`. The table holds what is cheap to tell and wrong for certain;
-whatever is not in it passes.
+`arguments.json` holds, for each callable and number of arguments, the types that it takes at each position.
+It is written by `tests/hostile/making_arguments.py`, which calls torch 2.13 thousands of times. Where the
+value decides as well as its type, `argument_values` does. Neither depends on the machine: a device or a CUDA
+tensor counts as one that the machine has.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES
-from inspector.model.dtypes import ITEMSIZES
-from inspector.pickles.values import Call, Dict, Set, Value
-
-_KINDS = (
-    "cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta"
-    "|hpu|mtia|privateuseone"
+from inspector.model.argument_tensors import TENSOR_RULES, may_be_state, takes_elements_of, takes_sparse_parts
+from inspector.model.argument_values import ITERABLE, RULES, Args, items_of, shape_of
+from inspector.model.kinds import (
+    PARAMETER,
+    REBUILDS,
+    STORAGE,
+    TENSOR,
+    UNKNOWN,
+    is_tensor_class,
+    kind_of,
+    kind_of_name,
+    listed_name,
 )
-_DEVICE = re.compile(rf"({_KINDS})(:(0|[1-9][0-9]?))?")
-_PAIR = 2
+from inspector.pickles.values import Call, Dict, Global, Set, Value
+
+_LONG = 16  # what a call with more in one argument was found to be is remembered
+# Their `__new__` looks at no argument: `__init__` does, and NEWOBJ does not call it.
+_MADE_OF_ANYTHING = frozenset(
+    {
+        *("builtins.bytearray", "builtins.set", "collections.Counter", "collections.OrderedDict"),
+        "torch.storage.TypedStorage",
+    }
+)
+_ITERABLE_BY_BYTES = frozenset({TENSOR, PARAMETER, STORAGE})
+_SPARE = 8
+_PLAIN = 6
+# They take a class, or an array, that the user must have allowed: nobody knows more of it.
+_TAKE_WHAT_IS_ALLOWED = {
+    "torch._utils._rebuild_device_tensor_from_numpy": 4,
+    "torch._utils._rebuild_wrapper_subclass": 8,
+}
+Table = dict[str, dict[int, tuple[frozenset[str], ...]]]
+
+
+class Arguments:
+    """Judges calls of one checkpoint, whose values stay alive meanwhile; each crowd of values once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], bool] = {}
+
+    def may_take(self, name: str, call: Call) -> bool:
+        """Return whether a call of a name may succeed, as far as its arguments tell."""
+        args = call.args
+        if not isinstance(args, list | tuple) or not _is_crowd(args):
+            return _may_take(name, call)
+        parts = args if len(args) <= _SPARE else (args,)
+        key = (name, call.kind, *map(id, parts))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _may_take(name, call)
+        return found
 
 
 def may_take(name: str, call: Call) -> bool:
-    """Say whether a call of a name may succeed, as far as its arguments tell."""
+    """Return whether a call of a name may succeed, as far as its arguments tell."""
+    return Arguments().may_take(name, call)
+
+
+def is_plain(call: Call) -> bool:
+    """Return quickly whether a call is that of nearly every tensor, which torch takes if its view is true."""
+    func, args = call.func, call.args
+    return (
+        type(func) is Global
+        and func.common
+        and func.name == "_rebuild_tensor_v2"
+        and type(args) is tuple
+        and len(args) == _PLAIN
+        and args[4] is False
+        and type(args[1]) is int
+        and call.state is None
+    )
+
+
+def is_judged(name: str) -> bool:
+    """Return whether a name is on torch's list, so that anything is known of what it takes."""
+    return kind_of_name(name) != UNKNOWN
+
+
+def _may_take(name: str, call: Call) -> bool:
     name = name.replace("__builtin__.", "builtins.")
-    if not isinstance(call.args, list | tuple) or name in _NEVER_CALLED:
+    kind = kind_of_name(name)
+    if kind == UNKNOWN:
+        return isinstance(call.args, list | tuple)
+    if kind not in {"function", "type"} or (kind == "function" and call.kind == "newobj"):
         return False
-    if call.kind == "newobj":
-        return name not in _FUNCTIONS
-    check = _CHECKS.get(name)
-    return check is None or check(tuple(call.args))
-
-
-def _is_iterable(value: Value) -> bool:
-    return isinstance(value, str | bytes | list | tuple | Dict | Set | Call)
-
-
-def _takes_items(args: tuple[Value, ...]) -> bool:
-    return len(args) == 0 or (len(args) == 1 and _is_iterable(args[0]))
-
-
-def _takes_pairs(args: tuple[Value, ...]) -> bool:
-    if len(args) != 1 or not isinstance(args[0], list | tuple):
-        return len(args) == 0 or (len(args) == 1 and isinstance(args[0], Dict | Call))
-    return all(isinstance(item, list | tuple | str | Call) and _is_pair(item) for item in args[0])
-
-
-def _is_pair(item: list[Value] | tuple[Value, ...] | str | Call) -> bool:
-    return isinstance(item, Call) or len(item) == _PAIR
-
-
-def _takes_sizes(args: tuple[Value, ...]) -> bool:
-    if len(args) != 1:
-        return len(args) == 0
-    sizes = args[0]
-    if isinstance(sizes, list | tuple):
-        return all(type(size) in {int, bool} for size in sizes)
-    return not isinstance(sizes, str | bytes | int | float | None)
-
-
-def _takes_device(args: tuple[Value, ...]) -> bool:
-    if not args or len(args) > _PAIR:
+    given = kind_of(call.args)
+    if call.kind == "newobj" and name in _MADE_OF_ANYTHING:
+        return given in ITERABLE | _ITERABLE_BY_BYTES and shape_of(call.args) != ()
+    if given not in ITERABLE:
         return False
-    name, *index = args
-    if isinstance(name, str):
-        return _DEVICE.fullmatch(name) is not None and all(type(number) is int for number in index)
-    return type(name) is int and not index
+    return _takes(name, tuple(items_of(call.args)))
 
 
-def _takes_text(args: tuple[Value, ...]) -> bool:
-    if not args or not isinstance(args[0], str) or not all(isinstance(arg, str) for arg in args):
+def _takes(name: str, args: Args) -> bool:
+    entry, dtype = _entry(name)
+    kinds = [kind_of(arg) for arg in args]
+    if UNKNOWN in kinds and entry in _TAKE_WHAT_IS_ALLOWED:
+        return len(args) == _TAKE_WHAT_IS_ALLOWED[entry]
+    places = _table()[entry].get(len(args))
+    if places is None:
         return False
-    return len(args) == 1 or args[1] != "ascii" or args[0].isascii()
+    if not all(kind in place or kind == UNKNOWN for kind, place in zip(kinds, places, strict=True)):
+        return False
+    if entry in _OF_TYPES:
+        return _OF_TYPES[entry](dtype, args)
+    rule = _RULES.get(entry)
+    return rule is None or rule(args)
 
 
-def _takes_parts(args: tuple[Value, ...]) -> bool:
-    kinds = {type(arg) for arg in args}
-    if str in kinds:
-        return len(args) == 1
-    return len(args) <= _PAIR and kinds <= {int, float, bool, Call}
+def _rebuilds_type(args: Args) -> bool:
+    """Check `_rebuild_from_type_v2`: a function, the class of its result, its arguments, a state."""
+    function, new_type, given, state = args
+    made = Call(function, given, "reduce")
+    # None of the functions of torch's list makes anything but tensors when it is called with tensors.
+    is_made = (
+        listed_name(function) in REBUILDS
+        and isinstance(given, tuple)
+        and _may_take(listed_name(function), made)
+    )
+    is_type = listed_name(new_type) in {"torch.Tensor", "torch.nn.parameter.Parameter"}
+    return is_made and (is_type or kind_of(new_type) == UNKNOWN) and may_be_state(state)
 
 
-_FUNCTIONS = frozenset({"_codecs.encode", "torch.serialization._get_layout"})
-_NEVER_CALLED = frozenset(
-    {f"torch.{name}" for name in ITEMSIZES}
-    | {f"torch.{name}Storage" for name in STORAGE_DTYPES if "Untyped" not in name}
-    | {f"torch.cuda.{name}Storage" for name in STORAGE_DTYPES if "Untyped" not in name}
-)
-_CHECKS: dict[str, Callable[[tuple[Value, ...]], bool]] = {
-    "_codecs.encode": _takes_text,
-    "builtins.complex": _takes_parts,
-    "builtins.set": _takes_items,
-    "collections.Counter": _takes_items,
-    "collections.OrderedDict": _takes_pairs,
-    "torch.Size": _takes_sizes,
-    "torch.device": _takes_device,
+_OF_TYPES = {
+    "torch.FloatTensor": takes_elements_of,
+    "torch.Tensor": takes_elements_of,
+    "torch.sparse.FloatTensor": takes_sparse_parts,
 }
+_RULES = {**RULES, **TENSOR_RULES, "torch._tensor._rebuild_from_type_v2": _rebuilds_type}
+
+
+def _entry(name: str) -> tuple[str, str]:
+    """Return the name under which the table holds a callable, and the element type where it is one's class.
+
+    One class of tensors stands for all of its kind.
+    """
+    if name == "torch.Tensor" or not is_tensor_class(name):
+        return name, ""
+    dtype = STORAGE_DTYPES[name.rpartition(".")[2].removesuffix("Tensor")][0]
+    return ("torch.sparse.FloatTensor" if ".sparse." in name else "torch.FloatTensor"), dtype
+
+
+def _is_crowd(args: Sequence[Value]) -> bool:
+    return len(args) > _LONG or any(map(_is_long, args[:_SPARE]))
+
+
+def _is_long(value: Value) -> bool:
+    if isinstance(value, Call):
+        given = value.args[0] if isinstance(value.args, tuple) and value.args else None
+        return len(value.pairs or ()) > _LONG or (not isinstance(given, Call) and _is_long(given))
+    items = value.pairs if isinstance(value, Dict) else value.items if isinstance(value, Set) else value
+    return isinstance(items, str | bytes | list | tuple) and len(items) > _LONG
+
+
+@cache
+def _table() -> Table:
+    document = json.loads(Path(__file__).with_name("arguments.json").read_text(encoding="utf-8"))
+    return {
+        name: {
+            int(count): tuple(frozenset(kinds.split()) for kinds in places) for count, places in rows.items()
+        }
+        for name, rows in document.items()
+    }

@@ -65,7 +65,7 @@ def build_checkpoint(
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
     note_strangers(found.uses, stream)
     for program in container.programs:
-        note_calls(found.uses, program.stream.calls)
+        note_calls(found.uses, program.stream.calls, found.arguments)
         note_attributes(found.uses, program.stream, limits.ends_s)
         if program.kind == "part" and program.stream.persistent_ids:
             found.uses.add((PERSISTENT_ID, "load"))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from inspector.model.arguments import Arguments, is_judged
 from inspector.model.checkpoint import CallUse
+from inspector.model.kinds import REBUILDS, listed_name
 from inspector.model.texts import format_call
-from inspector.model.uses import Uses, note_use
+from inspector.model.uses import Uses, note_fault, note_use
 from inspector.pickles.values import Call, Global, Value
 
 _MOST_OF_ONE_NAME = 4
@@ -42,20 +44,33 @@ def _handed(args: Value) -> tuple[str, ...]:
     return tuple(item.dotted for item in items if isinstance(item, Global))
 
 
-def note_calls(uses: Uses, calls: Iterable[Call]) -> None:
-    """Note what is done in calls: each kind once, but for NumPy's, which differ by their arguments.
+def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments) -> None:
+    """Note what is done in calls: of each name and verb once, and every call whose arguments are not taken.
 
-    Whether a function that makes a tensor could make one is told where its row is made.
+    That a function makes a tensor is no news, unless it cannot.
     """
     known: set[tuple[object, ...]] = set()
+    names: dict[int, str] = {}
     for call in calls:
-        func: Value = call.func
-        if isinstance(func, Global) and func.package == "torch" and func.name.startswith("_rebuild"):
+        number = _number(call.func)
+        name = names.get(number)
+        if name is None:
+            name = names[number] = listed_name(call.func)
+        if name in REBUILDS:
+            note_fault(uses, name, call, arguments)
+        if is_rebuild(call.func):
             continue
-        kind = (_number(func), call.items is None, call.pairs is None, call.state is None)
-        if kind not in known or (isinstance(func, Global) and func.package == "numpy"):
+        kind = (number, call.items is None, call.pairs is None, call.state is None)
+        if kind not in known or (isinstance(call.func, Global) and call.func.package == "numpy"):
             known.add(kind)
-            note_use(uses, call)
+            note_use(uses, call, arguments)
+        elif is_judged(name):
+            note_fault(uses, name, call, arguments)
+
+
+def is_rebuild(func: Value) -> bool:
+    """Return whether a value is one of torch's functions that make tensors, of whatever release."""
+    return isinstance(func, Global) and func.package == "torch" and func.name.startswith("_rebuild")
 
 
 def _number(func: Value) -> int:

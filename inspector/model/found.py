@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from inspector.model.arguments import Arguments
 from inspector.model.by_design import NONE_PINNED
 from inspector.model.checkpoint import HiddenDevice, Key, Tensor
 from inspector.model.checkpoint import Value as Leaf
@@ -29,6 +30,7 @@ class Found:
         models: Sets of parameters.
         hidden_devices: Devices that are values.
         uses: What is done with imported names.
+        arguments: What judges the arguments of calls.
         places: Where the containers stand that were entered, by their `id`.
         leaves: Where the objects stand that are shown as one leaf, by their `id`.
         faults: What stops torch in a dictionary, see `model.keys`.
@@ -45,6 +47,7 @@ class Found:
     models: list[ModelDraft] = field(default_factory=list)
     hidden_devices: list[HiddenDevice] = field(default_factory=list)
     uses: set[tuple[str, str]] = field(default_factory=set)
+    arguments: Arguments = field(default_factory=Arguments)
     places: dict[int, str] = field(default_factory=dict)
     leaves: dict[int, str] = field(default_factory=dict)
     faults: set[str] = field(default_factory=set)

@@ -12,8 +12,10 @@ import time
 from collections.abc import Iterable, Iterator
 
 from inspector.containers.persistent_ids import parse_storage_id
-from inspector.model.arguments import may_take
+from inspector.model.arguments import Arguments
 from inspector.model.arrays import describe_array, describe_scalar
+from inspector.model.kinds import UNKNOWN, kind_of
+from inspector.model.states import may_set
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 
@@ -34,20 +36,40 @@ _ASK_EACH = 4096
 Uses = set[tuple[str, str]]
 
 
-def note_use(uses: Uses, call: Call) -> None:
-    """Add what is done in one call, as (name, verb): `call`, `miscall`, `build`, `append` or `setitem`."""
+def note_use(uses: Uses, call: Call, arguments: Arguments | None = None) -> None:
+    """Add what is done in one call, as (name, verb).
+
+    The verbs are `call` and `miscall`, `build` and `misbuild`, `append` and `setitem`.
+    """
     name = _name_of(call.func)
-    uses.add((name, "call" if may_take(name, call) else "miscall"))
+    uses.add((name, "call" if (arguments or Arguments()).may_take(name, call) else "miscall"))
     if call.items is not None:
         uses.add((name, "append"))
     if call.pairs is not None:
         uses.add((name, "setitem"))
-    if call.state is not None and not (isinstance(call.state, Dict) and not call.state.pairs):
-        uses.add((name, "build"))
+    if call.state is not None:
+        note_state(uses, name, call)
     array = describe_array(call) or describe_scalar(call)
     if array is not None:
         # The state of a dtype is set, and its class is one for each element type, named nowhere in the file.
         uses.add((f"numpy.dtypes.{_dtype_class(array.dtype)}", "build"))
+
+
+def note_state(uses: Uses, name: str, call: Call) -> None:
+    """Add that a call's result is given a state, unless torch knows its type and sets it."""
+    kind = kind_of(call)
+    if kind == UNKNOWN:
+        uses.add((name, "build"))
+    elif not may_set(kind, call.state):
+        uses.add((name, "misbuild"))
+
+
+def note_fault(uses: Uses, name: str, call: Call, arguments: Arguments) -> None:
+    """Note a call of a name that torch knows, if it does not take its arguments or its result no state."""
+    if not arguments.may_take(name, call):
+        uses.add((name, "miscall"))
+    if call.state is not None:
+        note_state(uses, name, call)
 
 
 def note_strangers(uses: Uses, stream: Stream) -> None:

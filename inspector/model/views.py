@@ -7,6 +7,7 @@ numbers that anybody can have written.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from math import prod
 from operator import mul
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ Geometry = tuple[Any, ...]
 """Offset, sizes and strides, as they stand in the arguments of a rebuild function."""
 
 _MOST = (1 << 63) - 1  # torch counts elements and steps in 64 bits with a sign
-_MOST_DIMENSIONS = 256
+_MOST_DIMENSIONS = 1024
 _MOST_NESTED = 8  # a parameter of a wrapper of a quantized tensor ...
 
 
@@ -149,7 +150,9 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
     """Describe a view that is not plain, and say why it cannot be true if it cannot."""
     offset = geometry[0]
     shape, problem = shape_of(geometry[1])
-    stride, stride_problem = sizes_of(geometry[2])
+    stride, stride_problem = (None, None) if geometry[2] is None else sizes_of(geometry[2])
+    if not stride and not stride_problem:  # torch takes missing strides for those of a contiguous tensor
+        stride = contiguous(shape)
     problem = problem or stride_problem
     if type(offset) is not int or not 0 <= offset <= _MOST:
         offset, problem = 0, problem or "its offset is no sensible number"
@@ -166,6 +169,12 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
         span=(0, storage.nbytes) if problem else _span(dtype, offset, shape, stride),
         problem=problem,
     )
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of a tensor without holes, as torch counts them: a size of 0 counts as 1."""
+    steps = accumulate((max(size, 1) for size in shape[:0:-1]), mul, initial=1)
+    return tuple(steps)[::-1][: len(shape)]
 
 
 def _misfit(

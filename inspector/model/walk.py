@@ -11,18 +11,20 @@ import time
 
 from inspector.errors import ModelError
 from inspector.limits import Limits
+from inspector.model.arguments import is_plain
 from inspector.model.by_design import NONE_PINNED, is_metadata_on_cpu, pinned_keys
 from inspector.model.checkpoint import HiddenDevice, Key, Role, Tensor
 from inspector.model.checkpoint import Value as Leaf
 from inspector.model.found import Found, Frame
 from inspector.model.hidden import hidden_devices
 from inspector.model.keys import KeyFaults
+from inspector.model.kinds import listed_name
 from inspector.model.optimizer import looks_like_optimizer, read_optimizer
 from inspector.model.roles import Context, ModelDraft, enter, names_model, role_of_tensor
 from inspector.model.shapes import Children, Numbered, attributes_of, children_of
 from inspector.model.tensors import describe_tensor, looks_like_tensor
 from inspector.model.texts import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
-from inspector.model.uses import note_use
+from inspector.model.uses import note_fault, note_use
 from inspector.model.views import NOTHING_KNOWN, Known, TensorFacts
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
@@ -138,6 +140,8 @@ class _Walk:
         row = (keys, path, *facts[:8], storage_key, role, None, slot, frame.part_of, on_cpu, facts.problem)
         found.tensors.append(tuple.__new__(Tensor, row))
         found.sources.append(value)
+        if type(value) is Call and not is_plain(value):
+            note_fault(found.uses, listed_name(value.func), value, found.arguments)
         if facts.parts or facts.state is not None:
             self._enter_tensor(frame, keys, path, value, facts)
 
@@ -232,7 +236,7 @@ class _Walk:
             if fault is not None:
                 self._found.faults.add(fault)
         if isinstance(value, Call):
-            note_use(self._found.uses, value)
+            note_use(self._found.uses, value, self._found.arguments)
             for device, what in hidden_devices(value):
                 self._found.hidden_devices.append(HiddenDevice(path=path, device=device, what=what))
 

@@ -17,13 +17,11 @@ from inspector.safety.python2 import present_name
 # In a legacy file, other protocols spell the magic number before the object with an unknown opcode.
 _LEGACY_PROTOCOLS = frozenset({2, 3})
 _DICTIONARIES = frozenset({"collections.OrderedDict", "collections.Counter"})
-# Of the listed names, those whose objects take a state; the others are functions, numbers and types.
 _REBUILDS = ("torch._utils._rebuild_", "torch._tensor._rebuild_")
 _STORAGE_IDS = {
     "load": "weights_only=True takes no persistent ids but storages; legacy files of modules have others.",
     "misread": "The place of a tensor's bytes is given in a way that torch cannot read.",
 }
-_BUILT = _DICTIONARIES | {"torch.nn.parameter.Parameter", "torch.Tensor"}
 
 
 # The instruction that spells the magic number of a legacy file, by pickle protocol.
@@ -74,7 +72,7 @@ def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
     elif opcode:
         yield f"weights_only=True does not know the opcode {opcode}: {again}."
     for name, verb in safety.uses:
-        reason = _misuse(present_name(name), verb, allowed)
+        reason = _misuse(present_name(name), verb)
         if reason is not None:
             yield reason
     for fault in safety.faults:
@@ -82,24 +80,24 @@ def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
             yield f"weights_only=True stops because {_FAULTS[fault]}."
 
 
-def _misuse(name: str, verb: str, allowed: AllowList) -> str | None:
+def _misuse(name: str, verb: str) -> str | None:
     if not name:
         return "weights_only=True calls listed names only, and this pickle calls what has no name."
     if name == PERSISTENT_ID:
         return _STORAGE_IDS.get(verb, _STORAGE_IDS["load"])
     if verb == "miscall" or (verb == "call" and name.startswith(_REBUILDS)):
         return f"{name} is called with arguments that it does not take."
-    return _misfit(name, verb, allowed)
+    return _misfit(name, verb)
 
 
-def _misfit(name: str, verb: str, allowed: AllowList) -> str | None:
+def _misfit(name: str, verb: str) -> str | None:
     """Say what is done to an object that torch does to others only."""
     if verb == "append":
         return f"weights_only=True appends to lists only, and this pickle to {name}."
     if verb == "setitem" and name not in _DICTIONARIES:
         return f"weights_only=True sets items of plain dictionaries only, and this pickle those of {name}."
-    if verb == "build" and name in allowed.names - _BUILT:
-        return f"weights_only=True sets no state of {name}, and this pickle does."
+    if verb == "misbuild":
+        return f"{name} is given a state that weights_only=True does not set."
     return None
 
 

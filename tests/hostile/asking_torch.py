@@ -1,4 +1,4 @@
-"""Asks torch what `weights_only=True` does with files, each in a fork with little room and time.
+"""Asks torch what `weights_only=True` does with files, in forks with little room and time for each.
 
 `python -m tests.hostile.asking_torch` reads lines of JSON `[PATH, [NAME, ...]]`. Each is answered by a line
 of JSON: what happened, and what happened with these names allowed. Allowed names stand for an inert class.
@@ -19,6 +19,9 @@ from typing import Any
 
 _ROOM = 2 << 30
 _SECONDS = 3
+_IN_ONE_FORK = 1000
+_MOST_SAID = 4000
+Load = tuple[str, Iterable[str]]
 _ROOT = Path(__file__).parents[2]
 
 
@@ -45,25 +48,42 @@ def _load(path: str, names: Iterable[str]) -> str:
     return "accepts"
 
 
-def _in_fork(path: str, names: Iterable[str]) -> str:
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + _ROOM, used + _ROOM))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.alarm(_SECONDS)
-        with os.fdopen(writer, "w", encoding="utf-8", errors="backslashreplace") as pipe:
-            pipe.write(_load(path, names)[:4000])
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(pid, 0)
-    if said:
-        return said
-    return "hangs" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM else "crashes"
+def _serve(loads: list[Load], start: int, writer: int) -> None:
+    """Load files one after the other, and write what became of each as a line of JSON."""
+    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + _ROOM, used + _ROOM))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # What crashes says why on its standard error, and that is not asked for.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    with os.fdopen(writer, "w", encoding="utf-8") as pipe:
+        for path, names in loads[start : start + _IN_ONE_FORK]:
+            signal.alarm(_SECONDS)
+            said = _load(path, names)[:_MOST_SAID]
+            signal.alarm(0)
+            pipe.write(json.dumps(said) + "\n")
+            pipe.flush()
+
+
+def _in_forks(loads: list[Load]) -> list[str]:
+    """Load files in forks, each of which goes on until a file hangs or crashes it."""
+    said: list[str] = []
+    while len(said) < len(loads):
+        reader, writer = os.pipe()
+        before = len(said)
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            _serve(loads, before, writer)
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader, encoding="utf-8") as pipe:
+            said += [json.loads(line) for line in pipe]
+        _, status = os.waitpid(pid, 0)
+        if os.WIFSIGNALED(status):
+            said.append("hangs" if os.WTERMSIG(status) == signal.SIGALRM else "crashes")
+        elif len(said) == before:
+            raise SystemExit(f"nothing came of {loads[before][0]}")
+    return said
 
 
 def main() -> int:
@@ -71,16 +91,13 @@ def main() -> int:
     import torch
 
     torch.set_num_threads(1)
-    _load(
-        str(_ROOT / "tests/data/corpus/zip/state_dict.pt"), ()
-    )  # what it imports once, no fork shall pay for
-    for line in sys.stdin:
-        path, names = json.loads(line)
-        answers = [_in_fork(path, ())]
-        if names:
-            answers.append(_in_fork(path, names))
-        sys.stdout.write(json.dumps(answers) + "\n")
-        sys.stdout.flush()
+    # What it imports once, no fork has to pay for.
+    _load(str(_ROOT / "tests/data/corpus/zip/state_dict.pt"), ())
+    asked = [json.loads(line) for line in sys.stdin]
+    loads = [(path, given) for path, names in asked for given in ([(), names] if names else [()])]
+    said = iter(_in_forks(loads))
+    for _, names in asked:
+        sys.stdout.write(json.dumps([next(said) for _ in range(2 if names else 1)]) + "\n")
     return 0
 
 
@@ -93,7 +110,7 @@ def ask_torch(files: list[tuple[Path, tuple[str, ...]]]) -> list[list[str]]:
         capture_output=True,
         text=True,
         cwd=_ROOT,
-        timeout=600,
+        timeout=1800,
         check=True,
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
