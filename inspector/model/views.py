@@ -150,7 +150,7 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
     """Describe a view that is not plain, and say why it cannot be true if it cannot."""
     offset = geometry[0]
     shape, problem = shape_of(geometry[1])
-    stride, stride_problem = (None, None) if geometry[2] is None else sizes_of(geometry[2])
+    stride, stride_problem = sizes_of(() if geometry[2] is None else geometry[2])
     if not stride and not stride_problem:  # torch takes missing strides for those of a contiguous tensor
         stride = contiguous(shape)
     problem = problem or stride_problem

@@ -97,7 +97,7 @@ def _misfit(name: str, verb: str) -> str | None:
     if verb == "setitem" and name not in _DICTIONARIES:
         return f"weights_only=True sets items of plain dictionaries only, and this pickle those of {name}."
     if verb == "misbuild":
-        return f"{name} is given a state that weights_only=True does not set."
+        return f"weights_only=True sets no state of {name} such as this pickle's."
     return None
 
 

@@ -1,5 +1,7 @@
 """Writes `inspector/model/arguments.json`: what each listed name takes, as torch says when it is called.
 
+It also writes which calls torch accepted, so that tests without torch know it.
+
 `python -m tests.hostile.making_arguments` loads every file of `combinations.py` with the installed torch, in
 a child. For a name and a number of arguments the table holds, by position, the types that torch took there
 while the other arguments were right.
@@ -10,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,7 +26,9 @@ from tests.hostile.asking_torch import ask_torch
 from tests.hostile.combinations import Combination, combinations
 from tests.hostile.palette import STORAGES
 
-TABLE = Path(__file__).parents[2] / "inspector" / "model" / "arguments.json"
+_ROOT = Path(__file__).parents[2]
+TABLE = _ROOT / "inspector" / "model" / "arguments.json"
+ANSWERS = _ROOT / "tests" / "data" / "arguments.json"
 
 
 def zipped(push: bytes, version: int = 2) -> bytes:
@@ -70,10 +75,30 @@ def table(answers: Iterable[tuple[Combination, str]]) -> dict[str, dict[str, lis
     }
 
 
+def packed(answers: Iterable[tuple[Combination, str]]) -> dict[str, str]:
+    """Which of a name's calls are accepted, in their order: four to a hexadecimal digit."""
+    bits: dict[str, str] = defaultdict(str)
+    for one, said in answers:
+        bits[one.callable] += str(int(said == "accepts"))
+    return {name: f"{int(row[::-1], 2):x}" for name, row in bits.items()}
+
+
+def recorded() -> list[tuple[Combination, bool]]:
+    """All combinations, and whether torch accepted each when the table was made."""
+    numbers = {name: int(row, 16) for name, row in json.loads(ANSWERS.read_text(encoding="utf-8")).items()}
+    found = []
+    for one in combinations():
+        found.append((one, bool(numbers[one.callable] & 1)))
+        numbers[one.callable] >>= 1
+    return found
+
+
 def main() -> int:
-    """Write the table."""
-    TABLE.write_text(json.dumps(table(asked(combinations())), indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{TABLE}\n")
+    """Write the table and the answers."""
+    answers = asked(combinations())
+    for path, document in ((TABLE, table(answers)), (ANSWERS, packed(answers))):
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        sys.stdout.write(f"{path}\n")
     return 0
 
 

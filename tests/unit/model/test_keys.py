@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE, KeyFaults
-from inspector.pickles.values import Blob, Dict, Set, Value
+from inspector.pickles.values import Blob, Call, Dict, Global, Set, Value
 from tests.work import count_steps
 
 
@@ -41,6 +41,15 @@ def test_good_keys(key: Value) -> None:
 )
 def test_keys_without_a_hash(key: Value) -> None:
     assert find("a", key) == UNHASHABLE
+
+
+@pytest.mark.parametrize(
+    ("name", "is_key"),
+    [("collections.OrderedDict", False), ("builtins.bytearray", False), ("torch.Size", True), ("a.B", True)],
+)
+def test_what_calls_make_has_a_hash_or_not(name: str, is_key: bool) -> None:
+    made = Call(Global(*name.rsplit(".", 1)), (), "reduce")
+    assert find(made) == find((made,)) == (None if is_key else UNHASHABLE)
 
 
 def test_deep_key_crashes_torch() -> None:

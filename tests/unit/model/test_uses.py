@@ -11,7 +11,7 @@ import pytest
 from inspector.model.uses import PERSISTENT_ID, note_attributes, note_use
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call
-from tests.builders.pickles import STOP, list_, name, number, op, proto, text, tuple_
+from tests.builders.pickles import NONE, STOP, list_, name, number, op, proto, text, tuple_
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, root_of, saved, view
 
 
@@ -28,6 +28,8 @@ def uses(made: bytes) -> set[tuple[str, str]]:
     [
         (call("a.B"), {("a.B", "call")}),
         (built(call("a.B"), pairs(x=number(1))), {("a.B", "call"), ("a.B", "build")}),
+        (built(call("torch.Size"), number(1)), {("torch.Size", "call"), ("torch.Size", "misbuild")}),
+        (built(call("torch.Size"), NONE), {("torch.Size", "call")}),
         (call("a.B") + number(1) + op("APPEND"), {("a.B", "call"), ("a.B", "append")}),
         (call("a.B") + text("k") + number(1) + op("SETITEM"), {("a.B", "call"), ("a.B", "setitem")}),
         (text("x") + op("EMPTY_TUPLE") + op("REDUCE"), {("", "call")}),

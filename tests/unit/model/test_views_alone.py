@@ -9,6 +9,7 @@ from inspector.model.views import (
     Known,
     NoTensorError,
     bare_storage,
+    contiguous,
     dtype_of,
     is_call_to,
     nbytes_of,
@@ -66,7 +67,7 @@ def test_views_that_can_be(geometry: tuple[Value, ...], span: tuple[int, int]) -
         ((0, (1,), (-1,)), "not all sensible numbers"),
         ((0, (HUGE,), (0,)), "not all sensible numbers"),
         ((0, (1 << 40, 1 << 40), (0, 0)), "more elements than 64 bits can count"),
-        ((0, (1,) * 300, (1,) * 300), "claims 300 dimensions"),
+        ((0, (1,) * 1025, (1,) * 1025), "claims 1,025 dimensions"),
     ],
 )
 def test_views_that_cannot_be(geometry: tuple[Value, Value, Value], words: str) -> None:
@@ -78,10 +79,16 @@ def test_packed_types_hold_several_elements_in_a_byte() -> None:
     assert "runs past" in str(problem(0, (13,), (1,), dtype="quint4x2", itemsize=1))
 
 
-@pytest.mark.parametrize("geometry", [(), (0, (1,)), (0, 5, (1,)), (0, (1,), None)])
+@pytest.mark.parametrize("geometry", [(), (0, (1,)), (0, 5, (1,)), (0, (1,), 5)])
 def test_what_is_no_geometry(geometry: tuple[Value, ...]) -> None:
     with pytest.raises(NoTensorError):
         strided(storage(), "float32", geometry, requires_grad=False)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0, 3), (0,), (4, 5, 6, 7)])
+def test_missing_strides_are_those_of_a_contiguous_tensor(shape: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    assert contiguous(shape) == torch.empty(shape).stride()
 
 
 def test_bare_storage_of_no_elements() -> None:

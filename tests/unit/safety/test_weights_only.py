@@ -42,7 +42,7 @@ def test_opcodes_are_those_of_torch() -> None:
         (made((PERSISTENT_ID, "call")), "legacy files of modules"),
         (made(("m.List", "append")), "appends to lists only"),
         (made(("m.Dict", "setitem")), "plain dictionaries only"),
-        (made(("builtins.set", "build")), "no state of builtins.set"),
+        (made(("builtins.set", "misbuild")), "no state of builtins.set"),
         (made(("collections.OrderedDict", "miscall")), "arguments that it does not take"),
         (made(("torch._utils._rebuild_tensor_v2", "call")), "arguments that it does not take"),
         (made((PERSISTENT_ID, "misread")), "The place of a tensor's bytes"),
