@@ -20,6 +20,7 @@ from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 from inspector.gui.start_folder import leave_start_folder
 from inspector.gui.theme import Theme
+from inspector.gui.unexpected import UnexpectedErrors
 
 if TYPE_CHECKING:
     from inspector.progress import Progress
@@ -57,6 +58,11 @@ class Program(QObject):
         self._theme = Theme(app, theme_mode)
         self._windows: list[MainWindow] = []
         self._leaving: set[MainWindow] = set()
+
+    @property
+    def theme(self) -> Theme:
+        """The theme of all windows."""
+        return self._theme
 
     @property
     def windows(self) -> tuple[MainWindow, ...]:
@@ -139,6 +145,8 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
             return 0
     settings = Settings(fresh=fresh)
     program = Program(app, settings, settings.theme, MachineProbe())
+    errors = UnexpectedErrors(program.theme, program)
+    errors.install()
     if server is not None:
         server.paths_received.connect(program.open_paths)
     absolute = [str(Path(path).absolute()) for path in paths]
@@ -148,6 +156,7 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
     if demo or not paths:
         program.open_window(demo=demo)
     code = app.exec()
+    errors.remove()
     if server is not None:
         server.close()
     return code

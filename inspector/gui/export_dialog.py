@@ -16,6 +16,7 @@ from inspector.overriding import override
 from inspector.session.screen import ExportPage
 
 _WIDTH = 640
+_TITLE = "Export a fixed copy"
 
 
 class ExportDialog(QDialog):
@@ -32,7 +33,6 @@ class ExportDialog(QDialog):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Export a fixed copy")
         self.setModal(True)
         self.setAcceptDrops(False)
         self.setMinimumWidth(_WIDTH)
@@ -74,6 +74,8 @@ class ExportDialog(QDialog):
             self.open()
 
     def _show_stage(self, page: ExportPage, old: ExportPage | None) -> None:
+        told = page.result or page.failure
+        self.setWindowTitle(page.title or (told.title if told is not None else _TITLE))
         if page.stage == "running":
             self._progress.follow(page)
         else:
@@ -126,7 +128,8 @@ class ExportDialog(QDialog):
             self._draft.show_destination(path)
 
     def _on_receipt(self) -> None:
-        proposed = f"{self._draft.destination}.receipt.json"
+        result = self._page.result if self._page is not None else None
+        proposed = f"{result.destination if result is not None else ''}.receipt.json"
         path, _ = QFileDialog.getSaveFileName(self, "Save the receipt", proposed, "JSON (*.json)")
         if path:
             self.receipt_wanted.emit(path)

@@ -86,6 +86,10 @@ class SearchBox(QFrame):
             with blocked(self._line):
                 self._line.setText(query)
 
+    def forget(self) -> None:
+        """Let go of what was being typed: it was meant for a file that is gone."""
+        self._pause.stop()
+
     def show_screen(self, screen: Screen) -> None:
         """Show how many rows match, and which of them is selected."""
         if screen.matches is None:

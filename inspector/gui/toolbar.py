@@ -86,7 +86,9 @@ class TopBar(QToolBar):
         with blocked(self._targets):
             self._targets.setCurrentIndex(place)
         self._targets.setToolTip(plain_tooltip(self._targets.currentText()))
-        if old is None or old.query != new.query:
+        if not ready:
+            self.search.forget()
+        if not ready or old is None or old.query != new.query:
             self.search.show_query(new.query)
 
     def _space(self, width: int) -> QWidget:

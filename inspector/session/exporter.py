@@ -209,6 +209,8 @@ def _with_line(page: ExportPage, line: str, *, is_bad: bool = False) -> ExportPa
     if result is None:
         return page
     lines, warnings = (
-        (result.lines, (*result.warnings, line)) if is_bad else ((*result.lines, line), result.warnings)
+        tuple(said for said in known if said != line) for known in (result.lines, result.warnings)
     )
-    return replace(page, result=replace(result, lines=lines, warnings=warnings))
+    if is_bad:
+        return replace(page, result=replace(result, lines=lines, warnings=(*warnings, line)))
+    return replace(page, result=replace(result, lines=(*lines, line), warnings=warnings))

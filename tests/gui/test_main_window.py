@@ -7,6 +7,7 @@ import sys
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -452,6 +453,20 @@ def test_nothing_of_a_closed_file_is_kept(make_window):
     gc.collect()
     assert sys.getrefcount(tree) < count
     assert not [holder for holder in gc.get_referrers(tree) if holder is not sys._getframe()]
+
+
+def test_what_was_typed_for_a_closed_file_is_not_looked_for_in_the_next(window, session):
+    line = window.top_bar.search.findChild(QLineEdit)
+    window.workspace.pages.open_page("findings")
+    ask = window.workspace.pages.page("findings").findChild(QPlainTextEdit)
+    ask.setPlainText("RuntimeError")
+    line.setText("conv")
+    window.show_screen(fakes.empty_screen())
+    window.show_screen(READY)
+    QTest.qWait(400)
+    session.search.assert_not_called()
+    session.explain_error.assert_not_called()
+    assert line.text() == ""
 
 
 def test_a_part_that_fails_is_shown_anew_the_next_time(window, monkeypatch):
