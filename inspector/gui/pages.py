@@ -99,7 +99,7 @@ class Pages(QTabWidget):
         self._screen = None
         self._fed.clear()
         for widget in self._built.values():
-            widget.blockSignals(True)  # noqa: FBT003 - Qt's; a timer of it may still be running
+            widget.blockSignals(True)  # a timer of it may still be running
             widget.setParent(None)
             widget.deleteLater()
         self._built.clear()
