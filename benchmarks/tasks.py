@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import statistics
 import subprocess
@@ -18,6 +19,7 @@ HERE = Path(__file__).parent
 PYTHON = sys.executable
 PROGRAM = str(Path(sys.executable).with_name("checkpoint-inspector"))
 MEGABYTE = 1_000_000
+MOST_SECONDS = {"plan of a device map": 0.1, "tree": 0.5}  # 0.3 s for any other answer
 SIZES = {
     "zip-1gb": 1.0,
     "zip-10gb": 10.0,
@@ -268,6 +270,33 @@ def window(bench: Bench) -> Iterator[Row]:
     )
 
 
+def answers(bench: Bench) -> Iterator[Row]:
+    """What an open window waits for at each change, for very many tensors."""
+    with bench.file("many") as path:
+        command = [PYTHON, str(HERE / "answers.py"), str(path), str(bench.runs)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    for what, seconds in found.items():
+        ours = Figures(seconds=seconds, cpu_seconds=seconds, nbytes=0)
+        yield _within(f"{what}, 100,000 tensors", ours, MOST_SECONDS.get(what, 0.3))
+
+
+def gaps(bench: Bench) -> Iterator[Row]:
+    """The longest time for which the window stands still while it opens the worst hostile files."""
+    sys.path.insert(0, str(HERE.parent))
+    from tests.gui.test_standing_still import WORST, build  # noqa: PLC0415 - the only task that needs it
+
+    paths = [build(number, bench.folder) for number in range(len(WORST))]
+    command = [PYTHON, str(HERE / "window_gaps.py"), *paths]
+    turns = [
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        for _ in range(3)
+    ]
+    for name, lines in zip(WORST, zip(*turns, strict=True), strict=True):
+        seconds = statistics.median(json.loads(line)["longest_gap_ms"] / 1000 for line in lines)
+        ours = Figures(seconds=seconds, cpu_seconds=seconds, nbytes=0)
+        yield _within(f"window stands still, {name}", ours, 0.1)
+
+
 @contextlib.contextmanager
 def screen() -> Iterator[list[str]]:
     """Start an X server of our own where there is one; give what to put before a command.
@@ -299,4 +328,6 @@ TASKS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "in-place": in_place,
     "sharing": sharing,
     "window": window,
+    "answers": answers,
+    "gaps": gaps,
 }
