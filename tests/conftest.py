@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.corpus import Case
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "data" / "golden"
@@ -20,10 +23,20 @@ GOLDEN = TESTS / "data" / "golden"
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
+# No example fails for the time it takes: on a busy machine each may take any.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files anew; review the diff"
     )
+
+
+# What runs other programs, or the same lines for each of many files, takes half as long again while lines are
+# noted. So coverage is that of the tests of single modules, which is where a line without a test should show.
+SWEEPS = ("end2end", "fuzz", "hostile", "property", "torch")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,6 +45,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for folder in ("gui", "end2end"):
             if item.path.is_relative_to(TESTS / folder):
                 item.add_marker(folder)
+        if is_sweep(item):
+            item.add_marker("no_cover")
+
+
+def is_sweep(item: pytest.Item) -> bool:
+    """Whether a test goes over files or has torch do so, and is not for single lines."""
+    if item.path.relative_to(TESTS).parts[0] in SWEEPS or item.get_closest_marker("torch"):
+        return True
+    call = getattr(item, "callspec", None)
+    return call is not None and any(isinstance(value, Case) for value in call.params.values())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -93,6 +93,16 @@ def test_there_and_back_is_what_it_was(case: Case, tmp_path: Path) -> None:
     assert tags(there) == [tag.replace("cuda:0", "cuda:77") for tag in before]
     assert tags(back) == before
     assert load(back, map_location="cpu") == load(case.path, map_location="cpu")
+    first, last = open_checkpoint(str(case.path)), open_checkpoint(str(back))
+    assert (last.tensors, last.values) == (first.tensors, first.values)
+    if not case.name.endswith(".gz"):
+        assert payloads(back) == payloads(case.path)
+
+
+def payloads(path: Path) -> list[bytes]:
+    data = path.read_bytes()
+    places = [(row.file_offset or 0, row.nbytes) for row in open_checkpoint(str(path)).storages]
+    return [data[start : start + nbytes] for start, nbytes in places if start]
 
 
 @pytest.mark.parametrize("case", LOADED, ids=name)

@@ -194,7 +194,7 @@ def with_state(call_: Call, state: Value) -> Call:
 
 @pytest.mark.parametrize("kind", WRAPS)
 def test_endless_nesting_is_capped(kind: str) -> None:
-    root = nested(20_000, WRAPS[kind])
+    root = nested(5_000, WRAPS[kind])
     found = walk(root, DEFAULT_LIMITS, Progress())
     assert found.too_deep == 1
     assert all(len(leaf.keys) <= DEFAULT_LIMITS.depth for leaf in found.values)

@@ -91,30 +91,12 @@ def test_an_empty_plan_copies_byte_for_byte(case: Case, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
 def test_genuine_files_come_out_as_planned(case: Case, tmp_path: Path) -> None:
-    """Each export is opened again and compared: a difference raises."""
-    for number, rule in enumerate((CPU, LONGER, "cuda:0=cuda:5", "cpu=cuda:0", "*=xpu")):
+    """Each export is opened again and compared: a difference raises. In `tests/torch` torch loads more."""
+    for number, rule in enumerate((CPU, "*=xpu")):
         done = exported(case.path, tmp_path / str(number), rule)
         assert done.verified
     exported(case.path, tmp_path / "mps", "dtype:float64@cpu", "dtype:complex128@cpu", "*=mps")
     export_copy(str(case.path), tmp_path / "all", planned(case.path, "cpu=cuda:1", move_all=True))
-
-
-@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
-def test_there_and_back_is_the_file_itself(case: Case, tmp_path: Path) -> None:
-    there, back = tmp_path / "there", tmp_path / "back"
-    before = open_checkpoint(str(case.path))
-    exported(case.path, there, "cuda:0=cuda:77")
-    exported(there, back, "cuda:77=cuda:0")
-    after = open_checkpoint(str(back))
-    assert (after.tensors, after.values) == (before.tensors, before.values)
-    if not case.name.endswith(".gz"):
-        assert payloads(case.path) == payloads(back)
-
-
-def payloads(path: Path) -> list[bytes]:
-    data = path.read_bytes()
-    places = [(row.file_offset or 0, row.nbytes) for row in open_checkpoint(str(path)).storages]
-    return [data[start : start + nbytes] for start, nbytes in places if start]
 
 
 def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

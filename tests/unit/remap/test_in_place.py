@@ -76,7 +76,7 @@ def test_genuine_files_are_changed_and_given_back(case: Case, tmp_path: Path) ->
     before = case.path.read_bytes()
     path = written(tmp_path, before)
     places = [(row.key, row.file_offset, row.nbytes) for row in open_checkpoint(str(path)).storages]
-    for rule in (CPU, "cpu=cuda:0", "cuda:0=cuda:5", LONGER):
+    for rule in (CPU, "cpu=cuda:0", LONGER):
         try:
             done = patch_in_place(str(path), planned(path, rule))
         except ExportError:
