@@ -21,7 +21,7 @@ def test_wheel_holds_the_package_its_resources_and_the_command(tmp_path: Path) -
         names = set(archive.namelist())
         (entry_points,) = (archive.read(n).decode() for n in names if n.endswith("entry_points.txt"))
     for file in (ROOT / "resources").rglob("*"):
-        if file.is_file():
+        if file.is_file() and file.parent.name != "__pycache__":
             assert f"inspector/_resources/{file.relative_to(ROOT / 'resources').as_posix()}" in names
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "inspector").rglob("*.py")}
     assert modules | {"inspector/py.typed"} <= names
