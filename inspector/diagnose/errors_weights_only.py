@@ -9,6 +9,9 @@ from __future__ import annotations
 from inspector.diagnose.explanation import Context, ErrorKind, Tied
 from inspector.diagnose.ties import listed, nothing_to_see, plain
 from inspector.model.findings import Fix
+from inspector.pickles.values import package_of
+from inspector.safety.allowlist import default_allow_list
+from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global
 from inspector.safety.python2 import present_name
 
@@ -17,12 +20,6 @@ _WHY = (
     "Since torch 2.6, torch.load takes nothing but tensors and plain Python values, unless it is told "
     "otherwise: a pickle can run any code, and this guards against it."
 )
-_VERDICTS = {
-    "dangerous": "It can run commands or change this machine: do not allow it, wherever the file is from.",
-    "unknown": "Nothing is known of it: allow it only if you trust both its package and the file.",
-    "tensor": "Recent versions of torch know it: update torch, or allow it.",
-    "allowed": "Recent versions of torch know it: update torch, or allow it.",
-}
 _NAME = r"(?P<name>[\w.<>]{1,200})"
 
 
@@ -36,16 +33,36 @@ def _global(context: Context) -> Tied:
         asks = f" It asks for {listed(context.safety.to_allow)}." if context.safety.to_allow else ""
         here = f"This file does not ask for {plain(name)}: the error comes from another file.{asks}"
         return Tied(fits="no", here=here)
-    more = f" Next it would ask for {listed(wanted)}: allow them together." if wanted else ""
-    verdict = judge_global(name)
-    here = f"This file asks for {plain(name)}. {_VERDICTS[verdict]}{more}"
-    if verdict == "dangerous":
+    here = f"This file asks for {plain(name)}. {_may_be_allowed(context, name)}"
+    if judge_global(name) == "dangerous":
         return Tied(fits="yes", here=here, finding="dangerous-global", advice=_DANGEROUS)
-    if context.safety.verdict in {"runs-code", "dangerous"}:
-        return Tied(fits="yes", here=f"{here} {_reasons(context)}", finding=_finding(context), fix=_PLAIN)
-    return Tied(fits="yes", here=here, fix=_PLAIN)
+    if context.safety.verdict == "needs-allow-list":
+        more = f" Next it would ask for {listed(wanted)}: allow them together." if wanted else ""
+        return Tied(fits="yes", here=f"{here}{more}", fix=_PLAIN)
+    advice = "" if present_name(name) in default_allow_list().names else _NOT_ON_A_LIST
+    reasons = f"{here} {_reasons(context)}".strip()
+    return Tied(fits="yes", here=reasons, finding=_finding(context), fix=_PLAIN, advice=advice)
 
 
+def _may_be_allowed(context: Context, name: str) -> str:
+    """Return what putting a name on torch's list means; only classes of which objects are made may be."""
+    present = present_name(name)
+    if judge_global(name) == "dangerous":
+        return "It can run commands or change this machine: do not allow it, wherever the file is from."
+    if present in default_allow_list().names:
+        return "Recent versions of torch know it: update torch, or allow it."
+    if present not in context.safety.to_allow:
+        return "No list is the place for it: what is on torch's list may be called with any arguments."
+    if present in known_classes():
+        return "It is a class that only holds data, and may be allowed."
+    package = plain(package_of(present))
+    return f"The file only makes objects of it: allow it if {package} is your own code, or code you trust."
+
+
+_NOT_ON_A_LIST = (
+    "Do not add names to torch's list for this file. Best is to have the state_dict alone saved where the "
+    "file was made. If you trust the file, weights_only=False loads it, and runs whatever is in it."
+)
 _DANGEROUS = (
     "Do not load this file with weights_only=False, and do not allow that name. No model needs it. Delete "
     "the file, or ask where it comes from. This program can show what is in it without running it."
@@ -97,9 +114,9 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         finding="needs-allow-list",
         cause=f"{_WHY} The file holds an object of some other kind: a configuration, a NumPy value, a class "
         "of a training framework, or a whole model.",
-        advice="If you trust the file, allow exactly the names it needs with "
-        "torch.serialization.add_safe_globals([...]) before torch.load; the loading code lists them. "
-        "weights_only=False runs whatever is in the file. Best is to save the state_dict alone next time.",
+        advice="Use the loading code of this program: it allows the classes that this file needs, where that "
+        "is enough, and nothing else. weights_only=False runs whatever is in the file. Best is to save the "
+        "state_dict alone next time.",
         tie=_global,
     ),
     ErrorKind(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.diagnose.base import Case, Rule
+from inspector.diagnose.ties import listed
 from inspector.model.findings import Finding, Fix, finding
 from inspector.safety.python2 import present_name
+from inspector.safety.verdict import SafetyVerdict
 
 _MOST_NAMED = 8
 _NESTED = "torch.storage._load_from_bytes"
@@ -57,9 +59,20 @@ def _safety(case: Case) -> Iterator[Finding]:
         title = "torch.load takes this file only with weights_only=False"
         yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))
     elif case.safety.verdict == "needs-allow-list":
-        title = "torch.load needs names allowed for this file"
-        detail = f"{reasons} Allow what you trust."
+        title = "torch.load needs classes allowed for this file"
+        detail = f"{reasons} {allowing(case.safety)}"
         yield finding("needs-allow-list", "warning", title, detail, [], fix=Fix(style="plain"))
+
+
+def allowing(safety: SafetyVerdict) -> str:
+    """Return on what allowing the names of a file depends."""
+    if not safety.packages:
+        return "They are classes that only hold data: allow them, as the loading code does."
+    named = listed(safety.packages)
+    return (
+        f"They are classes, and the file only makes objects of them: allow them if {named} is your own code, "
+        "or code that you trust."
+    )
 
 
 def _nested(case: Case) -> Iterator[Finding]:

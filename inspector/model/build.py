@@ -13,6 +13,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.by_design import is_metadata_on_cpu
 from inspector.model.calls import list_calls, note_calls
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Key, Optimizer, Safety, Tensor
+from inspector.model.constructing import split_by_use
 from inspector.model.found import Found
 from inspector.model.naming import Names, Owned, name_parameters
 from inspector.model.optimizer import OptimizerDraft
@@ -166,6 +167,7 @@ def _safety(container: Container, found: Found) -> Safety:
     calls = tuple(call for stream in streams for call in stream.calls)
     notes = (*container.stream.notes, *(note for stream in streams for note in stream.notes))
     opcodes = {OPCODES[code].name for stream in streams for code in stream.opcodes}
+    constructed, called = split_by_use(calls)
     return Safety(
         opcodes=tuple(sorted(opcodes)),
         protocol=container.stream.protocol,
@@ -173,6 +175,8 @@ def _safety(container: Container, found: Found) -> Safety:
         uses=tuple(sorted((cut_name(name), verb) for name, verb in found.uses)),
         calls=list_calls(calls, _places(found)) if calls else (),
         calls_made=len(calls),
+        constructed=tuple(map(cut_name, constructed)),
+        called=tuple(map(cut_name, called)),
         faults=tuple(sorted({note.kind for note in notes}.union(found.faults, *(s.faults for s in streams)))),
     )
 

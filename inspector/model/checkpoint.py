@@ -195,6 +195,8 @@ class Safety:
         calls: The first calls of each name but those that make plain tensors, in their order.
         calls_made: How many such calls there are.
         faults: Stable words for what stops torch though every name is known: the kinds of notes, and of keys.
+        constructed: Names that are classes for certain, and of which nothing but objects are made.
+        called: Names that are called, or handed to what is called, see `model.constructing`.
     """
 
     opcodes: tuple[str, ...]
@@ -204,6 +206,8 @@ class Safety:
     calls: tuple[CallUse, ...] = ()
     calls_made: int = 0
     faults: tuple[str, ...] = ()
+    constructed: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What `torch.load(weights_only=True)` will do with a file, in one of six answers."""
+"""What `torch.load(weights_only=True)` will do with a file, in one of seven answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from inspector.model.obstacles import find_obstacle, is_ambiguous
 from inspector.records import dataclass
 from inspector.safety.allowlist import AllowList
 from inspector.safety.names import judge_global
+from inspector.safety.offers import offers_for, withheld_reason
 from inspector.safety.weights_only import names_to_allow, refusals, unknown_opcode
 
-AnswerKind = Literal["accepts", "allow", "opcode", "errors", "never", "ambiguous"]
-"""`accepts`: it loads. `allow`: it refuses until just these names are on its list. `opcode`: it refuses an
+AnswerKind = Literal["accepts", "allow", "code", "opcode", "errors", "never", "ambiguous"]
+"""`accepts`: it loads. `allow`: it refuses until just these names are on its list. `code`: the same, but
+among them are functions, or what may be one: nobody should put those on a list. `opcode`: it refuses an
 instruction, and the file must be saved again. `errors`: it stops for a reason that no list mends. `never`: it
 refuses names that nobody should put on a list. `ambiguous`: programs read different things from the file."""
 
@@ -48,6 +50,7 @@ class Answer:
         return {
             "accepts": f"torch {self.torch_version} loads it {how}.",
             "allow": f"torch {self.torch_version} refuses it {how}{self._until}",
+            "code": f"torch {self.torch_version} refuses it {how}. {self.reason}",
             "opcode": (
                 f"torch {self.torch_version} refuses it {how}: it does not know the opcode {self.opcode}. "
                 "No list of names helps: save the file again with pickle protocol 2."
@@ -93,6 +96,9 @@ def _kind(
     reasons = list(refusals(checkpoint, allowed)) or _obstacles(checkpoint)
     if reasons:
         return "errors", reasons[0]
+    withheld = offers_for(checkpoint, names).withheld
+    if withheld:
+        return "code", withheld_reason(checkpoint, withheld)
     return ("allow", "") if names else ("accepts", "")
 
 

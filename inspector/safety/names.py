@@ -1,18 +1,22 @@
 """One imported name: what importing and calling it can do.
 
 `dangerous.json` names modules that a checkpoint has no honest use for (processes, files, code, the network),
-modules that are as dangerous inside of another (`torch.serialization.os.system`), and single functions.
+modules that are as dangerous inside of another (`torch.serialization.os.system`), and what is dangerous in
+packages that are not. Of Python's standard library every module counts as dangerous but those that hold
+numbers, texts and containers; `classes.json` has the exceptions.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
+from inspector.safety.classes import known_classes
 from inspector.safety.python2 import present_name
 
 GlobalVerdict = Literal["tensor", "allowed", "unknown", "dangerous"]
@@ -25,19 +29,30 @@ class Dangers:
     Attributes:
         modules: Top-level modules.
         inside: Modules and attributes anywhere behind the first step of a name.
-        names: Dotted names.
+        names: Dotted names of modules, classes and functions, with everything below them.
+        closed: Packages, not dangerous as such, of which nothing but known classes is ever to be allowed.
     """
 
     modules: frozenset[str]
     inside: frozenset[str]
     names: frozenset[str]
+    closed: frozenset[str]
 
 
 @cache
 def known_dangers() -> Dangers:
     """Read the lists that come with the program."""
-    document = json.loads(Path(__file__).with_name("dangerous.json").read_text(encoding="utf-8"))
-    return Dangers(*(frozenset(document[part]) for part in ("modules", "inside", "names")))
+    document = _read("dangerous.json")
+    return Dangers(*(frozenset(document[part]) for part in ("modules", "inside", "names", "closed")))
+
+
+@cache
+def standard_modules() -> frozenset[str]:
+    """Return the top-level modules of the standard library, of Python 3.11 to 3.14 and 2.7 together.
+
+    `sys.stdlib_module_names` would depend on the Python that runs this program.
+    """
+    return frozenset(_read("stdlib.json"))
 
 
 def judge_global(name: str) -> GlobalVerdict:
@@ -49,14 +64,34 @@ def judge_global(name: str) -> GlobalVerdict:
 
 
 def is_dangerous(name: str) -> bool:
-    """Say whether a dotted name gives more than an object of its own kind."""
+    """Tell whether a dotted name gives more than an object of its own kind."""
+    if name in known_classes():
+        return False
     dangers = known_dangers()
     first, *steps = name.split(".")
-    if first in dangers.modules or name in dangers.names or not dangers.inside.isdisjoint(steps):
+    if first in dangers.modules or not dangers.names.isdisjoint(_beginnings(name)):
+        return True
+    # Modules import each other under private names: `random._os.system`.
+    if not dangers.inside.isdisjoint(step.lstrip("_") for step in steps) or not dangers.inside.isdisjoint(
+        steps
+    ):
         return True
     # `Tensor.__init__.__globals__`; copyreg's own functions are spelled so and harmless.
     return first not in {"copyreg", "copy_reg"} and any(_is_dunder(step) for step in steps)
 
 
+def _beginnings(name: str) -> Iterator[str]:
+    """Return a dotted name and all that it lies in: `a`, `a.b`, `a.b.c`."""
+    end = name.find(".")
+    while end >= 0:
+        yield name[:end]
+        end = name.find(".", end + 1)
+    yield name
+
+
 def _is_dunder(step: str) -> bool:
     return step.startswith("__") and step.endswith("__")
+
+
+def _read(file: str) -> Any:  # noqa: ANN401 - what JSON holds
+    return json.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))

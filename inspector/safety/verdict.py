@@ -16,6 +16,7 @@ from inspector.safety.allowlist import allow_list
 from inspector.safety.answer import AMBIGUOUS, Answer, answer_for
 from inspector.safety.calls import CallRow, call_rows
 from inspector.safety.names import GlobalVerdict, judge_global
+from inspector.safety.offers import offers_for, withheld_reason
 from inspector.safety.python2 import present_name
 from inspector.safety.weights_only import refusals
 
@@ -35,7 +36,9 @@ class SafetyVerdict:
         verdict: In one word.
         weights_only: Whether `torch.load(weights_only=True)` is expected to take the pickle. Whether torch
             can read the file around it is another matter, see `model.obstacles`.
-        to_allow: Names to put on torch's list for that, when that is all it takes.
+        to_allow: Classes to put on torch's list for that, when that is all it takes, see `offers`.
+        packages: Packages that those are from and that nothing is known of: they must be the reader's own, or
+            trusted.
         reasons: Why, one sentence each.
         globals: The verdict on each name, in the order of the checkpoint's globals.
         torch_version: The torch whose list was asked.
@@ -53,6 +56,7 @@ class SafetyVerdict:
     answer: Answer
     calls: tuple[CallRow, ...] = ()
     calls_made: int = 0
+    packages: tuple[str, ...] = ()
 
 
 def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVerdict:
@@ -70,24 +74,31 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     ]
     doubts = [*_doubts(checkpoint), *islice(dict.fromkeys(refusals(checkpoint, allowed)), _MOST_NAMED)]
     wanted = answer.names
+    offers = offers_for(checkpoint, wanted)
+    withheld = [name for name in offers.withheld if judge_global(name) != "dangerous"]
     reasons = []
     if dangerous:
         reasons.append(
             f"Loading it with weights_only=False imports {_listed(dangerous)}, which can run anything."
         )
     if wanted:
-        reasons.append(f"It imports names that torch does not know: {_listed(wanted)}.")
+        reasons.append(f"It imports names that are not on torch's list: {_listed(wanted)}.")
+    if wanted and not allowed.takes_names:
+        reasons.append(f"torch {allowed.torch_version} has no list to add names to: that came with 2.4.")
+    if withheld:
+        reasons.append(withheld_reason(checkpoint, withheld))
     verdict: FileVerdict = "weights-only"
     if dangerous or "build-on-name" in checkpoint.safety.faults:
         verdict = "dangerous"
-    elif doubts:
+    elif doubts or withheld:
         verdict = "runs-code"
     elif wanted:
-        verdict = "needs-allow-list"
+        verdict = "needs-allow-list" if allowed.takes_names else "runs-code"
     return SafetyVerdict(
         verdict=verdict,
         weights_only=verdict == "weights-only",
-        to_allow=wanted if verdict == "needs-allow-list" else (),
+        to_allow=offers.offered if verdict == "needs-allow-list" else (),
+        packages=offers.packages if verdict == "needs-allow-list" else (),
         reasons=(*reasons, *doubts),
         globals=verdicts,
         torch_version=allowed.torch_version,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from inspector.model.obstacles import is_gzipped
 from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict, judge
@@ -18,6 +20,8 @@ _DANGEROUS = (
 # The class of a dtype is made by NumPy while loading, so no file names it.
 _NUMPY_DTYPES = '*{type(numpy.dtype(code)) for code in numpy.typecodes["All"]}'
 _STRIP = "consume_prefix_in_state_dict_if_present"
+_MOST_PACKAGES = 3
+_MOST_CHARS = 18
 YOURS = "# The model is yours, built as it was when this file was saved."
 
 
@@ -80,10 +84,10 @@ def write_allowed(script: Script, order: Order) -> Trust:
     allowed = () if _is_beyond_allowing(order) else _allowed(verdict)
     if allowed:
         script.uses_torch = True
-        for module, _ in allowed:
+        for module, name in allowed:
             if not module.startswith("torch.nn."):  # comes with torch itself
-                script.need(f"import {module}")
-        script.paragraph(*format_code(_allow(allowed)))
+                script.need(f"import {_here(f'{module}.{name}').rpartition('.')[0]}")
+        script.paragraph(*_condition(verdict), *format_code(_allow(allowed)))
     if verdict.verdict == "dangerous":
         return Trust(weights_only=True, comments=_DANGEROUS)
     runs_code = not verdict.weights_only and not allowed
@@ -158,10 +162,23 @@ def _allowed(verdict: SafetyVerdict) -> tuple[tuple[str, str], ...]:
     return names if len(names) == len(found) else ()
 
 
+def _condition(verdict: SafetyVerdict) -> tuple[str, ...]:
+    """Say whom one has to trust for that, where the classes are of packages that nothing is known of."""
+    if not verdict.packages:
+        return ()
+    more = len(verdict.packages) - _MOST_PACKAGES
+    shown = (name if len(name) <= _MOST_CHARS else f"{name[:_MOST_CHARS]}..." for name in verdict.packages)
+    named = ", ".join(islice(shown, _MOST_PACKAGES)) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"# The file makes objects of classes from {named}.",
+        "# Allow them only if that code is yours, or if you trust it.",
+    )
+
+
 def _allow(names: tuple[tuple[str, str], ...]) -> Bracketed:
     items = []
     for name in (f"{module}.{name}" for module, name in names):
-        items.append(f"({name}, {literal(name)})" if _is_known_otherwise(name) else name)
+        items.append(f"({_here(name)}, {literal(name)})" if _is_known_otherwise(name) else name)
         if name == "numpy.dtype":
             items.append(_NUMPY_DTYPES)
     listed = Bracketed(head="[", items=tuple(items), tail="]")
@@ -170,4 +187,10 @@ def _allow(names: tuple[tuple[str, str], ...]) -> Bracketed:
 
 def _is_known_otherwise(name: str) -> bool:
     """Say whether what a name stands for does not know itself by it, so that torch must be told."""
-    return name.startswith("numpy.core.") or name == "builtins.Ellipsis"  # NumPy 2 says `numpy._core`
+    # NumPy 2 says `numpy._core`, Python 3.13 `pathlib._local`.
+    return name.startswith(("numpy.core.", "pathlib.")) or name == "builtins.Ellipsis"
+
+
+def _here(name: str) -> str:
+    """Return what reaches the same class in every Python."""
+    return name.replace("pathlib._local.", "pathlib.")

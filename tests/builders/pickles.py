@@ -63,6 +63,12 @@ def call(dotted: str, *arguments: bytes) -> bytes:
     return name(dotted) + tuple_(*arguments) + op("REDUCE")
 
 
+def new(dotted: str, *state: tuple[bytes, bytes]) -> bytes:
+    """An object as Python pickles most of them: made without a call of its class, then given attributes."""
+    made = name(dotted) + op("EMPTY_TUPLE") + op("NEWOBJ")
+    return made + dict_(*state) + op("BUILD") if state else made
+
+
 def stream(*parts: bytes) -> bytes:
     """A whole stream, without a declaration of its protocol."""
     return b"".join(parts) + STOP

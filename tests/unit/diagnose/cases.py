@@ -11,7 +11,7 @@ from inspector.model.findings import Finding, Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.profile import Gpu, Profile, parse_target
-from tests.builders.pickles import list_, name, number, op, text
+from tests.builders.pickles import list_, name, new, number, op, text
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view
 
 MEGABYTE = 1 << 18  # elements of float32
@@ -320,8 +320,8 @@ def samples() -> dict[str, Sample]:
             fix=Fix(style="plain"),
         ),
         "needs-allow-list": Sample(
-            has=(by_hand(name("mine.Net")),),
-            lacks=(PLAIN, by_hand(name("posix.system"))),
+            has=(by_hand(new("mine.Net")),),
+            lacks=(PLAIN, by_hand(name("posix.system")), by_hand(name("mine.Net"))),
             fix=Fix(style="plain"),
         ),
         "byteorder": Sample(

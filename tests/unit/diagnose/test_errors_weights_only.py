@@ -21,10 +21,27 @@ def asking(*names: str, **fields: object):
 def test_name_of_this_file_is_judged_and_the_others_named() -> None:
     found = explained(REFUSED.format("mine.Net"), asking("mine.Net", "mine.Head"), id_="unsupported-global")
     assert (found.fits, found.finding, found.fix) == ("yes", "needs-allow-list", Fix(style="plain"))
-    assert "Nothing is known of it" in found.here
+    assert "allow it if mine is your own code, or code you trust" in found.here
     assert "Next it would ask for mine.Head: allow them together." in found.here
     alone = explained(REFUSED.format("mine.Net"), asking("mine.Net"), id_="unsupported-global")
     assert "Next" not in alone.here
+
+
+def test_a_class_that_only_holds_data_needs_no_trust() -> None:
+    text = REFUSED.format("argparse.Namespace")
+    found = explained(text, asking("argparse.Namespace"), id_="unsupported-global")
+    assert "a class that only holds data, and may be allowed" in found.here
+
+
+def test_a_function_is_offered_to_nobody() -> None:
+    called = Safety(opcodes=("STOP",), protocol=2, oddities=(), called=("functools.partial", "mine.make"))
+    made = asking("functools.partial", "mine.make", safety=called)
+    for name in ("functools.partial", "mine.make"):
+        found = explained(REFUSED.format(name), made, id_="unsupported-global")
+        assert (found.fits, found.finding) == ("yes", "runs-code")
+        assert "No list is the place for it" in found.here
+        assert "Do not add names to torch's list" in found.advice
+        assert "safe_globals" not in f"{found.here} {found.advice} {found.cause}"
 
 
 def test_names_that_a_newer_torch_allows() -> None:

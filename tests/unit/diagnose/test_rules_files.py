@@ -7,7 +7,6 @@ import pytest
 from inspector.diagnose.rules import diagnose
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.findings import Finding
-from inspector.records import replace
 from inspector.safety.verdict import judge
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor
 
@@ -136,5 +135,9 @@ def test_optimizer_without_names() -> None:
 
 
 def test_needs_allow_list_names_what_to_allow() -> None:
-    made = replace(checkpoint(), globals=(GlobalUse(name="m.Net", count=1),))
-    assert "m.Net" in found(made, "needs-allow-list")[0].detail
+    made = checkpoint(globals=(GlobalUse(name="m.Net", count=1),))
+    detail = found(made, "needs-allow-list")[0].detail
+    assert "m.Net" in detail
+    assert "allow them if m is your own code" in detail
+    known = checkpoint(globals=(GlobalUse(name="argparse.Namespace", count=1),))
+    assert "classes that only hold data" in found(known, "needs-allow-list")[0].detail

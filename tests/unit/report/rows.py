@@ -79,6 +79,9 @@ def checkpoint(*rows: Tensor | Value | Storage | Optimizer, **fields: object) ->
             tensors.append(row)
         elif isinstance(row, Value):
             values.append(value(*row.keys, type=row.type, text=row.text, after=len(tensors)))
+    # Without other word, the file makes objects of the classes that it names, and calls nothing.
+    names = tuple(use.name for use in fields.get("globals", ()))
+    fields.setdefault("safety", replace(BLANK.safety, constructed=names))
     return replace(
         BLANK,
         tensors=tuple(tensors),

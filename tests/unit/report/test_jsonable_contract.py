@@ -16,7 +16,7 @@ from inspector.records import replace
 from inspector.report.jsonable import Document, error_document, finding_document, show_document, write_show
 from inspector.safety.verdict import FileVerdict, GlobalVerdict, judge
 from inspector.target.profile import CPU_ONLY
-from tests.builders.pickles import dict_, list_, name, number, op, text, tuple_
+from tests.builders.pickles import dict_, list_, name, new, number, op, text, tuple_
 from tests.corpus import Case, cases
 from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
 
@@ -199,7 +199,7 @@ def test_keys_are_strings_and_integers() -> None:
 
 
 def test_names_to_allow_and_verdicts_stand_beside_their_names() -> None:
-    checkpoint = by_hand(list_(name("mine.Net"), name("torch.FloatStorage"), name("collections.OrderedDict")))
+    checkpoint = by_hand(list_(new("mine.Net"), name("torch.FloatStorage"), name("collections.OrderedDict")))
     document = written(checkpoint)
     assert document["globals"] == [
         {"name": "mine.Net", "count": 1, "verdict": "unknown"},

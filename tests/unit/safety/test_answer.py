@@ -6,7 +6,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.safety.allowlist import allow_list, default_allow_list
 from inspector.safety.answer import Answer, answer_for
 from inspector.safety.verdict import judge
-from tests.builders.pickles import list_, name, number, op
+from tests.builders.pickles import call, list_, name, new, number, op
 from tests.unit.model.making import by_hand, numbers, pairs, view
 
 
@@ -18,7 +18,9 @@ def answer(checkpoint: Checkpoint) -> Answer:
     ("checkpoint", "kind", "words"),
     [
         (by_hand(pairs(w=view())), "accepts", "torch 2.13.0 loads it with weights_only=True."),
-        (by_hand(name("m.C")), "allow", "until you allow exactly this: m.C."),
+        (by_hand(new("m.C")), "allow", "until you allow exactly this: m.C."),
+        (by_hand(name("m.C")), "code", "It refers to m.C, which may be functions"),
+        (by_hand(call("m.make")), "code", "It calls m.make with arguments of its own"),
         (by_hand(op("SHORT_BINUNICODE", b"\1x")), "opcode", "does not know the opcode SHORT_BINUNICODE."),
         (by_hand(name("posix.system")), "never", "and rightly so. It imports posix.system"),
         (by_hand(op("EMPTY_LIST") * 2 + op("EMPTY_TUPLE") + op("REDUCE")), "errors", "what has no name"),
@@ -45,13 +47,13 @@ def test_answer_keeps_what_it_rests_on() -> None:
 
 
 def test_long_lists_are_cut_in_sentences() -> None:
-    found = answer(by_hand(list_(*(name(f"m.C{number_}") for number_ in range(11)))))
+    found = answer(by_hand(list_(*(new(f"m.C{number_}") for number_ in range(11)))))
     assert len(found.names) == 11
     assert found.sentence.endswith("m.C7 and 3 more.")
 
 
 def test_old_torch_has_no_list_of_the_users() -> None:
-    found = answer_for(by_hand(name("m.C")), allow_list("2.3"))
+    found = answer_for(by_hand(new("m.C")), allow_list("2.3"))
     assert found.kind == "allow"
     assert not found.can_allow
     assert "torch 2.3.1 refuses it" in found.sentence

@@ -11,7 +11,7 @@ import pytest
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
-from tests.builders.pickles import list_, name, number, op, text, tuple_
+from tests.builders.pickles import list_, name, new, number, op, text, tuple_
 from tests.corpus import CORPUS, Case, cases
 from tests.unit.model.making import by_hand, call, pairs, saved, view
 
@@ -71,19 +71,20 @@ def test_harmless_files_need_no_reason() -> None:
 
 
 def test_unknown_names_are_listed_in_their_present_spelling() -> None:
-    verdict = judge(by_hand(list_(name("mine.Config"), name("__builtin__.slice"), name("builtins.slice"))))
+    verdict = judge(by_hand(list_(new("mine.Config"), name("__builtin__.slice"), name("builtins.slice"))))
     assert verdict.verdict == "needs-allow-list"
     assert verdict.to_allow == ("mine.Config", "builtins.slice")
-    assert verdict.reasons == ("It imports names that torch does not know: mine.Config, builtins.slice.",)
+    assert verdict.reasons == ("It imports names that are not on torch's list: mine.Config, builtins.slice.",)
+    assert verdict.packages == ("mine",)
 
 
 def test_long_lists_are_cut_in_sentences_only() -> None:
-    made = [name(f"mine.C{number_}") for number_ in range(20)]
+    made = [new(f"mine.C{number_}") for number_ in range(20)]
     verdict = judge(by_hand(list_(*made)))
     assert len(verdict.to_allow) == 20
     assert "mine.C7 and 12 more." in verdict.reasons[0]
     many = [call(f"mine.C{number_}") + number(1) + op("APPEND") for number_ in range(20)]
-    assert len(judge(by_hand(list_(*many))).reasons) == 9
+    assert len(judge(by_hand(list_(*many))).reasons) == 10
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_ambiguous_records_raise_the_verdict() -> None:
 
 
 def test_danger_is_worst() -> None:
-    verdict = judge(by_hand(list_(name("posix.system"), op("SHORT_BINUNICODE", b"\1x"), name("mine.X"))))
+    verdict = judge(by_hand(list_(name("posix.system"), op("SHORT_BINUNICODE", b"\1x"), new("mine.X"))))
     assert verdict.verdict == "dangerous"
     assert len(verdict.reasons) == 3
 

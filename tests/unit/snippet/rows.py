@@ -15,6 +15,7 @@ from inspector.model.checkpoint import (
     Value,
 )
 from inspector.model.texts import step_text
+from inspector.records import replace
 from inspector.target.profile import Profile
 
 THIS = Profile(id="this", label="This machine")
@@ -86,7 +87,7 @@ def checkpoint(
     optimizers: tuple[Optimizer, ...] = (),
     storages: tuple[Storage, ...] = (),
     names: tuple[str, ...] = (),
-    safety: Safety = SAFE,
+    safety: Safety | None = None,
     root: str = "mapping",
     form: str = "zip",
     path: str = "best.pth",
@@ -106,7 +107,7 @@ def checkpoint(
         versions=(),
         root=root,
         module_class=None,
-        safety=safety,
+        safety=replace(SAFE, constructed=names) if safety is None else safety,
         notes=notes,
         marks=marks,
     )

@@ -8,7 +8,7 @@ from inspector.target.profile import CPU_ONLY, parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, tensor
 
 WEIGHT = tensor("._parameters", "w", device="cuda:0")
-NET = checkpoint(WEIGHT, root="module", names=("nets.Net", "torch.nn.modules.linear.Linear", "collections.A"))
+NET = checkpoint(WEIGHT, root="module", names=("nets.Net", "torch.nn.modules.linear.Linear"))
 WITH_OWN_DEVICE = "torch._utils._rebuild_wrapper_subclass"
 
 
@@ -74,9 +74,10 @@ def test_module_beside_a_state_dict() -> None:
 
 def test_weights_of_a_module() -> None:
     assert module(NET, "module-weights", parse_target("cuda")) == (
-        "import collections\n\nimport nets\nimport torch\n\n"
-        "torch.serialization.add_safe_globals(\n"
-        "    [nets.Net, torch.nn.modules.linear.Linear, collections.A]\n)\n\n"
+        "import nets\nimport torch\n\n"
+        "# The file makes objects of classes from nets.\n"
+        "# Allow them only if that code is yours, or if you trust it.\n"
+        "torch.serialization.add_safe_globals([nets.Net, torch.nn.modules.linear.Linear])\n\n"
         'saved = torch.load("net.pt", map_location="cpu", weights_only=True)\n\n'
         "# The model is yours, made by the code of today: only its weights come from the file.\n"
         'model.to("cuda:0")\nmodel.load_state_dict(saved.state_dict())\n'
