@@ -82,17 +82,18 @@ def _parse(pid: Value) -> StorageId | None:
     if type(pid) is not tuple or len(pid) < 5:
         return None
     tag, cls, key, location, numel = pid if len(pid) == 5 else pid[:5]
-    if tag != "storage" or type(location) is not str or type(numel) is not int:
+    if tag != "storage" or not isinstance(location, str) or type(numel) is not int:
         return None
     if not 0 <= numel <= _MOST_COUNTED:
         return None
-    text = key if type(key) is str else _int_key(key)
+    text = key if type(key) is str else _key_text(key)
     found = _dtype_of(cls.name if type(cls) is Global else _old_class_name(cls))
     if found is None or text is None:
         return None
     dtype, itemsize, untyped = found
     view = _view(pid[5]) if len(pid) > 5 else None
-    fields = (text, dtype, itemsize, location, numel, untyped, view)
+    place = location if type(location) is str else str(location)
+    fields = (text, dtype, itemsize, place, numel, untyped, view)
     return tuple.__new__(StorageId, fields)  # StorageId(...) would take thrice as long
 
 
@@ -100,7 +101,9 @@ def _is_count(value: Value) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= _MOST_COUNTED
 
 
-def _int_key(key: Value) -> str | None:
+def _key_text(key: Value) -> str | None:
+    if isinstance(key, str):
+        return str(key)  # without what tells a byte string of Python 2
     # torch.package counts its storages with ints.
     return str(key) if type(key) is int and key.bit_length() <= 64 else None
 
@@ -124,4 +127,6 @@ def _view(view: Value) -> tuple[str, int, int] | None:
     if not isinstance(view, tuple) or len(view) != 3:
         return None
     key, offset, size = view
-    return (key, offset, size) if isinstance(key, str) and _is_count(offset) and _is_count(size) else None
+    return (
+        (str(key), offset, size) if isinstance(key, str) and _is_count(offset) and _is_count(size) else None
+    )

@@ -173,9 +173,9 @@ def _storage_fields(stream: Stream, start: int) -> tuple[int, str, Value]:
     if type(root) is not tuple or len(root) != 3:
         raise malformed("a storage", start)
     key, location, cls = root
-    if type(key) is not int or key.bit_length() > 64 or type(location) is not str:
+    if type(key) is not int or key.bit_length() > 64 or not isinstance(location, str):
         raise malformed("a storage", start)
-    return key, location, cls
+    return key, str(location), cls
 
 
 def _node(record: StorageRecord, view: tuple[str, int, int] | None = None) -> PersistentId:
@@ -257,7 +257,11 @@ class _Reader:
             pid = node.pid
             if type(pid) is tuple and pid:  # a class, its source file and its source
                 return pid[0]
-            key = int(pid) if type(pid) is str and pid.isascii() and pid.isdigit() and len(pid) < 20 else None
+            key = (
+                int(pid)
+                if isinstance(pid, str) and pid.isascii() and pid.isdigit() and len(pid) < 20
+                else None
+            )
             return known.get(key, node) if key is not None else node
 
         member = self._members[OBJECT]

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import cast
 
 from inspector.model.kinds import UNHASHABLE_KINDS, kind_of
-from inspector.pickles.values import Call, Dict, Set, Value
+from inspector.pickles.values import ByteArray, Call, Dict, Set, Value
 
 UNHASHABLE, ENDLESS, DEEP, ALIKE = "unhashable-key", "endless-key", "deep-key", "alike-keys"
 """What keys do to torch: it raises, it never ends, it crashes, it takes minutes since they hash alike."""
@@ -23,7 +23,7 @@ _MOST_ALIKE = 5000
 _MOST_DEPTH = 1000
 _MOST_HASHES = 10_000_000
 _SHORT = 8
-_LOOKED_INTO = frozenset({list, tuple, Dict, Set, Call})
+_LOOKED_INTO = frozenset({list, tuple, Dict, Set, Call, ByteArray})
 
 
 class KeyFaults:
@@ -91,4 +91,4 @@ def _most_alike(hashes: list[int]) -> int:
 def _is_unhashable(value: Value) -> bool:
     if isinstance(value, Call):
         return kind_of(value) in UNHASHABLE_KINDS
-    return isinstance(value, list | Dict) or (isinstance(value, Set) and not value.frozen)
+    return isinstance(value, list | Dict | ByteArray) or (isinstance(value, Set) and not value.frozen)

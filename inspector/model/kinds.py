@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES
 from inspector.model.dtypes import ITEMSIZES
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import (
+    BLOB_TYPES,
+    Blob,
+    BlobKind,
+    ByteArray,
+    ByteString,
+    Call,
+    Dict,
+    Global,
+    PersistentId,
+    Set,
+    Value,
+)
 
 UNKNOWN = "?"
 TENSOR, PARAMETER, STORAGE, UNTYPED = "Tensor", "Parameter", "TypedStorage", "UntypedStorage"
@@ -60,11 +72,13 @@ _QSCHEMES = frozenset(
 )
 _TYPES: dict[type, str] = {
     type(None): "None",
+    ByteString: "str",
+    ByteArray: "bytearray",
     Dict: "dict",
     Set: "set",
     PersistentId: STORAGE,
 }
-_BLOBS = {"text": "str", "bytes": "bytes", "int": "int", "buffer": "bytearray"}
+_BLOBS: dict[BlobKind, str] = {**BLOB_TYPES, "buffer": "bytearray"}
 _STORAGES = frozenset(f"{name}Storage" for name in STORAGE_DTYPES)
 
 

@@ -13,7 +13,19 @@ from inspector.model.arrays import (
     describe_scalar,
 )
 from inspector.model.checkpoint import Key
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value, kind_of
+from inspector.pickles.values import (
+    BLOB_TYPES,
+    Blob,
+    ByteArray,
+    ByteString,
+    Call,
+    Dict,
+    Global,
+    PersistentId,
+    Set,
+    Value,
+    kind_of,
+)
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 MOST_CHARS = 200
@@ -23,7 +35,7 @@ _MOST_BITS = 512
 _MOST_KEY_BITS = 60
 MOST_STEP_CHARS = 512
 _MOST_LABEL_CHARS = 100
-_BLOB_TYPES = {"text": "str", "bytes": "bytes", "int": "int", "buffer": "buffer"}
+_OWN_TYPES: dict[type, str] = {ByteString: "str", ByteArray: "bytearray"}
 _BUILTINS = ("builtins.", "__builtin__.")
 # Shown as what they hold: {1, 2} for set([1, 2]).
 _SEQUENCES = {"set": "{}", "frozenset": "{}", "list": "[]", "tuple": "()", "torch.Size": "()"}
@@ -35,7 +47,7 @@ _SEQUENCES = {"set": "{}", "frozenset": "{}", "list": "[]", "tuple": "()", "torc
 def type_of(value: Value) -> str:
     """Name a value's type: Python's for plain values, the dotted class for objects."""
     if isinstance(value, Blob):
-        return _BLOB_TYPES[value.kind]
+        return BLOB_TYPES[value.kind]
     if isinstance(value, Call):
         return _type_of_call(value)
     if isinstance(value, Dict):
@@ -44,7 +56,8 @@ def type_of(value: Value) -> str:
         return "frozenset" if value.frozen else "set"
     if isinstance(value, Global):
         return "global"
-    return "persistent id" if isinstance(value, PersistentId) else type(value).__name__
+    kind = type(value)
+    return "persistent id" if kind is PersistentId else _OWN_TYPES.get(kind, kind.__name__)
 
 
 def _type_of_call(call: Call) -> str:
@@ -87,7 +100,7 @@ def text_of(value: Value) -> str:
 
 def _text(value: Value, *, nested: bool) -> str:
     if isinstance(value, str):
-        text = escape_text(cut_text(value, MOST_CHARS + 1))
+        text = str(escape_text(cut_text(value, MOST_CHARS + 1)))
         return f'"{text}"' if nested else text
     if isinstance(value, bool | float) or value is None:
         return repr(value)
@@ -186,7 +199,7 @@ def key_of(value: Value) -> Key:
         return value
     if type(value) is int and value.bit_length() <= _MOST_KEY_BITS:
         return value
-    return text_of(value)
+    return str(value) if type(value) is ByteString else text_of(value)
 
 
 def step_text(key: Key) -> str:
@@ -203,7 +216,7 @@ def step_text(key: Key) -> str:
 @lru_cache(maxsize=256)
 def device_label(location: str) -> str:
     """Give a location tag as it is shown: as in the file, unless it is long or has invisible characters."""
-    return escape_text(cut_text(location, _MOST_LABEL_CHARS))
+    return str(escape_text(cut_text(location, _MOST_LABEL_CHARS)))
 
 
 def cut_name(name: str) -> str:

@@ -26,7 +26,7 @@ from inspector.model.tensors import describe_tensor, looks_like_tensor
 from inspector.model.texts import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
 from inspector.model.uses import note_fault, note_use
 from inspector.model.views import NOTHING_KNOWN, Known, TensorFacts
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
 from inspector.units import cut_text
 
@@ -35,7 +35,7 @@ _MOST_NAME_NBYTES = 128 << 20
 _NO_CHILDREN: Children = []
 _SHORT = 8
 _MOST_PLACED = 50_000  # calls whose row is remembered; of each name only the first are asked for
-_SCALARS = frozenset({type(None), bool, int, float, str, bytes, Blob, Global})
+_SCALARS = frozenset({type(None), bool, int, float, str, ByteString, bytes, ByteArray, Blob, Global})
 
 
 def walk(root: Value, limits: Limits, progress: Progress, known: Known = NOTHING_KNOWN) -> Found:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Literal
 
 from inspector.pickles.instructions import F8, I4, U2, U4, U8
 from inspector.pickles.state import WEIGHT_SHIFT, BrokenStreamError, CutOffError, Handler, State
-from inspector.pickles.values import Blob, Value
+from inspector.pickles.values import Blob, BlobKind, ByteArray, ByteString, Value
 
 _U1 = struct.Struct("<B")
 _DIGITS_READ_AT_ONCE = 4000  # Python refuses to convert more than 4300 digits
@@ -86,12 +85,12 @@ def _long(state: State, data: bytes, pos: int) -> int:
 def _parse_int(state: State, pos: int, text: bytes) -> Value:
     state.literals += 1
     if len(text) > _DIGITS_READ_AT_ONCE:
-        return Blob("int", pos, len(text))
+        return Blob("digits", pos, len(text))
     digits = text.removeprefix(b"-")
     if digits.isdigit() and (digits == b"0" or not digits.startswith(b"0")):
         return int(text)
     state.note("text-int", pos, "an integer is written in a way that readers understand differently")
-    return Blob("int", pos, len(text))
+    return Blob("digits", pos, len(text))
 
 
 def _float(state: State, data: bytes, pos: int) -> int:
@@ -133,20 +132,19 @@ def _span(data: bytes, pos: int, length: struct.Struct) -> tuple[int, int]:
 # --- text and bytes with a length ---------------------------------------------------------------------------
 
 
-def _counted_text(length: struct.Struct, errors: Literal["surrogatepass", "surrogateescape"]) -> Handler:
+def _counted_text(length: struct.Struct) -> Handler:
     size, unpack_from = length.size, length.unpack_from
 
     def handler(state: State, data: bytes, pos: int) -> int:
         count = unpack_from(data, pos)[0]
         start = pos + size
         end: int = start + count
-        # A negative count of BINSTRING must not pass as a slice from the end.
-        if end > len(data) or not 0 <= count <= state.short_nbytes:
-            return _long_text(state, data, _span(data, pos, length), errors)
+        if end > len(data) or count > state.short_nbytes:
+            return _long_text(state, data, _span(data, pos, length))
         try:
             text = data[start:end].decode()
         except UnicodeDecodeError:
-            return _long_text(state, data, (start, end), errors)
+            return _long_text(state, data, (start, end))
         state.literals += 1 + (count >> WEIGHT_SHIFT)
         state.stack.append(text)
         return end
@@ -154,26 +152,39 @@ def _counted_text(length: struct.Struct, errors: Literal["surrogatepass", "surro
     return handler
 
 
-def _long_text(
-    state: State, data: bytes, span: tuple[int, int], errors: Literal["surrogatepass", "surrogateescape"]
-) -> int:
+def _long_text(state: State, data: bytes, span: tuple[int, int]) -> int:
     """Push a text that is long, or takes long: a surrogate costs as much as a hundred other characters."""
     start, end = span
-    if end - start > state.limits.text_nbytes:
-        state.literals += 1
-        state.stack.append(Blob("text", start, end - start))
-        return end
-    state.tick()
-    state.add_text(end - start)
-    text = data[start:end].decode("utf-8", errors)
-    if errors == "surrogateescape" and not _is_decodable(text):
-        state.faults.add("undecodable-text")
-    state.stack.append(text)
+    if not _push_large(state, "text", span):
+        state.tick()
+        state.add_text(end - start)
+        state.stack.append(data[start:end].decode("utf-8", "surrogatepass"))
     return end
 
 
+def _counted_string(length: struct.Struct) -> Handler:
+    def handler(state: State, data: bytes, pos: int) -> int:
+        start, end = span = _span(data, pos, length)
+        if not _push_large(state, "string", span):
+            if end - start > state.short_nbytes:
+                state.tick()
+            state.add_text(end - start)
+            _push_string(state, data[start:end])
+        return end
+
+    return handler
+
+
+def _push_string(state: State, raw: bytes) -> None:
+    """Push a byte string of Python 2. `torch.load` takes them all for UTF-8, and stops where one is not."""
+    text = ByteString.of(raw)
+    if not text.isascii() and not _is_decodable(text):
+        state.tick()
+        state.faults.add("undecodable-text")
+    state.stack.append(text)
+
+
 def _is_decodable(text: str) -> bool:
-    """Say whether `torch.load` gets through a text of Python 2: it takes them all for UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -181,15 +192,33 @@ def _is_decodable(text: str) -> bool:
     return True
 
 
+def _push_large(state: State, kind: BlobKind, span: tuple[int, int]) -> bool:
+    """Push what is too large to be copied by its place, and return whether that is so."""
+    start, end = span
+    is_large = end - start > state.limits.text_nbytes
+    if is_large:
+        state.literals += 1
+        state.stack.append(Blob(kind, start, end - start))
+    return is_large
+
+
 def _counted_bytes(length: struct.Struct) -> Handler:
     def handler(state: State, data: bytes, pos: int) -> int:
-        start, end = _span(data, pos, length)
-        large = end - start > state.limits.text_nbytes
-        state.literals += 1
-        state.stack.append(Blob("bytes", start, end - start) if large else data[start:end])
+        start, end = span = _span(data, pos, length)
+        if not _push_large(state, "bytes", span):
+            state.literals += 1
+            state.stack.append(data[start:end])
         return end
 
     return handler
+
+
+def _bytearray(state: State, data: bytes, pos: int) -> int:
+    start, end = span = _span(data, pos, U8)
+    if not _push_large(state, "bytearray", span):
+        state.created += 1
+        state.stack.append(ByteArray(data[start:end]))
+    return end
 
 
 # --- text on a line -----------------------------------------------------------------------------------------
@@ -213,16 +242,14 @@ def _string(state: State, data: bytes, pos: int) -> int:
     end = _line(data, pos)
     if end - pos < 2 or data[pos] != data[end - 1] or data[pos] not in b"'\"":
         raise BrokenStreamError("a text of protocol 0 is not in quotes")
-    if end - pos > state.limits.text_nbytes:
-        return _push_large_line(state, pos, end)
-    _weigh_line(state, end - pos)
-    text = _ESCAPE.sub(_unescape, data[pos + 1 : end - 1])
-    state.stack.append(text.decode("utf-8", "surrogateescape"))
+    if not _push_large(state, "string-line", (pos, end)):
+        _weigh_line(state, end - pos)
+        _push_string(state, _ESCAPE.sub(_unescape, data[pos + 1 : end - 1]))
     return end + 1
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
-    """Give what a backslash of Python 2's `repr` stands for; `codecs.escape_decode` would write warnings."""
+    """Return what a backslash of `repr` in Python 2 means; `codecs.escape_decode` would write warnings."""
     hexadecimal, octal, letter, broken = match.groups()
     if broken is not None:
         raise BrokenStreamError("a text of protocol 0 has a broken escape")
@@ -233,10 +260,9 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 def _unicode(state: State, data: bytes, pos: int) -> int:
     end = _line(data, pos)
-    if end - pos > state.limits.text_nbytes:
-        return _push_large_line(state, pos, end)
-    _weigh_line(state, end - pos)
-    state.stack.append(data[pos:end].decode("raw-unicode-escape"))
+    if not _push_large(state, "text-line", (pos, end)):
+        _weigh_line(state, end - pos)
+        state.stack.append(data[pos:end].decode("raw-unicode-escape"))
     return end + 1
 
 
@@ -244,12 +270,6 @@ def _weigh_line(state: State, nbytes: int) -> None:
     if nbytes > _QUICK_NBYTES:
         state.tick()
     state.add_text(nbytes)
-
-
-def _push_large_line(state: State, pos: int, end: int) -> int:
-    state.literals += 1
-    state.stack.append(Blob("text", pos, end - pos))
-    return end + 1
 
 
 # --- buffers outside the stream -----------------------------------------------------------------------------
@@ -263,7 +283,10 @@ def _next_buffer(state: State, data: bytes, pos: int) -> int:
 
 
 def _readonly_buffer(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(state.stack.pop())
+    """Leave what cannot be changed as it is; of anything else a view is made, which no pickle can hold."""
+    top = state.stack.pop()
+    is_fixed = type(top) is bytes or (isinstance(top, Blob) and top.kind in {"bytes", "buffer"})
+    state.stack.append(top if is_fixed else Blob("buffer", pos, 0))
     return pos
 
 
@@ -281,16 +304,16 @@ LITERALS: dict[str, Handler] = {
     "FLOAT": _float,
     "BINFLOAT": _binfloat,
     "STRING": _string,
-    "SHORT_BINSTRING": _counted_text(_U1, "surrogateescape"),
-    "BINSTRING": _counted_text(I4, "surrogateescape"),
+    "SHORT_BINSTRING": _counted_string(_U1),
+    "BINSTRING": _counted_string(I4),
     "UNICODE": _unicode,
-    "SHORT_BINUNICODE": _counted_text(_U1, "surrogatepass"),
-    "BINUNICODE": _counted_text(U4, "surrogatepass"),
-    "BINUNICODE8": _counted_text(U8, "surrogatepass"),
+    "SHORT_BINUNICODE": _counted_text(_U1),
+    "BINUNICODE": _counted_text(U4),
+    "BINUNICODE8": _counted_text(U8),
     "BINBYTES": _counted_bytes(U4),
     "SHORT_BINBYTES": _counted_bytes(_U1),
     "BINBYTES8": _counted_bytes(U8),
-    "BYTEARRAY8": _counted_bytes(U8),
+    "BYTEARRAY8": _bytearray,
     "NEXT_BUFFER": _next_buffer,
     "READONLY_BUFFER": _readonly_buffer,
 }

@@ -211,7 +211,7 @@ class _Tracer:
 
     def _watch(self, start: int, end: int, base: int | None) -> None:
         value = self._state.stack[-1]
-        if type(value) is str and value in self._texts:
+        if isinstance(value, str) and value in self._texts:
             self._trace.texts[start] = Push(start, end, value, base)
         elif _is_device(value):
             self._trace.devices[start] = Push(start, end, value, base)
@@ -288,7 +288,7 @@ class _Tracer:
             self._trace.tuples[id(made)] = Built(made, tuple(starts), close)
 
     def _is_watched(self, item: Value) -> bool:
-        return item in self._texts if type(item) is str else _is_device(item)
+        return item in self._texts if isinstance(item, str) else _is_device(item)
 
     def _frame(self, pos: int) -> int:
         self._trace.frames.append(pos)

@@ -9,10 +9,58 @@ from __future__ import annotations
 
 from typing import Literal
 
+from inspector.overriding import override
 from inspector.units import cut_text, escape_text
 
 CallKind = Literal["reduce", "newobj", "inst"]
-BlobKind = Literal["text", "bytes", "int", "buffer"]
+BlobKind = Literal[
+    "text", "text-line", "string", "string-line", "bytes", "bytearray", "int", "digits", "buffer"
+]
+"""How a large value is written: lines hold escapes, and `string` is a byte string of Python 2."""
+
+BLOB_TYPES: dict[BlobKind, str] = {
+    "text": "str",
+    "text-line": "str",
+    "string": "str",
+    "string-line": "str",
+    "bytes": "bytes",
+    "bytearray": "bytearray",
+    "int": "int",
+    "digits": "int",
+    "buffer": "buffer",
+}
+"""What type Python gives it."""
+
+
+class ByteString(str):
+    """A `str` of Python 2: bytes without an encoding, read as UTF-8 for as far as they are.
+
+    What torch makes of it depends on the `encoding` that it is called with, so whoever writes it again writes
+    the bytes, as a byte string.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, raw: bytes) -> ByteString:
+        """Return the byte string of some bytes."""
+        return cls(raw.decode("utf-8", "surrogateescape"))
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes as the stream has them."""
+        return self.encode("utf-8", "surrogateescape")
+
+    @override
+    def removeprefix(self, prefix: str, /) -> ByteString:
+        """Return the byte string without a prefix, if it has that."""
+        return ByteString(str.removeprefix(self, prefix))
+
+
+class ByteArray(bytes):
+    """The contents of a `bytearray`, which can be changed: two with equal contents are two."""
+
+    __slots__ = ()
 
 
 def package_of(dotted: str) -> str:
@@ -151,7 +199,7 @@ _MOST_NAME = 100
 
 
 def kind_of(value: Value) -> str:
-    """Name the kind of a value in a few words, for notes; its contents never show."""
+    """Return the kind of a value in a few words, for notes; its contents never show."""
     if isinstance(value, Global):
         return f"the name {escape_text(cut_text(value.dotted, _MOST_NAME))}"
     return _KINDS.get(type(value), f"a {type(value).__name__.lower()}")
@@ -165,5 +213,7 @@ _KINDS: dict[type, str] = {
     int: "an integer",
     type(None): "None",
     str: "a text",
+    ByteString: "a text",
     bytes: "a byte string",
+    ByteArray: "a byte array",
 }

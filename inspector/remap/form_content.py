@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from inspector.containers.base import Container
 from inspector.errors import ExportError, PlanError
+from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.checkpoint import Value as Leaf
+from inspector.model.found import Found
 from inspector.model.obstacles import lost_directory
 from inspector.model.shapes import mapping_pairs
-from inspector.model.views import TensorFacts
+from inspector.model.views import Known, TensorFacts
+from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.remap.form_cast import SOURCE
 from inspector.remap.form_entries import SENT, Taken, metadata_of, strip_metadata, take_entries, value_at
-from inspector.remap.form_exclude import find_drops
+from inspector.remap.form_exclude import leave_out
 from inspector.remap.form_expected import Description, describe_facts, describe_row
 from inspector.remap.form_files import check_length
 from inspector.remap.form_mapped import mapped_container
@@ -35,10 +39,12 @@ from inspector.remap.form_storages import Piece, Storages, Viewed
 from inspector.remap.form_views import Edits, Writing
 from inspector.remap.forms import EXCLUDED, Form, LeftOut
 from inspector.remap.plan import Plan
-from inspector.units import escape_text
+from inspector.remap.rewritable import names_are_present, refuse_odd
+from inspector.units import cut_text, escape_text
 
 _MOST_NAMES = 4
 _MOST_CHARS = 40
+_MOST_PATH = 80
 # What looks at its data while it is loaded, which legacy files give too late for torch.
 _ASK_DATA = frozenset({*SENT, "_rebuild_nested_tensor", "Generator"})
 
@@ -119,6 +125,7 @@ class Deciding:
                 where=self.container.path,
                 remedy="recover what is intact, and export from that",
             )
+        refuse_odd(self.container.stream)
         if self.format == "legacy" != self.container.format:
             self._refuse_too_late()
         content = self._model() if self.form.takes_model else self._everything()
@@ -225,10 +232,9 @@ class Deciding:
     def _everything(self) -> Content:
         container, patterns = mapped_container(self.container, self.plan, self.progress), self._patterns()
         root = container.stream.root
-        drops, paths = find_drops(root, patterns)
+        left_out, kept = self._left_out(container, patterns)
         patterns.refuse_unused()
-        left_out, kept = self._left_out(paths)
-        edits, prefix, path = Edits(drops), "", None
+        edits, prefix, path = Edits(), "", None
         if self.form.strip_prefix is not None:
             model = select_model(self.checkpoint, self.form)
             path, prefix = model.path, self._strip(edits, value_at(root, model.keys), model)
@@ -253,18 +259,26 @@ class Deciding:
             edits.prefixes[id(metadata)] = prefix
         return prefix
 
-    def _left_out(self, paths: list[str]) -> tuple[tuple[LeftOut, ...], list[Tensor]]:
-        """Give one row for each path that is left out, and the rows of the tensors that are not."""
-        gone = {path: LeftOut(path, EXCLUDED, 0, 0) for path in paths}
-        kept = []
-        for row in self.checkpoint.tensors:
-            path = next((path for path in lineage_of(row.path) if path in gone), None) if gone else None
-            if path is None:
-                kept.append(row)
-            elif row.part_of is None:
+    def _left_out(
+        self, container: Container, patterns: Patterns
+    ) -> tuple[tuple[LeftOut, ...], Sequence[Tensor]]:
+        """Take out what patterns cover; return one row for each path of it, and the rows that are left."""
+        if not self.form.exclude:
+            return (), self.checkpoint.tensors
+        before = self._walked(container)
+        gone = {path: _left_out_row(path, why) for path, why in leave_out(container.stream.root, patterns)}
+        after = self._walked(container)
+        kept = set(map(id, after.sources))
+        for row, source in zip(before.tensors, before.sources, strict=True):
+            path = next((path for path in lineage_of(row.path) if path in gone), None)
+            if path is not None and row.part_of is None and id(source) not in kept:
                 known = gone[path]
                 gone[path] = known._replace(tensors=known.tensors + 1, nbytes=known.nbytes + row.nbytes)
-        return tuple(gone.values()), kept
+        return tuple(gone.values()), after.tensors
+
+    def _walked(self, container: Container) -> Found:
+        limits = DEFAULT_LIMITS.started()
+        return walk(container.stream.root, limits, self.progress, Known(container.storage_ids))
 
     # --- both -----------------------------------------------------------------------------------------------
 
@@ -288,6 +302,7 @@ class Deciding:
             edits=edits,
             data=container.stream.data,
             legacy=self.format == "legacy",
+            names_are_present=names_are_present(container.stream),
             progress=self.progress,
         )
         self.progress.start("writing the pickle")
@@ -309,3 +324,8 @@ class Deciding:
         if not self.form.takes_model:
             return location  # the plan's already
         return "cpu" if self.plan is None else self.plan.storages.get(key, location)
+
+
+def _left_out_row(path: str, same_as: str | None) -> LeftOut:
+    why = EXCLUDED if same_as is None else f"the same entry of one object as {cut_text(same_as, _MOST_PATH)}"
+    return LeftOut(path, why, 0, 0)

@@ -6,6 +6,7 @@ argument of a call cannot, since others would take its place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from inspector.errors import PlanError
@@ -13,8 +14,12 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.checkpoint import Key
 from inspector.model.shapes import attributes_of, children_of, mapping_pairs
 from inspector.model.texts import step_text
-from inspector.pickles.values import Call, Dict, Global, Value
+from inspector.pickles.values import Call, Dict, Value
 from inspector.remap.form_select import Patterns
+from inspector.remap.form_views import filled_pairs
+
+_MOST_AGAIN = 100_000
+"""Entries looked at once more, by another path to what holds them."""
 
 
 class _Place(NamedTuple):
@@ -24,45 +29,100 @@ class _Place(NamedTuple):
     number: int
 
 
-def find_drops(
-    root: Value, patterns: Patterns, limits: Limits = DEFAULT_LIMITS
-) -> tuple[dict[int, set[int]], list[str]]:
-    """Give the entries that patterns leave out, by the object they stand in, and their paths.
+class Gone(NamedTuple):
+    """An entry that is left out.
 
+    Attributes:
+        path: Where it stood.
+        same_as: Where a pattern named it, if that was at another place: what holds it is one object in both.
+    """
+
+    path: str
+    same_as: str | None = None
+
+
+def leave_out(root: Value, patterns: Patterns, limits: Limits = DEFAULT_LIMITS) -> list[Gone]:
+    """Take the entries that patterns cover out of a value, and return every path that they had.
+
+    An object that several others share stays shared, so what is taken out of it is gone wherever it stood.
     What is nested too deeply to be shown has no path, and stays.
 
     Raises:
-        PlanError: What is to be left out cannot be.
+        PlanError: What is to be left out cannot be, or objects are shared so often that it has no end.
     """
-    drops: dict[int, set[int]] = {}
-    paths: list[str] = []
-    todo: list[tuple[str, int, Value]] = [("", 0, root)]
-    entered = {id(root)}
+    drops: dict[tuple[int, int], str] = {}
+    owners: dict[int, Value] = {}
+    gone: list[Gone] = []
+
+    def choose(path: str, place: _Place | None) -> bool:
+        if not patterns.name((path,)):  # what is above was looked at before
+            return False
+        if place is None:
+            raise PlanError(
+                "an item of a tuple or an argument cannot be left out",
+                where=path,
+                remedy="name what holds it",
+            )
+        owners[id(place.owner)] = place.owner
+        drops.setdefault((id(place.owner), place.number), path)
+        return True
+
+    def name(path: str, place: _Place | None) -> bool:
+        first = None if place is None else drops.get((id(place.owner), place.number))
+        if first is not None:
+            gone.append(Gone(path, None if patterns.name((path,)) else first))
+        return first is not None
+
+    _visit(root, limits, choose)
+    if drops:
+        _visit(root, limits, name)
+    for owner in owners.values():
+        _remove(owner, {number for found, number in drops if found == id(owner)})
+    return gone
+
+
+def _visit(root: Value, limits: Limits, is_gone: Callable[[str, _Place | None], bool]) -> None:
+    """Go through all paths; what is shared has several. Nothing below what is gone is looked at."""
+    todo: list[tuple[str, tuple[int, ...], Value]] = [("", (id(root),), root)]
+    entered: set[int] = set()
+    again = 0
     while todo:
-        prefix, depth, value = todo.pop()
+        prefix, above, value = todo.pop()
+        children = _children(value)
+        if id(value) in entered:
+            again += len(children)
+            if again > _MOST_AGAIN:
+                raise PlanError(
+                    "the objects are shared so often that not all of their paths can be looked at",
+                    remedy="leave --exclude out",
+                )
+        entered.add(id(value))
         below = []
-        for key, child, place in _children(value):
+        for key, child, place in children:
             path = prefix + step_text(key)
-            if patterns.cover(path):
-                paths.append(path)
-                _drop(drops, place, path)
-            elif depth < limits.depth and id(child) not in entered and children_of(child):
-                entered.add(id(child))
-                below.append((f"{path}/", depth + 1, child))
+            if is_gone(path, place) or len(above) > limits.depth or id(child) in above:
+                continue
+            if children_of(child):
+                below.append((f"{path}/", (*above, id(child)), child))
         todo += reversed(below)
-    return drops, paths
 
 
-def _drop(drops: dict[int, set[int]], place: _Place | None, path: str) -> None:
-    if place is None:
-        raise PlanError(
-            "an item of a tuple or an argument cannot be left out", where=path, remedy="name what holds it"
-        )
-    drops.setdefault(id(place.owner), set()).add(place.number)
+def _remove(owner: Value, numbers: set[int]) -> None:
+    if isinstance(owner, list):
+        owner[:] = [item for number, item in enumerate(owner) if number not in numbers]
+    elif isinstance(owner, Dict):
+        owner.pairs = _others(owner.pairs, numbers)
+    elif isinstance(owner, Call):
+        owner.args, pairs = filled_pairs(owner)
+        owner.pairs = _others(pairs, numbers)
+
+
+def _others(pairs: list[tuple[Value, Value]], numbers: set[int]) -> list[tuple[Value, Value]]:
+    return [pair for number, pair in enumerate(pairs) if number not in numbers]
 
 
 def _children(value: Value) -> list[tuple[Key, Value, _Place | None]]:
-    """Give what is inside a value as `children_of` does, each with its place."""
+    """Return what is inside a value as `children_of` does, each with its place."""
     children = children_of(value)
     places: list[_Place | None] = [None] * len(children)
     if isinstance(value, Dict | list):
@@ -80,15 +140,13 @@ def _children(value: Value) -> list[tuple[Key, Value, _Place | None]]:
 
 
 def _pair_places(call: Call) -> list[_Place | None]:
-    """Give the places of an object's pairs; those in an argument have one in OrderedDict alone."""
-    count, own = len(mapping_pairs(call) or []), len(call.pairs or [])
-    if isinstance(call.func, Global) and call.func.dotted == "collections.OrderedDict":
-        return [_Place(call, number) for number in range(count)]
+    """Return the places of an object's pairs; those in an argument have one in OrderedDict alone."""
+    count, own = len(mapping_pairs(call) or []), len(filled_pairs(call)[1])
     return [None] * (count - own) + [_Place(call, number) for number in range(own)]
 
 
 def _attribute_places(state: Value) -> list[_Place | None]:
-    """Give the places of an object's attributes, in the order of `attributes_of`."""
+    """Return the places of an object's attributes, in the order of `attributes_of`."""
     count = len(attributes_of(state))
     parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     places: list[_Place | None] = []

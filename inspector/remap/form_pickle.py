@@ -3,6 +3,9 @@
 Protocol 2 is what torch.save uses and what `weights_only=True` reads; the instructions are those of Python's
 own pickler (`save_reduce`, `_batch_setitems`, ... in `Lib/pickle.py`), memoizing all that can be met twice. A
 stack of its own keeps track, so that no depth of nesting can exhaust Python's.
+
+What is written loads as the very objects of the source, of the same types and shared in the same way, or is
+refused by a sentence that names what cannot be held.
 """
 
 from __future__ import annotations
@@ -12,19 +15,33 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 from inspector.errors import ExportError
-from inspector.model.shapes import mapping_pairs
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
-from inspector.remap.form_views import StorageName, Writing, is_usual, view_of
+from inspector.limits import DEFAULT_LIMITS
+from inspector.pickles.machine import read_pickle
+from inspector.pickles.values import (
+    Blob,
+    ByteArray,
+    ByteString,
+    Call,
+    Dict,
+    Global,
+    PersistentId,
+    Set,
+    Value,
+)
+from inspector.records import replace
+from inspector.remap.form_views import StorageName, Writing, filled_pairs, is_usual, view_of
+from inspector.remap.rewritable import TOO_ODD, refuse_name
 
 __all__ = ["Writing", "write_pickle"]
 
-_PROTOCOL = b"\x80\x02"
 _STOP = b"."
 _ASK_EACH = 8192
-_ORDERED = "collections.OrderedDict"
 _MODULE = "module"
 _TUPLES = {1: b"\x85", 2: b"\x86", 3: b"\x87"}
-_TOO_ODD = "the object is made in a way that cannot be written again"
+_MOST_AGAIN = 1000
+"""How often something may be met while it is being made: an honest object needs a handful."""
+_OF_ITSELF = "an object of the checkpoint is made of itself, which cannot be written again"
+_ENDLESS = replace(DEFAULT_LIMITS, text_nbytes=DEFAULT_LIMITS.pickle_nbytes)
 
 _U4 = struct.Struct("<I")
 _I4 = struct.Struct("<i")
@@ -33,11 +50,19 @@ _F8 = struct.Struct(">d")
 
 
 class _Later(NamedTuple):
-    """Something to do once the values before it have been written: bytes to write, then a slot to fill."""
+    """Something to do once the values before it have been written.
+
+    Attributes:
+        code: Bytes to write.
+        value: What has been made by then, to be remembered.
+        is_memoized: Whether it is.
+        rest: What fills it, last things first.
+    """
 
     code: bytes
     value: Value = None
     is_memoized: bool = False
+    rest: Sequence[Any] = ()
 
 
 class _Fill(NamedTuple):
@@ -61,10 +86,13 @@ def write_pickle(root: Value, writing: Writing) -> bytes:
 class _Writer:
     def __init__(self, writing: Writing) -> None:
         self._how = writing
-        self._out = bytearray(_PROTOCOL)
+        # Below protocol 3, Python takes some names for those of Python 2.
+        self._builtins = "builtins" if writing.names_are_present else "__builtin__"
+        self._out = bytearray(b"\x80\x03" if writing.names_are_present else b"\x80\x02")
         self._todo: list[Any] = []
-        self._slots: dict[int | str | tuple[str, str], int] = {}
+        self._slots: dict[object, int] = {}
         self._open: set[int] = set()
+        self._again = 0
         self._kept: list[Value] = []  # what the slots are told by must live on
 
     def run(self, root: Value) -> bytes:
@@ -81,17 +109,23 @@ class _Writer:
     # --- the memo -------------------------------------------------------------------------------------------
 
     def finish(self, item: _Later) -> None:
-        """Write what comes behind a value, and remember the value."""
+        """Write what comes behind a value, remember the value, and have it filled."""
         self._out += item.code
-        if item.is_memoized:
-            self._open.discard(id(item.value))
+        if not item.is_memoized:
+            return
+        self._open.discard(id(item.value))
+        if id(item.value) in self._slots:
+            self._out += b"0"  # it was met, and made, while its parts were being written
+            self._get(id(item.value))
+        else:
             self._put(id(item.value))
+            self._todo += item.rest
 
-    def _put(self, name: int | str | tuple[str, str]) -> None:
+    def _put(self, name: object) -> None:
         slot = self._slots[name] = len(self._slots)
         self._out += b"q" + bytes([slot]) if slot < 256 else b"r" + _U4.pack(slot)
 
-    def _get(self, name: int | str | tuple[str, str]) -> bool:
+    def _get(self, name: object) -> bool:
         slot = self._slots.get(name)
         if slot is None:
             return False
@@ -103,7 +137,10 @@ class _Writer:
         if self._get(id(value)):
             return False
         if id(value) in self._open:
-            raise ExportError("an object of the checkpoint is made of itself, which cannot be written again")
+            # Nothing endless: a list or an object on the way round has its slot before it is filled.
+            self._again += 1
+            if self._again > _MOST_AGAIN or (isinstance(value, Set) and not value.frozen):
+                raise ExportError(_OF_ITSELF)
         self._open.add(id(value))
         self._kept.append(value)
         return True
@@ -140,30 +177,56 @@ class _Writer:
             self._out += b"X" + _U4.pack(len(data)) + data
             self._put(value)
 
+    def string(self, value: ByteString) -> None:
+        """Write a byte string of Python 2 as one, whatever encoding it is in."""
+        if not self._get((ByteString, value)):
+            raw = value.raw
+            self._out += b"U" + bytes([len(raw)]) if len(raw) < 256 else b"T" + _I4.pack(len(raw))
+            self._out += raw
+            self._put((ByteString, value))
+
     def octets(self, value: bytes) -> None:
         """Write bytes as protocol 2 does, which has none: a text to be encoded."""
-        self.name(("_codecs", "encode"))
-        self.text(value.decode("latin-1"))
-        self.text("latin1")
-        self._out += b"\x86R"
+        if not self._get(id(value)):
+            self.name(("_codecs", "encode"))
+            self._encoded(value, "latin1")
+            self._out += b"\x86R"
+            self._remember(value)
+
+    def changeable(self, value: bytes) -> None:
+        """Write a byte array as protocol 2 does: a call with a text and its encoding."""
+        if not self._get(id(value)):
+            self.name((self._builtins, "bytearray"))
+            self._encoded(value, "latin-1")
+            self._out += b"\x86R"
+            self._remember(value)
+
+    def _encoded(self, value: bytes, encoding: str) -> None:
+        data = value.decode("latin-1").encode()
+        self._out += b"X" + _U4.pack(len(data)) + data
+        self.text(encoding)
+
+    def _remember(self, value: Value) -> None:
+        self._kept.append(value)
+        self._put(id(value))
 
     def blob(self, value: Blob) -> None:
         """Write what was left in the stream for its length."""
+        if self._get(id(value)):
+            return
         data = self._how.data[value.offset : value.offset + value.nbytes]
-        if value.kind == "text":
-            self.text(data.decode("utf-8", "surrogateescape"))
-        elif value.kind == "bytes":
-            self.octets(data)
-        else:
-            raise ExportError(_TOO_ODD, where=f"a value of {value.nbytes:,} bytes")
+        write = _WRITE_LARGE.get(value.kind)
+        if write is None:
+            raise ExportError(TOO_ODD, where=_LARGE.get(value.kind, f"an integer of {value.nbytes:,} digits"))
+        write(self, data)
+        self._remember(value)
 
     # --- names ----------------------------------------------------------------------------------------------
 
     def name(self, name: tuple[str, str]) -> None:
         """Write a name to import."""
         if not self._get(name):
-            if "\n" in name[0] + name[1]:
-                raise ExportError(_TOO_ODD, where="a name of two lines")
+            refuse_name(*name)
             self._out += f"c{name[0]}\n{name[1]}\n".encode()
             self._put(name)
 
@@ -171,7 +234,7 @@ class _Writer:
         """Write a name to import; one within a class, which protocol 2 lacks, is fetched step by step."""
         first, *rest = value.name.split(".")
         for _ in rest:
-            self.name(("__builtin__", "getattr"))
+            self.name((self._builtins, "getattr"))
         self.name((value.module, first))
         for step in rest:
             self.text(step)
@@ -183,7 +246,7 @@ class _Writer:
         """Write a list."""
         if self._begin(value):
             self.finish(_Later(b"]", value, is_memoized=True))
-            self.fill(_Fill(self._how.edits.items(value, value), b"e"))
+            self.fill(_Fill(value, b"e"))
 
     def mapping(self, value: Dict) -> None:
         """Write a dictionary."""
@@ -207,7 +270,7 @@ class _Writer:
     def collection(self, value: Set) -> None:
         """Write a set as a call of its class with a list, as protocols before 4 do."""
         if self._begin(value):
-            self.name(("__builtin__", "frozenset" if value.frozen else "set"))
+            self.name((self._builtins, "frozenset" if value.frozen else "set"))
             self._out += b"]"
             self._todo.append(_Later(b"\x85R", value, is_memoized=True))
             self.fill(_Fill(value.items, b"e"))
@@ -227,27 +290,26 @@ class _Writer:
         node = view_of(value)
         if (node is not None and self._view(value, node)) or not self._begin(value):
             return
-        pairs, args = value.pairs or [], value.args
-        if type(value.func) is Global and value.func.dotted == _ORDERED:
-            # Python 2 gave it a list of lists, which `weights_only` takes as little as an entry left out.
-            pairs, args = mapping_pairs(value) or [], ()
+        args, pairs = filled_pairs(value)
         offset = None if node is None else self._how.naming.move_view(value)
         if offset is not None and isinstance(args, tuple):
             args = (args[0], offset, *args[2:])
             self._kept.append(args)
-        todo = self._todo
-        if value.state is not None:
-            todo += (_Later(b"b"), value.state)
+        rest: list[Any] = [] if value.state is None else [_Later(b"b"), value.state]
         if pairs:
-            todo.append(_Fill(self._how.edits.entries(value, pairs), b"u", in_pairs=True))
+            rest.append(_Fill(self._how.edits.entries(value, pairs), b"u", in_pairs=True))
         if value.items:
-            todo.append(_Fill(value.items, b"e"))
+            rest.append(_Fill(value.items, b"e"))
         if value.kwargs is not None:
-            self.name(("copyreg", "__newobj_ex__"))
-            todo += (_Later(b"\x87R", value, is_memoized=True), value.kwargs, args, value.func)
+            # Of protocol 4, but unpicklers take it at any; a call could not be told from others.
+            made = _Later(b"\x92", value, is_memoized=True, rest=rest)
+            self._todo += (made, value.kwargs, args, value.func)
+        elif value.kind == "inst" and isinstance(args, tuple):
+            self._out += b"("
+            self._todo += (_Later(b"o", value, is_memoized=True, rest=rest), *reversed(args), value.func)
         else:
-            is_new = value.kind == "newobj" or (value.kind == "inst" and not args)
-            todo += (_Later(b"\x81" if is_new else b"R", value, is_memoized=True), args, value.func)
+            code = b"\x81" if value.kind == "newobj" else b"R"
+            self._todo += (_Later(code, value, is_memoized=True, rest=rest), args, value.func)
 
     def _view(self, value: Call, node: PersistentId) -> bool:
         """Write a tensor at once if it is like nearly all of them, which halves the time of large files."""
@@ -302,7 +364,9 @@ _WRITE: dict[type, Callable[[_Writer, Any], None]] = {
     int: _Writer.integer,
     float: _Writer.real,
     str: _Writer.text,
+    ByteString: _Writer.string,
     bytes: _Writer.octets,
+    ByteArray: _Writer.changeable,
     list: _Writer.sequence,
     tuple: _Writer.group,
     Blob: _Writer.blob,
@@ -312,3 +376,19 @@ _WRITE: dict[type, Callable[[_Writer, Any], None]] = {
     Call: _Writer.call,
     PersistentId: _Writer.persistent,
 }
+
+_WRITE_LARGE: dict[str, Callable[[_Writer, Any], None]] = {
+    "text": lambda writer, data: writer.text(data.decode("utf-8", "surrogatepass")),
+    "text-line": lambda writer, data: _WRITE[str](writer, _read_line(b"V" + data)),
+    "string": lambda writer, data: writer.string(ByteString.of(data)),
+    "string-line": lambda writer, data: _WRITE[ByteString](writer, _read_line(b"S" + data)),
+    "bytes": _Writer.octets,
+    "bytearray": _Writer.changeable,
+    "int": lambda writer, data: writer.integer(int.from_bytes(data, "little", signed=True)),
+}
+_LARGE = {"buffer": "a buffer that is not in the file"}
+
+
+def _read_line(instruction: bytes) -> Value:
+    """Read a text that is written with escapes."""
+    return read_pickle(instruction + b"\n.", limits=_ENDLESS).root

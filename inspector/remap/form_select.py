@@ -175,11 +175,12 @@ class Patterns:
         self._unused = list(self._rules)
 
     def cover(self, *paths: str) -> bool:
-        """Say whether something known by these paths is left out, and remember which pattern did it."""
-        if not self._rules:
-            return False
-        lineage = [part for path in paths for part in lineage_of(path)]
-        found = [rule for rule in self._rules if rule.matches("", lineage)]
+        """Return whether something known by these paths is left out, and remember which pattern did it."""
+        return bool(self._rules) and self.name([part for path in paths for part in lineage_of(path)])
+
+    def name(self, paths: Sequence[str]) -> bool:
+        """Return whether a pattern covers one of these paths itself, whatever they stand in."""
+        found = [rule for rule in self._rules if rule.matches("", paths)]
         if found and self._unused:
             self._unused = [rule for rule in self._unused if rule not in found]
         return bool(found)

@@ -63,9 +63,10 @@ class Cut(NamedTuple):
     starts: tuple[int, ...]
 
     def place(self, pos: int) -> int:
-        """Give where a byte that is kept stands now."""
+        """Return where a byte stands now, or a place near it if it is not kept, as that of an empty view."""
         number = max(bisect_right(self.ranges, (pos, 1 << 64)) - 1, 0)
-        return self.starts[number] + pos - self.ranges[number][0]
+        first, last = self.ranges[number]
+        return self.starts[number] + min(max(pos, first), last) - first
 
 
 def cut_out(spans: Sequence[Range], nbytes: int, alignment: int) -> Cut:

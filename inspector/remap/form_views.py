@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from inspector.containers.persistent_ids import parse_storage_id
-from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.model.shapes import mapping_pairs
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 
+_ORDERED = "collections.OrderedDict"
 _MOST_AT_ONCE = 64  # dimensions that are written without asking whether others share them
 _VIEWS = frozenset({"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_qtensor"})
 
@@ -52,35 +54,43 @@ class NoStorages:
 
 @dataclass(slots=True)
 class Edits:
-    """What of mappings and lists is not written, or under another name.
+    """What of mappings is written under another name.
 
     Attributes:
-        drops: Places of the entries left out, by the identity of the mapping or list that they stand in.
         prefixes: What is removed from the front of a mapping's keys, by its identity.
     """
 
-    drops: dict[int, set[int]] = field(default_factory=dict)
     prefixes: dict[int, str] = field(default_factory=dict)
 
     def entries(self, owner: Value, pairs: Sequence[tuple[Value, Value]]) -> Sequence[tuple[Value, Value]]:
-        """Give the pairs of a mapping that are written."""
-        drops, prefix = self.drops.get(id(owner)), self.prefixes.get(id(owner))
-        if drops:
-            pairs = [pair for number, pair in enumerate(pairs) if number not in drops]
+        """Return the pairs of a mapping as they are written."""
+        prefix = self.prefixes.get(id(owner))
         if prefix:
             pairs = [
                 (key.removeprefix(prefix) if isinstance(key, str) else key, value) for key, value in pairs
             ]
         return pairs
 
-    def items(self, owner: Value, items: Sequence[Value]) -> Sequence[Value]:
-        """Give the items of a list that are written."""
-        drops = self.drops.get(id(owner))
-        return [item for number, item in enumerate(items) if number not in drops] if drops else items
+
+def filled_pairs(call: Call) -> tuple[Value, list[tuple[Value, Value]]]:
+    """Return the arguments that an object is made with, and the pairs that it is filled with.
+
+    What Python 2 gave an OrderedDict as an argument, a list of lists, counts as pairs: `weights_only` takes
+    such a list as little as an entry of it could be left out.
+    """
+    pairs, args = call.pairs or [], call.args
+    func = call.func
+    if type(func) is not Global or func.dotted != _ORDERED or call.kind == "newobj":
+        return args, pairs
+    first = args[0] if isinstance(args, tuple) and len(args) == 1 else None
+    is_pairs = isinstance(first, list) and all(
+        isinstance(item, list | tuple) and len(item) == 2 for item in first
+    )
+    return ((), mapping_pairs(call) or []) if is_pairs or isinstance(first, Dict) else (args, pairs)
 
 
 def view_of(call: Call) -> PersistentId | None:
-    """Give the persistent id that a call rebuilds a view of; None if it is no such call."""
+    """Return the persistent id that a call rebuilds a view of; None if it is no such call."""
     func, args = call.func, call.args
     if type(func) is not Global or func.name not in _VIEWS or func.package != "torch":
         return None
@@ -90,7 +100,7 @@ def view_of(call: Call) -> PersistentId | None:
 
 
 def is_usual(args: tuple[Any, ...]) -> bool:
-    """Say whether the arguments of `_rebuild_tensor_v2` are those that torch gives, without any hooks."""
+    """Return whether the arguments of `_rebuild_tensor_v2` are those that torch gives, without any hooks."""
     if len(args) != 6 or type(args[4]) is not bool or type(args[5]) is not Call:
         return False
     hooks = args[5]
@@ -112,6 +122,7 @@ class Writing:
         edits: What becomes of entries.
         data: The stream that large texts of the value are still in.
         legacy: Whether persistent ids have the legacy container's six parts.
+        names_are_present: Whether names must not be taken for those of Python 2; see `names_are_present`.
         progress: Asked for cancellation.
     """
 
@@ -119,4 +130,5 @@ class Writing:
     edits: Edits = field(default_factory=Edits)
     data: bytes = b""
     legacy: bool = False
+    names_are_present: bool = False
     progress: Progress = field(default_factory=Progress)

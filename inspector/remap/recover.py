@@ -26,6 +26,7 @@ from inspector.remap.form_views import Writing
 from inspector.remap.outfile import OutFile, writing
 from inspector.remap.recover_archive import Archive, Numbering
 from inspector.remap.recover_values import PATIENT, Lost, Rows, leave_out, list_rows
+from inspector.remap.rewritable import names_are_present, refuse_odd
 from inspector.units import format_count
 
 _NOT_WRITTEN = "what is left cannot be written"
@@ -79,7 +80,7 @@ def recover(
     with open_source(path, limits) as source, collector_paused():
         before = os.fstat(source.fd)
         extents = read_extents(source, limits.started(), progress)
-        _refuse_deceit(extents)
+        refuse_odd(extents.container.stream)
         sums = sum_extents(source, extents.whole, progress)
         rows = list_rows(extents.container, extents.lost | sums.faults, limits, progress)
         if rows.lost and not rows.kept:
@@ -105,17 +106,6 @@ def recover(
     )
 
 
-def _refuse_deceit(extents: Extents) -> None:
-    """Refuse to write objects again that readers understand differently: which would they be?"""
-    notes = extents.container.stream.notes
-    if notes:
-        raise DamagedError(
-            "the objects are written in a way that programs read differently, so they are not written again",
-            where=str(notes[0]),
-            remedy="do not load the file: no honest program writes that",
-        )
-
-
 def _nothing_left(rows: Rows) -> DamagedError:
     first = rows.lost[0]
     return DamagedError(
@@ -129,7 +119,13 @@ def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress:
     progress.start("writing the objects")
     stream = extents.container.stream
     root = leave_out(stream.root, rows.lost_values, progress)
-    return write_pickle(root, Writing(naming=numbering, data=stream.data, progress=progress))
+    how = Writing(
+        naming=numbering,
+        data=stream.data,
+        names_are_present=names_are_present(stream),
+        progress=progress,
+    )
+    return write_pickle(root, how)
 
 
 def _refuse_changed(source: Source, before: os.stat_result) -> None:

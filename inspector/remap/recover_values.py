@@ -8,18 +8,17 @@ from typing import NamedTuple
 from inspector.containers.base import Container
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.checkpoint import Tensor
-from inspector.model.shapes import mapping_pairs
 from inspector.model.views import Known
 from inspector.model.walk import walk
-from inspector.pickles.values import Call, Dict, Global, Set, Value
+from inspector.pickles.values import Call, Dict, Set, Value
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.remap.form_views import filled_pairs
 
 PATIENT = replace(DEFAULT_LIMITS, seconds=600.0)
 """Limits for work that somebody asked for and can cancel."""
 
 _ASK_EACH = 8192
-_ORDERED = "collections.OrderedDict"
 
 
 class Lost(NamedTuple):
@@ -141,14 +140,14 @@ class _LeavingOut:
         return self._enter_call(value) if isinstance(value, Call) else []
 
     def _enter_call(self, call: Call) -> list[Value]:
-        if isinstance(call.func, Global) and call.func.dotted == _ORDERED:
-            call.pairs, call.args = mapping_pairs(call) or call.pairs, ()  # Python 2 gave it a list of pairs
-        call.args, call.kwargs = self._mended(call.args), self._mended(call.kwargs)
+        args, pairs = filled_pairs(call)
+        call.pairs = pairs or call.pairs
+        call.args, call.kwargs = self._mended(args), self._mended(call.kwargs)
         call.state = self._mended(call.state)
         call.items = None if call.items is None else list(map(self._mended, call.items))
         call.pairs = None if call.pairs is None else self._pairs(call.pairs)
-        pairs = [part for pair in call.pairs or [] for part in pair]
-        return [call.func, call.args, call.kwargs, call.state, *(call.items or []), *pairs]
+        parts = [part for pair in call.pairs or [] for part in pair]
+        return [call.func, call.args, call.kwargs, call.state, *(call.items or []), *parts]
 
     def _pairs(self, pairs: list[tuple[Value, Value]]) -> list[tuple[Value, Value]]:
         return [

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from inspector.errors import PickleError
-from inspector.pickles.values import Blob
+from inspector.pickles.values import Blob, ByteArray, ByteString
 from tests.builders.pickles import NONE, kinds, op, plain, proto, read, root, stream
 
 
@@ -50,15 +50,15 @@ def test_truth_values_of_protocol_0() -> None:
 )
 def test_int_that_readers_understand_differently_stays_in_the_file(digits: bytes) -> None:
     found = read(op("INT", digits + b"\n"))
-    assert plain(found.root) == ("blob", "int", 1, len(digits))
+    assert plain(found.root) == ("blob", "digits", 1, len(digits))
     assert [str(note) for note in found.notes] == [
         "an integer is written in a way that readers understand differently (byte 0)"
     ]
 
 
 def test_int_of_too_many_digits_stays_in_the_file() -> None:
-    assert root(op("INT", b"1" * 4001 + b"\n")) == ("blob", "int", 1, 4001)
-    assert root(op("LONG", b"1" * 100_000 + b"L\n")) == ("blob", "int", 1, 100_000)
+    assert root(op("INT", b"1" * 4001 + b"\n")) == ("blob", "digits", 1, 4001)
+    assert root(op("LONG", b"1" * 100_000 + b"L\n")) == ("blob", "digits", 1, 100_000)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,8 @@ def counted(opcode: str, data: bytes, count: int | None = None) -> bytes:
 def test_text_over_the_limit_stays_in_the_file(opcode: str) -> None:
     data = counted(opcode, b"abcde")
     assert root(data, text_nbytes=5) == "abcde"
-    assert root(data, text_nbytes=4) == ("blob", "text", len(data) - 5, 5)
+    kind = "text" if "UNICODE" in opcode else "string"
+    assert root(data, text_nbytes=4) == ("blob", kind, len(data) - 5, 5)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,37 @@ def test_text_as_long_as_short_ones_get(nbytes: int) -> None:
 def test_bytes_over_the_limit_stay_in_the_file(opcode: str) -> None:
     data = counted(opcode, b"abcde")
     assert root(data, text_nbytes=5) == b"abcde"
-    assert root(data, text_nbytes=4) == ("blob", "bytes", len(data) - 5, 5)
+    kind = "bytearray" if opcode == "BYTEARRAY8" else "bytes"
+    assert root(data, text_nbytes=4) == ("blob", kind, len(data) - 5, 5)
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [counted("SHORT_BINSTRING", b"caf\xe9"), counted("BINSTRING", b"caf\xe9"), op("STRING", b"'caf\\xe9'\n")],
+)
+def test_byte_strings_of_python_2_keep_their_bytes(literal: bytes) -> None:
+    found = read(literal).root
+    assert type(found) is ByteString
+    assert found.raw == b"caf\xe9"
+    assert type(read(counted("BINUNICODE", b"cafe")).root) is str
+
+
+def test_byte_arrays_are_no_bytes() -> None:
+    found = read(counted("BYTEARRAY8", b"ab"), op("DUP"), op("TUPLE2")).root
+    assert type(found) is tuple
+    assert type(found[0]) is ByteArray
+    assert found[0] is found[1]
+    assert type(read(counted("BINBYTES", b"ab")).root) is bytes
+
+
+@pytest.mark.parametrize("opcode", COUNTED_BYTES)
+@pytest.mark.parametrize("text_nbytes", [1, 2])
+def test_only_what_cannot_be_changed_stays_as_it_is_when_it_is_protected(
+    opcode: str, text_nbytes: int
+) -> None:
+    found = read(counted(opcode, b"ab"), op("READONLY_BUFFER"), text_nbytes=text_nbytes).root
+    is_view = isinstance(found, Blob) and found.kind == "buffer"
+    assert is_view is (opcode == "BYTEARRAY8")
 
 
 @pytest.mark.parametrize("opcode", COUNTED_TEXT | COUNTED_BYTES)
@@ -251,9 +282,9 @@ def test_string_with_a_broken_escape(written: bytes) -> None:
 
 def test_line_of_text_over_the_limit_stays_in_the_file() -> None:
     assert root(op("STRING", b"'abc'\n"), text_nbytes=5) == "abc"
-    assert root(op("STRING", b"'abc'\n"), text_nbytes=4) == ("blob", "text", 1, 5)
+    assert root(op("STRING", b"'abc'\n"), text_nbytes=4) == ("blob", "string-line", 1, 5)
     assert root(op("UNICODE", b"abc\n"), text_nbytes=3) == "abc"
-    assert root(op("UNICODE", b"abc\n"), text_nbytes=2) == ("blob", "text", 1, 3)
+    assert root(op("UNICODE", b"abc\n"), text_nbytes=2) == ("blob", "text-line", 1, 3)
 
 
 def test_broken_unicode_escape() -> None:

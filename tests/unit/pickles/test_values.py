@@ -2,7 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value, kind_of
+from inspector.pickles.values import (
+    Blob,
+    ByteArray,
+    ByteString,
+    Call,
+    Dict,
+    Global,
+    PersistentId,
+    Set,
+    Value,
+    kind_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +28,9 @@ from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set
         ([], "a list"),
         ((), "a tuple"),
         ("secret", "a text"),
+        (ByteString("secret"), "a text"),
         (b"secret", "a byte string"),
+        (ByteArray(b"secret"), "a byte array"),
         (7, "an integer"),
         (True, "a truth value"),
         (1.5, "a float"),
@@ -51,3 +64,18 @@ def test_nodes_are_compared_by_identity_and_take_no_further_attributes() -> None
         assert len({one, other}) == 2
         with pytest.raises(AttributeError):
             one.surprise = 1
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"plain", b"caf\xe9", "\u043a".encode(), bytes(range(256)), b"\xed\xa0\x80"]
+)
+def test_a_byte_string_gives_its_bytes_back_whatever_they_are(raw: bytes) -> None:
+    found = ByteString.of(raw)
+    assert found.raw == raw
+    assert found.removeprefix("").raw == raw
+
+
+def test_a_byte_string_without_its_prefix_is_one_still() -> None:
+    left = ByteString.of(b"net.caf\xe9").removeprefix("net.")
+    assert type(left) is ByteString
+    assert left.raw == b"caf\xe9"

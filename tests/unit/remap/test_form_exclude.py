@@ -6,10 +6,11 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.limits import Limits
-from inspector.remap.form_exclude import find_drops
+from inspector.pickles.values import Dict
+from inspector.remap.form_exclude import Gone, leave_out
 from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_select import Patterns
-from inspector.remap.form_views import Edits, Writing
+from inspector.remap.form_views import Writing
 from tests.builders import pickles
 from tests.unit.remap.form_samples import mapping, ordered, texts
 
@@ -20,9 +21,8 @@ OBJECT = pickles.call("mine.Thing", pickles.list_(mapping({"a": ONE})))
 def left(root: bytes, *patterns: str) -> tuple[Any, list[str]]:
     """What is left of a value, and the paths that are gone."""
     value = pickles.read(root).root
-    drops, paths = find_drops(value, Patterns(patterns))
-    written = write_pickle(value, Writing(edits=Edits(drops)))
-    return pickles.root(written[2:-1]), paths
+    paths = [path for path, _ in leave_out(value, Patterns(patterns))]
+    return pickles.root(write_pickle(value, Writing())[2:-1]), paths
 
 
 def same(root: bytes) -> Any:
@@ -80,11 +80,45 @@ def test_equal_neighbours_are_told_apart() -> None:
 
 
 def test_what_is_nested_too_deeply_has_no_path() -> None:
-    root = pickles.read(mapping({"a": mapping({"a": mapping({"x": ONE})})})).root
-    assert find_drops(root, Patterns(("**/x",)), Limits(depth=2))[1] == ["a/a/x"]
-    assert find_drops(root, Patterns(("**/x",)), Limits(depth=1))[1] == []
-    deep = pickles.read(b"]" * 50_000 + b"a" * 49_999).root
-    assert find_drops(deep, Patterns(("nowhere",))) == ({}, [])
+    def deep() -> Any:
+        return pickles.read(mapping({"a": mapping({"a": mapping({"x": ONE})})})).root
+
+    assert leave_out(deep(), Patterns(("**/x",)), Limits(depth=2)) == [Gone("a/a/x")]
+    assert leave_out(deep(), Patterns(("**/x",)), Limits(depth=1)) == []
+    deepest = pickles.read(b"]" * 50_000 + b"a" * 49_999).root
+    assert leave_out(deepest, Patterns(("nowhere",))) == []
+
+
+SHARED = mapping(
+    {"a": mapping({"x": ONE, "y": TWO}) + b"q\x05", "b": b"h\x05", "c": pickles.tuple_(b"h\x05")}
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "gone"),
+    [
+        ("a/x", [Gone("a/x"), Gone("b/x", "a/x"), Gone("c/0/x", "a/x")]),
+        ("b/x", [Gone("a/x", "b/x"), Gone("b/x"), Gone("c/0/x", "b/x")]),
+        ("c/0/x", [Gone("a/x", "c/0/x"), Gone("b/x", "c/0/x"), Gone("c/0/x")]),
+        ("?/x", [Gone("a/x"), Gone("b/x"), Gone("c/0/x", "a/x")]),
+        ("a", [Gone("a")]),
+    ],
+)
+def test_what_is_taken_out_of_a_shared_object_is_named_wherever_it_stood(pattern, gone) -> None:
+    value = pickles.read(SHARED).root
+    assert leave_out(value, Patterns((pattern,))) == gone
+    (_, one), (_, other), *_ = value.pairs[-3:] if pattern != "a" else [(0, value.pairs[0][1])] * 3
+    assert one is other
+    assert [key for key, _ in one.pairs] == (["x", "y"] if pattern == "a" else ["y"])
+
+
+def test_objects_that_are_shared_without_end_are_refused() -> None:
+    """Each dictionary holds the one below it twice: there are a million million paths."""
+    inner = Dict([("x", 1)])
+    for _ in range(40):
+        inner = Dict([("l", inner), ("r", inner)])
+    with pytest.raises(PlanError, match="shared so often"):
+        leave_out(inner, Patterns(("nowhere",)))
 
 
 def test_loops_are_walked_once() -> None:

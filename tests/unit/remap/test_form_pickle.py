@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections
-import copyreg
+import dbm
 import io
 import pickle
+import struct
 from typing import Any
 
 import pytest
@@ -14,10 +15,11 @@ from inspector.containers.persistent_ids import parse_storage_id
 from inspector.errors import CancelledError, ExportError
 from inspector.limits import Limits
 from inspector.pickles.machine import read_pickle
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
 from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_views import Edits, StorageName, Writing
+from inspector.remap.rewritable import names_are_present
 from tests.builders import pickles
 
 
@@ -123,10 +125,20 @@ def test_many_objects_fill_slots_beyond_a_byte() -> None:
 
 
 def test_large_texts_are_fetched_from_the_stream() -> None:
-    value = ["t" * 5000, b"b" * 5000, "ё" * 5000]
-    assert again(value, 3, text_nbytes=1000) == value
-    with pytest.raises(ExportError, match="cannot be written again"):
-        again(2**80000, 2, long_nbytes=100)
+    value = ["t" * 5000, b"b" * 5000, "ё\ud800" * 5000, 2**80000, -(2**9000)]
+    assert again(value, 3, text_nbytes=1000, long_nbytes=100) == value
+    line = b"Vab\\u0451\n0Vab\\u0451\n."
+    stream = read_pickle(line, limits=Limits(text_nbytes=2))
+    assert pickle.loads(write_pickle(stream.root, Writing(data=line))) == "abё"
+
+
+@pytest.mark.parametrize(
+    ("data", "where"),
+    [(b"I" + b"1" * 5000 + b"\n.", "an integer of 5,000 digits"), (b"\x97.", "a buffer that is not")],
+)
+def test_large_values_that_have_no_spelling_are_refused(data, where) -> None:
+    with pytest.raises(ExportError, match=where):
+        write_pickle(read_pickle(data).root, Writing(data=data))
 
 
 def test_objects_of_python_2() -> None:
@@ -134,9 +146,48 @@ def test_objects_of_python_2() -> None:
     root = read_pickle(old[:-1] + b"t.").root
     assert write_pickle(root, Writing()).count(b"_reconstructor") == 1
     inst = read_pickle(b"(S'x'\ni" + f"{__name__}\nPoint\n".encode() + b".").root
-    assert b"R" in write_pickle(inst, Writing())
+    assert write_pickle(inst, Writing()).endswith(b"oq\x02.")
     bare = read_pickle(b"(i" + f"{__name__}\nPoint\n".encode() + b".").root
-    assert write_pickle(bare, Writing()).endswith(b")\x81q\x01.")
+    written = write_pickle(bare, Writing())
+    assert written.endswith(b"oq\x01.")
+    assert vars(pickle.loads(written)) == {}
+
+
+RAW = [b"", b"plain", b"caf\xe9", bytes(range(256)), b"\xff" * 300]
+
+
+@pytest.mark.parametrize("encoding", ["latin1", "bytes", "cp1251"])
+@pytest.mark.parametrize("text_nbytes", [1, 1 << 20])
+def test_byte_strings_of_python_2_are_written_as_they_were(encoding, text_nbytes) -> None:
+    raw = RAW if encoding != "cp1251" else RAW[:3]
+    parts = [b"U" + bytes([len(text)]) + text for text in raw if len(text) < 256]
+    parts += [b"T" + struct.pack("<i", len(text)) + text for text in raw]
+    parts += [b"S" + repr(text)[1:].encode() + b"\n" for text in raw]
+    data = b"(" + b"".join(parts) + b"X\x05\0\0\0plainVplai\\u006e\nt."
+    root = read_pickle(data, limits=Limits(text_nbytes=text_nbytes)).root
+    found = pickle.loads(write_pickle(root, Writing(data=data)), encoding=encoding)
+    expected = pickle.loads(data, encoding=encoding)
+    assert found == expected
+    assert list(map(type, found)) == list(map(type, expected))
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+@pytest.mark.parametrize("text_nbytes", [1, 1 << 20])
+def test_byte_arrays_stay_byte_arrays_and_as_many_as_they_were(protocol, text_nbytes) -> None:
+    one, empty = bytearray(b"\x00\xff"), bytearray()
+    value = [one, one, bytearray(one), empty, bytearray(), bytes(one)]
+    found = again(value, protocol, text_nbytes=text_nbytes)
+    assert found == value
+    assert [type(item) for item in found] == [type(item) for item in value]
+    assert found[0] is found[1]
+    assert len(set(map(id, found[:5]))) == 4
+
+
+def test_bytes_that_are_shared_are_written_once() -> None:
+    value = bytes(range(200)) * 50
+    written = write_pickle(read_pickle(pickle.dumps([value] * 9, 4)).root, Writing())
+    assert len(written) < 2 * 10_000
+    assert pickle.loads(written) == [value] * 9
 
 
 def test_ordered_dictionaries_of_python_2_are_filled_as_today() -> None:
@@ -145,17 +196,59 @@ def test_ordered_dictionaries_of_python_2_are_filled_as_today() -> None:
     assert pickle.loads(write_pickle(root, Writing())) == collections.OrderedDict(a=1, b=1)
 
 
-def test_what_contains_itself_while_it_is_made_is_refused() -> None:
-    holder: list[Value] = []
-    loop = (holder,)
-    holder.append(loop)
+class Loop:
+    """Made of a list that holds it."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __reduce__(self) -> Any:
+        return Loop, (self.items,), {"items": self.items, "seen": True}
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_what_contains_itself_while_it_is_made_stays_so(protocol) -> None:
+    items: list[Any] = [1]
+    pair = (items, 2)
+    long = (items, pair, 3, 4)
+    loop = Loop(items)
+    point = Point()
+    point.x = frozenset([1])
+    items += [pair, long, loop, point]
+    found = again([long, items, loop, pair], protocol)
+    assert found[0][0] is found[1]
+    assert found[1][1] is found[3] is found[0][1]
+    assert found[1][2] is found[0]
+    assert found[1][3] is found[2]
+    assert found[2].items is found[1]
+    assert len(found[1]) == 5
+
+
+def test_what_has_no_beginning_is_refused() -> None:
+    endless = Set([], frozen=True)
+    endless.items.append((endless,))
     with pytest.raises(ExportError, match="made of itself"):
-        write_pickle(loop, Writing())
+        write_pickle(endless, Writing())
+    changing = Set([], frozen=False)
+    point = Call(Global(__name__, "Point"), (), "newobj")
+    point.state, changing.items = Dict([("x", changing)]), [point]
+    with pytest.raises(ExportError, match="made of itself"):
+        write_pickle(changing, Writing())
 
 
-def test_names_of_two_lines_are_refused() -> None:
-    with pytest.raises(ExportError, match="a name of two lines"):
-        write_pickle(Global("a\nb", "c"), Writing())
+@pytest.mark.parametrize(
+    ("module", "name"), [("a\nb", "c"), ("a", "\ud800"), ("a", "b\\xff"), ("copyreg", "extension_-7")]
+)
+def test_names_that_would_be_others_are_refused(module, name) -> None:
+    with pytest.raises(ExportError):
+        write_pickle([Global(module, name)], Writing())
+
+
+def test_names_are_not_taken_for_those_of_python_2() -> None:
+    value = [dbm.whichdb, {1}, frozenset(), bytearray(b"a"), Point.Inner]
+    stream = read_pickle(pickle.dumps(value, 4))
+    assert names_are_present(stream)
+    assert pickle.loads(write_pickle(stream.root, Writing(names_are_present=True))) == value
 
 
 def test_it_can_be_cancelled() -> None:
@@ -218,15 +311,11 @@ def test_other_persistent_ids_stay_in_legacy_files_only() -> None:
 # --- edits --------------------------------------------------------------------------------------------------
 
 
-def test_entries_are_left_out_and_renamed() -> None:
+def test_entries_are_renamed() -> None:
     items: list[Value] = [10, 11, 12]
     mapping = Dict([("net.a", 1), ("net.b", items), ("net.c", 3)])
-    edits = Edits(drops={id(items): {1}, id(mapping): {2}}, prefixes={id(mapping): "net."})
-    assert loaded(mapping, edits=edits) == {"a": 1, "b": [10, 12]}
+    edits = Edits(prefixes={id(mapping): "net."})
+    assert loaded(mapping, edits=edits) == {"a": 1, "b": [10, 11, 12], "c": 3}
     made = Call(Global("collections", "OrderedDict"), (), "reduce")
     made.pairs = [("x.a", 1), (7, 2)]
     assert loaded(made, edits=Edits(prefixes={id(made): "x."})) == {"a": 1, 7: 2}
-
-
-def test_copyreg_makes_objects_with_keywords() -> None:
-    assert callable(copyreg.__newobj_ex__)  # what such objects are written as calls of

@@ -35,6 +35,7 @@ def test_places_move_with_what_is_kept() -> None:
     cut = cut_out([(8, 16), (40, 44)], 100, 4)
     assert [cut.place(pos) for pos in (8, 12, 40)] == [0, 4, 8]
     assert cut_out([], 100, 4).place(0) == 0
+    assert [cut.place(pos) for pos in (0, 8, 30, 100)] == [0, 0, 8, 12]  # where empty views may stand
 
 
 def storages(container: Container, **how: object) -> Storages:

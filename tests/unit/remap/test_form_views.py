@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.pickles.values import Call, Dict, Global, PersistentId
-from inspector.remap.form_views import Edits, NoStorages, is_usual, view_of
+from inspector.remap.form_views import Edits, NoStorages, filled_pairs, is_usual, view_of
 
 NODE = PersistentId(("storage",))
 VIEW = Global("torch._utils", "_rebuild_tensor_v2")
@@ -60,8 +60,29 @@ def test_usual_views_are_told_from_others(arguments, expected) -> None:
 
 
 def test_nothing_is_edited_unless_told() -> None:
-    owner, items = Dict([("a", 1)]), [1, 2]
+    owner = Dict([("a", 1)])
     assert Edits().entries(owner, owner.pairs) is owner.pairs
-    assert Edits().items(items, items) is items
     assert NoStorages().name_storage(NODE) is None
     assert NoStorages().move_view(Call(VIEW, (NODE, 0, (), ()), "reduce")) is None
+
+
+ORDERED = Global("collections", "OrderedDict")
+
+
+@pytest.mark.parametrize(
+    ("func", "args", "kind", "expected"),
+    [
+        (ORDERED, (), "reduce", ((), [("b", 2)])),
+        (ORDERED, ([["a", 1], ("c", 3)],), "reduce", ((), [("a", 1), ("c", 3), ("b", 2)])),
+        (ORDERED, (Dict([("a", 1)]),), "reduce", ((), [("a", 1), ("b", 2)])),
+        (ORDERED, ([["a", 1, 1]],), "reduce", (([["a", 1, 1]],), [("b", 2)])),
+        (ORDERED, ("ab",), "reduce", (("ab",), [("b", 2)])),
+        (ORDERED, ([["a", 1]],), "newobj", (([["a", 1]],), [("b", 2)])),
+        (ORDERED, None, "reduce", (None, [("b", 2)])),
+        (Global("collections", "Counter"), ([["a", 1]],), "reduce", (([["a", 1]],), [("b", 2)])),
+    ],
+)
+def test_what_fills_an_ordered_dictionary_is_pairs_wherever_it_is_written(func, args, kind, expected) -> None:
+    made = Call(func, args, kind)
+    made.pairs = [("b", 2)]
+    assert filled_pairs(made) == expected
