@@ -6,6 +6,7 @@ import unicodedata
 
 _SUFFIXES = ("KB", "MB", "GB", "TB", "PB", "EB")
 _MOST_BITS = 100
+_MOST_KEPT = 1 << 12
 
 
 def format_nbytes(nbytes: int) -> str:
@@ -41,9 +42,7 @@ def escape_text(text: str) -> str:
     Names come from files nobody vouches for: an escape sequence could repaint a terminal, a bidi override
     could disguise a name, and a lone surrogate cannot be encoded at all.
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if _is_plain(char) else _escape_char(char) for char in text)
+    return text if text.isprintable() else text.translate(_ESCAPES)
 
 
 def cut_text(text: str, most: int) -> str:
@@ -51,10 +50,17 @@ def cut_text(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "\u2026"
 
 
-def _is_plain(char: str) -> bool:
-    return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+class _Escapes(dict[int, str]):
+    """What stands for each character, looked up once: a long text has few different ones."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if unicodedata.category(char) in _INVISIBLE:
+            char = f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+        if len(self) < _MOST_KEPT:
+            self[code] = char
+        return char
 
 
-def _escape_char(char: str) -> str:
-    code = ord(char)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_ESCAPES = _Escapes()

@@ -41,6 +41,7 @@ _FORMATS = {
 }
 _MOST_DIMENSIONS = 64
 _MOST_HEAD_NBYTES = 200
+_MOST_CODE = 4  # a letter and two digits are less
 _BYTES = frozenset(
     {"_codecs.encode", "builtins.bytes", "__builtin__.bytes", "builtins.bytearray", "__builtin__.bytearray"}
 )
@@ -153,10 +154,11 @@ def _dtype(value: Value) -> tuple[str, str]:
 
 
 def _name_of(code: str) -> str:
-    kind, size = code[:1], code[1:]
+    kind = code[:1]
     if kind in _TEXT_KINDS:
         return _TEXT_KINDS[kind]
-    if kind not in _KINDS or not size.isascii() or not size.isdigit() or len(size) > 2:
+    size = code[1:_MOST_CODE]  # a file can write a million digits
+    if kind not in _KINDS or not size.isascii() or not size.isdigit() or len(code) >= _MOST_CODE:
         return "?"
     return "bool" if kind == "b" else f"{_KINDS[kind]}{8 * int(size)}"
 

@@ -9,7 +9,7 @@ from inspector.containers.collector import collector_paused
 from inspector.containers.programs import count_globals
 from inspector.containers.sniff import read_container
 from inspector.errors import ModelError
-from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
 from inspector.model.by_design import is_metadata_on_cpu
 from inspector.model.calls import list_calls, note_calls
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Key, Optimizer, Safety, Tensor
@@ -44,7 +44,8 @@ def open_checkpoint(
         CancelledError: The work was cancelled.
     """
     with collector_paused():
-        progress, limits = progress or Progress(), limits.started()
+        progress = progress or Progress()
+        limits = limits.started(progress.advance)
         try:
             return build_checkpoint(read_container(path, limits, progress), limits, progress)
         except MemoryError:
@@ -61,16 +62,19 @@ def build_checkpoint(
         CancelledError: The work was cancelled.
     """
     progress = progress or Progress()
+    limits = limits.started(progress.advance)
+    work = limits.counted()
     progress.start("listing tensors")
     stream = container.stream
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
     note_strangers(found.uses, stream)
     for program in container.programs:
-        note_calls(found.uses, program.stream.calls, found.arguments)
+        note_calls(found.uses, program.stream.calls, found.arguments, work.look)
         note_attributes(found.uses, program.stream, limits.ends_s)
         if program.kind == "part" and program.stream.persistent_ids:
             found.uses.add((PERSISTENT_ID, "load"))
-    names = _name_slots(found) if found.optimizers else []
+    names = _name_slots(found, work) if found.optimizers else []
+    work.look(len(container.storage_ids))
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)
     return Checkpoint(
@@ -100,16 +104,20 @@ def build_checkpoint(
 # --- optimizers ---------------------------------------------------------------------------------------------
 
 
-def _name_slots(found: Found) -> list[Names]:
+def _name_slots(found: Found, work: Work) -> list[Names]:
     """Give every optimizer slot the name of its parameter, where that is certain."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
+    work.look(2 * len(found.slots))
     for row, number, owner in found.slots:
         slots[number][owner].append(found.tensors[row])
+    work.look(sum(len(model.rows) for model in found.models))
     models = [read_parameters(model, found.tensors) for model in found.models if model.rows]
+    work.breathe()
     names = name_parameters(list(map(_owned, found.optimizers, slots)), models)
     for row, number, owner in found.slots:
         name = names[number].by_id.get(owner)
         if name is not None:
+            work.write(written_chars(name))
             before = found.tensors[row]
             found.tensors[row] = Tensor._make((*before[:_PARAMETER], name, *before[_PARAMETER + 1 :]))
     return names
@@ -122,19 +130,19 @@ def _owned(optimizer: OptimizerDraft, slots: dict[Key, list[Tensor]]) -> Owned:
         shape = slot_shape(tensors)
         if shape is not None:
             shapes[owner] = shape
-    return Owned(optimizer, shapes, serves_all(names))
+    return Owned(optimizer, shapes, slots, serves_all(names))
 
 
 def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
     return Optimizer(
         path=draft.path,
         keys=draft.keys,
-        parameters=sum(len(group.ids) for group in draft.groups),
+        parameters=draft.listed.parameters,
         with_state=len(draft.state_ids),
         naming=names.naming,
         detail=names.detail,
-        capturable=any(group.capturable for group in draft.groups),
-        groups=tuple(len(group.ids) for group in draft.groups),
+        capturable=draft.listed.capturable,
+        groups=draft.listed.sizes,
     )
 
 

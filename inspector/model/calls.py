@@ -6,11 +6,12 @@ each name the first few are described: a thousand calls of one function are one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from inspector.model.arguments import Arguments, is_judged
 from inspector.model.checkpoint import CallUse
 from inspector.model.kinds import REBUILDS, listed_name
+from inspector.model.shapes import breadth_of
 from inspector.model.texts import format_call
 from inspector.model.uses import Uses, note_fault, note_use
 from inspector.pickles.values import Call, Global, Value
@@ -44,27 +45,37 @@ def _handed(args: Value) -> tuple[str, ...]:
     return tuple(item.dotted for item in items if isinstance(item, Global))
 
 
-def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments) -> None:
+def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Callable[[int], None]) -> None:
     """Note what is done in calls: of each name and verb once, and every call whose arguments are not taken.
 
     That a function makes a tensor is no news, unless it cannot.
+
+    Args:
+        uses: Where to note it.
+        calls: The calls.
+        arguments: Judges what is handed to them.
+        look: Counts the parts looked at.
     """
     known: set[tuple[object, ...]] = set()
     names: dict[int, str] = {}
     for call in calls:
+        look(1)
         number = _number(call.func)
         name = names.get(number)
         if name is None:
             name = names[number] = listed_name(call.func)
         if name in REBUILDS:
+            look(breadth_of(call))
             note_fault(uses, name, call, arguments)
         if is_rebuild(call.func):
             continue
         kind = (number, call.items is None, call.pairs is None, call.state is None)
         if kind not in known or (isinstance(call.func, Global) and call.func.package == "numpy"):
             known.add(kind)
+            look(breadth_of(call))
             note_use(uses, call, arguments)
         elif is_judged(name):
+            look(breadth_of(call))
             note_fault(uses, name, call, arguments)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from inspector.model.shapes import attributes_of
+from inspector.model.shapes import find_attribute
 from inspector.model.tensors import device_text
 from inspector.model.texts import class_of, device_label
-from inspector.pickles.values import Call, Value
+from inspector.pickles.values import Call
 
 _MESHES = ("torch.distributed.device_mesh.DeviceMesh", "torch.distributed._tensor.device_mesh.DeviceMesh")
 _PARALLEL = "torch.nn.parallel.data_parallel.DataParallel"
@@ -21,10 +21,10 @@ def hidden_devices(call: Call) -> list[tuple[str, str]]:
     if name == "torch._C.Generator":
         return [((device_text(args[0]) if args else None) or "cpu", "torch.Generator")]
     if name in _MESHES:
-        kind = _attribute(call, "._device_type")
+        kind = find_attribute(call.state, "._device_type")
         return [(device_label(kind), "DeviceMesh")] if isinstance(kind, str) else []
     if name == _PARALLEL:
-        ids = _attribute(call, ".device_ids")
+        ids = find_attribute(call.state, ".device_ids")
         numbers = ids[:_MOST_IDS] if isinstance(ids, list) else []
         return [
             (f"cuda:{number}", "DataParallel")
@@ -32,7 +32,3 @@ def hidden_devices(call: Call) -> list[tuple[str, str]]:
             if type(number) is int and 0 <= number < 1000
         ]
     return []
-
-
-def _attribute(call: Call, name: str) -> Value:
-    return next((item for key, item in attributes_of(call.state) if key == name), None)

@@ -7,7 +7,7 @@ for ever. Nothing here recurses, and each tuple is looked through once, however 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import cast
 
@@ -20,6 +20,8 @@ UNHASHABLE, ENDLESS, DEEP, ALIKE = "unhashable-key", "endless-key", "deep-key", 
 _MODULUS = 2**61 - 1  # Python's hash of a larger integer is what is left when it is divided by this
 _MOST_ALIKE = 5000
 
+_SHORT_BITS = 60  # smaller integers hash to themselves
+_SHORT_BITS_SHIFT = 9  # how much of a longer one is a part's worth of work
 _MOST_DEPTH = 1000
 _MOST_HASHES = 10_000_000
 _SHORT = 8
@@ -29,7 +31,9 @@ _LOOKED_INTO = frozenset({list, tuple, Dict, Set, Call, ByteArray})
 class KeyFaults:
     """Looks for bad keys in the dictionaries of one checkpoint, whose values stay alive meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, look: Callable[[int], None] = lambda _: None) -> None:
+        """Begin; `look` counts the parts looked at."""
+        self._look = look
         # For each tuple that is done, how deep it is and how many hashes it takes, by its `id`.
         self._done: dict[int, tuple[int, int]] = {}
 
@@ -42,7 +46,8 @@ class KeyFaults:
                 fault = self._fault_of(key)
                 if fault is not None:
                     return fault
-            elif kind is int and abs(cast("int", key)) >= _MODULUS:
+            elif kind is int and cast("int", key).bit_length() > _SHORT_BITS:
+                self._look(1 + (cast("int", key).bit_length() >> _SHORT_BITS_SHIFT))
                 hashes.append(cast("int", key) % _MODULUS)
         return ALIKE if _most_alike(hashes) > _MOST_ALIKE else None
 
@@ -62,6 +67,7 @@ class KeyFaults:
         stack = [(key, 1)]
         while stack:
             items, level = stack[-1]
+            self._look(1 + len(items))
             if id(items) in done:
                 stack.pop()
                 continue

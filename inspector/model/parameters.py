@@ -38,6 +38,7 @@ _UNLIKE_PARAMETER = ("row", "col", "factor", "absmax", "qmap")
 _ALL_TOGETHER = frozenset({"prev_flat_grad", "old_dirs", "old_stps", "H_diag"})
 # Python hashes integers modulo 2**61 - 1: larger ones could be made to collide in a dictionary of shapes.
 _MOST_SIZE = (1 << 60) - 1
+_SALT = "shape"  # Python salts the hash of text, and of no number
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
         tensor = tensors[row]
         if not _is_sane(tensor.shape):
             continue
-        view = (tensor.storage, tensor.storage_offset, tensor.shape) if tensor.storage is not None else row
+        view = row if tensor.storage is None else (tensor.storage, tensor.storage_offset, *tensor.shape)
         first.setdefault(view, (cut_name(parameter_name(model, tensor.keys)), tensor.shape))
     return Parameters(
         model.path or "the checkpoint",
@@ -72,29 +73,35 @@ def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
 
 
 def slot_shape(slots: Sequence[Tensor]) -> Shape | None:
-    """Give the shape of the parameter that these slots belong to, or None if they do not tell."""
-    told = {tensor.shape for tensor in slots if tensor.slot in _LIKE_PARAMETER} or _told_otherwise(slots)
-    shape = next(iter(told)) if len(told) == 1 else None
+    """Return the shape of the parameter that these slots belong to, or None if they do not tell."""
+    told = [tensor.shape for tensor in slots if tensor.slot in _LIKE_PARAMETER] or _told_otherwise(slots)
+    # Compared one by one: in a set, shapes made to have the same hash would take for ever.
+    shape = told[0] if told and all(other == told[0] for other in told) else None
     return shape if shape is not None and _is_sane(shape) else None
 
 
-def _told_otherwise(slots: Sequence[Tensor]) -> set[Shape]:
-    """Give the shapes that slots of unusual names tell."""
+def salted(shape: Shape) -> tuple[object, ...]:
+    """Return a shape as a key of dictionaries: nobody can make shapes whose hashes are the same with this."""
+    return (_SALT, *shape)
+
+
+def _told_otherwise(slots: Sequence[Tensor]) -> list[Shape]:
+    """Return the shapes that slots of unusual names tell."""
     factors = [tensor.shape for tensor in slots if tensor.slot in _FACTORS]
     if factors:
         return _factored(factors)
     names = [tensor.slot or "" for tensor in slots]
     if any(part in name for name in names for part in _UNLIKE_PARAMETER):
-        return set()
+        return []
     # Numbers, such as counters, tell nothing.
-    return {tensor.shape for tensor in slots if tensor.shape and tensor.slot != "step"}
+    return [tensor.shape for tensor in slots if tensor.shape and tensor.slot != "step"]
 
 
-def _factored(factors: list[Shape]) -> set[Shape]:
-    """Give the shape of which torch's Adafactor stores the means over rows and over columns."""
+def _factored(factors: list[Shape]) -> list[Shape]:
+    """Return the shape of which torch's Adafactor stores the means over rows and over columns."""
     if len(factors) != 2 or len(factors[0]) != len(factors[1]):
-        return set()
-    return {tuple(map(max, *factors))}
+        return []
+    return [tuple(map(max, *factors))]
 
 
 def serves_all(slots: Iterable[str | None]) -> bool:

@@ -69,7 +69,7 @@ def device_text(value: Value) -> str | None:
 
 def _describe_inner(value: Value, known: Known) -> TensorFacts:
     """Describe a tensor that another is made of, or raise `NoTensorError`, also when too many are nested."""
-    facts = describe_tensor(value, Known(known.storages, known.room - 1)) if known.room else None
+    facts = describe_tensor(value, Known(known.storages, known.room - 1, known.look)) if known.room else None
     if facts is None:
         raise NoTensorError
     return facts
@@ -165,6 +165,7 @@ def _nested(args: tuple[Value, ...], known: Known) -> TensorFacts:
 
 def _jagged(args: tuple[Value, ...], known: Known) -> TensorFacts:
     arguments = args[0].pairs if isinstance(args[0], Dict) else []
+    known.look(len(arguments))
     parts = tuple((key, item) for key, item in arguments if isinstance(key, str) and looks_like_tensor(item))
     for key, item in parts:
         if key == "values":
@@ -260,7 +261,7 @@ def _layout(value: Value) -> str:
     if isinstance(value, Call) and isinstance(value.args, tuple) and value.args:
         value = value.args[0]
     text = value.name if isinstance(value, Global) else value
-    return text.removeprefix("torch.") if isinstance(text, str) else "strided"
+    return device_label(text).removeprefix("torch.") if isinstance(text, str) else "strided"
 
 
 _REBUILDS: dict[str, Callable[[tuple[Value, ...], Known], TensorFacts]] = {

@@ -36,6 +36,7 @@ _MOST_KEY_BITS = 60
 MOST_STEP_CHARS = 512
 _MOST_LABEL_CHARS = 100
 _OWN_TYPES: dict[type, str] = {ByteString: "str", ByteArray: "bytearray"}
+_MOST_NAME = 300
 _BUILTINS = ("builtins.", "__builtin__.")
 # Shown as what they hold: {1, 2} for set([1, 2]).
 _SEQUENCES = {"set": "{}", "frozenset": "{}", "list": "[]", "tuple": "()", "torch.Size": "()"}
@@ -64,7 +65,7 @@ def _type_of_call(call: Call) -> str:
     scalar = describe_scalar(call)
     if scalar is not None:
         return f"numpy.{scalar.dtype}"
-    name = class_of(call) or "object"
+    name = cut_text(class_of(call) or "object", _MOST_NAME)
     for prefix in _BUILTINS:
         name = name.removeprefix(prefix)
     return escape_text(cut_text(name, MOST_CHARS))
@@ -129,9 +130,20 @@ def _sequence_text(brackets: str, items: list[Value] | tuple[Value, ...], *, nes
     opening, closing = brackets[0], brackets[1]
     if nested and items:
         return f"{opening}\u2026{closing}"
-    shown = ", ".join(_text(item, nested=True) for item in items[:_MOST_ITEMS])
     more = ", \u2026" if len(items) > _MOST_ITEMS else ""
-    return f"{opening}{shown}{more}{closing}"
+    return f"{opening}{_listed(items)}{more}{closing}"
+
+
+def _listed(items: list[Value] | tuple[Value, ...]) -> str:
+    """Return the first items, and no more than what is shown anyway: the rest would be written in vain."""
+    shown: list[str] = []
+    room = MOST_CHARS
+    for item in items[:_MOST_ITEMS]:
+        if room < 0:
+            break
+        shown.append(_text(item, nested=True))
+        room -= len(shown[-1])
+    return ", ".join(shown)
 
 
 def _node_text(value: Dict | Set | Global | Call | PersistentId | Blob, *, nested: bool) -> str:
@@ -158,8 +170,7 @@ def _call_text(call: Call, *, nested: bool) -> str:
     args = call.args if isinstance(call.args, tuple) else ()
     if name in _SEQUENCES and len(args) == 1 and isinstance(args[0], list | tuple):
         return _sequence_text(_SEQUENCES[name], args[0], nested=False)
-    shown = ", ".join(_text(item, nested=True) for item in args[:_MOST_ITEMS])
-    return f"{name}({shown})"
+    return f"{name}({_listed(args)})"
 
 
 def format_call(call: Call) -> str:
@@ -167,8 +178,7 @@ def format_call(call: Call) -> str:
     func = call.func
     name = func.dotted if isinstance(func, Global) else f"<{kind_of(func)}>"
     args = call.args if isinstance(call.args, tuple) else (call.args,)
-    shown = ", ".join(_text(item, nested=True) for item in args[:_MOST_ITEMS])
-    return cut_text(f"{escape_text(cut_text(name, _MOST_LABEL_CHARS))}({shown})", MOST_CHARS)
+    return cut_text(f"{escape_text(cut_text(name, _MOST_LABEL_CHARS))}({_listed(args)})", MOST_CHARS)
 
 
 def _special_text(call: Call) -> str | None:

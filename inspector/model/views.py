@@ -6,11 +6,11 @@ numbers that anybody can have written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.model.dtypes import ITEMSIZES, PLAIN_ITEMSIZES, known_dtype, stored_nbytes
@@ -25,6 +25,10 @@ _MOST_DIMENSIONS = 1024
 _MOST_NESTED = 8  # a parameter of a wrapper of a quantized tensor ...
 
 
+def _count_nothing(parts: int) -> None:
+    """Count nothing: few tensors are read."""
+
+
 class Known(NamedTuple):
     """What is known before a tensor is read.
 
@@ -32,10 +36,12 @@ class Known(NamedTuple):
         storages: The first persistent id of each storage. torch believes only that one, so it counts for
             every tensor; of a storage that is not among them, a tensor's own id is taken.
         room: How many more tensors may be nested in one another; a file can nest them without end.
+        look: Counts the parts looked at, where a file decides how many there are.
     """
 
     storages: Mapping[str, StorageId]
     room: int = _MOST_NESTED
+    look: Callable[[int], None] = _count_nothing
 
 
 NOTHING_KNOWN = Known({})
@@ -214,7 +220,7 @@ def sizes_of(value: Value) -> tuple[tuple[int, ...], str | None]:
     sizes = tuple(size for size in value if type(size) is int and 0 <= size <= _MOST)
     if len(sizes) < len(value):
         return (), "its sizes or strides are not all sensible numbers"
-    return sizes, None
+    return (cast("tuple[int, ...]", value) if type(value) is tuple else sizes), None  # shared as in the file
 
 
 def shape_of(value: Value) -> tuple[tuple[int, ...], str | None]:

@@ -7,10 +7,8 @@ tensors is a terabyte of paths.
 
 from __future__ import annotations
 
-import time
-
 from inspector.errors import ModelError
-from inspector.limits import Limits
+from inspector.limits import Limits, written_chars
 from inspector.model.arguments import is_plain
 from inspector.model.by_design import NONE_PINNED, is_metadata_on_cpu, pinned_keys
 from inspector.model.checkpoint import HiddenDevice, Key, Role, Tensor
@@ -19,9 +17,9 @@ from inspector.model.found import Found, Frame
 from inspector.model.hidden import hidden_devices
 from inspector.model.keys import KeyFaults
 from inspector.model.kinds import listed_name
-from inspector.model.optimizer import looks_like_optimizer, read_optimizer
+from inspector.model.optimizer import OptimizerReader, looks_like_optimizer
 from inspector.model.roles import Context, ModelDraft, enter, names_model, role_of_tensor
-from inspector.model.shapes import Children, Numbered, attributes_of, children_of
+from inspector.model.shapes import Chained, Children, Numbered, attributes_of, breadth_of, children_of
 from inspector.model.tensors import describe_tensor, looks_like_tensor
 from inspector.model.texts import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
 from inspector.model.uses import note_fault, note_use
@@ -30,10 +28,12 @@ from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Gl
 from inspector.progress import Progress
 from inspector.units import cut_text
 
-_ASK_EACH = 4096
-_MOST_NAME_NBYTES = 128 << 20
 _NO_CHILDREN: Children = []
 _SHORT = 8
+_FEW_DIMENSIONS = 4
+_DIMENSION_CHARS = 20
+_MOST_LEAF_CHARS = 600
+_MOST_WHERE = MOST_CHARS - 20
 _MOST_PLACED = 50_000  # calls whose row is remembered; of each name only the first are asked for
 _SCALARS = frozenset({type(None), bool, int, float, str, ByteString, bytes, ByteArray, Blob, Global})
 
@@ -50,27 +50,25 @@ def walk(root: Value, limits: Limits, progress: Progress, known: Known = NOTHING
 
 class _Walk:
     def __init__(self, known: Known, limits: Limits, progress: Progress) -> None:
-        self._known = known
         self._limits = limits
-        self._progress = progress
-        self._ends_s = limits.started().ends_s
+        self._work = limits.counted(progress.advance)
+        self._known = known._replace(look=self._work.look)
         self._found = Found()
         self._entered = self._found.places
         self._stack: list[Frame] = []
-        self._closed: set[int] = set()
-        self._keys = KeyFaults()
-        self._room = _MOST_NAME_NBYTES
+        # Values that were found to be leaves, by their `id`; a text that is asked for again is remembered.
+        self._closed: dict[int, tuple[str, str] | None] = {}
+        self._devices: dict[int, list[tuple[str, str]]] = {}
+        self._optimizers = OptimizerReader(self._work)
+        self._keys = KeyFaults(self._work.look)
 
     def run(self, root: Value) -> Found:
-        stack, known = self._stack, self._known
+        stack, known, look = self._stack, self._known, self._work.look
         stack.append(Frame(iter([(None, root)])))
-        visits = 0
         while stack:
             frame = stack[-1]
             for key, value in frame.children:
-                visits += 1
-                if visits % _ASK_EACH == 0:
-                    self._check_budget()
+                look()
                 kind = type(value)
                 facts = describe_tensor(value, known) if kind is Call or kind is PersistentId else None
                 if facts is not None:
@@ -83,38 +81,53 @@ class _Walk:
                     break
             else:
                 stack.pop()
+        self._work.breathe()
         return self._found
 
-    def _check_budget(self) -> None:
-        self._progress.advance(0)
-        rows = len(self._found.tensors) + len(self._entered)
-        if rows > self._limits.rows:
+    def _check_rows(self) -> None:
+        if len(self._found.tensors) + len(self._entered) > self._limits.rows:
             raise ModelError(f"the checkpoint holds more than {self._limits.rows:,} tensors and containers")
-        if time.thread_time() > self._ends_s:
-            raise ModelError(f"listing the tensors takes longer than {self._limits.seconds:g} s")
 
     def _place(self, frame: Frame, key: Key | None) -> tuple[tuple[Key, ...], str, str]:
-        """Give the way to a child, the same as text, and its last step."""
+        """Return the way to a child, the same as text, and its last step."""
         if key is None:
             return (), "", ""
         step = step_text(key)
         path = frame.prefix + step
-        room = self._room = self._room - len(path) - frame.weight
-        if room < 0 or len(step) >= MOST_STEP_CHARS:
-            self._room -= _excess(key)
-            if self._room < 0:
-                raise ModelError("the names in the checkpoint are too long to be listed")
+        chars = len(path) + frame.weight
+        if len(step) >= MOST_STEP_CHARS or not path.isascii():
+            chars += _excess(key) + written_chars(step)
+        self._work.write(chars)
         return (*frame.keys, key), path, step
 
     # --- leaves -----------------------------------------------------------------------------------------
 
-    def _add_leaf(self, frame: Frame, key: Key | None, value: Value, text: str | None = None) -> None:
-        if len(self._found.values) >= self._limits.listed:
+    def _add_leaf(self, frame: Frame, key: Key | None, value: Value, text: str | None = None) -> str | None:
+        """List a value that is no tensor; returns its path, or None where there are too many to list."""
+        values = self._found.values
+        if len(values) >= self._limits.listed or not self._has_room(frame, key):
             self._found.unlisted += 1
-            return
+            return None
         keys, path, _ = self._place(frame, key)
-        shown = text_of(value) if text is None else text
-        self._found.values.append(Leaf(keys, path, type_of(value), shown, len(self._found.tensors)))
+        kind, shown = self._shown(value) if text is None else (type_of(value), text)
+        if not shown.isascii():
+            self._work.write(written_chars(shown))
+        values.append(Leaf(keys, path, kind, shown, len(self._found.tensors)))
+        return path
+
+    def _has_room(self, frame: Frame, key: Key | None) -> bool:
+        """Say whether the names on the way to a leaf leave enough room for those of tensors."""
+        chars = len(frame.prefix) + frame.weight + (len(key) if isinstance(key, str) else 0)
+        return self._work.has_room(chars + _MOST_LEAF_CHARS)
+
+    def _shown(self, value: Value) -> tuple[str, str]:
+        """Return type and text of a leaf; one that stands in many places is described once."""
+        shown = self._closed.get(id(value))
+        if shown is None:
+            shown = type_of(value), text_of(value)
+            if id(value) in self._closed:
+                self._closed[id(value)] = shown
+        return shown
 
     # --- tensors ----------------------------------------------------------------------------------------
 
@@ -135,15 +148,28 @@ class _Walk:
         storage_key = None if storage is None else storage.key
         if storage_key is not None:
             found.views.add(storage_key, facts.span)
-            self._room -= len(storage_key)
+        self._pay(facts, storage_key, slot)
         # The first facts are fields of the row, in their order; Tensor(...) would take twice as long.
         row = (keys, path, *facts[:8], storage_key, role, None, slot, frame.part_of, on_cpu, facts.problem)
         found.tensors.append(tuple.__new__(Tensor, row))
         found.sources.append(value)
         if type(value) is Call and not is_plain(value):
+            self._work.look(breadth_of(value))
             note_fault(found.uses, listed_name(value.func), value, found.arguments)
         if facts.parts or facts.state is not None:
             self._enter_tensor(frame, keys, path, value, facts)
+
+    def _pay(self, facts: TensorFacts, storage_key: str | None, slot: str | None) -> None:
+        """Count what a row holds besides its path: a file can refer to a wide shape again and again."""
+        chars = len(storage_key or "") + len(slot or "")
+        if not facts.device.isascii():
+            chars += written_chars(facts.device)
+        dimensions = len(facts.shape) + len(facts.stride or ())
+        if dimensions > 2 * _FEW_DIMENSIONS:
+            self._work.look(dimensions)
+            chars += dimensions * _DIMENSION_CHARS
+        self._work.write(chars)
+        self._check_rows()
 
     def _add_slot(self, number: int, owner: Key, slot: str, facts: TensorFacts) -> bool:
         """Note a slot of an optimizer's state; says whether it is on the CPU by design."""
@@ -162,14 +188,16 @@ class _Walk:
         self, frame: Frame, keys: tuple[Key, ...], path: str, value: Value, facts: TensorFacts
     ) -> None:
         """List what a tensor is made of right below it, and its attributes."""
-        children: Children = list(facts.parts)
-        if id(value) not in self._entered:
-            children += attributes_of(facts.state)
-        elif any(id(part) in self._entered for _, part in facts.parts):
-            return  # composites within composites would double with each level
         if len(keys) >= self._limits.depth:
             self._found.too_deep += 1
             return
+        self._work.look(len(facts.parts))
+        children: Children = list(facts.parts)
+        if id(value) not in self._entered:
+            self._work.look(breadth_of(facts.state))
+            children += attributes_of(facts.state)
+        elif any(id(part) in self._entered for _, part in facts.parts):
+            return  # composites within composites would double with each level
         self._entered[id(value)] = path
         index = len(self._found.tensors) - 1
         weight = frame.weight + (_weight(keys[-1]) if keys else 0)
@@ -179,30 +207,50 @@ class _Walk:
     # --- containers -------------------------------------------------------------------------------------
 
     def _enter(self, frame: Frame, key: Key | None, value: Value) -> None:
-        if id(value) in self._entered:
-            where = self._entered[id(value)] or "the root"
-            self._add_leaf(frame, key, value, cut_text(f"the same object as {where}", MOST_CHARS))
+        number = id(value)
+        where = self._entered.get(number)
+        if where is not None:
+            self._add_leaf(
+                frame, key, value, f"the same object as {cut_text(where, _MOST_WHERE) or 'the root'}"
+            )
             return
-        children = _NO_CHILDREN if id(value) in self._closed else children_of(value)
+        if number in self._closed:
+            self._add_closed(frame, key, value)
+            return
+        self._work.look(breadth_of(value))
+        children = children_of(value)
         if not children or len(frame.keys) + 1 >= self._limits.depth:
             self._found.too_deep += bool(children)
-            if children or _takes_long(value):
-                self._closed.add(id(value))
-            self._add_leaf(frame, key, value)
-            if type(value) is Call:
-                path = self._place(frame, key)[1]
-                if len(self._found.leaves) < _MOST_PLACED:
-                    self._found.leaves[id(value)] = path
-                self._note(value, path)
+            self._close(frame, key, value, takes_long=bool(children))
             return
         keys, path, step = self._place(frame, key)
         self._note(value, path)
-        self._entered[id(value)] = path
+        self._entered[number] = path
+        self._check_rows()
         context = frame.context if key is None else enter(frame.context, key, step)
         context = self._context(context, keys, path, value, children)
         pinned, weight = pinned_keys(value, key), frame.weight + (0 if key is None else _weight(key))
         prefix = "" if key is None else f"{path}/"
         self._stack.append(Frame(iter(children), keys, prefix, context, frame.part_of, pinned, weight))
+
+    def _close(self, frame: Frame, key: Key | None, value: Value, *, takes_long: bool) -> None:
+        """List a value that is one leaf, and remember that it is where finding that out took long."""
+        if takes_long or _takes_long(value):
+            self._closed[id(value)] = None
+        path = self._add_leaf(frame, key, value)
+        if type(value) is not Call:
+            return
+        if path is None:
+            path = frame.prefix + ("" if key is None else step_text(key))
+        if len(self._found.leaves) < _MOST_PLACED:
+            self._found.leaves[id(value)] = path
+        self._note(value, path)
+
+    def _add_closed(self, frame: Frame, key: Key | None, value: Value) -> None:
+        """List a leaf in one more place; what it does was noted at the first."""
+        path = self._add_leaf(frame, key, value)
+        if path is not None:
+            self._add_devices(value, path)
 
     def _context(
         self,
@@ -210,14 +258,14 @@ class _Walk:
         keys: tuple[Key, ...],
         path: str,
         value: Value,
-        children: Children | Numbered,
+        children: Children | Numbered | Chained,
     ) -> Context:
         """Say what the inside of a container is: an optimizer's state, a model, or nothing new."""
         found = self._found
         if context.optimizer is not None:
             return context
         if looks_like_optimizer(value):
-            found.optimizers.append(read_optimizer(keys, path, value))
+            found.optimizers.append(self._optimizers.read(keys, path, value))
             return Context(optimizer=len(found.optimizers) - 1)
         if context.model is not None or context.role not in {None, "ema"}:
             return context
@@ -237,8 +285,14 @@ class _Walk:
                 self._found.faults.add(fault)
         if isinstance(value, Call):
             note_use(self._found.uses, value, self._found.arguments)
-            for device, what in hidden_devices(value):
-                self._found.hidden_devices.append(HiddenDevice(path=path, device=device, what=what))
+            devices = hidden_devices(value)
+            if devices:
+                self._devices[id(value)] = devices
+                self._add_devices(value, path)
+
+    def _add_devices(self, value: Value, path: str) -> None:
+        for device, what in self._devices.get(id(value), ()):
+            self._found.hidden_devices.append(HiddenDevice(path=path, device=device, what=what))
 
 
 def _takes_long(value: Value) -> bool:
@@ -248,8 +302,10 @@ def _takes_long(value: Value) -> bool:
 
 
 def _weight(key: Key) -> int:
-    """Give what one step on the way costs each row below it, beyond its text in the path."""
-    return 8 + _excess(key)
+    """Return what one step on the way costs each row below it, beyond its text in the path."""
+    if not isinstance(key, str) or (len(key) <= MOST_STEP_CHARS and key.isascii()):
+        return 8
+    return 8 + len(key) + written_chars(key[:MOST_STEP_CHARS])
 
 
 def _excess(key: Key) -> int:
@@ -257,7 +313,7 @@ def _excess(key: Key) -> int:
     return len(key) if isinstance(key, str) and len(key) > MOST_STEP_CHARS else 0
 
 
-def _looks_like_model(keys: tuple[Key, ...], value: Value, children: Children | Numbered) -> bool:
+def _looks_like_model(keys: tuple[Key, ...], value: Value, children: Children | Numbered | Chained) -> bool:
     """Say whether a container is a model: a module, or a mapping from names to mostly tensors."""
     if not isinstance(value, Dict | Call):
         return False

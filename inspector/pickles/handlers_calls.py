@@ -5,6 +5,8 @@ from __future__ import annotations
 from inspector.pickles.state import CutOffError, Handler, State
 from inspector.pickles.values import Call, Global, PersistentId, Value, kind_of
 
+_SHORT_NAME = 100
+
 
 def _global(state: State, data: bytes, pos: int) -> int:
     module, name, end = _read_name(state, data, pos)
@@ -17,7 +19,10 @@ def _stack_global(state: State, data: bytes, pos: int) -> int:
     module = state.stack.pop()
     if not isinstance(name, str) or not isinstance(module, str):
         state.note("stack-global-operands", pos, "a name to import is made up while loading")
-    state.stack.append(state.use_global(_name_of(module), _name_of(name)))
+    module, name = _name_of(module), _name_of(name)
+    if len(module) + len(name) > _SHORT_NAME and (module, name) not in state.globals:
+        state.add_text(len(module) + len(name))  # one long text can be part of many names
+    state.stack.append(state.use_global(module, name))
     return pos
 
 

@@ -77,27 +77,21 @@ class Global:
     Attributes:
         module: The module's dotted name, as written.
         name: The attribute's (possibly dotted) name within it.
+        dotted: Module and name as one dotted path.
+        package: The top-level package of the module.
         count: How many instructions asked for it.
         common: Whether every checkpoint calls it, for each of its tensors.
     """
 
-    __slots__ = ("common", "count", "module", "name")
+    __slots__ = ("common", "count", "dotted", "module", "name", "package")
 
     def __init__(self, module: str, name: str) -> None:
         self.module = module
         self.name = name
+        self.dotted = f"{module}.{name}"  # made once: it is asked for with every call, and may be long
+        self.package = package_of(module)
         self.count = 0
         self.common = False
-
-    @property
-    def dotted(self) -> str:
-        """Module and name as one dotted path."""
-        return f"{self.module}.{self.name}"
-
-    @property
-    def package(self) -> str:
-        """The top-level package of the module."""
-        return package_of(self.module)
 
 
 class Call:

@@ -8,8 +8,9 @@ import random
 import pytest
 
 from inspector.model.naming import Owned, name_parameters
-from inspector.model.optimizer import GroupDraft, OptimizerDraft
+from inspector.model.optimizer import GroupDraft, Groups, OptimizerDraft
 from inspector.model.parameters import Parameters, Shape
+from inspector.records import replace
 
 A, B, C = (4, 4), (4,), (2, 4)
 
@@ -26,8 +27,8 @@ def owned(*groups: list[Shape | None], together: bool = False, first: int = 0) -
         shapes |= {key: shape for key, shape in zip(ids, group, strict=True) if shape is not None}
         drafts.append(GroupDraft(ids=list(ids)))
         number += len(group)
-    draft = OptimizerDraft(keys=(), path="", groups=drafts, state_ids=list(shapes), group_by_id={})
-    return Owned(draft, shapes, together)
+    draft = OptimizerDraft(keys=(), path="", listed=Groups(drafts), state_ids=list(shapes))
+    return Owned(draft, shapes, range(first, number), together)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +86,9 @@ def test_bounds_are_exact() -> None:
 
 def test_names_in_the_file_are_believed() -> None:
     one = owned([A], [B])
-    one.optimizer.groups[0].names.append("x")
+    one.optimizer.listed.groups[0].names.append("x")
     assert name_parameters([one], [])[0].naming == "unknown"
-    one.optimizer.groups[1].names.append("y\u202e")
+    one.optimizer.listed.groups[1].names.append("y\u202e")
     (found,) = name_parameters([one], [])
     assert (found.naming, found.by_id) == ("names", {0: "x", 1: "y\\u202e"})
 
@@ -96,7 +97,7 @@ def test_state_by_name_is_believed() -> None:
     one = owned([A])
     for ids, names in ((["layer.w"], {"layer.w": "layer.w"}), (["0"], {}), (["a", 5], {})):
         one.optimizer.state_ids[:] = ids
-        (found,) = name_parameters([one], [])
+        (found,) = name_parameters([replace(one, owners=ids)], [])
         assert found.by_id == names
 
 

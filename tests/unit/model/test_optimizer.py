@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from inspector.model.optimizer import looks_like_optimizer, read_optimizer
+from inspector.limits import Limits
+from inspector.model.checkpoint import Key
+from inspector.model.optimizer import OptimizerDraft, OptimizerReader, looks_like_optimizer
 from inspector.pickles.values import Call, Dict, Global, Value
 
 
@@ -12,6 +14,10 @@ def group(**options: Value) -> Dict:
 
 def optimizer(state: Value, *groups: Value) -> Dict:
     return Dict([("state", state), ("param_groups", list(groups))])
+
+
+def read_optimizer(keys: tuple[Key, ...], path: str, value: Value) -> OptimizerDraft:
+    return OptimizerReader(Limits().counted()).read(keys, path, value)
 
 
 def test_what_looks_like_an_optimizer() -> None:
@@ -37,22 +43,22 @@ def test_groups_and_state_are_read() -> None:
         ),
     )
     assert (draft.keys, draft.path, draft.state_ids) == (("o",), "o", [0, "layer.w"])
-    assert [found.ids for found in draft.groups] == [[0, "layer.w"], [2], [], []]
-    assert [found.names for found in draft.groups] == [["a", "b"], [], [], []]
-    assert [found.capturable for found in draft.groups] == [True, True, False, False]
-    assert [found.step_follows for found in draft.groups] == [False, True, False, False]
-    assert draft.group_of(2) is draft.groups[1]
+    assert [found.ids for found in draft.listed.groups] == [[0, "layer.w"], [2], [], []]
+    assert [found.names for found in draft.listed.groups] == [["a", "b"], [], [], []]
+    assert [found.capturable for found in draft.listed.groups] == [True, True, False, False]
+    assert [found.step_follows for found in draft.listed.groups] == [False, True, False, False]
+    assert draft.group_of(2) is draft.listed.groups[1]
     assert draft.group_of(9) is None
 
 
 def test_malformed_parts_count_as_empty() -> None:
     draft = read_optimizer((), "", Dict([("state", 5), ("param_groups", 6), (7, 8)]))
-    assert (draft.groups, draft.state_ids) == ([], [])
+    assert (draft.listed.groups, draft.state_ids) == ([], [])
 
 
 def test_only_group_serves_all() -> None:
     draft = read_optimizer((), "", optimizer(Dict([]), group(params=[], capturable=True)))
-    assert draft.group_of(0) is draft.groups[0]
+    assert draft.group_of(0) is draft.listed.groups[0]
     assert not draft.is_kept_on_cpu(0, "step", ())
 
 
