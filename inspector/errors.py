@@ -48,6 +48,12 @@ class DamagedError(ContainerError):
     finding = "truncated"
 
 
+class TooLargeError(ContainerError):
+    """The file holds more than is read of it, so that nothing is known of what is behind."""
+
+    kind = "too-large"
+
+
 class NotACheckpointError(ContainerError):
     """The file is healthy as far as one can see, but it is something other than a checkpoint.
 

@@ -25,7 +25,7 @@ from inspector.containers.zip_directory import (
     Entry,
     payload_offsets,
 )
-from inspector.errors import ContainerError, DamagedError
+from inspector.errors import ContainerError, DamagedError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
@@ -250,6 +250,8 @@ def sum_extents(source: Source, extents: dict[str, Extent], progress: Progress) 
     for key, extent in sorted(extents.items(), key=lambda item: item[1].offset):
         try:
             crc = _sum(source, extent, progress)
+        except TooLargeError:
+            raise  # what is not read is not lost
         except ContainerError as error:
             faults[key] = str(error)
             continue

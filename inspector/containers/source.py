@@ -16,8 +16,9 @@ from typing import Self
 
 from inspector.containers.gzip_inside import GzipInside
 from inspector.containers.programs import Programs
-from inspector.errors import ContainerError, DamagedError, NotACheckpointError
+from inspector.errors import ContainerError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.overriding import override
 
 _NEAR_NBYTES = 1 << 12
 _AHEAD_NBYTES = 1 << 14
@@ -112,11 +113,11 @@ class Source:
         """
         if offset < 0 or nbytes < 0:
             raise ContainerError("the file points outside itself", where=f"byte {offset:,}")
-        nbytes = min(nbytes, self.nbytes - offset)
-        if nbytes <= 0:
+        room = min(nbytes, self.nbytes - offset)
+        if room <= 0 and not (nbytes and self.gzipped):
             return b""
         try:
-            return self._fetch(offset, nbytes)
+            return self._fetch(offset, room) if room == nbytes else self._fetch_last(offset, max(room, 0))
         except zlib.error as error:
             raise DamagedError(
                 "the gzip stream is damaged",
@@ -132,7 +133,7 @@ class Source:
         Raises:
             ContainerError: The file cannot be read.
         """
-        return end <= self.nbytes and (not self.gzipped or bool(self.read_upto(end - 1, 1)))
+        return bool(self.read_upto(end - 1, 1)) if self.gzipped else end <= self.nbytes
 
     def skip_hole(self, offset: int) -> int:
         """Give the first offset from `offset` on that may hold data; what is skipped was never written.
@@ -146,6 +147,10 @@ class Source:
             return max(os.lseek(self.fd, offset, os.SEEK_DATA), offset)
         except OSError as error:  # no data behind, or a file system that cannot tell
             return self.nbytes if error.errno == errno.ENXIO else offset
+
+    def _fetch_last(self, offset: int, nbytes: int) -> bytes:
+        """Read what is left, where more was asked for."""
+        return self._fetch(offset, nbytes)
 
     def _fetch_plain(self, offset: int, nbytes: int) -> bytes:
         data = _pread(self.fd, nbytes, offset)
@@ -166,10 +171,21 @@ class GzipSource(Source):
     gzipped = True
 
     def __init__(self, path: str, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Open a gzip file; its inside is bounded by `limits.inflated_nbytes`."""
+        """Open a gzip file; its inside is read up to `limits.inflated_nbytes`, and not taken to end there."""
         super().__init__(path)
         self.nbytes = limits.inflated_nbytes
         self._fetch = GzipInside(lambda offset, nbytes: _pread(self.fd, nbytes, offset)).read_upto
+
+    @override
+    def _fetch_last(self, offset: int, nbytes: int) -> bytes:
+        data = self._fetch(offset, nbytes) if nbytes else b""
+        if len(data) == nbytes and self._fetch(self.nbytes, 1):
+            raise TooLargeError(
+                f"the file holds more than {self.nbytes:,} bytes once unpacked, and no more are read",
+                where=self.path,
+                remedy="unpack it with gunzip first",
+            )
+        return data
 
 
 class NearReader:

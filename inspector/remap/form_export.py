@@ -144,7 +144,6 @@ def _plain_path(path: str, folder: Path, progress: Progress) -> Iterator[str]:
                 with explained(folder):
                     progress.advance(write_bytes(unpacked.fileno(), data))
                 offset += len(data)
-            _refuse_cut(path, offset)
             name = unpacked.name
             yield str(_OPEN_FILES / str(unpacked.fileno())) if isinstance(name, int) else name
 
@@ -154,16 +153,6 @@ def _vanishing(folder: Path) -> IO[bytes]:
     if _OPEN_FILES.is_dir():
         return tempfile.TemporaryFile(dir=folder)
     return tempfile.NamedTemporaryFile(dir=folder, prefix=".", suffix=".part")
-
-
-def _refuse_cut(path: str, nbytes: int) -> None:
-    most = DEFAULT_LIMITS.inflated_nbytes
-    if nbytes >= most:
-        raise ExportError(
-            f"the file holds {most:,} bytes or more once unpacked",
-            where=path,
-            remedy="unpack it with gunzip first",
-        )
 
 
 def _status_of(path: str) -> os.stat_result:

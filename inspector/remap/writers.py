@@ -103,12 +103,6 @@ class CopyWriter:
             self.progress.advance(write_bytes(self.target, data))
             offset += len(data)
         self.copied.append(Span(start, written, offset - start))
-        if offset >= self.limits.inflated_nbytes:
-            raise ExportError(
-                f"the file holds {self.limits.inflated_nbytes:,} bytes or more once unpacked",
-                where=self.source.path,
-                remedy="unpack it with gunzip first",
-            )
 
     def _copy_whole(self) -> None:
         self.progress.start("copying", self.source.nbytes)

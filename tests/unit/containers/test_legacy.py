@@ -12,7 +12,14 @@ from inspector.containers.base import Container, StoredBytes
 from inspector.containers.legacy import read_layout, read_legacy
 from inspector.containers.sniff import read_container
 from inspector.containers.source import GzipSource, Source
-from inspector.errors import CancelledError, CheckpointError, ContainerError, DamagedError, PickleError
+from inspector.errors import (
+    CancelledError,
+    CheckpointError,
+    ContainerError,
+    DamagedError,
+    PickleError,
+    TooLargeError,
+)
 from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders.legacy import INFO, checkpoint
@@ -269,8 +276,12 @@ def test_gzip_that_ends_early_has_no_last_storage(take_apart: TakeApart) -> None
 def test_gzip_bomb_is_bounded(write: Write) -> None:
     pickle_ = state_dict(a=tensor(legacy_storage("11", numel=2**40), 2**20))
     packed = gzip.compress(checkpoint(pickle_, ("11", 2**40, bytes(5_000_000))))
-    with GzipSource(write(packed), Limits(inflated_nbytes=1_000_000)) as source:
-        assert read_legacy(source, Limits(), Progress()).stored == {}
+    limits = Limits(inflated_nbytes=1_000_000)
+    with (
+        GzipSource(write(packed), limits) as source,
+        pytest.raises(TooLargeError, match="more than 1,000,000"),
+    ):
+        read_legacy(source, Limits(), Progress())
 
 
 # ------------------------------------------------------------------------------------------- genuine

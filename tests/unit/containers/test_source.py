@@ -10,7 +10,7 @@ import pytest
 
 from inspector.containers import source as module
 from inspector.containers.source import GzipSource, NearReader, Source
-from inspector.errors import ContainerError, NotACheckpointError
+from inspector.errors import ContainerError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 
 Write = Callable[..., str]
@@ -178,9 +178,27 @@ def test_gzip_inside_is_bounded(write: Write) -> None:
     bomb = gzip.compress(bytes(5_000_000))
     with GzipSource(write(bomb), Limits(inflated_nbytes=1_000_000)) as source:
         assert source.nbytes == 1_000_000
-        assert len(source.read_upto(999_990, 100)) == 10
+        assert len(source.read_upto(999_990, 10)) == 10
+        assert source.reaches(1_000_000)
+
+
+@pytest.mark.parametrize(("offset", "nbytes"), [(999_990, 100), (999_999, 2), (1_000_000, 1), (2**50, 1)])
+def test_the_bound_of_gzip_is_an_error_and_no_end(write: Write, offset: int, nbytes: int) -> None:
+    with GzipSource(write(gzip.compress(bytes(1_000_001))), Limits(inflated_nbytes=1_000_000)) as source:
+        with pytest.raises(TooLargeError, match=r"more than 1,000,000 bytes once unpacked.*gunzip"):
+            source.read_upto(offset, nbytes)
+        with pytest.raises(TooLargeError):
+            source.reaches(offset + nbytes)
+        assert source.read_upto(offset, 0) == b""
+
+
+@pytest.mark.parametrize("length", [0, 10, 1_000_000])
+def test_gzip_that_ends_at_the_bound_or_before_ends_there(write: Write, length: int) -> None:
+    with GzipSource(write(gzip.compress(bytes(length))), Limits(inflated_nbytes=1_000_000)) as source:
+        assert source.read_upto(0, 2**40) == bytes(length)
         assert source.read_upto(1_000_000, 1) == b""
         assert not source.reaches(1_000_001)
+        assert not length or source.reaches(length)
 
 
 def test_damaged_gzip_is_an_error_of_ours(write: Write) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.errors import CancelledError, ContainerError, ExportError, PlanError
+from inspector.errors import CancelledError, ContainerError, ExportError, PlanError, TooLargeError
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
@@ -87,7 +87,7 @@ def test_gzip_without_end_is_refused(tmp_path, monkeypatch) -> None:
     source = tmp_path / "in.pt.gz"
     source.write_bytes(gzip.compress(file_of(tmp_path, TRAINING, legacy=True).read_bytes() + bytes(5000)))
     monkeypatch.setattr(form_export, "DEFAULT_LIMITS", Limits(inflated_nbytes=4000))
-    with pytest.raises(ExportError, match="4,000 bytes or more once unpacked"):
+    with pytest.raises(TooLargeError, match="more than 4,000 bytes once unpacked"):
         exported(source, WEIGHTS)
     assert names_in(tmp_path) == ["in.pt", "in.pt.gz"]
 

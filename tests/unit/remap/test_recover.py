@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from inspector.errors import CancelledError, CheckpointError, ContainerError, DamagedError, ExportError
+from inspector.errors import (
+    CancelledError,
+    CheckpointError,
+    ContainerError,
+    DamagedError,
+    ExportError,
+    TooLargeError,
+)
+from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.remap import recover as module
@@ -18,6 +26,7 @@ from inspector.remap.recover import Recovery, recover
 from tests.builders import legacy
 from tests.builders.archives import archive, directory_of
 from tests.builders.pickles import (
+    NONE,
     call,
     dict_,
     legacy_storage,
@@ -321,3 +330,24 @@ def test_every_cut_of_every_container_ends_in_a_file_or_an_error(tmp_path: Path)
             assert contents(done).items() <= expected("0", "1", "2", "3").items()
             assert len(contents(done)) + len(done.lost) == 4
     assert saved > 30
+
+
+@pytest.mark.parametrize("inflated_nbytes", [500, len(OLD) - 1700, len(OLD) - 3, len(OLD) - 1])
+def test_what_is_not_read_of_a_compressed_file_is_not_lost(
+    save: Save, tmp_path: Path, inflated_nbytes
+) -> None:
+    """A bound of ours is no end of the file: nothing is dropped, nothing is called damaged."""
+    with pytest.raises(TooLargeError, match=r"once unpacked, and no more are read.*unpack it with gunzip"):
+        save(gzip.compress(OLD), limits=Limits(inflated_nbytes=inflated_nbytes))
+    assert not (tmp_path / "out.pt").exists()
+    whole = save(gzip.compress(OLD), limits=Limits(inflated_nbytes=len(OLD)))
+    assert (whole.tensors, whole.lost) == (4, ())
+
+
+def test_byte_strings_of_python_2_are_recovered_as_they_were(save: Save) -> None:
+    root = dict_(
+        (text("t"), tensor(storage("0", numel=40), 40)), (op("SHORT_BINSTRING", b"\x04caf\xe9"), NONE)
+    )
+    done = save(archive(stream(proto(), root), {"0": STORAGES["0"]}))
+    assert done.lost == ()
+    assert b"U\x04caf\xe9" in done.destination.read_bytes()

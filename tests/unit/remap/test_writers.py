@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.sniff import open_source, read_container
-from inspector.errors import CancelledError, ExportError
+from inspector.errors import CancelledError, ExportError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
 from inspector.records import replace
@@ -210,7 +210,7 @@ def test_a_compressed_legacy_file_comes_out_plain(tmp_path: Path) -> None:
 def test_a_compressed_file_that_is_too_large_is_refused_rather_than_cut(tmp_path: Path) -> None:
     path = written(tmp_path, gzip.compress(legacy_of(CUDA, {"0": bytes(9 << 20)}), 1))
     limits = replace(DEFAULT_LIMITS, inflated_nbytes=4 << 20)
-    with pytest.raises(ExportError, match="holds 4,194,304 bytes or more once unpacked"):
+    with pytest.raises(TooLargeError, match="more than 4,194,304 bytes once unpacked"):
         copy(path, CPU, limits=limits)
 
 
