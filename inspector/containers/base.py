@@ -53,6 +53,7 @@ class Container:
         notes: Facts a reader should know, one sentence each.
         marks: What verdicts rest on, whatever the words of the notes.
         refusal: What torch's reader says to the container, exception and all; empty where it opens it.
+        refused: What it says to the record of a storage, as (key, words).
         stamp: What the file looked like before it was read; None for one that no path leads to.
     """
 
@@ -69,6 +70,7 @@ class Container:
     notes: tuple[str, ...] = ()
     marks: frozenset[Mark] = frozenset()
     refusal: str = ""
+    refused: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
 
 

@@ -15,13 +15,16 @@ from inspector.containers.lookalikes_zip import name_zip
 from inspector.containers.source import Source
 from inspector.containers.torch_words import miniz_words
 from inspector.containers.torchzip import (
+    PICKLE,
     WRONG_PICKLE,
     Records,
     find_pickle,
     find_storages,
-    read_versions,
 )
-from inspector.containers.zip_directory import STORED, ZipDirectory, read_record
+from inspector.containers.zip_directory import STORED, ZipDirectory
+from inspector.containers.zip_end import NO_END, DirectoryError
+from inspector.containers.zip_facts import read_facts
+from inspector.containers.zip_records import read_record
 from inspector.containers.zip_walk import ZipWalk
 from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
 from inspector.limits import Limits
@@ -46,8 +49,8 @@ class Salvage(NamedTuple):
     records: Records
 
 
-def salvage_zip(source: Source, limits: Limits, progress: Progress, *, damaged: bool = False) -> Salvage:
-    """Take a torch.save zip apart whose directory is missing; or, if `damaged`, there but of no use.
+def salvage_zip(source: Source, limits: Limits, progress: Progress, error: DamagedError) -> Salvage:
+    """Take a torch.save zip apart whose directory is missing, or there but of no use, as an error says.
 
     Raises:
         DamagedError: Its pickle is not whole, so that nothing in it can be named.
@@ -61,7 +64,8 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, *, damaged: 
     directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
     records = Records(directory)
     pickle = find_pickle(records, source.path)
-    stored, _ = find_storages(source, records, walk.storage_ids, progress)
+    stored = find_storages(source, records, walk.storage_ids, progress).stored
+    damaged = not error.what.startswith(NO_END)
     what = "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost."
     if damaged:
         what = "The zip's directory is damaged: this file was changed or cut off after it was saved."
@@ -84,15 +88,19 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, *, damaged: 
         pickle_nbytes=walk.stream.end,
         storage_ids=walk.storage_ids,
         stored=stored,
-        versions=read_versions(source, records),
+        versions=read_facts(source, records.get, records.prefix, walk.names).versions,
         notes=tuple(filter(None, (found, late, wrong, damage))),
         marks=frozenset(marks),
-        refusal=miniz_words(
-            "reading zip archive",
-            "invalid header or archive is corrupted" if damaged else "failed finding central directory",
-        ),
+        refusal=_words(error),
     )
     return Salvage(container, records)
+
+
+def _words(error: DamagedError) -> str:
+    """Return what torch says to the directory, or to the record of the pickle."""
+    if isinstance(error, DirectoryError):
+        return miniz_words("reading zip archive", error.miniz)
+    return miniz_words(f"reading file {PICKLE}", "invalid header or archive is corrupted")
 
 
 def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:

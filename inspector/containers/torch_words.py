@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from inspector.units import cut_text, escape_text
+
 MinizError = Literal[
     "failed finding central directory",
     "not a ZIP archive",
@@ -14,6 +16,8 @@ MinizError = Literal[
     "unsupported multidisk archive",
     "unsupported encryption",
     "unsupported method",
+    "unsupported feature",
+    "unsupported central directory size",
     "unexpected decompressed size",
     "file not found",
 ]
@@ -25,6 +29,7 @@ NO_VERSION = (
 )
 NO_RECORDS = "RuntimeError: archive does not contain any files"
 UNDECODABLE = "UnicodeDecodeError: 'utf-8' codec can't decode byte"
+_MOST_NAME = 120
 _ADVICE = (
     "This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
     "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
@@ -39,5 +44,6 @@ def miniz_words(doing: str, error: MinizError) -> str:
 
 def no_folder_words(name: str, folder: str = "") -> str:
     """Return the message about a record outside of `folder`; without one, about the first record."""
-    place = f" {folder}" if folder else ""
-    return f"RuntimeError: file in archive is not in a subdirectory{place}: {name}"
+    place = f" {cut_text(escape_text(folder), _MOST_NAME)}" if folder else ""
+    shown = cut_text(escape_text(name), _MOST_NAME)
+    return f"RuntimeError: file in archive is not in a subdirectory{place}: {shown}"

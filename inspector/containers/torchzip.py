@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import zlib
 from operator import itemgetter
+from typing import NamedTuple
 
 from inspector.containers.base import Container, Mark, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import ProgramKind
 from inspector.containers.rivals import read_rivals
 from inspector.containers.source import Source
-from inspector.containers.torch_words import NO_VERSION, UNDECODABLE, no_folder_words
+from inspector.containers.torch_words import miniz_words
 from inspector.containers.zip_directory import (
-    NO_END,
+    DEFLATED,
+    REFUSED_FLAGS,
     STORED,
     Entry,
     ZipDirectory,
@@ -24,9 +26,10 @@ from inspector.containers.zip_directory import (
     payload_offsets,
     place_of,
     read_directory,
-    read_record,
 )
-from inspector.errors import ContainerError, DamagedError, UnsupportedFormatError
+from inspector.containers.zip_facts import is_listed, read_facts
+from inspector.containers.zip_records import TWO_SIZES, UNWRITTEN, read_contents, refused
+from inspector.errors import DamagedError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
@@ -34,15 +37,8 @@ from inspector.records import replace
 
 PICKLE = "data.pkl"
 WRONG_PICKLE = "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
-_FACTS = (
-    "version",
-    ".data/version",
-    ".format_version",
-    ".storage_alignment",
-    "byteorder",
-    ".data/serialization_id",
-)
-_MOST_FACT_NBYTES = 256
+_OVERLAP = "Several records share bytes: no program writes that by itself."
+_OLD = "Written by torch 1.4, whose zip files later versions of torch cannot load."
 _ASK_EACH = 4096
 _SHARED_NAME = "Several records share a name: programs differ in which of them they read."
 _RELATIVES: tuple[tuple[str, str, str, str], ...] = (
@@ -58,11 +54,11 @@ _RELATIVES: tuple[tuple[str, str, str, str], ...] = (
 
 
 class Records:
-    """The records of a torch archive by their name below the archive's folder.
+    """The records of a torch archive by their name below the archive's folder, which torch finds in any case.
 
     Attributes:
         directory: The zip's directory.
-        prefix: The archive's folder with its slash.
+        prefix: The archive's folder with its slash; empty where the first record stands in none.
     """
 
     def __init__(self, directory: ZipDirectory) -> None:
@@ -70,17 +66,25 @@ class Records:
         first = directory.entries[0].name if directory.entries else ""
         folder, slash, _ = first.partition("/")
         self.prefix = folder + slash if slash else ""
-        # torch reads the first of several records of one name.
-        self._by_name = {entry.name: entry for entry in reversed(directory.entries)}
+        # Of several records of one name the first; miniz takes whichever its search hits on.
+        self._by_name = {_folded(entry.name): entry for entry in reversed(directory.entries)}
 
     def get(self, name: str) -> Entry | None:
-        """Give a record by its name below the folder, or None."""
-        return self._by_name.get(self.prefix + name)
+        """Return a record by its name below the folder, or None."""
+        return self._by_name.get(_folded(self.prefix + name))
 
     def storage(self, key: str) -> Entry | None:
-        """Give the record of a storage, or None."""
-        folder = self.prefix
-        return self._by_name.get(f"{folder}data/{key}") or self._by_name.get(f"{folder}tensors/{key}")
+        """Return the record of a storage, or None."""
+        return self.get(f"data/{key}") or self.get(f"tensors/{key}")
+
+
+def _folded(name: str) -> str:
+    """Return a name as miniz compares it: the capital letters of ASCII are small."""
+    if name.islower():
+        return name
+    if name.isascii():
+        return name.lower()
+    return name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
 
 
 def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -95,7 +99,7 @@ def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Contain
 
 
 def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Records]:
-    """Take a torch.save zip apart, and give its records, too, for those who read them; errors as above."""
+    """Take a torch.save zip apart, and return its records, too, for those who read them; errors as above."""
     try:
         records = Records(read_directory(source, limits, progress))
         entry = find_pickle(records, source.path)
@@ -103,24 +107,37 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     except DamagedError as error:
         from inspector.containers.salvage_zip import salvage_zip  # noqa: PLC0415 - healthy files never need it
 
-        return salvage_zip(source, limits, progress, damaged=not error.what.startswith(NO_END))
-    stream, is_intact = _read_object(source, entry, limits, progress)
+        return salvage_zip(source, limits, progress, error)
+    stream, crc, doubt = _read_object(source, entry, limits, progress)
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
-    stored, overlap = find_storages(source, records, storage_ids, progress)
-    notes, marks, refusal = _notes(records)
-    if "ambiguous" in marks:
+    places = find_storages(source, records, storage_ids, progress)
+    names = [other.name for other in records.directory.entries]
+    facts = read_facts(source, records.get, records.prefix, names)
+    doubts = dict.fromkeys(filter(None, (*records.directory.doubts, doubt, *facts.doubts, *places.doubts)))
+    if _share_a_name(names):
+        doubts[_SHARED_NAME] = None
         odd = read_rivals(
             entry,
             records.directory.entries,
             lambda rival: _read_object(source, rival, limits, progress, "rival"),
         )
         stream = replace(stream, notes=(*stream.notes, *odd))
-    if overlap:
-        notes.append("Several records share bytes: no program writes that by itself.")
-    if not is_intact:
-        notes.append(WRONG_PICKLE)
-        marks.add("wrong-checksum")
+    is_intact = entry.crc in {0, crc}
+    stored = places.stored
     damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
+    notes = (
+        f"torch refuses this file: {facts.refusal.partition('. ')[0]}." if facts.refusal else None,
+        *doubts,
+        _OVERLAP if places.overlap else None,
+        _OLD if places.is_old else None,
+        None if is_intact else WRONG_PICKLE,
+        damage,
+    )
+    marks: dict[Mark, bool] = {
+        "ambiguous": bool(doubts),
+        "torch-1.4": places.is_old,
+        "wrong-checksum": not is_intact,
+    }
     container = Container(
         path=source.path,
         format="zip",
@@ -131,10 +148,11 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         pickle_nbytes=stream.end,
         storage_ids=storage_ids,
         stored=stored,
-        versions=read_versions(source, records),
-        notes=(*notes, damage) if damage else tuple(notes),
-        marks=frozenset(marks),
-        refusal=refusal,
+        versions=facts.versions,
+        notes=tuple(filter(None, notes)),
+        marks=frozenset(mark for mark, is_set in marks.items() if is_set),
+        refusal=facts.refusal,
+        refused=tuple(places.refused.items()),
     )
     return container, records
 
@@ -146,41 +164,61 @@ def find_pickle(records: Records, path: str) -> Entry:
         NotACheckpointError: The zip is not one of torch's.
         UnsupportedFormatError: It is one of torch's other archives.
     """
+    entry = records.get(PICKLE)
+    names = [other.name for other in records.directory.entries]
+    marks = tuple(records.prefix + name for name, _, _, _ in _RELATIVES)
+    marked = [name for name in names if name.startswith(marks)]
     for name, form, what, remedy in _RELATIVES:
-        if records.get(name) is not None:
+        # torch.load dispatches TorchScript alone; of the others it loads the data.pkl, if there is one.
+        if is_listed(name, records.prefix, marked) and (entry is None or form == "torchscript"):
             raise UnsupportedFormatError(
                 f"this is {what}, which this version does not read", where=path, remedy=remedy, form=form
             )
-    entry = records.get(PICKLE)
     if entry is None:
         from inspector.containers.lookalikes_zip import name_zip  # noqa: PLC0415 - healthy files never need it
 
-        raise name_zip((other.name for other in records.directory.entries), path)
+        raise name_zip(names, path)
     return entry
 
 
 def _read_object(
     source: Source, entry: Entry, limits: Limits, progress: Progress, kind: ProgramKind = "object"
-) -> tuple[Stream, bool]:
-    """Read the object's pickle, and say whether its checksum (which torch may leave 0) is right."""
-    data = read_record(source, entry, limits.pickle_nbytes)
+) -> tuple[Stream, int, str]:
+    """Read the object's pickle, and return its checksum, and why others may read another one."""
+    data, doubt = read_contents(source, entry, limits.pickle_nbytes)
     machine = Machine(data, name=place_of(entry), limits=limits, progress=progress)
     stream = source.programs.run(machine, PICKLE if kind == "object" else entry.name, kind)
-    return stream, entry.crc in {0, zlib.crc32(data)}
+    return stream, zlib.crc32(data), doubt
+
+
+class Places(NamedTuple):
+    """Where the storages are.
+
+    Attributes:
+        stored: Their places, in the order of the file; one whose record is missing or damaged has none.
+        refused: What torch says to the record of a storage, by key, where it says something.
+        doubts: Why torch may read other bytes, one sentence each.
+        overlap: Whether any records overlap.
+        is_old: Whether they stand where only torch 1.4 looks for them.
+    """
+
+    stored: dict[str, StoredBytes]
+    refused: dict[str, str]
+    doubts: tuple[str, ...]
+    overlap: bool
+    is_old: bool
 
 
 def find_storages(
     source: Source, records: Records, storage_ids: dict[str, StorageId], progress: Progress
-) -> tuple[dict[str, StoredBytes], bool]:
-    """Place the storages; one whose record is missing, damaged or cut off has no entry.
-
-    Returns:
-        The places, in the order of the file, and whether any overlap.
-    """
+) -> Places:
+    """Place the storages."""
     progress.start("finding storages", len(storage_ids))
     found = [(entry.header_offset, key, entry) for key in storage_ids if (entry := records.storage(key))]
     found.sort(key=itemgetter(0))
     stored: dict[str, StoredBytes] = {}
+    refusals: dict[str, str] = {}
+    doubts: dict[str, None] = {}
     reached, overlap, most = 0, False, source.nbytes
     offsets = payload_offsets(source, [entry for _, _, entry in found])
     for number, ((header, key, entry), offset) in enumerate(zip(found, offsets, strict=True)):
@@ -188,60 +226,25 @@ def find_storages(
             progress.advance(min(_ASK_EACH, len(found) - number))
         nbytes = entry.stored_nbytes
         is_plain = entry.method == STORED
-        if offset is None or offset + nbytes > most or (is_plain and entry.nbytes != nbytes):
+        if entry.trouble or entry.flags & REFUSED_FLAGS or not (is_plain or entry.method == DEFLATED):
+            miniz = refused(entry)
+            if miniz is not None:
+                refusals[key] = miniz_words(f"retrieving file meta-data for data/{key}", miniz)
+                continue
+            if entry.nbytes:
+                doubts[UNWRITTEN] = None
+        if offset is None or offset + nbytes > most:
+            refusals[key] = miniz_words(f"reading file data/{key}", "invalid header or archive is corrupted")
+            continue
+        if is_plain and entry.nbytes != nbytes:
+            doubts[TWO_SIZES] = None
             continue
         overlap = overlap or header < reached
         reached = offset + nbytes
         # StoredBytes(...) would take thrice as long.
         stored[key] = tuple.__new__(StoredBytes, (offset if is_plain else None, entry.nbytes))
-    return stored, overlap
-
-
-def read_versions(source: Source, records: Records) -> tuple[tuple[str, str], ...]:
-    """Read the small records that tell versions."""
-    found = []
-    for name in _FACTS:
-        entry = records.get(name)
-        if entry is None or entry.nbytes > _MOST_FACT_NBYTES:
-            continue
-        try:
-            text = read_record(source, entry, _MOST_FACT_NBYTES).decode("utf-8", "backslashreplace").strip()
-        except ContainerError as error:
-            text = f"unreadable: {error.what}"
-        found.append((name, text))
-    return tuple(found)
-
-
-def _notes(records: Records) -> tuple[list[str], set[Mark], str]:
-    """Return the notes on the records, the marks, and what torch says to the first thing that it refuses."""
-    notes: list[str] = []
-    marks: set[Mark] = set()
-    refusals: list[str] = []
-    names = [entry.name for entry in records.directory.entries]
-    if not records.prefix:
-        notes.append("The records stand in no folder: torch refuses this file.")
-        refusals.append(no_folder_words(names[0]))
-    if records.get("version") is None and records.get(".data/version") is None:
-        notes.append("The record 'version' is missing: torch refuses this file.")
-        refusals.append(NO_VERSION)
-    stray = next((name for name in names if not name.startswith(records.prefix)), None)
-    if stray is not None:
-        notes.append("Not all records stand in one folder: torch refuses this file.")
-        refusals.append(no_folder_words(stray, records.prefix))
-    if _share_a_name(names):
-        notes.append(_SHARED_NAME)
-        marks.add("ambiguous")
-    if not all(map(_is_text, names)):
-        notes.append("The name of a record is no text: torch refuses this file.")
-        refusals.append(UNDECODABLE)
-    if records.storage("0") is None and any("/tensors/" in name for name in names[:9]):
-        notes.append("Written by torch 1.4, whose zip files later versions of torch cannot load.")
-        marks.add("torch-1.4")
-    return notes, marks, next(iter(refusals), "")
-
-
-def _is_text(name: str) -> bool:
-    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
+    is_old = any(_folded(entry.name).startswith("tensors/", len(records.prefix)) for _, _, entry in found)
+    return Places(stored, refusals, tuple(doubts), overlap, is_old)
 
 
 def _share_a_name(names: list[str]) -> bool:

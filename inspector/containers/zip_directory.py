@@ -8,11 +8,12 @@ cancelled, and understands damaged archives differently from torch. Layout: PKWA
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from inspector.containers.source import NearReader, Source
+from inspector.containers.torch_words import MinizError
+from inspector.containers.zip_end import DirectoryError, ZipEnd, find_end
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -23,24 +24,31 @@ LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, d
 CENTRAL = struct.Struct("<4s6H3L5H2L")
 DESCRIPTOR = struct.Struct("<4s3L")  # signature, crc, size in the file, inflated size
 DESCRIPTOR64 = struct.Struct("<4sL2Q")
-END = struct.Struct("<4s4H2LH")
-END64 = struct.Struct("<4sQ2H2L4Q")
-LOCATOR64 = struct.Struct("<4sLQL")
-LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
-END64_SIGNATURE, LOCATOR64_SIGNATURE = b"PK\x06\x06", b"PK\x06\x07"
+LOCAL_SIGNATURE, CENTRAL_SIGNATURE = b"PK\x03\x04", b"PK\x01\x02"
 DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 STORED, DEFLATED = 0, 8
 DESCRIBED = 0x0008  # its sizes and checksum stand in a descriptor behind its contents
 REFUSED_FLAGS = 0x2061  # encrypted, patched or masked: torch refuses them all
-NO_END = "the zip has no directory: its end is missing"
-_MOST_COMMENT_NBYTES = 0xFFFF
 _ASK_EACH = 8192
 _MOST_NAME = 120
 
-# Those fields of the two headers that are used, in one step each.
-_CENTRAL_FIELDS = struct.Struct("<4s4x2H4x3L3H8xL")
+# Those fields of the two headers that are used, in one step each; the method is read with the time behind it.
+_CENTRAL_FIELDS = struct.Struct("<4s4xHL2x3L4H2x2L")
 _LOCAL_FIELDS = struct.Struct("<4s22x2H")
 _ELSEWHERE = 0xFFFFFFFF  # the true figure stands in the Zip64 extra field
+_WRAPPED = (1 << 64) - 1
+_MASKED = 0x2000
+_FOLDER = 0x10  # the attribute by which DOS tells a folder
+_METHOD = 0xFFFF
+_SLASH = 0x2F
+
+MORE_RECORDS = (
+    "The directory of the zip is not as long as its records: programs differ in how many they read."
+)
+
+Trouble = Literal["", "unwritten", "zip64"]
+"""What torch's reader makes of a record with an odd entry in the directory. `unwritten`: it hands out memory
+that nothing was written to, since it takes the record for a folder or for empty. `zip64`: it refuses it."""
 
 
 class Entry(NamedTuple):
@@ -55,6 +63,7 @@ class Entry(NamedTuple):
         crc: CRC-32 of its contents; torch may leave it 0.
         flags: General purpose bits.
         central_offset: Where its central header starts in the file.
+        trouble: What torch's reader makes of it where its entry is odd.
     """
 
     name: str
@@ -65,6 +74,7 @@ class Entry(NamedTuple):
     crc: int
     flags: int
     central_offset: int
+    trouble: Trouble = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,32 +85,35 @@ class ZipDirectory:
         entries: All records in the order of the directory.
         start: Where the directory starts in the file.
         end: Where the archive ends in the file (behind the comment).
+        doubts: How other readers may find other records, one sentence each.
     """
 
     entries: tuple[Entry, ...]
     start: int
     end: int
+    doubts: tuple[str, ...] = ()
 
 
 def read_directory(source: Source, limits: Limits, progress: Progress | None = None) -> ZipDirectory:
-    """Read a zip's central directory.
+    """Read a zip's central directory, as miniz reads it.
 
     Raises:
-        DamagedError: There is none, or it is damaged.
+        DirectoryError: There is none, or miniz refuses it.
         ContainerError: It is larger than the limits allow.
         CancelledError: The work was cancelled.
     """
-    count, nbytes, start, end = _find_end(source)
-    if count > limits.records or nbytes > limits.directory_nbytes:
-        raise ContainerError(f"the zip directory is too large: {count:,} records, {nbytes:,} bytes")
-    data = source.read(start, nbytes)
+    end = find_end(source)
+    if end.count > limits.records or end.nbytes > limits.directory_nbytes:
+        raise ContainerError(f"the zip directory is too large: {end.count:,} records, {end.nbytes:,} bytes")
+    data = source.read(end.start, end.nbytes)
     entries: list[Entry] = []
     pos = 0
-    while len(entries) < count:
+    while len(entries) < end.count:
         if progress is not None:
             progress.advance(0)
-        pos = _parse_entries(data, pos, start, entries, min(count - len(entries), _ASK_EACH))
-    return ZipDirectory(entries=tuple(entries), start=start, end=end)
+        pos = _parse_entries(source.nbytes, data, pos, end, entries)
+    doubts = end.doubts if pos == len(data) else (*end.doubts, MORE_RECORDS)
+    return ZipDirectory(entries=tuple(entries), start=end.start, end=end.end, doubts=doubts)
 
 
 def payload_offsets(source: Source, entries: Iterable[Entry]) -> Iterator[int | None]:
@@ -140,103 +153,114 @@ def payload_offset(source: Source, entry: Entry) -> int:
     return offset
 
 
-def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
-    """Read one record, inflated; at most `most_nbytes` bytes whatever the directory claims.
+def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries: list[Entry]) -> int:
+    """Read the next entries and return the place behind them: one loop, since there may be a million.
 
     Raises:
-        ContainerError: It is too large, compressed in an unknown way, or damaged.
+        DirectoryError: miniz refuses one of them.
     """
-    where = place_of(entry)
-    if max(entry.nbytes, entry.stored_nbytes) > most_nbytes:
-        raise ContainerError(f"a zip record is larger than {most_nbytes:,} bytes", where=where)
-    if entry.flags & REFUSED_FLAGS:
-        raise ContainerError("a zip record is encrypted", where=where)
-    raw = source.read(payload_offset(source, entry), entry.stored_nbytes)
-    data = raw if entry.method == STORED else _inflate(raw, entry, where)
-    if len(data) != entry.nbytes:
-        raise ContainerError("a zip record is not as long as the directory says", where=where)
-    return data
-
-
-def _inflate(raw: bytes, entry: Entry, where: str) -> bytes:
-    if entry.method != DEFLATED:
-        raise ContainerError(f"compression method {entry.method} is not supported", where=where)
-    try:
-        # One byte more than declared is enough to see that the declaration is wrong.
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, entry.nbytes + 1)
-    except zlib.error as error:
-        raise ContainerError("a compressed zip record is damaged", where=f"{where}: {error}") from error
-
-
-def _find_end(source: Source) -> tuple[int, int, int, int]:
-    """Find the directory: (records, bytes, offset, end of the archive)."""
-    tail_start = max(source.nbytes - END.size - _MOST_COMMENT_NBYTES, 0)
-    tail = source.read(tail_start, source.nbytes - tail_start)
-    at = tail.rfind(END_SIGNATURE, 0, max(len(tail) - END.size + len(END_SIGNATURE), 0))
-    if at < 0:
-        raise DamagedError(
-            NO_END,
-            where=f"{source.nbytes:,} bytes",
-            remedy="the file is incomplete: fetch or copy it again, or save what is whole with recover",
-        )
-    _, _, _, _, count, nbytes, start, comment = END.unpack_from(tail, at)
-    offset = tail_start + at
-    end = min(offset + END.size + comment, source.nbytes)
-    if offset >= LOCATOR64.size:
-        signature, _, end64, _ = LOCATOR64.unpack(source.read(offset - LOCATOR64.size, LOCATOR64.size))
-        if signature == LOCATOR64_SIGNATURE:
-            count, nbytes, start = _read_end64(source, end64) or (count, nbytes, start)
-    return count, nbytes, start, end
-
-
-def _read_end64(source: Source, offset: int) -> tuple[int, int, int] | None:
-    """Read (records, bytes, offset) where the locator points; torch does without if there is no end."""
-    data = source.read_upto(offset, END64.size)
-    if len(data) < END64.size or not data.startswith(END64_SIGNATURE):
-        return None
-    fields = END64.unpack(data)
-    return fields[7], fields[8], fields[9]
-
-
-def _parse_entries(data: bytes, pos: int, start: int, entries: list[Entry], count: int) -> int:
-    """Read the next entries and give the place behind them: one loop, since there may be a million."""
     unpack, fixed_nbytes, new = _CENTRAL_FIELDS.unpack_from, CENTRAL.size, tuple.__new__
-    for _ in range(count):
-        try:
-            fields = unpack(data, pos)
-        except struct.error:
-            raise DamagedError("the zip directory breaks off", where=f"byte {start + pos:,}") from None
-        signature, flags, method, crc, packed, nbytes, name_n, extra_n, comment_n, offset = fields
+    most, start, disk_of_end = len(data) - fixed_nbytes, end.start, end.disk
+    for _ in range(min(end.count - len(entries), _ASK_EACH)):
+        if pos > most:
+            raise _broken("the zip directory breaks off", start + pos)
+        fields = unpack(data, pos)
+        signature, flags, method, crc, packed, nbytes, name_n, extra_n, comment_n, disk, attributes, at = (
+            fields
+        )
         if signature != CENTRAL_SIGNATURE:
-            raise DamagedError("the zip directory is damaged", where=f"byte {start + pos:,}")
+            raise _broken("the zip directory is damaged", start + pos)
         name_at = pos + fixed_nbytes
         extra_at = name_at + name_n
-        end = extra_at + extra_n + comment_n
-        if end > len(data):
-            raise DamagedError("the zip directory breaks off", where=f"byte {start + pos:,}")
-        if _ELSEWHERE in (packed, nbytes, offset):
+        behind = extra_at + extra_n + comment_n
+        if behind > most + fixed_nbytes:
+            raise _broken("the zip directory breaks off", start + pos)
+        trouble: Trouble = ""
+        is_odd = packed != nbytes or disk != disk_of_end or attributes & _FOLDER or flags & _MASKED
+        is_odd = is_odd or _ELSEWHERE in (packed, at) or data[extra_at - 1] == _SLASH
+        if is_odd or at + packed + LOCAL.size > file_nbytes:
+            head = _Head(start + pos, flags, method, packed, nbytes, disk, attributes, at)
             extra = data[extra_at : extra_at + extra_n]
-            nbytes, packed, offset = apply_zip64(extra, nbytes, packed, offset)
+            nbytes, packed, at, trouble = _judge(
+                head, data[name_at:extra_at], extra, file_nbytes, disk_of_end
+            )
         name = data[name_at:extra_at].decode("utf-8", "surrogateescape")
         # Entry(...) would take thrice as long.
-        entries.append(new(Entry, (name, offset, nbytes, packed, method, crc, flags, start + pos)))
-        pos = end
+        row = (name, at, nbytes, packed, method & _METHOD, crc, flags, start + pos, trouble)
+        entries.append(new(Entry, row))
+        pos = behind
     return pos
 
 
-def apply_zip64(extra: bytes, nbytes: int, packed: int, offset: int) -> tuple[int, int, int]:
-    """Replace the sizes that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order."""
-    values = _zip64_values(extra)
-    fixed = [next(values, value) if value == _ELSEWHERE else value for value in (nbytes, packed, offset)]
-    return fixed[0], fixed[1], fixed[2]
+class _Head(NamedTuple):
+    """The fields of an entry in the directory that make it odd; the method has the time of day above it."""
+
+    place: int
+    flags: int
+    method: int
+    packed: int
+    nbytes: int
+    disk: int
+    attributes: int
+    offset: int
 
 
-def _zip64_values(extra: bytes) -> Iterator[int]:
-    pos = 0
-    while pos + 4 <= len(extra):
-        tag, size = struct.unpack_from("<2H", extra, pos)
+def _judge(
+    head: _Head, name: bytes, extra: bytes, file_nbytes: int, disk_of_end: int
+) -> tuple[int, int, int, Trouble]:
+    """Return the sizes and the place of an odd record, and what torch's reader makes of it.
+
+    Raises:
+        DirectoryError: miniz refuses the whole archive for it.
+    """
+    place = head.place
+    nbytes, packed, offset, trouble = _wide_figures(extra, head)
+    is_told = _ELSEWHERE not in {packed, nbytes}
+    # miniz asks for equal sizes where method and time are both 0, which it reads as one number.
+    if is_told and packed != nbytes and not (head.method and packed):
+        raise _broken("the zip directory is damaged", place)
+    if head.disk not in {disk_of_end, 1}:
+        raise _broken("the zip directory is damaged", place, "unsupported multidisk archive")
+    if packed != _ELSEWHERE and (offset + LOCAL.size + packed) & _WRAPPED > file_nbytes:
+        raise _broken("the zip directory is damaged", place)
+    if head.flags & _MASKED:
+        raise _broken("the zip directory is encrypted", place, "unsupported encryption")
+    if head.attributes & _FOLDER or (nbytes and not packed) or name.endswith(b"/"):
+        trouble = trouble or "unwritten"
+    return nbytes, packed, offset, trouble
+
+
+def _broken(
+    what: str, place: int, miniz: MinizError = "invalid header or archive is corrupted"
+) -> DirectoryError:
+    return DirectoryError(what, miniz, where=f"byte {place:,}")
+
+
+def _wide_figures(extra: bytes, head: _Head) -> tuple[int, int, int, Trouble]:
+    """Replace the figures that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order.
+
+    Where the field is too short, miniz goes on with what follows it, and refuses the record later.
+
+    Raises:
+        DirectoryError: The extra fields do not fit each other.
+    """
+    figures = (head.nbytes, head.packed, head.offset)
+    wanted = figures.count(_ELSEWHERE)
+    if not (wanted and extra):
+        return *figures, ""
+    pos, own = 0, -1
+    while own < 0 and pos < len(extra):
+        tag, size = struct.unpack_from("<2H", extra, pos) if pos + 4 <= len(extra) else (0, len(extra))
+        pos += 4
+        if pos + size > len(extra):
+            raise _broken("the zip directory is damaged", head.place)
         if tag == 1:
-            whole = extra[pos + 4 : pos + 4 + size]
-            return iter(struct.unpack_from(f"<{len(whole) // 8}Q", whole))
-        pos += 4 + size
-    return iter(())
+            own = size
+        else:
+            pos += size
+    if own < 0:
+        return *figures, ""
+    rest = extra[pos:]
+    values = iter(struct.unpack_from(f"<{len(rest) // 8}Q", rest))
+    nbytes, packed, offset = [next(values, value) if value == _ELSEWHERE else value for value in figures]
+    return nbytes, packed, offset, "" if own >= 8 * wanted else "zip64"

@@ -9,7 +9,9 @@ in its middle, the next header or descriptor is searched for: every byte is look
 from __future__ import annotations
 
 import re
+import struct
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from inspector.containers.base import first_storage_ids
@@ -25,9 +27,8 @@ from inspector.containers.zip_directory import (
     LOCAL_SIGNATURE,
     STORED,
     Entry,
-    apply_zip64,
-    read_record,
 )
+from inspector.containers.zip_records import read_record
 from inspector.errors import CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
@@ -37,6 +38,7 @@ _SIGNATURES = re.compile(re.escape(LOCAL_SIGNATURE) + b"|" + re.escape(DESCRIPTO
 _SEARCH_NBYTES = 4 << 20
 _FIRST_READ_NBYTES = 1 << 16
 _ASK_EACH = 1024
+_ELSEWHERE = 0xFFFFFFFF  # the true size stands in the Zip64 extra field
 
 
 class _Local(NamedTuple):
@@ -250,7 +252,7 @@ class ZipWalk:
         name = rest[:name_nbytes].decode("utf-8", "surrogateescape")
         if not name or not name.startswith(self._folder):
             return None
-        nbytes, packed, _ = apply_zip64(rest[name_nbytes:], nbytes, packed, 0)
+        nbytes, packed = _apply_zip64(rest[name_nbytes:], nbytes, packed)
         return _Local(name, pos, pos + LOCAL.size + len(rest), nbytes, packed, method, crc, flags)
 
     def _descriptor_at(self, pos: int, stored_nbytes: int, method: int) -> _End | None:
@@ -303,3 +305,21 @@ class ZipWalk:
         self._progress.advance(0)
         self.gave_up = time.thread_time() > self._deadline_s
         return self.gave_up
+
+
+def _apply_zip64(extra: bytes, nbytes: int, packed: int) -> tuple[int, int]:
+    """Replace the sizes that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order."""
+    values = _zip64_values(extra)
+    fixed = [next(values, value) if value == _ELSEWHERE else value for value in (nbytes, packed)]
+    return fixed[0], fixed[1]
+
+
+def _zip64_values(extra: bytes) -> Iterator[int]:
+    pos = 0
+    while pos + 4 <= len(extra):
+        tag, size = struct.unpack_from("<2H", extra, pos)
+        if tag == 1:
+            whole = extra[pos + 4 : pos + 4 + size]
+            return iter(struct.unpack_from(f"<{len(whole) // 8}Q", whole))
+        pos += 4 + size
+    return iter(())

@@ -97,6 +97,7 @@ def build_checkpoint(
         notes=container.notes + _notes(found),
         marks=container.marks,
         refusal=container.refusal,
+        refused=container.refused,
         stamp=container.stamp,
     )
 

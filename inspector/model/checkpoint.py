@@ -231,6 +231,7 @@ class Checkpoint:
         notes: Facts about the container that a reader should know, one sentence each.
         marks: What verdicts rest on, see `containers.base.Mark`.
         refusal: What torch's reader says to the container; empty where it opens it.
+        refused: What it says to the record of a storage, as (key, words).
         stamp: What the file on disk looked like before it was read, or None.
     """
 
@@ -250,4 +251,5 @@ class Checkpoint:
     notes: tuple[str, ...]
     marks: frozenset[Mark] = frozenset()
     refusal: str = ""
+    refused: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None

@@ -6,6 +6,7 @@ What its zip reader refuses is found where the zip is read, see `containers.torc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from inspector.model.checkpoint import Checkpoint, Storage
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
 _MOST_DIGITS = 19
+_NUMBER = re.compile(r"[ \t\n\v\f\r]*\+?(-?)0*(\d+)", re.ASCII)  # what std::stoull takes, whatever follows
 _FETCH = "Fetch or copy the file again."
 _SAVE = "Open it and save it again with the program that wrote it."
 _LOST: frozenset[Mark] = frozenset({"no-directory", "bad-directory"})
@@ -68,9 +70,14 @@ def _iter_storage_obstacles(checkpoint: Checkpoint) -> Iterator[tuple[str, Obsta
     if checkpoint.format != "zip":
         return
     is_elsewhere = "torch-1.4" in checkpoint.marks
+    refused = dict(checkpoint.refused)
     for storage in checkpoint.storages:
         if is_elsewhere or storage.missing or storage.expected_nbytes is not None:
-            yield storage.key, _record_obstacle(storage, is_elsewhere=is_elsewhere)
+            said = refused.get(storage.key)
+            if said is not None and not is_elsewhere:
+                yield storage.key, Obstacle("truncated", said, _FETCH)
+            else:
+                yield storage.key, _record_obstacle(storage, is_elsewhere=is_elsewhere)
 
 
 def _record_obstacle(storage: Storage, *, is_elsewhere: bool) -> Obstacle:
@@ -138,8 +145,12 @@ def is_ambiguous(checkpoint: Checkpoint) -> bool:
 
 
 def _version_obstacle(version: str) -> Obstacle | None:
-    if not version.isascii() or not version.isdecimal() or len(version) > _MOST_DIGITS:
+    number = _NUMBER.match(version)
+    if number is None:
         return Obstacle("torch-refuses", f"RuntimeError: Couldn't parse the version {version}", _FETCH)
+    if len(number[2]) > _MOST_DIGITS:
+        return Obstacle("torch-refuses", "IndexError: stoull", _FETCH)
+    version = number[1] + number[2]
     read = f"RuntimeError: Attempted to read a PyTorch file with version {version}, but the"
     if int(version) < _OLDEST_ZIP_VERSION:
         message = f"{read} minimum supported version for reading is {_OLDEST_ZIP_VERSION}."

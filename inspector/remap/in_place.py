@@ -17,7 +17,7 @@ from inspector.containers.sniff import open_source, read_container
 from inspector.containers.source import Source
 from inspector.containers.torchzip import Records, find_pickle
 from inspector.containers.zip_directory import read_directory
-from inspector.containers.zip_directory import read_record as read_zip_record
+from inspector.containers.zip_records import read_record as read_zip_record
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint

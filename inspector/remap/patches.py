@@ -18,13 +18,12 @@ from inspector.containers.zip_directory import (
     CENTRAL,
     DESCRIBED,
     DESCRIPTOR_SIGNATURE,
-    END,
-    END_SIGNATURE,
     STORED,
     Entry,
     payload_offset,
-    read_record,
 )
+from inspector.containers.zip_end import END, END_SIGNATURE
+from inspector.containers.zip_records import read_record
 from inspector.errors import ExportError
 from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, lay_out_behind
 

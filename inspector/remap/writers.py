@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import Source
 from inspector.containers.torchzip import Records, find_pickle
-from inspector.containers.zip_directory import STORED, Entry, payload_offset, read_directory, read_record
+from inspector.containers.zip_directory import STORED, Entry, payload_offset, read_directory
+from inspector.containers.zip_records import read_record
 from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.progress import Progress

@@ -19,15 +19,17 @@ from inspector.containers.zip_directory import (
     DESCRIPTOR,
     DESCRIPTOR64,
     DESCRIPTOR_SIGNATURE,
+    LOCAL,
+    LOCAL_SIGNATURE,
+    Entry,
+)
+from inspector.containers.zip_end import (
     END,
     END64,
     END64_SIGNATURE,
     END_SIGNATURE,
-    LOCAL,
-    LOCAL_SIGNATURE,
     LOCATOR64,
     LOCATOR64_SIGNATURE,
-    Entry,
 )
 
 DEFAULT_ALIGNMENT = 64

@@ -10,15 +10,17 @@ from inspector.containers.zip_directory import (
     CENTRAL,
     CENTRAL_SIGNATURE,
     DEFLATED,
+    LOCAL,
+    LOCAL_SIGNATURE,
+    STORED,
+)
+from inspector.containers.zip_end import (
     END,
     END64,
     END64_SIGNATURE,
     END_SIGNATURE,
-    LOCAL,
-    LOCAL_SIGNATURE,
     LOCATOR64,
     LOCATOR64_SIGNATURE,
-    STORED,
 )
 
 FULL16, FULL32 = 0xFFFF, 0xFFFFFFFF
@@ -43,6 +45,9 @@ class Record:
         offset: The declared place of the local header.
         zip64: Tell sizes and place in a Zip64 extra field.
         comment: Comment in the directory.
+        time: The time of day, as DOS writes it.
+        disk: The number of the disk.
+        attributes: External attributes.
     """
 
     name: str | bytes
@@ -59,6 +64,9 @@ class Record:
     offset: int | None = None
     zip64: bool = False
     comment: bytes = b""
+    time: int = 0
+    disk: int = 0
+    attributes: int = 0
 
 
 @dataclass(slots=True)
@@ -111,7 +119,7 @@ class ZipBuilder:
             20,
             record.flags,
             record.method,
-            0,
+            record.time,
             0,
             crc,
             stored,
@@ -119,9 +127,9 @@ class ZipBuilder:
             len(name),
             len(extra),
             len(record.comment),
+            record.disk,
             0,
-            0,
-            0,
+            record.attributes,
             offset,
         )
         self.central += name + extra + record.comment

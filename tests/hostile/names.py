@@ -62,5 +62,10 @@ CASES: tuple[Row, ...] = (
         {"document_nbytes": ""},
     ),
     (25, "a record with an escape sequence", _record("a\x1bb"), {"document_nbytes": ""}),
-    (25, "a record that is no text", _record(b"\xff\xfe"), {"answer": "errors", "notes": "no text"}),
+    (
+        25,
+        "a record that is no text",
+        _record(b"\xff\xfe"),
+        {"answer": "errors", "reason": "UnicodeDecodeError"},
+    ),
 )

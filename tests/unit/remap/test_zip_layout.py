@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.source import Source
-from inspector.containers.zip_directory import STORED, Entry, payload_offset, read_directory, read_record
+from inspector.containers.zip_directory import STORED, Entry, payload_offset, read_directory
+from inspector.containers.zip_records import read_record
 from inspector.limits import DEFAULT_LIMITS
 from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Contents, Record, lay_out
 from tests.corpus import Case, cases

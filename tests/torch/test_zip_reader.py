@@ -1,0 +1,77 @@
+"""What our reader takes out of archives that lie, beside what torch's own reader takes out of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.containers.base import Container
+from inspector.containers.sniff import read_container
+from inspector.errors import CheckpointError
+from inspector.model.build import build_checkpoint
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.obstacles import find_obstacle, is_ambiguous
+from inspector.safety.verdict import judge
+from tests.torch.zip_mutations import archives
+from tests.torch.zip_reader import Answer, ask_torch
+
+pytestmark = pytest.mark.torch
+COUNT, SEED = 1500, 1
+
+
+def disagreement(path: Path, torch: Answer) -> tuple[str, str]:
+    """How the two answers go together, in a word, and what is wrong with that; empty where nothing is."""
+    try:
+        container = read_container(str(path))
+        checkpoint = build_checkpoint(container)
+    except CheckpointError as error:
+        return ("both refuse" if "pickle" not in torch else "only we refuse"), "" if str(
+            error
+        ) else "no words"
+    if is_ambiguous(checkpoint):
+        verdict = judge(checkpoint)
+        safe = verdict.weights_only or verdict.answer.kind != "ambiguous"
+        return "ambiguous", "ambiguous, and safe all the same" if safe else ""
+    if "error" in torch:
+        obstacle = find_obstacle(checkpoint)
+        return "both refuse", "" if obstacle else f"torch refuses it: {torch['error'][:100]}"
+    return "both read", "; ".join(_differences(path, container, checkpoint, torch))
+
+
+def _differences(path: Path, container: Container, checkpoint: Checkpoint, torch: Answer) -> Iterator[str]:
+    if bytes.fromhex(torch["pickle"]) != container.stream.data:
+        yield f"torch runs another pickle: {bytes.fromhex(torch['pickle'])[:40]!r}"
+    data = path.read_bytes()
+    readable = True
+    for key in container.storage_ids.keys() & torch["storages"].keys():  # a changed pickle asks for others
+        said, place = torch["storages"][key], container.stored.get(key)
+        readable = readable and not said.startswith("error")
+        if said.startswith("error") != (place is None):
+            yield f"storage {key}: torch {said[:60]}, we {place}"
+        elif place is not None and place.file_offset is not None:
+            ours = data[place.file_offset : place.file_offset + place.nbytes]
+            if ours.hex() != said:
+                yield f"storage {key}: other bytes"
+    obstacle = find_obstacle(checkpoint)
+    if readable and obstacle is not None and all(row.expected_nbytes is None for row in checkpoint.storages):
+        yield f"torch reads it, we say {obstacle.message}"
+
+
+def test_no_file_is_read_otherwise_than_by_torch(tmp_path: Path) -> None:
+    for name, data in archives(COUNT, SEED):
+        (tmp_path / name).write_bytes(data)
+    answers = ask_torch(tmp_path)
+    assert len(answers) == COUNT
+    counts: Counter[str] = Counter()
+    wrong = {}
+    for name, answer in answers.items():
+        word, why = disagreement(tmp_path / name, answer)
+        counts[word] += 1
+        if why:
+            wrong[name] = why
+    assert wrong == {}
+    # The files are of all kinds, so that none of the answers is one for all of them.
+    assert min(counts[word] for word in ("both read", "both refuse", "ambiguous")) > COUNT // 20, counts
