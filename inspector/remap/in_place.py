@@ -39,6 +39,7 @@ from inspector.remap.undo import (
     refuse_stranger,
     restore,
 )
+from inspector.remap.undoing import refuse_foreign
 from inspector.remap.verify import compare_with_plan
 
 _COPY = "write a copy instead, with -o OUT"
@@ -99,7 +100,7 @@ def patch_in_place(
             plan = with_viewed(plan, container.storage_ids.values())
             pieces = _pieces(container, source, plan, progress)
         if pieces:
-            record = make_record(source, pieces, status.st_mtime_ns)
+            record = make_record(source, pieces, plan, status.st_mtime_ns)
             _refuse_changed(path, status, fd)
             _write_record(record, record_at, status)
             with _restored_on_failure(fd, record, record_at), explained(Path(path), _FILE):
@@ -118,19 +119,32 @@ def patch_in_place(
         )
 
 
-def undo_patch(path: str, *, force: bool = False) -> int:
-    """Restore a file that was patched, bit for bit, and remove its undo record; gives its size.
+def undo_patch(path: str, *, force: bool = False, progress: Progress | None = None) -> int:
+    """Restore a file that was patched, bit for bit, and remove its undo record; return its size.
+
+    Args:
+        path: The file; of a link, what it points to.
+        force: Restore it even if it is write-protected or has other names, and whatever the record makes of
+            it: records come with files, and are believed only as far as they take a change of devices back.
+        progress: Told of the stages, asked for cancellation.
 
     Raises:
         CheckpointError: The file cannot be read.
-        ExportError: There is no record of it, or it was changed since. It is as it was.
+        ExportError: There is no record of it, it was changed since, or the record is of no change that this
+            program makes. It is as it was.
+        CancelledError: The work was cancelled; the file is as it was.
     """
     record_at = record_path(Path(path))
-    if not record_at.exists():
+    if not os.path.lexists(record_at):
         raise ExportError("there is nothing to undo: no record stands beside the file", where=str(record_at))
     with _opened(path, force=force) as fd, Source(path) as source:
+        status = os.fstat(fd)
         record = read_record(record_at)
         refuse_stranger(source, record)
+        if not force:
+            refuse_foreign(source, record, _pieces, progress or Progress())
+        _refuse_changed(path, status, source.fd)
+        _refuse_changed(path, status, fd)
         with explained(Path(path), _FILE):
             _give_back(fd, record, record_at)
     return record.nbytes
@@ -269,8 +283,12 @@ def _refuse_patched(path: str, record_at: Path) -> None:
 
 def _refuse_changed(path: str, before: os.stat_result, fd: int) -> None:
     after = os.fstat(fd)
-    if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+    if _stamp(after) != _stamp(before):
         raise ExportError("the file changed while it was read", where=path, remedy="try again")
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @contextlib.contextmanager

@@ -71,11 +71,23 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
     for index in kept:
         del moves[index]
     _refuse_unholdable(checkpoint, moves)
+    return plan_moves(checkpoint, rules, moves, kept)
+
+
+def plan_moves(
+    checkpoint: Checkpoint, rules: Sequence[Rule], moves: dict[int, str], kept: Sequence[int]
+) -> Plan:
+    """Return the plan in which these tensor rows move; what no row shows follows the rules by device.
+
+    Raises:
+        PlanError: Tensors that share a storage go to different devices.
+    """
     rows = checkpoint.tensors
+    texts = device_texts(checkpoint)
     return Plan(
         rules=tuple(rules),
         tensors=moves,
-        storages=_storage_moves(checkpoint, moves) | _unseen_storages(checkpoint, going),
+        storages=_storage_moves(checkpoint, moves) | _unseen_storages(checkpoint, _going(rules, texts)),
         kept=tuple(index for index in kept if rows[index].device != "meta"),
         held=frozenset(rows[index].storage or "" for index in kept),
         texts=texts,

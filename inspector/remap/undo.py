@@ -3,6 +3,10 @@
 It is complete on the disk before the first byte of the file changes. So whatever happens then (a crash, a
 power cut), each byte of the file is the old one or the new one, and the record says which places are meant;
 bytes that are neither were written by somebody else, and then nothing is restored over them.
+
+A record may come with its file, so it is as untrusted: it is bounded and has no depth, and
+`inspector.remap.undoing` believes it only as far as it is of a change that this program makes. It therefore
+holds the plan as well.
 """
 
 from __future__ import annotations
@@ -10,87 +14,142 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
+from inspector.containers.small import read_small
 from inspector.containers.source import Source
-from inspector.errors import CheckpointError, ExportError
-from inspector.limits import DEFAULT_LIMITS
+from inspector.errors import ContainerError, ExportError
 from inspector.records import dataclass
 from inspector.remap.copying import write_over
+from inspector.remap.overlay import Overlay
 from inspector.remap.patches import Piece
+from inspector.remap.plan import Plan
 
 SUFFIX = ".undo"
-_MAGIC = b"checkpoint-inspector undo record 1\n"
-_MOST_HEADER_NBYTES = 64 << 20  # a tar file has a piece for each storage
-_MOST_NBYTES = 3 * DEFAULT_LIMITS.pickle_nbytes
+REMEDY = "if the file is as it should be, delete the record"
+_MAGIC = b"checkpoint-inspector undo record 2\n"
+_ANY_MAGIC = b"checkpoint-inspector undo record "
+_DIGEST_NBYTES = hashlib.sha256().digest_size
+_HEAD = struct.Struct("<2Q32s3L")
+"""The file's size, time and witness before; how many places and moves there are, how long the JSON is."""
+_PLACE = struct.Struct("<3Q")
+"""Where, how many bytes stood there, how many do now."""
+_MOVE = struct.Struct("<2QL")
+"""The first tensor of a run, the one behind its last, and the number of its device, or that it was kept."""
+_KEPT = 0xFFFF_FFFF
+_MOST_NBYTES = 160 << 20
+_MOST_TEXT_NBYTES = 1 << 20
+_MOST_TIME_NS = 1 << 62
 _WITNESS_NBYTES = 1 << 16
 _PAGE_NBYTES = 1 << 12
-_REMEDY = "if the file is as it should be, delete the record"
+
+Run = tuple[int, int, str]
+"""The first tensor, the one behind the last, and where they go; the text is empty where they were kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRecord:
-    """What a patch replaces.
+    """What a patch replaces, and the plan that it carries out.
 
     Attributes:
         nbytes: The file's size before.
-        nbytes_after: Its size when the patch is complete.
         mtime_ns: When the file had been changed last, in nanoseconds.
         witness: A hash of the file's beginning and end as they were, by which the file is known again.
-        before: The bytes that are written over.
-        after: What they are written over with.
+        before: The bytes that are written over, by their place.
+        after: What is written, by its place; the last may stand behind the end.
+        rules: The rules for devices alone, as (device, destination).
+        runs: Where the tensors go.
     """
 
     nbytes: int
-    nbytes_after: int
     mtime_ns: int
-    witness: str
+    witness: bytes
     before: tuple[Piece, ...]
     after: tuple[Piece, ...]
+    rules: tuple[tuple[str, str], ...]
+    runs: tuple[Run, ...]
+
+    @property
+    def nbytes_after(self) -> int:
+        """The file's size when the patch is complete."""
+        return max([self.nbytes, *(piece.offset + len(piece.data) for piece in self.after[-1:])])
 
 
 def record_path(path: Path) -> Path:
-    """Give where the undo record of a file stands: beside it, and beside its target if it is a link."""
+    """Return where the undo record of a file stands: beside it, and beside its target if it is a link."""
     path = path.resolve()
     return path.with_name(path.name + SUFFIX)
 
 
 def patched_path(record_at: Path) -> Path:
-    """Give the file that a record stands beside."""
+    """Return the file that a record stands beside."""
     return record_at.with_name(record_at.name.removesuffix(SUFFIX))
 
 
-def make_record(source: Source, pieces: tuple[Piece, ...], mtime_ns: int) -> UndoRecord:
+def make_record(source: Source, pieces: Iterable[Piece], plan: Plan, mtime_ns: int) -> UndoRecord:
     """Note what stands where pieces are to be written.
 
     Raises:
         ContainerError: The file cannot be read.
     """
-    over = tuple(piece for piece in pieces if piece.offset < source.nbytes)
-    before = tuple(Piece(piece.offset, source.read(piece.offset, len(piece.data))) for piece in over)
-    ends = [piece.offset + len(piece.data) for piece in pieces]
+    after = tuple(sorted(pieces))
+    over = [piece for piece in after if piece.offset < source.nbytes]
+    moves = {**dict.fromkeys(plan.kept, ""), **plan.tensors}
     return UndoRecord(
         nbytes=source.nbytes,
-        nbytes_after=max(source.nbytes, *ends),
-        mtime_ns=mtime_ns,
-        witness=_witness(source, source.nbytes, before),
-        before=before,
-        after=over,
+        mtime_ns=min(max(mtime_ns, 0), _MOST_TIME_NS),
+        witness=_witness(source),
+        before=tuple(Piece(piece.offset, source.read(piece.offset, len(piece.data))) for piece in over),
+        after=after,
+        rules=tuple((rule.device, rule.to) for rule in plan.rules if rule.device is not None),
+        runs=tuple(_runs(moves)),
     )
 
 
+def _runs(moves: dict[int, str]) -> Iterator[Run]:
+    start = end = 0
+    device = None
+    for index in sorted(moves):
+        if device is None or index != end or moves[index] != device:
+            if device is not None:
+                yield start, end, device
+            start, device = index, moves[index]
+        end = index + 1
+    if device is not None:
+        yield start, end, device
+
+
 def format_record(record: UndoRecord) -> bytes:
-    """Give a record's bytes: a line of magic, a line of JSON, the old bytes, the new ones."""
-    body = b"".join(piece.data for piece in record.before + record.after)
-    header = {
-        "nbytes": record.nbytes,
-        "nbytes_after": record.nbytes_after,
-        "mtime_ns": record.mtime_ns,
-        "witness": record.witness,
-        "pieces": [[piece.offset, len(piece.data)] for piece in record.before],
-        "sha256": hashlib.sha256(body).hexdigest(),
-    }
-    return _MAGIC + json.dumps(header).encode() + b"\n" + body
+    """Return a record's bytes.
+
+    Raises:
+        ExportError: It is larger than any that would be read.
+    """
+    devices = list(dict.fromkeys(device for _, _, device in record.runs if device))
+    texts = json.dumps({"rules": record.rules, "devices": devices}).encode()
+    numbers = {device: number for number, device in enumerate(devices)} | {"": _KEPT}
+    lengths = {piece.offset: len(piece.data) for piece in record.before}
+    parts = [
+        _HEAD.pack(
+            record.nbytes,
+            record.mtime_ns,
+            record.witness,
+            len(record.after),
+            len(record.runs),
+            len(texts),
+        ),
+        *(_PLACE.pack(at, lengths.get(at, 0), len(data)) for at, data in record.after),
+        *(_MOVE.pack(start, end, numbers[device]) for start, end, device in record.runs),
+        texts,
+        *(piece.data for piece in record.before + record.after),
+    ]
+    body = b"".join(parts)
+    if len(body) + len(_MAGIC) + _DIGEST_NBYTES > _MOST_NBYTES or len(texts) > _MOST_TEXT_NBYTES:
+        raise ExportError("the undo record would be too large", remedy="write a copy instead, with -o OUT")
+    return _MAGIC + hashlib.sha256(body).digest() + body
 
 
 def read_record(path: Path) -> UndoRecord:
@@ -99,45 +158,82 @@ def read_record(path: Path) -> UndoRecord:
     Raises:
         ExportError: There is none, or it is damaged.
     """
+    if path.is_symlink():
+        raise ExportError("the undo record is a link to another place", where=str(path), remedy=REMEDY)
     try:
-        with Source(str(path)) as source:
-            data = source.read(0, min(source.nbytes, _MOST_NBYTES))
-    except CheckpointError as error:
+        data = read_small(path, _MOST_NBYTES)
+    except ContainerError as error:
         raise ExportError(f"no undo record can be read: {error.what}", where=str(path)) from error
+    if data.startswith(_ANY_MAGIC) and not data.startswith(_MAGIC):
+        what = "the undo record was written by another version of this program"
+        raise ExportError(what, where=str(path), remedy="undo the change with that version")
     try:
         return _parse(data)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ExportError("the undo record is damaged", where=str(path), remedy=_REMEDY) from error
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError, struct.error) as error:
+        raise ExportError("the undo record is damaged", where=str(path), remedy=REMEDY) from error
 
 
 def _parse(data: bytes) -> UndoRecord:
-    if not data.startswith(_MAGIC):
-        raise ValueError("no magic")
-    line_end = data.index(b"\n", len(_MAGIC), len(_MAGIC) + _MOST_HEADER_NBYTES)
-    header, body = json.loads(data[len(_MAGIC) : line_end]), data[line_end + 1 :]
-    spans = [(int(offset), int(nbytes)) for offset, nbytes in header["pieces"]]
-    half = sum(nbytes for _, nbytes in spans)
-    if len(body) != 2 * half or hashlib.sha256(body).hexdigest() != header["sha256"]:
+    pos = len(_MAGIC) + _DIGEST_NBYTES
+    if not data.startswith(_MAGIC) or hashlib.sha256(data[pos:]).digest() != data[len(_MAGIC) : pos]:
         raise ValueError("not the bytes that were written")
-    record = UndoRecord(
-        nbytes=int(header["nbytes"]),
-        nbytes_after=int(header["nbytes_after"]),
-        mtime_ns=int(header["mtime_ns"]),
-        witness=str(header["witness"]),
-        before=_split(body[:half], spans),
-        after=_split(body[half:], spans),
+    nbytes, mtime_ns, witness, place_count, run_count, text_nbytes = _HEAD.unpack_from(data, pos)
+    pos += _HEAD.size
+    tables = place_count * _PLACE.size + run_count * _MOVE.size + text_nbytes
+    if text_nbytes > _MOST_TEXT_NBYTES or pos + tables > len(data) or mtime_ns > _MOST_TIME_NS:
+        raise ValueError("it is shorter than it says")
+    places = [_PLACE.unpack_from(data, pos + number * _PLACE.size) for number in range(place_count)]
+    pos += place_count * _PLACE.size
+    moves = [_MOVE.unpack_from(data, pos + number * _MOVE.size) for number in range(run_count)]
+    pos += run_count * _MOVE.size
+    rules, devices = _texts(json.loads(data[pos : pos + text_nbytes]))
+    before, after = _pieces(data[pos + text_nbytes :], places, nbytes)
+    return UndoRecord(
+        nbytes=nbytes,
+        mtime_ns=mtime_ns,
+        witness=witness,
+        before=before,
+        after=after,
+        rules=rules,
+        runs=tuple((start, end, "" if to == _KEPT else devices[to]) for start, end, to in moves),
     )
-    if any(offset < 0 or nbytes < 0 or offset + nbytes > record.nbytes for offset, nbytes in spans):
-        raise ValueError("it points outside the file")
-    return record
 
 
-def _split(data: bytes, spans: list[tuple[int, int]]) -> tuple[Piece, ...]:
+def _texts(found: object) -> tuple[tuple[tuple[str, str], ...], list[str]]:
+    if not isinstance(found, dict):
+        raise TypeError("no mapping")
+    rules = tuple((_text(device), _text(to)) for device, to in found["rules"])
+    return rules, [_text(device) for device in found["devices"]]
+
+
+def _text(found: object) -> str:
+    if not isinstance(found, str):
+        raise TypeError("no text")
+    return found
+
+
+def _pieces(
+    data: bytes, places: list[tuple[int, int, int]], nbytes: int
+) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Take the old and the new bytes apart: in order, apart from each other, over the file or at its end."""
+    for (start, _, after), (following, _, _) in pairwise(places):
+        if start + after > following:
+            raise ValueError("two places overlap")
+    for start, before, after in places:
+        is_over = before == after and start + after <= nbytes
+        is_behind = before == 0 and start == nbytes
+        if after == 0 or not (is_over or is_behind):
+            raise ValueError("a place is not in the file")
+    if sum(before + after for _, before, after in places) != len(data):
+        raise ValueError("not as many bytes as it says")
+    spans = [(start, before) for start, before, _ in places if before]
+    spans += [(start, after) for start, _, after in places]
     pieces, pos = [], 0
-    for offset, nbytes in spans:
-        pieces.append(Piece(offset, data[pos : pos + nbytes]))
-        pos += nbytes
-    return tuple(pieces)
+    for start, length in spans:
+        pieces.append(Piece(start, data[pos : pos + length]))
+        pos += length
+    count = len(spans) - len(places)
+    return tuple(pieces[:count]), tuple(pieces[count:])
 
 
 def refuse_stranger(source: Source, record: UndoRecord) -> None:
@@ -148,27 +244,44 @@ def refuse_stranger(source: Source, record: UndoRecord) -> None:
         ContainerError: It cannot be read.
     """
     known = record.nbytes <= source.nbytes <= record.nbytes_after
-    if not known or _witness(source, record.nbytes, record.before) != record.witness:
+    with Overlay(source.path, record.before, record.nbytes) as before_it:
+        known = known and _witness(before_it) == record.witness
+    if not known:
         raise ExportError(
             "the undo record belongs to another file, or this one was changed since",
             where=source.path,
-            remedy=_REMEDY,
+            remedy=REMEDY,
         )
-    for before, after in zip(record.before, record.after, strict=True):
-        now = source.read(before.offset, len(before.data))
-        if not _is_mixture(now, before.data, after.data):
-            raise ExportError("the file was changed since it was patched", where=source.path, remedy=_REMEDY)
+    old = {piece.offset: piece.data for piece in record.before}
+    for start, new in record.after:
+        now = source.read_upto(start, len(new))
+        # What is appended stands behind the end: until it is written there is nothing, or zeros.
+        before = old.get(start, bytes(len(now)))
+        if not _is_mixture(now, before, new[: len(now)]):
+            raise ExportError("the file was changed since it was patched", where=source.path, remedy=REMEDY)
 
 
 def _is_mixture(now: bytes, before: bytes, after: bytes) -> bool:
     """Say whether each byte is the old or the new one: a write that broke off leaves both."""
     for start in range(0, len(now), _PAGE_NBYTES):
         page, old, new = (data[start : start + _PAGE_NBYTES] for data in (now, before, after))
-        if page in {old, new}:
-            continue
-        if any(byte not in either for byte, *either in zip(page, old, new, strict=True)):
+        if page not in {old, new} and _differing(page, old) & _differing(page, new):
             return False
     return True
+
+
+def _differing(one: bytes, other: bytes) -> int:
+    """Return a number whose byte has its highest bit set wherever the two differ; no loop looks at each."""
+    low = int.from_bytes(b"\x7f" * len(one), "little")
+    bits = int.from_bytes(one, "little") ^ int.from_bytes(other, "little")
+    return (((bits & low) + low) | bits) & ~low
+
+
+def _witness(source: Source) -> bytes:
+    """Hash the first and last bytes of a file."""
+    found = hashlib.sha256(source.read_upto(0, _WITNESS_NBYTES))
+    found.update(source.read_upto(max(source.nbytes - _WITNESS_NBYTES, 0), _WITNESS_NBYTES))
+    return found.digest()
 
 
 def restore(fd: int, record: UndoRecord) -> None:
@@ -181,16 +294,3 @@ def restore(fd: int, record: UndoRecord) -> None:
         write_over(fd, piece.offset, piece.data)
     os.ftruncate(fd, record.nbytes)
     os.fsync(fd)
-
-
-def _witness(source: Source, nbytes: int, before: tuple[Piece, ...]) -> str:
-    """Hash the first and last bytes of a file of this size, with those before the patch."""
-    found = hashlib.sha256()
-    for start in (0, max(nbytes - _WITNESS_NBYTES, 0)):
-        data = bytearray(source.read(start, min(_WITNESS_NBYTES, nbytes - start)))
-        for piece in before:
-            low, high = max(piece.offset, start), min(piece.offset + len(piece.data), start + len(data))
-            if low < high:
-                data[low - start : high - start] = piece.data[low - piece.offset : high - piece.offset]
-        found.update(data)
-    return found.hexdigest()
