@@ -198,6 +198,7 @@ class Session:
         self._show(replace(self._state, probing=False))
 
     # --- choices --------------------------------------------------------------------------------------------
+    # What is about a file is asked of an open one only: a wish that comes late is not one about the next.
 
     def set_target(self, target: str) -> None:
         """Choose the machine that the file shall load on; the map follows it again."""
@@ -219,12 +220,14 @@ class Session:
 
     def set_mapping(self, device: str, to: str) -> None:
         """Choose where the tensors of one original device go."""
-        self._show(with_choice(self._state, device, to))
+        if self._ready() is not None:
+            self._show(with_choice(self._state, device, to))
 
     def remove_branch(self, pattern: str) -> None:
         """Let a part of the tree go where its devices go."""
-        branches = tuple(rule for rule in self._state.branches if rule.path != pattern)
-        self._show(replace(self._state, branches=branches))
+        if self._ready() is not None:
+            branches = tuple(rule for rule in self._state.branches if rule.path != pattern)
+            self._show(replace(self._state, branches=branches))
 
     def apply_fix(self, fix: Fix) -> None:
         """Do what mends a finding: change the map, or show the code."""
@@ -243,15 +246,18 @@ class Session:
 
     def explain_error(self, text: str) -> None:
         """Say what an error message means for this file; an empty one ends that."""
-        self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS]))
+        if self._ready() is not None:
+            self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS]))
 
     def select(self, node: int | None) -> None:
         """Show the facts of a tree node."""
-        self._show(replace(self._state, selected=node))
+        if self._ready() is not None:
+            self._show(replace(self._state, selected=node))
 
     def search(self, query: str) -> None:
         """Look for tree nodes; an empty query ends the search."""
-        self._show(replace(self._state, query=query))
+        if self._ready() is not None:
+            self._show(replace(self._state, query=query))
 
     def set_code_style(self, style: str) -> None:
         """Choose the style of the loading snippet."""

@@ -381,6 +381,24 @@ def test_selecting_searching_and_styling(session, view) -> None:
     assert view.show_screen.call_count == 7
 
 
+def test_wishes_about_a_file_that_is_gone_are_none_about_the_next(session, runner) -> None:
+    def wish_all() -> None:
+        session.search("layer1")
+        session.select(2)
+        session.set_mapping("mps", "cpu")
+        session.explain_error("RuntimeError")
+        session.remove_branch("*")
+
+    wish_all()
+    runner.waits = True
+    session.open("/b.pth")
+    wish_all()
+    runner.go_on()
+    screen = session.screen
+    assert (screen.query, screen.selected, screen.error_text) == ("", None, "")
+    assert session._state.chosen == ()
+
+
 # ------------------------------------------------------------------------------------------------ export
 
 

@@ -1,0 +1,346 @@
+"""The real session behind the real window, with jobs that end in any order: what is shown is never stale.
+
+After each step the window is compared with a fresh one that is brought to the same state at once, and the
+screen with the one that is composed of the file as if it had just been opened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from PySide6.QtWidgets import QMessageBox
+
+from inspector.containers.source import stamp_of
+from inspector.gui.main_window import MainWindow
+from inspector.gui.settings import Settings
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.resources import PROBE, resource_path
+from inspector.session import presenter
+from inspector.session.compose import compose
+from inspector.session.controller import Session
+from inspector.session.document import open_document
+from inspector.session.exports import ExportWish
+from inspector.session.screen import Loading, Screen
+from inspector.target.profile import Profile
+from tests.gui.crossing import Crossroads, delete_what_is_to_go, picture_of, write_files, zip_file
+
+FILES = ("one.pth", "two.pth", "old.pth", "cut.pth", "page.pth", "node7.json", "config.json", "gone.pth")
+PAGES = ("memory", "tensor", "findings", "code", "file")
+KINDS = ("copy", "in-place", "weights", "safetensors", "recover", "compact")
+GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2)
+ERROR = (
+    "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False."
+)
+STEPS = int(os.environ.get("CROSSING_STEPS", "25"))
+EXAMPLES = int(os.environ.get("CROSSING_EXAMPLES", "7"))
+
+
+class Crossing(RuleBasedStateMachine):
+    """Drives one window."""
+
+    theme = None
+    folder = Path()
+    probe: dict[str, object] = {}
+    monkeypatch = None
+    steps = 0
+
+    @initialize(large=st.booleans(), chosen=st.sampled_from(["", "this", "mps", "cuda:2"]))
+    def begin(self, large: bool, chosen: str) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        self.files = write_files(self.folder, self.probe)
+        self.written = 0
+        self.trips = False
+        self.opened = self.checked = None
+        self.monkeypatch.setattr(presenter, "_MANY_TENSORS", 1 if large else 5000)
+        self.monkeypatch.setattr(presenter, "compose", self.compose_or_trip)
+        self.runner = Crossroads()
+        self.settings = Settings(fresh=True)
+        self.window = MainWindow(self.theme, self.settings)
+        self.session = Session(self.window, self.runner, ("/old.pth",), lambda _: GPUS, chosen)
+        self.window.attach(self.session)
+        self.window.show_screen(self.session.screen)
+
+    def compose_or_trip(self, state):
+        if self.trips and state.phase == "ready":
+            self.trips = False
+            raise ZeroDivisionError("by hand")
+        return compose(state)
+
+    def teardown(self) -> None:
+        window = getattr(self, "window", None)
+        if window is not None:
+            window.close()
+            window.detach()
+            window.deleteLater()
+            delete_what_is_to_go()
+
+    @property
+    def screen(self) -> Screen:
+        return self.session.screen
+
+    @property
+    def is_ready(self) -> bool:
+        return self.screen.phase == "ready"
+
+    @property
+    def stage(self) -> str:
+        return "" if self.screen.export is None else self.screen.export.stage
+
+    # --- files
+
+    @rule(name=st.sampled_from(FILES))
+    def open(self, name: str) -> None:
+        self.window.open_paths([str(self.files[name])])
+
+    @rule()
+    def reload(self) -> None:
+        self.window.actions_by_name["reload"].trigger()
+
+    @precondition(lambda self: self.screen.phase != "empty")
+    @rule()
+    def close(self) -> None:
+        self.window.actions_by_name["close"].trigger()
+
+    @precondition(lambda self: self.screen.phase == "opening")
+    @rule()
+    def cancel_opening(self) -> None:
+        self.window.centralWidget().cancel_wanted.emit()
+
+    @rule(name=st.sampled_from(FILES[:4]), same=st.booleans())
+    def rewrite(self, name: str, same: bool) -> None:
+        """Somebody writes a file anew."""
+        self.written += 1
+        devices = ("cuda:0", "cuda:1") if same else ("mps",)
+        self.files[name].write_bytes(zip_file(f"anew{self.written}", *devices))
+
+    # --- choices
+
+    @rule(place=st.integers(0, 9))
+    def choose_target(self, place: int) -> None:
+        if place < len(self.screen.targets) and self.is_ready:
+            self.window.top_bar._targets.activated.emit(place)
+
+    @precondition(lambda self: self.is_ready)
+    @rule(row=st.integers(0, 2), to=st.integers(0, 5))
+    def map(self, row: int, to: int) -> None:
+        rows = self.screen.device_map
+        if row < len(rows) and to < len(rows[row].choices):
+            chosen = rows[row].choices[to]
+            self.window.workspace.device_map.mapping_chosen.emit(rows[row].device, chosen)
+
+    @precondition(lambda self: self.is_ready)
+    @rule(node=st.integers(1, 4))
+    def select(self, node: int) -> None:
+        if node < len(self.screen.tree.nodes):
+            self.window.workspace.tree.node_chosen.emit(node)
+
+    @rule(query=st.sampled_from(["", "alpha", "0", "device:cuda:1", "nothing"]))
+    def search(self, query: str) -> None:
+        self.window.top_bar.search._line.setText(query)
+        self.window.top_bar.search.flush()
+
+    @rule()
+    def toggle_filter(self) -> None:
+        self.window.top_bar.search._only.toggle()
+
+    @precondition(lambda self: self.is_ready)
+    @rule(page=st.sampled_from(PAGES))
+    def turn(self, page: str) -> None:
+        self.window.actions_by_name[f"page_{page}"].trigger()
+
+    @precondition(lambda self: self.is_ready)
+    @rule(ranks=st.integers(1, 3), mmap=st.booleans(), text=st.sampled_from(["", ERROR]))
+    def ask(self, ranks: int, mmap: bool, text: str) -> None:
+        pages = self.window.workspace.pages
+        pages.loading_chosen.emit(Loading(ranks=ranks, mmap=mmap))
+        pages.error_pasted.emit(text)
+
+    @rule()
+    def trip(self) -> None:
+        """Let the next screen of a file fail to be composed."""
+        self.trips = True
+
+    # --- work
+
+    @precondition(lambda self: self.is_ready)
+    @rule()
+    def check(self) -> None:
+        self.window.actions_by_name["check"].trigger()
+        self.checked = self.session._state.document
+
+    @precondition(lambda self: self.screen.check.progress is not None)
+    @rule()
+    def cancel_check(self) -> None:
+        self.window.workspace.pages.check_cancelled.emit()
+
+    @precondition(lambda self: self.is_ready)
+    @rule()
+    def begin_export(self) -> None:
+        self.window.actions_by_name["export"].trigger()
+
+    @precondition(lambda self: self.stage in {"draft", "looking"} and self.screen.export.draft is not None)
+    @rule(kind=st.sampled_from(KINDS), exclude=st.sampled_from(["", "*.0"]))
+    def change_export(self, kind: str, exclude: str) -> None:
+        self.window.export_dialog.wish_changed.emit(ExportWish(kind=kind, exclude=exclude))
+
+    @precondition(lambda self: self.stage == "draft")
+    @rule(overwrite=st.booleans())
+    def write(self, overwrite: bool) -> None:
+        self.window.export_dialog.export_wanted.emit(self.screen.export.draft.destination, overwrite)
+
+    @precondition(lambda self: bool(self.stage))
+    @rule()
+    def leave_export(self) -> None:
+        self.window.export_dialog.reject()
+
+    @precondition(lambda self: self.stage == "failed")
+    @rule()
+    def resume_export(self) -> None:
+        self.window.export_dialog.back_wanted.emit()
+
+    @precondition(lambda self: self.stage == "done")
+    @rule(where=st.sampled_from(["receipt.json", "no/receipt.json"]))
+    def save_receipt(self, where: str) -> None:
+        self.window.export_dialog.receipt_wanted.emit(str(self.folder / where))
+
+    @precondition(lambda self: self.window.actions_by_name["undo"].isEnabled())
+    @rule()
+    def undo(self) -> None:
+        self.window.actions_by_name["undo"].trigger()
+
+    @precondition(lambda self: self.runner.jobs)
+    @rule(place=st.integers(0, 20))
+    def carry_out(self, place: int) -> None:
+        """A thread has done its work, and nobody was told yet."""
+        job = self.runner.jobs[place % len(self.runner.jobs)]
+        if job.answer is None:
+            job.carry_out()
+
+    @precondition(lambda self: self.runner.jobs)
+    @rule(place=st.integers(0, 20))
+    def tell(self, place: int) -> None:
+        self.runner.tell(place % len(self.runner.jobs))
+
+    @precondition(lambda self: self.runner.jobs)
+    @rule()
+    def tell_all(self) -> None:
+        for _ in range(20):  # answers ask new questions
+            if self.runner.jobs:
+                self.runner.tell(0)
+
+    # --- what holds after each step
+
+    @invariant()
+    def no_window_is_left(self) -> None:
+        type(self).steps += 1
+        for box in self.window.findChildren(QMessageBox):
+            box.close()
+        delete_what_is_to_go()
+
+    @invariant()
+    def the_window_shows_what_a_fresh_one_would(self) -> None:
+        space = self.window.centralWidget().built_workspace
+        if self.is_ready:
+            space.changed._look()  # as the watcher tells it to, a moment later
+        fresh = MainWindow(self.theme, self.settings)
+        try:
+            fresh.top_bar.search._only.setChecked(self.window.top_bar.search.only)
+            if space is not None:
+                fresh.workspace.pages.open_page(space.pages.current_id)
+            fresh.show_screen(self.screen)
+            assert picture_of(self.window) == picture_of(fresh)
+        finally:
+            fresh.detach()
+            fresh.deleteLater()
+            delete_what_is_to_go()
+
+    @invariant()
+    def the_screen_is_that_of_the_file(self) -> None:
+        state = self.session._state
+        if self.session._presenter._composing is not None:
+            return
+        document = state.document
+        if document is not None and Path(state.path).exists():
+            if stamp_of(Path(state.path).stat()) != document.checkpoint.stamp:
+                return
+            again = open_document(state.path, Progress())
+            document = replace(again, open_seconds=document.open_seconds)
+        wanted = compose(replace(state, document=document))
+        assert replace(self.screen, tree=None) == replace(wanted, tree=None)
+        assert (self.screen.tree is None) == (wanted.tree is None)
+        assert self.screen.tree is None or self.screen.tree.nodes == wanted.tree.nodes
+
+    @invariant()
+    def whatever_is_busy_has_a_job(self) -> None:
+        waited_for = self.runner.alive()
+        all_jobs = [job.progress for job in self.runner.jobs]
+        screen, export = self.screen, self.screen.export
+        if screen.phase == "opening" and self.session._presenter._composing is None:
+            assert screen.progress in waited_for
+        if screen.check.progress is not None:
+            assert screen.check.progress in waited_for
+        if export is not None and export.stage in {"looking", "running"}:
+            assert export.progress in (all_jobs if export.stopping else waited_for)
+        if self.session._state.probing:
+            assert any(progress.label == "looking for GPUs" for progress in waited_for)
+
+    @invariant()
+    def nothing_is_shown_of_a_closed_file(self) -> None:
+        screen, state = self.screen, self.session._state
+        if screen.phase == "empty":
+            assert (screen.path, screen.export, screen.tree, screen.query) == ("", None, None, "")
+        if screen.phase != "ready":
+            assert (screen.check.lines, screen.check.progress, screen.findings) == ((), None, ())
+        if state.check.result is not None or state.check.progress is not None:
+            assert self.checked is state.document
+        if screen.export is not None and screen.export.draft is not None and screen.export.draft.destination:
+            stem = Path(screen.path).name.partition(".")[0]
+            assert Path(screen.export.draft.destination).name.startswith(stem)
+        dialog = self.window._export
+        assert dialog is None or dialog.isHidden() or screen.export is not None
+
+
+@pytest.fixture(scope="module")
+def probe() -> dict[str, object]:
+    """What the probe says of this machine."""
+    command = [sys.executable, "-S", str(resource_path(PROBE))]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout.splitlines()[-1])
+
+
+def test_jobs_that_cross_leave_nothing_stale(qtbot, theme, tmp_path, probe, monkeypatch):
+    """`CROSSING_EXAMPLES=200 CROSSING_STEPS=50` drives it long, and finds what is rare."""
+    Crossing.theme, Crossing.folder = theme, tmp_path / "files"
+    Crossing.probe, Crossing.monkeypatch = probe, monkeypatch
+    Crossing.steps = 0
+    run_state_machine_as_test(
+        Crossing,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            derandomize=EXAMPLES < 50,
+            deadline=None,
+            database=None,
+            phases=(Phase.generate, *([Phase.shrink] if "CROSSING_SHRINK" in os.environ else [])),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    print(f"{Crossing.steps} steps")  # noqa: T201 - shown by -s
+    assert Crossing.steps > EXAMPLES
