@@ -1,4 +1,4 @@
-"""What drives a window whose jobs cross: a runner that ends them in any order, files, and pictures in words."""
+"""What drives a window whose jobs cross: a runner that ends them in any order, files, pictures in words."""
 
 from __future__ import annotations
 
@@ -142,22 +142,12 @@ def widgets_of(widget: QWidget, depth: int) -> Iterator[str]:
 def said_by(widget: QWidget) -> Iterator[object]:
     """List what one widget says itself."""
     yield [widget.property(name) for name in ("kind", "role", "tone", "hot", "missed")]
-    if isinstance(widget, QLabel | QLineEdit):
-        yield ascii(widget.text())
-    elif isinstance(widget, QAbstractButton):
-        yield ascii(widget.text()), widget.isChecked()
-    elif isinstance(widget, QPlainTextEdit | QTextEdit):
-        yield ascii(widget.toPlainText())
-    elif isinstance(widget, QComboBox):
-        yield [widget.itemText(place) for place in range(widget.count())], widget.currentIndex()
-    elif isinstance(widget, QSpinBox):
-        yield widget.minimum(), widget.maximum(), widget.value()
-    elif isinstance(widget, QTabWidget):
-        yield [widget.tabText(place) for place in range(widget.count())], widget.currentIndex()
-    elif isinstance(widget, QProgressBar):
-        yield "spinner"
-    elif isinstance(widget, TensorTreeView):
-        yield from rows_of(widget)
+    yield from next((list(say(widget)) for kind, say in SAYINGS if isinstance(widget, kind)), [])
+
+
+def texts_of(widget: QComboBox | QTabWidget) -> Iterator[object]:
+    text = widget.itemText if isinstance(widget, QComboBox) else widget.tabText
+    yield [text(place) for place in range(widget.count())], widget.currentIndex()
 
 
 def rows_of(tree: TensorTreeView) -> Iterator[object]:
@@ -170,6 +160,17 @@ def rows_of(tree: TensorTreeView) -> Iterator[object]:
         cells = [model.data(index.siblingAtColumn(column)) for column in Column]
         yield model.node_id(index), cells, tree.isExpanded(index)
         below += [model.index(row, 0, index) for row in range(model.rowCount(index))]
+
+
+SAYINGS = (
+    (QLabel | QLineEdit, lambda widget: [ascii(widget.text())]),
+    (QAbstractButton, lambda widget: [ascii(widget.text()), widget.isChecked()]),
+    (QPlainTextEdit | QTextEdit, lambda widget: [ascii(widget.toPlainText())]),
+    (QComboBox | QTabWidget, texts_of),
+    (QSpinBox, lambda widget: [widget.minimum(), widget.maximum(), widget.value()]),
+    (QProgressBar, lambda _: ["spinner"]),
+    (TensorTreeView, rows_of),
+)
 
 
 def delete_what_is_to_go() -> None:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -57,7 +58,7 @@ class Crossing(RuleBasedStateMachine):
 
     theme = None
     folder = Path()
-    probe: dict[str, object] = {}
+    probe: ClassVar[dict[str, object]] = {}
     monkeypatch = None
     steps = 0
 
