@@ -16,6 +16,8 @@ class CheckpointError(Exception):
         what: What happened, in one line and in plain words.
         where: The place: a record, an opcode, a byte offset or a path; None when it is the whole file.
         remedy: What the reader of the message can do; None when nothing is known to help.
+        programs: What loading the file would run all the same, as far as it was read: the programs of
+            `containers.programs`.
     """
 
     kind = "checkpoint"
@@ -27,6 +29,7 @@ class CheckpointError(Exception):
         self.what = what
         self.where = where
         self.remedy = remedy
+        self.programs: tuple[object, ...] = ()
 
     @override
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from inspector.cli.messages import (
     DONE,
     INTERRUPTED,
     as_checkpoint_error,
-    complain,
+    complain_of,
     exit_code,
     prepare_streams,
 )
@@ -35,5 +35,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     except Exception as error:  # noqa: BLE001 - whatever it is, it is said in one line
         failure = as_checkpoint_error(error)
-        complain(str(failure))
+        complain_of(failure)
         return exit_code(failure)

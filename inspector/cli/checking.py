@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.messages import DONE, NEGATIVE, UNREADABLE, as_checkpoint_error, complain, say
+from inspector.cli.messages import DONE, NEGATIVE, UNREADABLE, as_checkpoint_error, complain_of, say
 from inspector.errors import CancelledError, CheckpointError, ContainerError
 
 if TYPE_CHECKING:
@@ -111,5 +111,5 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
         return UNREADABLE
     if explanation is not None:
         say("\n".join(explanation_lines(explanation)) + "\n")
-    complain(str(error) if error.where == options.file else f"{error} [{options.file}]")
+    complain_of(error, options.file)
     return UNREADABLE

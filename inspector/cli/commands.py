@@ -45,7 +45,7 @@ def snippet(options: argparse.Namespace) -> int:
 
 def _snippet_unopened(options: argparse.Namespace, target: Profile, error: ContainerError) -> int:
     """Print the code for a file that is not read, if its format is all that it takes."""
-    from inspector.cli.messages import remark
+    from inspector.cli.messages import remark, remark_runs
     from inspector.containers.unopened import name_unopened
     from inspector.snippet.unopened import render_unopened, unopened_styles
 
@@ -54,6 +54,7 @@ def _snippet_unopened(options: argparse.Namespace, target: Profile, error: Conta
         raise error
     say(render_unopened(form, path, target, style=options.style))
     remark(f"the file itself was not read: {error.what}")
+    remark_runs(error)
     return DONE
 
 

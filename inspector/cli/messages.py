@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
 from inspector.units import escape_text
+
+if TYPE_CHECKING:
+    from inspector.safety.unread import Unread
 
 PROGRAM = "checkpoint-inspector"
 DONE, NEGATIVE, USAGE, UNREADABLE, UNWRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -53,6 +57,32 @@ def complain(text: str) -> None:
 def remark(text: str) -> None:
     """Write one line to stderr that is no error."""
     sys.stderr.write(f"{PROGRAM}: {escape_text(text)}\n")
+
+
+def complain_of(error: CheckpointError, path: str | None = None) -> None:
+    """Write an error to stderr, and in a line of its own what loading the file would run all the same."""
+    seen = _unread(error)
+    if seen is not None:
+        from inspector.safety.unread import advice
+
+        error.remedy = advice(error, seen) or None
+    complain(str(error) if path in {None, error.where} else f"{error} [{path}]")
+    remark_runs(error)
+
+
+def remark_runs(error: CheckpointError) -> None:
+    """Write to stderr what loading a file would run that could not be read, if any of it was seen."""
+    seen = _unread(error)
+    if seen is not None and seen.sentence:
+        remark(f"{'DANGEROUS' if seen.verdict == 'dangerous' else 'NOT SAFE'}: {seen.sentence}")
+
+
+def _unread(error: CheckpointError) -> Unread | None:
+    if not error.programs:
+        return None
+    from inspector.safety.unread import judge_unread
+
+    return judge_unread(error)
 
 
 def as_checkpoint_error(error: Exception) -> CheckpointError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from inspector.cli.messages import DONE, UNREADABLE, as_checkpoint_error, complain, say
+from inspector.cli.messages import DONE, UNREADABLE, as_checkpoint_error, complain_of, say
 from inspector.errors import CancelledError, CheckpointError
 
 
@@ -22,7 +22,7 @@ def show(options: argparse.Namespace) -> int:
             if options.json:
                 say(_error_json(path, failure))
             else:
-                complain(str(failure) if failure.where == path else f"{failure} [{path}]")
+                complain_of(failure, path)
         else:
             say(answer)
             between = "\n"

@@ -16,6 +16,7 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.containers.sniff import find_reader
 from inspector.containers.source import Source
 from inspector.containers.torchzip import Records, open_torchzip, read_torchzip
+from inspector.containers.unread import programs_on_errors
 from inspector.containers.zip_directory import (
     DEFLATED,
     DESCRIBED,
@@ -79,11 +80,12 @@ def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
         CheckpointError: It is no checkpoint, of a format that is not read, or nothing in it can be named.
         CancelledError: The work was cancelled.
     """
-    read = find_reader(source)
-    if read is read_torchzip:
-        return _of_zip(source, *open_torchzip(source, limits, progress))
-    container, places = (open_legacy if read is read_legacy else _open_tar)(source, limits, progress)
-    return _of_legacy(source, container, places)
+    with programs_on_errors(source, limits, progress):
+        read = find_reader(source)
+        if read is read_torchzip:
+            return _of_zip(source, *open_torchzip(source, limits, progress))
+        container, places = (open_legacy if read is read_legacy else _open_tar)(source, limits, progress)
+        return _of_legacy(source, container, places)
 
 
 def extent_bytes(source: Source, extent: Extent) -> Iterator[bytes]:

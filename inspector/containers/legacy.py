@@ -23,6 +23,8 @@ from inspector.records import dataclass
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
+LEGACY_STREAMS = 5
+"""How many pickles stand in front of the storages."""
 OBJECT = "object"
 NUMEL = struct.Struct("<q")
 _FIRST_READ_NBYTES = 1 << 16

@@ -14,9 +14,9 @@ from inspector.errors import PickleError
 from inspector.pickles.machine import Machine, Stream
 from inspector.records import replace
 
-ProgramKind = Literal["object", "part", "rival"]
+ProgramKind = Literal["object", "part", "rival", "nested"]
 """`object`: it makes the saved object. `part`: torch runs it before or after that one. `rival`: other readers
-run it in the place of the object's."""
+run it in the place of the object's. `nested`: another program unpickles it."""
 
 
 class Program(NamedTuple):
@@ -63,6 +63,22 @@ class Programs:
             raise
         streams.append(stream)
         return stream
+
+    def streams(self) -> tuple[tuple[str, Stream], ...]:
+        """Return every stream that was read, each with the name of its program."""
+        return tuple((name, one) for (name, _), streams in self._found.items() for one in streams)
+
+    def note_unread(self, name: str) -> None:
+        """Note that a program does more than could be read."""
+        self._broken.update(key for key in self._found if key[0] == name)
+
+    def adopt(self, others: Programs, name: str) -> None:
+        """Add the programs of what one of these unpickles, under one name."""
+        streams = [stream for _, stream in others.streams()]
+        if streams:
+            self._found.setdefault((name, "nested"), []).extend(streams)
+        if others._broken:
+            self._broken.add((name, "nested"))
 
     def all(self) -> tuple[Program, ...]:
         """Return what was read so far."""

@@ -9,8 +9,10 @@ from inspector.containers.base import Container
 from inspector.containers.collector import collector_paused
 from inspector.containers.gzip_inside import MAGIC as GZIP_MAGIC
 from inspector.containers.legacy import read_legacy
+from inspector.containers.nested import read_nested
 from inspector.containers.source import GzipSource, Source
 from inspector.containers.torchzip import read_torchzip
+from inspector.containers.unread import programs_on_errors, within_bounds
 from inspector.errors import NotACheckpointError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
@@ -99,8 +101,14 @@ def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progres
     """
     progress = progress or Progress()
     progress.start("reading")
-    with collector_paused(), open_source(path, limits) as source:
-        return replace(find_reader(source)(source, limits, progress), stamp=source.stamp)
+    with (
+        collector_paused(),
+        open_source(path, limits) as source,
+        programs_on_errors(source, limits, progress),
+    ):
+        container = find_reader(source)(source, limits, progress)
+        read_nested(source.programs, within_bounds(limits), progress)
+        return replace(container, programs=source.programs.all(), stamp=source.stamp)
 
 
 def find_reader(source: Source) -> Reader:

@@ -162,6 +162,22 @@ class Source:
         return data
 
 
+class BytesSource(Source):
+    """Bytes in memory, read as a file is."""
+
+    def __init__(self, data: bytes, path: str) -> None:  # no file is opened
+        """Read `data`, which `path` names in errors."""
+        self.path = path
+        self.fd = -1
+        self.nbytes = self.file_nbytes = len(data)
+        self.programs = Programs()
+        self._fetch = lambda offset, nbytes: data[offset : offset + nbytes]
+
+    @override
+    def close(self) -> None:
+        """Do nothing: no file is open."""
+
+
 class GzipSource(Source):
     """The inside of a gzip file.
 

@@ -105,8 +105,7 @@ class FailurePageWidget(QScrollArea):
         self._title = plain_label("", "title", wrap=True, selectable=True)
         self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
         self._what = WrappedText()
-        self._where = WrappedText("", "mono")
-        self._remedy = WrappedText()
+        self._runs, self._where, self._remedy = WrappedText(), WrappedText("", "mono"), WrappedText()
         self._code = WrappedText("", "mono")
         self._copy = named(QToolButton(), spoken="Copy the loading code")
         self._copy.setToolTip("Copy the loading code")
@@ -114,8 +113,9 @@ class FailurePageWidget(QScrollArea):
         set_icon(self._copy, "copy", theme.tokens)
         self._copy.clicked.connect(self._on_copy)
         self._code_part = self._build_part("Code that loads it", self._code, self._copy)
-        self._where_part = self._build_part("Where", self._where)
-        self._remedy_part = self._build_part("What to do", self._remedy)
+        titles = {"What loading would run": self._runs, "Where": self._where, "What to do": self._remedy}
+        parts = [self._build_part(title, text) for title, text in titles.items()]
+        self._runs_part, self._where_part, self._remedy_part = parts
         middle = QHBoxLayout()
         middle.addStretch(1)
         middle.addWidget(self._build_card())
@@ -136,6 +136,8 @@ class FailurePageWidget(QScrollArea):
         self._path.setText(escape_text(screen.path))
         self._title.setText(failure.title)
         self._what.setText(sentence(failure.what))
+        self._runs.setText(failure.runs)
+        self._runs_part.setVisible(bool(failure.runs))
         self._where.setText(failure.where)
         self._where_part.setVisible(failure.where not in {"", screen.path})
         self._remedy.setText(sentence(failure.remedy))
@@ -158,7 +160,13 @@ class FailurePageWidget(QScrollArea):
         for part in (self._title, self._path):
             column.addWidget(part)
         column.addSpacing(8)
-        for widget in (self._what, self._where_part, self._remedy_part, self._code_part):
+        for widget in (
+            self._what,
+            self._runs_part,
+            self._where_part,
+            self._remedy_part,
+            self._code_part,
+        ):
             column.addWidget(widget)
         column.addSpacing(16)
         column.addLayout(self._build_buttons())

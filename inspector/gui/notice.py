@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def show_notice(parent: QWidget, failure: FailurePage) -> QMessageBox:
-    """Show what went wrong, where, and what to do about it."""
+    """Show what went wrong, where, what loading would run all the same, and what to do about it."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setIcon(QMessageBox.Icon.Warning)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setWindowTitle(failure.title)
     box.setText(f"{failure.title}: {failure.what}")
-    box.setInformativeText("\n".join(text for text in (failure.where, failure.remedy) if text))
+    box.setInformativeText("\n".join(text for text in (failure.runs, failure.where, failure.remedy) if text))
     box.open()
     return box

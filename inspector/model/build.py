@@ -6,26 +6,23 @@ from collections import defaultdict
 
 from inspector.containers.base import Container
 from inspector.containers.collector import collector_paused
-from inspector.containers.programs import count_globals
 from inspector.containers.sniff import read_container
-from inspector.errors import ModelError
+from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
 from inspector.model.by_design import is_metadata_on_cpu
-from inspector.model.calls import list_calls, note_calls
-from inspector.model.checkpoint import Checkpoint, GlobalUse, Key, Optimizer, Safety, Tensor
-from inspector.model.constructing import split_by_use
+from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Tensor
 from inspector.model.found import Found
 from inspector.model.naming import Names, Owned, name_parameters
 from inspector.model.optimizer import OptimizerDraft
 from inspector.model.parameters import Shape, read_parameters, serves_all, slot_shape
+from inspector.model.programs import describe_safety, list_globals, note_program_uses
 from inspector.model.shapes import attributes_of
 from inspector.model.storages import build_storages, mark_misfits
 from inspector.model.tensors import describe_tensor
-from inspector.model.texts import cut_name, type_of
-from inspector.model.uses import PERSISTENT_ID, note_attributes, note_strangers
+from inspector.model.texts import type_of
+from inspector.model.uses import note_strangers
 from inspector.model.views import Known
 from inspector.model.walk import walk
-from inspector.pickles.instructions import OPCODES
 from inspector.pickles.values import Call, Dict, Value
 from inspector.progress import Progress
 
@@ -46,10 +43,16 @@ def open_checkpoint(
     with collector_paused():
         progress = progress or Progress()
         limits = limits.started(progress.advance)
+        container = read_container(path, limits, progress)
         try:
-            return build_checkpoint(read_container(path, limits, progress), limits, progress)
+            return build_checkpoint(container, limits, progress)
+        except CheckpointError as error:
+            error.programs = container.programs
+            raise
         except MemoryError:
-            raise ModelError("there is not enough memory to describe this file", where=path) from None
+            failure = ModelError("there is not enough memory to describe this file", where=path)
+            failure.programs = container.programs
+            raise failure from None
 
 
 def build_checkpoint(
@@ -68,11 +71,7 @@ def build_checkpoint(
     stream = container.stream
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
     note_strangers(found.uses, stream)
-    for program in container.programs:
-        note_calls(found.uses, program.stream.calls, found.arguments, work.look)
-        note_attributes(found.uses, program.stream, limits.ends_s)
-        if program.kind == "part" and program.stream.persistent_ids:
-            found.uses.add((PERSISTENT_ID, "load"))
+    note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
     names = _name_slots(found, work) if found.optimizers else []
     work.look(len(container.storage_ids))
     storages = build_storages(container, found.views)
@@ -84,16 +83,20 @@ def build_checkpoint(
         tensors=tuple(found.tensors),
         storages=storages,
         values=tuple(found.values),
-        globals=tuple(
-            GlobalUse(name=cut_name(name), count=count)
-            for name, count in count_globals(container.programs).items()
-        ),
+        globals=list_globals(container.programs),
         hidden_devices=tuple(found.hidden_devices),
         optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,
         root=_kind_of_root(stream.root),
         module_class=_module_class(stream.root),
-        safety=_safety(container, found),
+        safety=describe_safety(
+            container.programs,
+            found.uses,
+            protocol=stream.protocol,
+            notes=stream.notes,
+            faults=found.faults,
+            places=_places(found),
+        ),
         notes=container.notes + _notes(found),
         marks=container.marks,
         refusal=container.refusal,
@@ -168,26 +171,6 @@ def _module_class(root: Value) -> str | None:
         return None
     names = [key for key, _ in attributes_of(root.state)]
     return type_of(root) if "._parameters" in names and "._modules" in names else None
-
-
-def _safety(container: Container, found: Found) -> Safety:
-    """Return what all programs of the file need."""
-    streams = [program.stream for program in container.programs]
-    calls = tuple(call for stream in streams for call in stream.calls)
-    notes = (*container.stream.notes, *(note for stream in streams for note in stream.notes))
-    opcodes = {OPCODES[code].name for stream in streams for code in stream.opcodes}
-    constructed, called = split_by_use(calls)
-    return Safety(
-        opcodes=tuple(sorted(opcodes)),
-        protocol=container.stream.protocol,
-        oddities=tuple(dict.fromkeys(map(str, notes))),
-        uses=tuple(sorted((cut_name(name), verb) for name, verb in found.uses)),
-        calls=list_calls(calls, _places(found)) if calls else (),
-        calls_made=len(calls),
-        constructed=tuple(map(cut_name, constructed)),
-        called=tuple(map(cut_name, called)),
-        faults=tuple(sorted({note.kind for note in notes}.union(found.faults, *(s.faults for s in streams)))),
-    )
 
 
 def _places(found: Found) -> dict[int, str]:

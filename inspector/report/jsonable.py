@@ -17,11 +17,13 @@ from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint, Key, Storage, Tensor, Value
 from inspector.model.findings import Finding, Fix
 from inspector.model.totals import device_totals
+from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
 
 SCHEMA = 1
 Document = dict[str, Any]
 _BATCH = 4096
+_MOST_UNREAD = 1000
 
 
 def show_document(
@@ -58,7 +60,26 @@ def error_document(path: str, error: CheckpointError) -> Document:
         "schema": SCHEMA,
         "path": path,
         "error": {"kind": error.kind, "message": error.what, "where": error.where},
+        "safety": _unread(error),
         "findings": [finding_document(finding) for finding in diagnose_failure(error)],
+    }
+
+
+def _unread(error: CheckpointError) -> Document | None:
+    """Return what was seen of what loading the file would run; None where nothing was."""
+    seen = judge_unread(error)
+    if seen is None:
+        return None
+    return {
+        "verdict": seen.verdict,
+        "weights_only": False,
+        "globals_to_allow": [],
+        "globals": [
+            {"name": name, "count": count, "verdict": verdict}
+            for name, count, verdict in seen.names[:_MOST_UNREAD]
+        ],
+        "calls": [row.text for row in seen.calls[:_MOST_UNREAD]],
+        "complete": seen.is_whole,
     }
 
 

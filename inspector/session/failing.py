@@ -14,14 +14,25 @@ _CANNOT_OPEN = "This file cannot be opened"
 def failure_page(error: Exception, title: str) -> FailurePage:
     """Give the page that explains an error."""
     if isinstance(error, CheckpointError):
-        what, where, remedy = error.what, error.where or "", error.remedy or ""
+        what, where = error.what, error.where or ""
+        runs, remedy = _runs(error)
     else:
         # Not foreseen, so a mistake of this program's: said as such, never swallowed.
-        what, where = f"unexpected {type(error).__name__}: {error}", ""
+        what, where, runs = f"unexpected {type(error).__name__}: {error}", "", ""
         remedy = "please report this with the file's kind and size"
     return FailurePage(
-        title=title, what=escape_text(what), where=escape_text(where), remedy=escape_text(remedy)
+        title=title, what=escape_text(what), where=escape_text(where), remedy=escape_text(remedy), runs=runs
     )
+
+
+def _runs(error: CheckpointError) -> tuple[str, str]:
+    """Return what loading would run all the same, and what to do."""
+    if not error.programs:
+        return "", error.remedy or ""
+    from inspector.safety.unread import advice, judge_unread  # noqa: PLC0415 - most files can be opened
+
+    seen = judge_unread(error)
+    return "" if seen is None else seen.sentence, advice(error, seen)
 
 
 def open_failure_page(error: Exception, path: str, target: Profile) -> FailurePage:

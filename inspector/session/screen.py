@@ -198,6 +198,7 @@ class FailurePage:
         what: What it is.
         where: Where, or empty.
         remedy: What to do, or empty.
+        runs: What loading the file would run all the same, or empty.
         code: Code that loads the file all the same, or empty.
     """
 
@@ -205,6 +206,7 @@ class FailurePage:
     what: str
     where: str
     remedy: str
+    runs: str = ""
     code: str = ""
 
 

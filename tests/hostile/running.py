@@ -17,7 +17,10 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inspector.errors import CheckpointError
 
 MOST_SECONDS = 10.0
 MOST_LATE_SECONDS = 2.0
@@ -42,7 +45,7 @@ def opened(path: str) -> Answer:
         findings = diagnose(checkpoint, safety)
         document = "".join(write_show(checkpoint, safety, findings, open_seconds=0))
     except CheckpointError as error:
-        return {"error": str(error), "kind": type(error).__name__}
+        return _refused(error)
     problems = [row.problem for row in checkpoint.tensors if row.problem]
     return {
         "document_nbytes": len(document),
@@ -61,6 +64,23 @@ def opened(path: str) -> Answer:
         "reasons": list(safety.reasons),
         "calls": [[row.path, row.text, row.verdict] for row in safety.calls[:20]],
         "findings": [finding.id for finding in findings],
+    }
+
+
+def _refused(error: CheckpointError) -> Answer:
+    """What the program says of a file that it cannot read, and of what loading it would run all the same."""
+    from inspector.report.jsonable import error_document
+    from inspector.safety.unread import judge_unread
+
+    document = error_document("file", error)
+    seen = judge_unread(error)
+    return {
+        "error": str(error),
+        "kind": type(error).__name__,
+        "runs": seen.sentence if seen else "",
+        "verdict": seen.verdict if seen else None,
+        "globals": [name for name, _, _ in seen.names] if seen else [],
+        "findings": [found["id"] for found in document["findings"]],
     }
 
 
@@ -169,8 +189,8 @@ def shortcomings(answer: Answer, says: dict[str, Any]) -> list[str]:
     if ("error" in answer) != ("error" in says):
         found.append(f"error: {answer.get('error')}")
     for key, wanted in says.items():
-        if key in answer and not _agrees(answer[key], wanted):
-            found.append(f"{key}: {answer[key]}, not {wanted}")
+        if key not in answer or not _agrees(answer[key], wanted):
+            found.append(f"{key}: {answer.get(key)}, not {wanted}")
     return found
 
 

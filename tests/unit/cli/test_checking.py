@@ -10,6 +10,8 @@ from inspector.cli import checking
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
 from inspector.target.profile import CPU_ONLY
+from tests.builders import legacy
+from tests.builders.pickles import call, dict_, op, proto, stream, text
 from tests.corpus import CORPUS, cases
 from tests.unit.report.rows import is_harmless
 
@@ -123,7 +125,45 @@ def test_what_cannot_be_read_is_told_and_its_error_explained(cli, tmp_path) -> N
     assert document["error"]["message"]
     assert document["explanation"]["finding"] == "html-page"
     plain = json.loads(cli("check", page, "--target", "cpu", "--json").out)
-    assert set(plain) == {"schema", "path", "error", "findings"}
+    assert set(plain) == {"schema", "path", "error", "safety", "findings"}
+    assert plain["safety"] is None
+
+
+def test_damage_is_not_all_that_is_said_of_a_file_that_runs_commands(cli, tmp_path) -> None:
+    file = tmp_path / "cut.pt"
+    info = stream(proto(), call("posix.system", text("id")), op("POP"), dict_())
+    file.write_bytes(legacy.checkpoint(stream(proto(), dict_()), info=info)[:50])
+    answer = cli("check", file, "--target", "cpu")
+    assert (answer.code, answer.out) == (3, "")
+    error, runs = answer.err.splitlines()
+    assert "the file is cut off" in error
+    assert "fetch" not in error
+    assert "do not load it" in error
+    assert (
+        'DANGEROUS: Loading it can run commands: so far as it could be read, it calls posix.system("id")'
+        in runs
+    )
+    document = json.loads(cli("check", file, "--target", "cpu", "--json").out)
+    assert [found["id"] for found in document["findings"]] == ["dangerous-global", "truncated"]
+    assert document["safety"] == {
+        "verdict": "dangerous",
+        "weights_only": False,
+        "globals_to_allow": [],
+        "globals": [{"name": "posix.system", "count": 1, "verdict": "dangerous"}],
+        "calls": ['posix.system("id")'],
+        "complete": False,
+    }
+
+
+def test_commands_without_json_say_what_loading_runs(cli, tmp_path) -> None:
+    file = tmp_path / "evil.pkl"
+    file.write_bytes(stream(proto(), call("posix.system", text("id"))))
+    for command in (
+        ("show", file),
+        ("snippet", file, "--style", "plain"),
+        ("recover", file, "-o", tmp_path / "x"),
+    ):
+        assert "DANGEROUS: Loading it can run commands" in cli(*command).err
 
 
 def test_an_error_inside_a_file_names_the_file_as_well(cli, tmp_path) -> None:

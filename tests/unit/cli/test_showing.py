@@ -48,6 +48,7 @@ def test_several_files_are_json_lines_with_those_that_cannot_be_read(cli, tmp_pa
         "schema": 1,
         "path": str(files[0]),
         "error": {"kind": "container", "message": "there is no such file", "where": str(files[0])},
+        "safety": None,
         "findings": [],
     }
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from inspector.diagnose.unreadable import diagnose_failure
@@ -11,6 +13,8 @@ from inspector.errors import (
     PickleError,
     UnsupportedFormatError,
 )
+from inspector.model.build import open_checkpoint
+from tests.builders.pickles import call, proto
 
 
 @pytest.mark.parametrize(
@@ -45,3 +49,21 @@ def test_the_remedy_is_told() -> None:
 @pytest.mark.parametrize("kind", [CheckpointError, ContainerError, PickleError, UnsupportedFormatError])
 def test_other_errors_are_none(kind: type[CheckpointError]) -> None:
     assert diagnose_failure(kind("there is no such file")) == ()
+
+
+def test_what_loading_runs_comes_first(tmp_path: Path) -> None:
+    path = tmp_path / "file.pkl"
+    for called, id_, severity in (
+        ("posix.system", "dangerous-global", "error"),
+        ("sklearn.svm.SVC", "runs-code", "warning"),
+    ):
+        path.write_bytes(proto() + call(called))
+        with pytest.raises(CheckpointError) as caught:
+            open_checkpoint(str(path))
+        found, *_ = diagnose_failure(caught.value)
+        assert (found.id, found.severity) == (id_, severity)
+        assert f"it calls {called}()" in found.detail
+        damage = DamagedError("it is cut off", remedy="fetch it again")
+        damage.programs = caught.value.programs
+        _, second = diagnose_failure(damage)
+        assert ("Fetch it again." in second.detail) == (called == "sklearn.svm.SVC")

@@ -126,6 +126,17 @@ def test_lack_of_memory_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> Non
     def exhausted(*_given: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("inspector.model.build.read_container", exhausted)
-    with pytest.raises(ModelError, match="there is not enough memory to describe this file: "):
+    monkeypatch.setattr("inspector.model.build.build_checkpoint", exhausted)
+    with pytest.raises(ModelError, match="there is not enough memory to describe this file: ") as caught:
         open_checkpoint(FILE)
+    assert len(caught.value.programs) == 1
+
+
+def test_what_loading_runs_is_known_where_there_is_too_much_to_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_given: object) -> None:
+        raise ModelError("there is too much to be listed")
+
+    monkeypatch.setattr("inspector.model.build.walk", refuse)
+    with pytest.raises(ModelError) as caught:
+        open_checkpoint(FILE)
+    assert len(caught.value.programs) == 1

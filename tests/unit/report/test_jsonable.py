@@ -129,6 +129,7 @@ def test_error() -> None:
         "schema": 1,
         "path": "a.pt",
         "error": {"kind": "container", "message": "it is damaged", "where": "byte 5"},
+        "safety": None,
         "findings": [],
     }
 

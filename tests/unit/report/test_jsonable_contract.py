@@ -14,6 +14,7 @@ from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse
 from inspector.model.findings import Fix, finding
 from inspector.records import replace
 from inspector.report.jsonable import Document, error_document, finding_document, show_document, write_show
+from inspector.safety.unread import UnreadVerdict
 from inspector.safety.verdict import FileVerdict, GlobalVerdict, judge
 from inspector.target.profile import CPU_ONLY
 from tests.builders.pickles import dict_, list_, name, new, number, op, text, tuple_
@@ -95,6 +96,17 @@ ERROR: Document = {
     "schema": Whole,
     "path": str,
     "error": {"kind": str, "message": str, "where": (str, None)},
+    "safety": (
+        {
+            "verdict": set(get_args(UnreadVerdict)),
+            "weights_only": bool,
+            "globals_to_allow": [str],
+            "globals": [{"name": str, "count": Whole, "verdict": set(get_args(GlobalVerdict))}],
+            "calls": [str],
+            "complete": bool,
+        },
+        None,
+    ),
     "findings": [FINDING],
 }
 

@@ -10,6 +10,7 @@ from inspector.model.build import open_checkpoint
 from inspector.session.failing import failure_page, open_failure_page
 from inspector.session.screen import FailurePage
 from inspector.target.profile import CPU_ONLY
+from tests.builders.pickles import call, proto, stream, text
 
 CORPUS = Path(__file__).parents[2] / "data" / "corpus"
 
@@ -51,3 +52,14 @@ def test_what_is_no_checkpoint_comes_without_code(tmp_path: Path) -> None:
     page = open_failure_page(caught.value, str(path), CPU_ONLY)
     assert (page.title, page.code) == ("This is no checkpoint", "")
     assert open_failure_page(KeyError("x"), str(path), CPU_ONLY).code == ""
+
+
+def test_what_loading_runs_stands_on_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "a.pth"
+    path.write_bytes(stream(proto(), call("posix.system", text("id"))))
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(str(path))
+    page = open_failure_page(caught.value, str(path), CPU_ONLY)
+    assert page.title == "Loading this file can run commands"
+    assert 'it calls posix.system("id")' in page.runs
+    assert page.remedy == "do not load it, with whatever program"

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+
+import pytest
+
+from inspector.containers import sniff
+from inspector.containers.programs import Program
+from inspector.containers.sniff import read_container
+from inspector.containers.unread import START
+from inspector.errors import CancelledError, CheckpointError, ContainerError
+from inspector.limits import Limits
+from inspector.progress import Progress
+from tests.builders import legacy
+from tests.builders.pickles import NONE, STOP, call, dict_, name, op, proto, stream, text
+from tests.builders.zips import Record, build_zip
+
+Write = Callable[..., str]
+EVIL = call("posix.system", text("id"))
+
+
+def seen(write: Write, data: bytes, limits: Limits | None = None) -> list[tuple[str, bool, list[str]]]:
+    """Each program on the error: its name, whether it is whole, and what it imports."""
+    with pytest.raises(CheckpointError) as caught:
+        read_container(write(data), limits or Limits())
+    programs = [one for one in caught.value.programs if isinstance(one, Program)]
+    return [(one.name, one.is_whole, [node.dotted for node in one.stream.globals]) for one in programs]
+
+
+def test_plain_pickle_is_read_for_what_it_runs(write: Write) -> None:
+    assert seen(write, stream(proto(), EVIL)) == [(START, True, ["posix.system"])]
+    assert seen(write, b"cos\nsystem\n(S'id'\ntR.") == [(START, True, ["os.system"])]
+
+
+def test_pickles_one_behind_the_other_are_read(write: Write) -> None:
+    data = stream(proto(), NONE) + stream(proto(), EVIL) + stream(proto(), name("a.B"))
+    assert seen(write, data) == [(START, True, ["posix.system", "a.B"])]
+    assert seen(write, stream(proto(), NONE) * 100) == [(START, True, [])]
+
+
+def test_what_stands_in_front_of_garbage_is_read(write: Write) -> None:
+    assert seen(write, proto() + EVIL + b"\xff\xff" + bytes(100)) == [(START, False, ["posix.system"])]
+    assert seen(write, stream(EVIL) + b"\x89PNG") == [(START, False, ["posix.system"])]
+
+
+@pytest.mark.parametrize("part", ["version", "info"])
+def test_legacy_file_is_read_up_to_where_torch_stops(write: Write, part: str) -> None:
+    evil = stream(proto(), EVIL, op("POP"), dict_())
+    data = legacy.checkpoint(stream(proto(), dict_()), **{part: evil})
+    known = {"version": "protocol version", "info": "system information"}[part]
+    at = data.index(evil) + len(evil)
+    found = {title: names for title, _, names in seen(write, data[: at + 3])}
+    assert found[known] == ["posix.system"]
+
+
+def test_pickle_longer_than_the_limits_is_read_so_far(write: Write) -> None:
+    data = stream(proto(), EVIL, op("POP"), NONE * 30_000)
+    assert seen(write, data, Limits(opcodes=10_000)) == [(START, False, ["posix.system"])]
+
+
+def test_of_an_honest_text_nothing_is_told(write: Write) -> None:
+    assert seen(write, b"<html></html>") == [(START, False, [])]
+
+
+def test_bytes_within_pickles_are_read(write: Write) -> None:
+    inner = stream(proto(), EVIL)
+    data = stream(
+        proto(),
+        call("torch.storage._load_from_bytes", op("BINBYTES", len(inner).to_bytes(4, "little") + inner)),
+    )
+    programs = {title: names for title, _, names in seen(write, data)}
+    assert programs[f"{START} > bytes"] == ["posix.system"]
+
+
+def test_inside_of_gzip_is_read(write: Write) -> None:
+    assert seen(write, gzip.compress(stream(proto(), EVIL))) == [(START, True, ["posix.system"])]
+    zipped = build_zip(Record(name="a/data.pkl", data=stream(EVIL)), Record(name="a/version", data=b"3\n"))
+    assert seen(write, gzip.compress(zipped)) == [("a/data.pkl", True, ["posix.system"])]
+
+
+def test_cancelling_tells_nothing(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cancel(*_given: object) -> None:
+        raise CancelledError
+
+    monkeypatch.setattr(sniff, "find_reader", cancel)
+    with pytest.raises(CancelledError) as caught:
+        read_container(write(stream(proto(), EVIL)))
+    assert caught.value.programs == ()
+
+    def refuse(*_given: object) -> None:
+        progress.cancel()
+        raise ContainerError("refused")
+
+    progress = Progress()
+    monkeypatch.setattr(sniff, "find_reader", refuse)
+    with pytest.raises(CancelledError):
+        read_container(write(stream(proto(), EVIL)), Limits(), progress)
+
+
+def test_lack_of_memory_is_said_with_what_was_seen(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = sniff.read_torchzip
+
+    def exhausted(*given: object) -> None:
+        read(*given)
+        raise MemoryError
+
+    monkeypatch.setattr(sniff, "find_reader", lambda _source: exhausted)
+    data = build_zip(Record(name="a/data.pkl", data=stream(EVIL)), Record(name="a/version", data=b"3\n"))
+    with pytest.raises(ContainerError, match="not enough memory to read this file") as caught:
+        read_container(write(data))
+    assert len(caught.value.programs) == 1
+
+
+def test_file_without_a_stop_is_read(write: Write) -> None:
+    assert seen(write, proto() + EVIL) == [(START, False, ["posix.system"])]
+    assert seen(write, EVIL + STOP[:0]) == [(START, False, ["posix.system"])]

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import math
+
+from inspector.containers.programs import Program, ProgramKind
+from inspector.errors import PickleError
+from inspector.limits import Limits
+from inspector.model.arguments import Arguments
+from inspector.model.programs import (
+    BROKEN,
+    describe_safety,
+    list_globals,
+    note_program_uses,
+    unread_checkpoint,
+)
+from inspector.model.uses import PERSISTENT_ID, Uses
+from inspector.pickles.notes import Note
+from tests.builders.pickles import NONE, call, name, op, proto, read, storage, text
+
+
+def program(*made: bytes, kind: ProgramKind = "part", is_whole: bool = True) -> Program:
+    return Program("mine", kind, read(proto() + b"".join(made)), is_whole)
+
+
+LOOK = Limits().counted().look
+EVIL = call("posix.system", text("id"))
+
+
+def test_uses_are_those_of_all_programs() -> None:
+    uses: Uses = set()
+    reach = call("builtins.getattr", name("my.Colour"), text("RED"))
+    note_program_uses(
+        uses,
+        [program(EVIL), program(reach + op("POP") + NONE, kind="rival")],
+        Arguments(),
+        Limits().counted().look,
+        math.inf,
+    )
+    assert uses >= {("posix.system", "call"), ("my.Colour.RED", "getattr")}
+
+
+def test_no_program_but_the_objects_may_refer_to_storages() -> None:
+    for kind, expected in (("part", {(PERSISTENT_ID, "load")}), ("object", set()), ("nested", set())):
+        uses: Uses = set()
+        note_program_uses(
+            uses, [program(storage(), kind=kind)], Arguments(), Limits().counted().look, math.inf
+        )
+        assert uses == expected
+
+
+def test_names_are_counted_over_all_programs() -> None:
+    rows = list_globals([program(EVIL), program(name("a.B")), program(EVIL)])
+    assert [(row.name, row.count) for row in rows] == [("posix.system", 2), ("a.B", 1)]
+
+
+def test_safety_is_that_of_all_programs() -> None:
+    programs = [program(EVIL), program(name("a.B") + op("POP") + NONE)]
+    safety = describe_safety(programs, set(), protocol=4, notes=[Note("odd", 0, "it is odd")], faults={"bad"})
+    assert {"POP", "REDUCE", "NONE"} <= set(safety.opcodes)
+    assert (safety.protocol, safety.calls_made) == (4, 1)
+    assert safety.oddities == ("it is odd (byte 0)",)
+    assert safety.faults == ("bad", "odd")
+    assert [use.text for use in safety.calls] == ['posix.system("id")']
+    assert describe_safety([], set(), protocol=0).calls == ()
+
+
+def test_file_that_cannot_be_read_is_what_its_programs_do() -> None:
+    error = PickleError("it breaks off", where="file.pt")
+    assert unread_checkpoint(error) is None
+    error.programs = (program(NONE), object())
+    assert unread_checkpoint(error) is None
+    error.programs = (program(EVIL), program(NONE, is_whole=False))
+    seen = unread_checkpoint(error)
+    assert seen is not None
+    assert ([use.name for use in seen.globals], seen.notes, seen.tensors) == (["posix.system"], (BROKEN,), ())

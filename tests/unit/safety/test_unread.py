@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CheckpointError, ContainerError
+from inspector.model.build import open_checkpoint
+from inspector.safety.unread import Unread, advice, judge_unread
+from tests.builders.pickles import NONE, call, name, op, proto, stream, text
+from tests.builders.zips import Record, build_zip
+from tests.corpus import CORPUS
+
+EVIL = call("posix.system", text("id"))
+
+
+def refused(path: Path) -> CheckpointError:
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(str(path))
+    return caught.value
+
+
+def judged(folder: Path, data: bytes) -> Unread | None:
+    path = folder / "file.pkl"
+    path.write_bytes(data)
+    return judge_unread(refused(path))
+
+
+def test_what_was_not_seen_is_not_judged(tmp_path: Path) -> None:
+    assert judge_unread(ContainerError("no such file")) is None
+    assert judged(tmp_path, b"<html></html>") is None
+
+
+@pytest.mark.parametrize("rest", [b".", b"", b"\xff", b"c", NONE + b"0."])
+def test_payload_is_dangerous_whatever_comes_behind_it(tmp_path: Path, rest: bytes) -> None:
+    seen = judged(tmp_path, proto() + EVIL + rest)
+    assert seen is not None
+    assert seen.verdict == "dangerous"
+    assert seen.sentence == (
+        'Loading it can run commands: so far as it could be read, it calls posix.system("id").'
+    )
+    assert (
+        advice(ContainerError("x", remedy="fetch it again"), seen) == "do not load it, with whatever program"
+    )
+
+
+def test_worst_comes_first(tmp_path: Path) -> None:
+    calls = [call(f"a.B{number}") + op("POP") for number in range(6)]
+    seen = judged(tmp_path, stream(proto(), name("torch.device") + op("POP"), *calls, EVIL))
+    assert seen is not None
+    assert [(title, verdict) for title, _, verdict in seen.names][:2] == [
+        ("posix.system", "dangerous"),
+        ("a.B0", "unknown"),
+    ]
+    assert seen.names[-1][0] == "torch.device"
+    assert 'calls posix.system("id"), a.B0(), a.B1(), a.B2() and more.' in seen.sentence
+
+
+def test_unknown_calls_run_code(tmp_path: Path) -> None:
+    seen = judged(tmp_path, stream(proto(), call("sklearn.svm.SVC")))
+    assert seen is not None
+    assert seen.sentence == "Loading it runs code: so far as it could be read, it calls sklearn.svm.SVC()."
+    assert advice(ContainerError("x", remedy="ask"), seen) == "ask"
+    assert advice(ContainerError("x"), None) == ""
+
+
+def test_import_without_a_call_is_dangerous_only_in_a_whole_pickle(tmp_path: Path) -> None:
+    whole = judged(tmp_path, stream(name("posix.system")))
+    assert whole is not None
+    assert "it imports posix.system." in whole.sentence
+    text_file = judged(tmp_path, b"cos\nsin\ntan\n")
+    assert text_file is not None
+    assert (text_file.verdict, text_file.sentence, text_file.is_whole) == ("unknown", "", False)
+    module = judged(tmp_path, name("torch.serialization") + op("EMPTY_DICT") + op("BUILD") + b"\xff")
+    assert module is not None
+    assert module.verdict == "dangerous"
+
+
+def held(data: bytes) -> bytes:
+    return call("torch.storage._load_from_bytes", op("BINBYTES", len(data).to_bytes(4, "little") + data))
+
+
+def test_tensors_in_plain_pickles_are_harmless_if_what_is_in_them_is(tmp_path: Path) -> None:
+    genuine = judge_unread(refused(CORPUS / "plain_pickle" / "tensor_p2.pkl"))
+    assert genuine is not None
+    assert (genuine.verdict, genuine.is_whole) == ("unknown", True)
+    for data in (held(stream(proto(), EVIL)), held(b"\x80\x02\xff"), held(stream(NONE)) + op("POP") + EVIL):
+        seen = judged(tmp_path, stream(proto(), data))
+        assert seen is not None
+        assert seen.verdict == "dangerous"
+
+
+def test_names_of_torchscript_are_not_pythons(tmp_path: Path) -> None:
+    genuine = judge_unread(refused(next((CORPUS / "torchscript").iterdir())))
+    assert genuine is not None
+    assert genuine.verdict == "unknown"
+    records = [
+        Record(name="a/constants.pkl", data=stream(proto(), NONE)),
+        Record(name="a/data.pkl", data=stream(EVIL)),
+    ]
+    evil = judged(tmp_path, build_zip(*records))
+    assert evil is not None
+    assert evil.verdict == "dangerous"
