@@ -121,7 +121,7 @@ class Work:
         if self.parts > limits.parts:
             raise ModelError(f"the checkpoint refers to its parts more than {limits.parts:,} times")
         if time.thread_time() > limits.ends_s:
-            raise ModelError(f"listing the tensors takes longer than {limits.seconds:g} s")
+            raise ModelError(f"describing the checkpoint takes longer than {limits.seconds:g} s")
 
     def write(self, chars: int) -> None:
         """Count characters that are about to be written.

@@ -1,8 +1,13 @@
-"""The inside of a gzip file, read at any offset: forwards, and from the start again after a step back."""
+"""The inside of a gzip file, read at any offset: forwards, and after a jump from the next mark before it.
+
+A mark is the state of zlib at some place, 40 KB each few megabytes. Without any, a file of half a megabyte
+whose storages lie about themselves could have a gigabyte inflated again for each of them.
+"""
 
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable
 
 MAGIC = b"\x1f\x8b"
@@ -10,6 +15,8 @@ _PACKED_NBYTES = 1 << 18
 _PLAIN_NBYTES = 1 << 20
 _MOST_EMPTY_STEPS = 1000
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
+_MARK_NBYTES = 8 << 20
+_PART_SHIFT = 9  # inflating so many bytes (2 to this power) takes as long as looking at a part of a pickle
 
 
 class GzipInside:
@@ -18,17 +25,40 @@ class GzipInside:
     Memory holds what was asked for last and a megabyte; whoever reads bounds how far.
     """
 
-    def __init__(self, read: Callable[[int, int], bytes]) -> None:
-        """Prepare to inflate; `read(offset, nbytes)` gives bytes of the compressed file."""
-        self._read = read
-        self._rewind()
+    def __init__(self, read: Callable[[int, int], bytes], look: Callable[[int], None] | None = None) -> None:
+        """Prepare to inflate.
 
-    def _rewind(self) -> None:
+        Args:
+            read: `read(offset, nbytes)` returns bytes of the compressed file.
+            look: Counts what is inflated, as parts looked at.
+        """
+        self._read = read
+        self._look = look
         self._inflate = zlib.decompressobj(_GZIP_ONLY)
         self._taken = 0  # compressed bytes read
         self._packed = b""  # those of them not consumed yet
         self._start = 0  # inflated offset of the window
         self._window = b""
+        # Places of the inside, in order, and for each the state there and the compressed bytes consumed.
+        self._places = [0]
+        self._marks = [(self._inflate.copy(), 0)]
+
+    def _jump(self, offset: int) -> None:
+        """Go on from the last mark that is not behind `offset`, unless what was read last is nearer."""
+        number = bisect_right(self._places, offset) - 1
+        place = self._places[number]
+        if offset >= self._start and place <= self._start + len(self._window):
+            return
+        inflate, self._taken = self._marks[number]
+        self._inflate = inflate.copy()
+        self._packed = self._window = b""
+        self._start = place
+
+    def _mark(self, place: int) -> None:
+        """Remember the state at a place, if the last one remembered is far before it."""
+        if place - self._places[-1] >= _MARK_NBYTES:
+            self._places.append(place)
+            self._marks.append((self._inflate.copy(), self._taken - len(self._packed)))
 
     def read_upto(self, offset: int, nbytes: int) -> bytes:
         """Give at most `nbytes` inflated bytes; fewer where the file ends.
@@ -37,8 +67,7 @@ class GzipInside:
             zlib.error: The stream is damaged.
             OSError: The file cannot be read.
         """
-        if offset < self._start:
-            self._rewind()
+        self._jump(offset)
         if offset + nbytes > self._start + len(self._window):
             self._fill(offset, offset + nbytes)
         first = offset - self._start
@@ -51,6 +80,9 @@ class GzipInside:
         while reached < end and (plain := self._inflate_some()):
             parts.append(plain[max(offset - reached, 0) :])
             reached += len(plain)
+            self._mark(reached)
+            if self._look is not None:
+                self._look(len(plain) >> _PART_SHIFT)
         self._window = b"".join(parts)
         self._start = reached - len(self._window)
 

@@ -190,7 +190,8 @@ class GzipSource(Source):
         """Open a gzip file; its inside is read up to `limits.inflated_nbytes`, and not taken to end there."""
         super().__init__(path)
         self.nbytes = limits.inflated_nbytes
-        self._fetch = GzipInside(lambda offset, nbytes: _pread(self.fd, nbytes, offset)).read_upto
+        look = None if limits.work is None else limits.work.look
+        self._fetch = GzipInside(lambda offset, nbytes: _pread(self.fd, nbytes, offset), look).read_upto
 
     @override
     def _fetch_last(self, offset: int, nbytes: int) -> bytes:

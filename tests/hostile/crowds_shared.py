@@ -190,11 +190,12 @@ def headers(count: int, nbytes: int = 9) -> bytes:
 
 
 def gzipped(count: int, nbytes: int) -> bytes:
-    """A legacy file within gzip, whose storages are holes."""
+    """A legacy file within gzip: a large storage, then small ones, each with another length than is said."""
     keys = [f"{at}" for at in range(count)]
     made = list_(*(tensor(legacy_storage(key, numel=nbytes // 4), nbytes // 4) for key in keys))
-    plain = legacy.checkpoint(stream(proto(), made), *((key, nbytes // 4, bytes(nbytes)) for key in keys))
-    return gzip.compress(plain, 9)
+    first = (keys[0], nbytes // 4, bytes(nbytes))
+    plain = legacy.checkpoint(stream(proto(), made), first, *((key, 1, bytes(4)) for key in keys[1:]))
+    return gzip.compress(plain + bytes(nbytes), 9)
 
 
 def object_array(count: int) -> bytes:
@@ -354,6 +355,6 @@ SHARED_CROWDS: dict[str, Callable[[], bytes]] = {
     "names of 180 MB in a directory": lambda: names_of(3_000, 60_000),
     "1,500,000 headers without a directory": lambda: headers(1_500_000, 15),
     "3,000 headers of 60 KB without a directory": lambda: headers(3_000, 60_000),
-    "a gzip of 40 storages of 12 MB": lambda: gzipped(40, 12_000_000),
-    "a gzip of 20,000 empty storages": lambda: gzipped(20_000, 4),
+    "a gzip of 40 storages that lie about 200 MB": lambda: gzipped(40, 200_000_000),
+    "a gzip of 20,000 storages that lie about 40 MB": lambda: gzipped(20_000, 40_000_000),
 }

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import random
 import zlib
+from collections.abc import Callable
 
 import pytest
 
@@ -93,3 +94,29 @@ def test_read_error_passes() -> None:
 
     with pytest.raises(OSError, match="Input/output error"):
         GzipInside(read).read_upto(0, 1)
+
+
+def test_a_step_back_inflates_from_the_mark_before_it() -> None:
+    inflated: list[int] = []
+    nbytes = 60_000_000
+    reader = GzipInside(packed_reader(gzip.compress(bytes(nbytes), 1)), inflated.append)
+    reader.read_upto(nbytes - 10, 10)
+    once = sum(inflated)
+    for offset in (nbytes // 2, nbytes - 10, 100, nbytes - 100) * 3:
+        before = sum(inflated)
+        assert reader.read_upto(offset, 10) == bytes(10)
+        assert sum(inflated) - before < once / 4
+    assert len(reader._marks) <= 1 + nbytes // (8 << 20)
+
+
+def packed_reader(packed: bytes) -> Callable[[int, int], bytes]:
+    return lambda offset, nbytes: packed[offset : offset + nbytes]
+
+
+def test_marks_stand_within_any_member() -> None:
+    parts = [random.Random(seed).randbytes(5_000_000) for seed in range(5)]
+    plain = b"".join(parts)
+    reader = GzipInside(packed_reader(b"".join(gzip.compress(part, 1) for part in parts)))
+    assert reader.read_upto(0, len(plain)) == plain
+    for offset in (24_000_000, 17_000_000, 8_388_608, 9_000_000, 4_999_990, 24_999_999):
+        assert reader.read_upto(offset, 100) == plain[offset : offset + 100]
