@@ -58,7 +58,7 @@ class Limits:
     work: Work | None = None
     records: int = 1_000_000
     storages: int = 400_000
-    directory_nbytes: int = 256 << 20
+    directory_nbytes: int = 128 << 20
     inflated_nbytes: int = 1 << 30
     depth: int = 256
     rows: int = 800_000

@@ -40,6 +40,7 @@ WRONG_PICKLE = "The checksum of data.pkl is wrong: the file was damaged, or chan
 _OVERLAP = "Several records share bytes: no program writes that by itself."
 _OLD = "Written by torch 1.4, whose zip files later versions of torch cannot load."
 _ASK_EACH = 4096
+_MOST_JOINED = 1 << 20
 _SHARED_NAME = "Several records share a name: programs differ in which of them they read."
 _RELATIVES: tuple[tuple[str, str, str, str], ...] = (
     ("constants.pkl", "torchscript", "a TorchScript archive", "load it with torch.jit.load"),
@@ -250,8 +251,9 @@ def find_storages(
 def _share_a_name(names: list[str]) -> bool:
     """Say whether programs may take one record for another: torch compares names without case."""
     is_lower = True
-    for start in range(0, len(names), _ASK_EACH):  # all at once would be a second copy of them
-        text = "\n".join(names[start : start + _ASK_EACH])
+    each = max(_MOST_JOINED // max(map(len, names), default=1), 1)
+    for start in range(0, len(names), each):  # all at once would be a second copy of them
+        text = "\n".join(names[start : start + each])
         if "\0" in text:
             return True
         is_lower = is_lower and text == text.lower()

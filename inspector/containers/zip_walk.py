@@ -125,6 +125,8 @@ class ZipWalk:
             if local is None:
                 end = self._search(pos, None)
                 pos = None if end is None else end.behind
+            elif self._is_late():
+                return
             else:
                 self._meet(local.name)
                 pos = self._take(local)
