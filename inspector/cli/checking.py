@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.messages import DONE, NEGATIVE, UNREADABLE, as_checkpoint_error, complain_of, say
@@ -55,12 +54,16 @@ def _error_text(options: argparse.Namespace) -> str | None:
         return given
     if options.error_file == "-":
         return sys.stdin.read(_MOST_CHARS)
+    from inspector.containers.source import Source
+
     try:
-        with Path(options.error_file).open(encoding="utf-8", errors="replace") as file:
-            return file.read(_MOST_CHARS)
-    except OSError as error:
-        what = f"the error text cannot be read: {error.strerror}"
-        raise ContainerError(what, where=options.error_file) from error
+        with Source(options.error_file) as source:
+            data = source.read_upto(0, _MOST_CHARS)
+    except ContainerError as error:
+        what = f"the error text cannot be read: {error.what}"
+        remedy = "for the output of a program, use a pipe and --error-file -"
+        raise ContainerError(what, where=options.error_file, remedy=remedy) from error
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _look(path: str, target: Profile | None, text: str | None) -> Check:

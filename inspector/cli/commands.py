@@ -17,6 +17,8 @@ from inspector.errors import ContainerError, ExportError, PlanError
 if TYPE_CHECKING:
     from inspector.target.profile import Profile
 
+_PNG = b"\x89PNG\r\n\x1a\n"
+
 
 def snippet(options: argparse.Namespace) -> int:
     """Print Python code that loads a file."""
@@ -65,7 +67,7 @@ def screenshot(options: argparse.Namespace) -> int:
 
     open_checkpoint(options.file)  # what cannot be read is told in words, not in a picture of them
     output = Path(options.output)
-    refuse_destination(options.file, output, overwrite=True)
+    refuse_destination(options.file, output, overwrite=options.force or _is_picture(output))
     part = output.with_name(f".{os.urandom(6).hex()}.part")
     try:
         with _window_libraries():
@@ -83,6 +85,16 @@ def screenshot(options: argparse.Namespace) -> int:
     finally:
         part.unlink(missing_ok=True)
     return DONE
+
+
+def _is_picture(path: Path) -> bool:
+    """Say whether nothing but a picture would be replaced, or an empty file."""
+    from inspector.containers.source import Source
+
+    if not path.is_file():
+        return not os.path.lexists(path)
+    with Source(os.fspath(path)) as source:
+        return source.read_upto(0, len(_PNG)) in {_PNG, b""}
 
 
 def desktop(options: argparse.Namespace) -> int:

@@ -176,6 +176,7 @@ def _screenshot_parser() -> argparse.ArgumentParser:
     parser.add_argument("--size", default="1280x800", metavar="WxH", type=_size)
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
     parser.add_argument("--page", choices=("memory", "tensor", "findings", "code", "file"), default="memory")
+    parser.add_argument("--force", action="store_true", help="replace OUT even if it is no picture")
     parser.set_defaults(run=commands.screenshot)
     return parser
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.messages import DONE, say
+from inspector.cli.messages import DONE, remark, say
 
 if TYPE_CHECKING:
     from inspector.remap.recover import Recovery
@@ -23,6 +23,8 @@ def recover(options: argparse.Namespace) -> int:
     with ended_by_signals(progress):
         done = save(options.file, Path(options.output), overwrite=options.force, progress=progress)
     say(_report(options.output, done))
+    if done.verdict != "weights-only":
+        remark(f"{options.output}: {_safety(done)}")
     return DONE
 
 
@@ -34,6 +36,7 @@ def _report(output: str, done: Recovery) -> str:
     lines = [
         f"{escape_text(output)}: {saved}, {format_nbytes(done.storage_nbytes)}, opened again and compared",
         _how_sure(done),
+        *([f"the new file: {_safety(done)}"] if done.verdict != "weights-only" else []),
     ]
     if done.lost:
         lost = f"{format_count(len(done.lost), 'tensor')} lost, {format_nbytes(done.lost_nbytes)}"
@@ -42,6 +45,12 @@ def _report(output: str, done: Recovery) -> str:
     else:
         lines.append("nothing is lost")
     return "\n".join(lines) + "\n"
+
+
+def _safety(done: Recovery) -> str:
+    from inspector.report.text import SAFETY
+
+    return SAFETY[done.verdict]
 
 
 def _how_sure(done: Recovery) -> str:

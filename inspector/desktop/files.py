@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
 
+from inspector.containers.small import read_small
+from inspector.errors import ContainerError
+
+_MOST_NBYTES = 16 << 20
 NEW_FILE_MODE = 0o644
 """What other programs of the desktop expect to be able to read; `mkstemp` alone would give 0600."""
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """Read a small file; None when there is none."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
+    """Read a small file; None when there is none.
+
+    Raises:
+        OSError: It cannot be read, is no regular file, or is larger than any such file.
+    """
+    if not path.exists():
         return None
+    try:
+        return read_small(path, _MOST_NBYTES)
+    except ContainerError as error:
+        raise OSError(errno.EINVAL, error.what, os.fspath(path)) from error
 
 
 def write_atomically(path: Path, content: bytes) -> None:

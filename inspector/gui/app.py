@@ -21,6 +21,7 @@ from inspector.gui.settings import Settings
 from inspector.gui.start_folder import leave_start_folder
 from inspector.gui.theme import Theme
 from inspector.gui.unexpected import UnexpectedErrors
+from inspector.session.screen import FailurePage
 
 if TYPE_CHECKING:
     from inspector.progress import Progress
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _NAME = "checkpoint-inspector"
 _PICTURE_TIMEOUT_S = 120.0
 _CASCADE = 32
+MOST_AT_ONCE = 16
+"""Files that one message or one drop opens: each takes a window and a thread."""
 
 
 class MachineProbe:
@@ -85,7 +88,7 @@ class Program(QObject):
 
     def open_paths(self, paths: list[str]) -> None:
         """Open files, one window each, an empty one first; without a file, bring an empty window."""
-        wanted: list[str | None] = [*paths] or [None]
+        wanted: list[str | None] = [*paths[:MOST_AT_ONCE]] or [None]
         for path in wanted:
             window = self._empty_window()
             if window is None:
@@ -93,6 +96,12 @@ class Program(QObject):
             elif path is not None:
                 window.open_paths([path])
             _bring_to_front(window)
+        self.say_rest(paths)
+
+    def say_rest(self, paths: list[str]) -> None:
+        """Say how many of the files are not opened, if any."""
+        if len(paths) > MOST_AT_ONCE:
+            self._windows[-1].show_notice(_too_many(len(paths)))
 
     def _empty_window(self) -> MainWindow | None:
         for window in self._windows:
@@ -151,8 +160,9 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
         server.paths_received.connect(program.open_paths)
     absolute = [str(Path(path).absolute()) for path in paths]
     leave_start_folder(app)
-    for path in absolute:
+    for path in absolute[:MOST_AT_ONCE]:
         program.open_window(path)
+    program.say_rest(absolute)
     if demo or not paths:
         program.open_window(demo=demo)
     code = app.exec()
@@ -227,6 +237,15 @@ def _pass_time(seconds: float) -> None:
     loop = QEventLoop()
     QTimer.singleShot(round(seconds * 1000), loop.quit)
     loop.exec()
+
+
+def _too_many(count: int) -> FailurePage:
+    return FailurePage(
+        title="Not all files were opened",
+        what=f"{MOST_AT_ONCE} of {count:,} are open, and the others are not",
+        where="",
+        remedy="open the others in smaller groups",
+    )
 
 
 def _bring_to_front(window: MainWindow) -> None:

@@ -17,7 +17,7 @@ from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, DamagedError, ExportError
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import Tensor
+from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.export import refuse_destination
@@ -27,6 +27,7 @@ from inspector.remap.outfile import OutFile, writing
 from inspector.remap.recover_archive import Archive, Numbering
 from inspector.remap.recover_values import PATIENT, Lost, Rows, leave_out, list_rows
 from inspector.remap.rewritable import names_are_present, refuse_odd
+from inspector.safety.verdict import FileVerdict, judge
 from inspector.units import format_count
 
 _NOT_WRITTEN = "what is left cannot be written"
@@ -44,6 +45,7 @@ class Recovery:
         storage_nbytes: How many bytes those take.
         unchecked: How many of them the file has no checksum of: they are as long as they should be.
         lost: The tensors that are not whole, in the order of the file.
+        verdict: What loading the new file would do: what is saved of the objects may run code as before.
     """
 
     destination: Path
@@ -53,6 +55,7 @@ class Recovery:
     storage_nbytes: int
     unchecked: int
     lost: tuple[Lost, ...]
+    verdict: FileVerdict
 
     @property
     def lost_nbytes(self) -> int:
@@ -91,7 +94,7 @@ def recover(
             archive = Archive(source=source, extents=extents, crcs=sums.crcs, progress=progress)
             archive.write(out.fd, pickle, numbering.keys)
             _refuse_changed(source, before)
-            _verify(out, rows, progress)
+            verdict = judge(_verify(out, rows, progress)).verdict
             nbytes = os.fstat(out.fd).st_size
             progress.start("waiting for the disk")
     keys = numbering.keys
@@ -103,6 +106,7 @@ def recover(
         storage_nbytes=sum(extents.whole[key].nbytes for key in keys),
         unchecked=sum(key in sums.unchecked for key in keys),
         lost=rows.lost,
+        verdict=verdict,
     )
 
 
@@ -134,8 +138,8 @@ def _refuse_changed(source: Source, before: os.stat_result) -> None:
         raise ExportError("the file changed while it was read", where=source.path, remedy="try again")
 
 
-def _verify(out: OutFile, rows: Rows, progress: Progress) -> None:
-    """Open what was written, and compare the tensors with those that shall be in it."""
+def _verify(out: OutFile, rows: Rows, progress: Progress) -> Checkpoint:
+    """Open what was written, and compare the tensors with those that shall be in it; return it."""
     progress.start("checking the new file")
     try:
         copy = open_checkpoint(str(out.path), PATIENT, progress)
@@ -146,6 +150,7 @@ def _verify(out: OutFile, rows: Rows, progress: Progress) -> None:
     is_whole = not any(storage.missing or storage.expected_nbytes is not None for storage in copy.storages)
     if not is_whole or list(map(_looks, copy.tensors)) != list(map(_looks, rows.kept)):
         raise ExportError("the new file does not hold what it should")
+    return copy
 
 
 def _looks(tensor: Tensor) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector import __version__
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.report.text import SAFETY
 from inspector.session.export_kinds import IN_PLACE, RECOVER, form_of, kind_of
 from inspector.session.export_previews import left_out_lines
 from inspector.session.exports import ExportResult, ExportWish
@@ -99,12 +100,14 @@ def save_receipt(outcome: Outcome, destination: str, progress: Progress) -> None
         CheckpointError: A file cannot be read, or the receipt not written.
         CancelledError: The work was cancelled.
     """
+    from inspector.remap.export import refuse_destination  # noqa: PLC0415 - seldom asked for
     from inspector.remap.receipt import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom asked for
 
     if outcome.export is None:
         return
-    refuse_receipt(Path(destination), outcome.export.destination)
     device_map = outcome.order.device_map
+    refuse_receipt(Path(destination), outcome.export.destination)
+    refuse_destination(device_map.checkpoint.path, Path(destination), overwrite=True)
     receipt = make_receipt(device_map.checkpoint, device_map.plan, outcome.export, __version__, progress)
     write_receipt(receipt, Path(destination), overwrite=True)
 
@@ -201,6 +204,8 @@ def recovery_result(saved: Recovery) -> ExportResult:
     warnings = [f"Lost: {escape_text(row.path)}, {row.why}." for row in saved.lost[:_MOST_LOST]]
     if len(saved.lost) > _MOST_LOST:
         warnings.append(f"Lost as well: {len(saved.lost) - _MOST_LOST:,} more tensors.")
+    if saved.verdict != "weights-only":
+        warnings.append(f"The new file: {SAFETY[saved.verdict]}.")
     return ExportResult(
         destination=str(saved.destination),
         lines=tuple(lines),

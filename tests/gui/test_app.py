@@ -173,6 +173,22 @@ def test_this_machine_is_asked_once(monkeypatch):
     assert len(asked) == 1
 
 
+def test_a_message_of_thousands_of_files_opens_some_and_says_so(program, qtbot, copies, monkeypatch):
+    monkeypatch.setattr(module, "MOST_AT_ONCE", 2)
+    opened = []
+    monkeypatch.setattr(program, "open_window", lambda path: opened.append(path) or empty)
+    empty = Program.open_window(program)
+    qtbot.waitUntil(lambda: empty.shown is not None)
+    notices = []
+    monkeypatch.setattr(empty, "show_notice", notices.append)
+    program.open_paths(copies[:2])
+    assert (len(opened), notices) == (1, [])
+    wait_ready(qtbot, empty)
+    program.open_paths([*copies, *["/missing"] * 4093])
+    assert len(opened) == 3
+    assert [notice.what for notice in notices] == ["2 of 4,096 are open, and the others are not"]
+
+
 @pytest.mark.parametrize("demo", [True, False])
 def test_main_runs_until_the_last_window_is_closed(qapp, qtbot, monkeypatch, demo):
     programs = []

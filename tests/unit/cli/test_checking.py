@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -101,6 +102,20 @@ def test_error_file_and_standard_input(cli, tmp_path, monkeypatch) -> None:
     answer = cli("check", DEMO, "--target", "cpu", "--error-file", tmp_path / "missing")
     assert (answer.code, answer.out, answer.err.count("\n")) == (3, "", 1)
     assert "the error text cannot be read" in answer.err
+
+
+def test_an_error_file_is_no_fifo_and_read_within_bounds(cli, tmp_path, monkeypatch) -> None:
+    """Nobody may ever write to it; a device never ends."""
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", "/dev/zero"):
+        answer = cli("check", DEMO, "--target", "cpu", "--error-file", path)
+        assert (answer.code, answer.out) == (3, "")
+        assert "this is no regular file" in answer.err
+        assert "use a pipe and --error-file -" in answer.err
+    path = tmp_path / "error.txt"
+    path.write_bytes(CUDA_ERROR.replace("\n", "\r\n").encode())
+    monkeypatch.setattr(checking, "_MOST_CHARS", 5)
+    assert "233 tensors" not in cli("check", DEMO, "--target", "cpu", "--error-file", path).out
 
 
 def test_wrong_usage(cli) -> None:

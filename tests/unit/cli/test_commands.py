@@ -106,6 +106,9 @@ def test_no_code_for_what_no_loader_is_known_for(cli, name, style, code) -> None
 # -------------------------------------------------------------------------------------------- screenshot
 
 
+PNG = b"\x89PNG\r\n\x1a\nold"
+
+
 @pytest.fixture
 def camera(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Stands in for the window: remembers what was asked of it, and fails as it is told to."""
@@ -147,13 +150,13 @@ def test_a_picture_that_fails_leaves_nothing_and_keeps_what_was_there(
     cli, copy, camera, error, code, said
 ) -> None:
     out = copy.with_name("out.png")
-    out.write_bytes(b"old picture")
+    out.write_bytes(PNG)
     camera["error"] = error
     answer = cli("screenshot", copy, out)
     assert (answer.code, answer.out) == (code, "")
     assert said in answer.err
     assert answer.err.count("\n") == 1
-    assert out.read_bytes() == b"old picture"
+    assert out.read_bytes() == PNG
     assert sorted(path.name for path in copy.parent.iterdir()) == ["demo.pth", "out.png"]
 
 
@@ -161,6 +164,29 @@ def test_what_cannot_be_read_is_told_in_words(cli, tmp_path, camera) -> None:
     answer = cli("screenshot", tmp_path / "missing", tmp_path / "out.png")
     assert (answer.code, answer.err.count("\n")) == (3, 1)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("there", "code"), [(PNG, 0), (b"", 0), (None, 0), (b"GIF89a", 4), (b"PK\3\4", 4), (PNG[:7], 4)]
+)
+def test_what_is_no_picture_is_replaced_only_where_that_is_asked_for(cli, copy, camera, there, code) -> None:
+    out = copy.with_name("other.pth")
+    if there is not None:
+        out.write_bytes(there)
+    answer = cli("screenshot", copy, out)
+    assert answer.code == code
+    if code:
+        assert out.read_bytes() == there
+        assert "there is a file already" in answer.err
+    assert cli("screenshot", copy, out, "--force").code == 0
+    assert out.read_bytes() == b"picture"
+
+
+def test_a_link_to_nothing_is_no_picture(cli, copy, camera) -> None:
+    out = copy.with_name("out.png")
+    out.symlink_to(copy.with_name("missing"))
+    assert cli("screenshot", copy, out).code == 4
+    assert cli("screenshot", copy, out, "--force").code == 0
 
 
 def test_a_picture_never_replaces_the_checkpoint(cli, copy, camera) -> None:

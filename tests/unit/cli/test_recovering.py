@@ -12,6 +12,7 @@ from inspector.errors import CancelledError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.resources import demo_path
+from tests.builders import pickles, zips
 
 DEMO = demo_path().read_bytes()
 
@@ -59,9 +60,28 @@ def test_some_without_checksums_are_counted() -> None:
     from inspector.remap.recover import Recovery
 
     some = Recovery(
-        destination=Path("x"), nbytes=1, tensors=2, storages=5, storage_nbytes=1, unchecked=2, lost=()
+        destination=Path("x"),
+        nbytes=1,
+        tensors=2,
+        storages=5,
+        storage_nbytes=1,
+        unchecked=2,
+        lost=(),
+        verdict="runs-code",
     )
     assert recovering._how_sure(some) == "2 of 5 storages have no checksum to compare"
+
+
+def test_what_runs_code_is_said_to_run_code(cli, tmp_path: Path) -> None:
+    """An object that is saved is saved with what it runs."""
+    evil = pickles.state_dict(a=pickles.tensor(pickles.storage(), 2), b=b"cposix\nsystem\n(X\x04\0\0\0truetR")
+    path = tmp_path / "evil.pth"
+    path.write_bytes(zips.checkpoint(evil, {"0": bytes(8)}))
+    answer = cli("recover", path, "-o", tmp_path / "out.pth")
+    assert answer.code == 0
+    assert "the new file: DANGEROUS: can run commands when loaded\n" in answer.out
+    said = f"{tmp_path / 'out.pth'}: DANGEROUS: can run commands when loaded"
+    assert answer.err == f"checkpoint-inspector: {said}\n"
 
 
 def test_out_that_exists_is_kept_unless_forced(cli, damaged: Path) -> None:

@@ -69,3 +69,15 @@ def test_nothing_outside_is_removed(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     remove_empty_folders(tmp_path / "elsewhere", below=tmp_path / "home")
     assert (tmp_path / "elsewhere").exists()
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(OSError, match="no regular file"):
+        read_if_there(tmp_path / "fifo")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(OSError, match="larger than"):
+        read_if_there(tmp_path / "large")
+    (tmp_path / "link").symlink_to(tmp_path / "missing")
+    assert read_if_there(tmp_path / "link") is None

@@ -9,6 +9,7 @@ import pytest
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.remap.export import Export
 from inspector.remap.forms import Form, FormExport, LeftOut
 from inspector.remap.in_place import Patched
@@ -56,6 +57,10 @@ def test_a_copy_comes_with_a_receipt(copy: Path) -> None:
     with pytest.raises(ExportError, match="the receipt would replace the copy"):
         save_receipt(outcome, str(copy.with_name("out.pth")), Progress())
     assert copy.with_name("out.pth").read_bytes() == before
+    original = copy.read_bytes()
+    with pytest.raises(ExportError, match="would replace the file itself"):
+        save_receipt(outcome, str(copy), Progress())
+    assert copy.read_bytes() == original
 
 
 def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:
@@ -160,7 +165,10 @@ def test_what_was_saved_without_a_checksum_is_told() -> None:
         storage_nbytes=8,
         unchecked=1,
         lost=(),
+        verdict="weights-only",
     )
     result = recovery_result(saved)
     assert result.lines == ("2 tensors saved, 8 B.", "1 storage had no checksum to compare.")
     assert result.warnings == ()
+    result = recovery_result(replace(saved, verdict="dangerous"))
+    assert result.warnings == ("The new file: DANGEROUS: can run commands when loaded.",)
