@@ -24,6 +24,7 @@ def snippet(options: argparse.Namespace) -> int:
     """Print Python code that loads a file."""
     from inspector.model.build import open_checkpoint
     from inspector.model.totals import device_totals
+    from inspector.remap.unmatched import refuse_unmatched
     from inspector.snippet.styles import render
     from inspector.target.profile import CPU_ONLY, Profile
 
@@ -36,6 +37,7 @@ def snippet(options: argparse.Namespace) -> int:
     except ContainerError as error:
         to_cpu = bool(rules) and all(rule.to == "cpu" for rule in rules)
         return _snippet_unopened(options, CPU_ONLY if to_cpu else target, error)
+    refuse_unmatched(rules, checkpoint)
     mapping = tuple(
         (total.device, rule.to)
         for total in device_totals(checkpoint)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
-    from inspector.remap.forms import Form, FormExport, FormPreview, LeftOut
+    from inspector.remap.forms import Form, FormExport, FormPreview, LeftOut, Shape
 
 _MOST_LEFT_OUT = 20
 
@@ -35,8 +36,7 @@ def add_form_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("same", "state-dict", "safetensors"),
-        default="same",
-        help="a module's tensors by name, without its classes; or those as safetensors",
+        help="a module's tensors by name, without its classes; or those as safetensors; else as OUT ends",
     )
     parser.add_argument("--compact", action="store_true", help="leave out bytes that no tensor views")
 
@@ -51,7 +51,7 @@ def read_form(options: argparse.Namespace) -> Form | None:
 
     form = Form(
         only_weights=options.only == "weights",
-        shape=options.format,
+        shape=_shape(options),
         exclude=tuple(options.exclude),
         strip_prefix=options.strip_prefix,
         compact=options.compact,
@@ -69,13 +69,24 @@ def read_form(options: argparse.Namespace) -> Form | None:
     return form
 
 
+def _shape(options: argparse.Namespace) -> Shape:
+    """Return the shape that --format asks for, or that the name of OUT tells."""
+    from inspector.remap.forms import SUFFIX, refuse_suffix
+
+    is_told = options.output is not None and options.output.lower().endswith(SUFFIX)
+    shape: Shape = options.format or ("safetensors" if is_told else "same")
+    if options.output is not None:
+        refuse_suffix(Path(options.output), shape)
+    return shape
+
+
 def form_lines(output: str, done: FormExport) -> str:
     """Say what was written, and line by line what was not."""
     from inspector.units import escape_text
 
     parts = _contents(done, done.format)
     if done.verified:
-        parts.append("opened again and compared")
+        parts.append("opened again, its tensors compared")
     lines = [f"{escape_text(output)}: {', '.join(parts)}", *_left_out(done.left_out)]
     return "".join(f"{line}\n" for line in lines)
 

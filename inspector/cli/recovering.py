@@ -33,8 +33,9 @@ def _report(output: str, done: Recovery) -> str:
 
     every = done.tensors + len(done.lost)
     saved = f"{done.tensors:,} of {format_count(every, 'tensor')} saved"
+    size = format_nbytes(done.storage_nbytes)
     lines = [
-        f"{escape_text(output)}: {saved}, {format_nbytes(done.storage_nbytes)}, opened again and compared",
+        f"{escape_text(output)}: {saved}, {size}, opened again, its tensors compared",
         _how_sure(done),
         *([f"the new file: {_safety(done)}"] if done.verdict != "weights-only" else []),
     ]
@@ -43,7 +44,7 @@ def _report(output: str, done: Recovery) -> str:
         lines.append(f"{lost}; left out of dictionaries, None in lists and tuples:")
         lines += map(_lost_line, done.lost)
     else:
-        lines.append("nothing is lost")
+        lines.append("no tensor is lost")
     return "\n".join(lines) + "\n"
 
 
@@ -55,7 +56,7 @@ def _safety(done: Recovery) -> str:
 
 def _how_sure(done: Recovery) -> str:
     if not done.unchecked:
-        return "every byte saved has the checksum that the file tells"
+        return "every byte of a tensor saved has the checksum that the file tells"
     if done.unchecked == done.storages:
         return "the file tells no checksums, so changed bytes amid a tensor could not be seen"
     return f"{done.unchecked:,} of {done.storages:,} storages have no checksum to compare"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.forms import form_lines, preview_lines, read_form
 from inspector.cli.messages import DONE, say
-from inspector.errors import PlanError
+from inspector.errors import ExportError, PlanError
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
@@ -83,6 +83,12 @@ def _copy(options: argparse.Namespace) -> int:
         if options.receipt is not None:
             _write_receipt(options, checkpoint, plan, done, progress)
     say(_done_line(options.output, done))
+    if done.torch is not None and done.torch.verdict == "unchecked":
+        raise ExportError(
+            f"torch did not load the copy: {done.torch.detail}",
+            where=options.output,
+            remedy="the copy stands there; this program alone has compared it",
+        )
     return DONE
 
 
@@ -187,12 +193,18 @@ def _plan(
 def rules_of(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
 ) -> tuple[Rule, ...]:
-    """Give the rules of --map, then what --target still needs; without either all goes to the CPU."""
+    """Return the rules of --map, then what --target still needs; without either all goes to the CPU.
+
+    Raises:
+        PlanError: One of --map matches nothing in the file.
+    """
     from inspector.progress import Progress
     from inspector.remap.plan import rules_for_target
     from inspector.remap.rules import parse_rule
+    from inspector.remap.unmatched import refuse_unmatched
     from inspector.target.this_machine import probe_this_machine
 
+    refuse_unmatched(said, checkpoint)
     if options.target is None:
         return said or (parse_rule("*=cpu"),)
     return said + rules_for_target(checkpoint, target or probe_this_machine(Progress()))
@@ -215,7 +227,7 @@ def _done_line(output: str, done: Export) -> str:
 
 def _torch_words(found: TorchCheck) -> str:
     if found.verdict != "equal":
-        return f"not checked by torch: {found.detail}"
+        return "not checked by torch"
     words = f"loaded by torch {found.torch} with equal tensors"
     return f"{words} (on the CPU: this machine has no {', '.join(found.missing)})" if found.missing else words
 

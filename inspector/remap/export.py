@@ -20,6 +20,7 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.remap.forms import refuse_suffix
 from inspector.remap.outfile import OutFile, explained, writing
 from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import Plan, device_texts, with_viewed
@@ -88,11 +89,12 @@ def export_copy(
 
     Raises:
         CheckpointError: The source cannot be read (any more).
-        PlanError: A device is written in a way that cannot be changed.
+        PlanError: A device is written in a way that cannot be changed, or the name says another format.
         ExportError: The copy cannot be written, or is not as planned. Nothing is left behind.
         CancelledError: The work was cancelled. Nothing is left behind.
     """
     progress = progress or Progress()
+    refuse_suffix(destination, "same")
     refuse_destination(path, destination, overwrite=overwrite)
     limits = DEFAULT_LIMITS
     with open_source(path, limits) as source:

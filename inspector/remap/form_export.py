@@ -26,7 +26,7 @@ from inspector.remap.form_check import verify_form
 from inspector.remap.form_content import Content, Deciding
 from inspector.remap.form_files import TorchFile
 from inspector.remap.form_tensors import SafetensorsFile
-from inspector.remap.forms import Form, FormExport, check_form
+from inspector.remap.forms import Form, FormExport, check_form, refuse_suffix
 from inspector.remap.outfile import explained, writing
 from inspector.remap.plan import Plan
 
@@ -62,6 +62,8 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
     """
     progress = progress or Progress()
     check_form(form)
+    if form.shape != "safetensors":
+        refuse_suffix(destination, form.shape)
     refuse_destination(path, destination, overwrite=overwrite)
     with collector_paused(), _plain_path(path, destination.parent, progress) as plain:
         status = _status_of(path)

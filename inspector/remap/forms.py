@@ -13,6 +13,8 @@ ContainerName = Literal["same", "zip", "legacy"]
 Cast = Literal["float16", "bfloat16"]
 
 EXCLUDED = "left out on request"
+SUFFIX = ".safetensors"
+_TORCH_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,22 @@ class FormExport:
     tied: tuple[tuple[str, str], ...]
     overflowed: int
     verified: bool
+
+
+def refuse_suffix(destination: Path, shape: Shape) -> None:
+    """Refuse a file name that says another format than the file would have.
+
+    Raises:
+        PlanError: The two contradict each other.
+    """
+    suffix = destination.suffix.lower()
+    if (suffix == SUFFIX) != (shape == "safetensors") and suffix in {SUFFIX, *_TORCH_SUFFIXES}:
+        said, other = ("safetensors", "torch.load") if suffix == SUFFIX else ("torch.load", "safetensors")
+        raise PlanError(
+            f"the name says that the file is for {said}, and it would be one for {other}",
+            where=str(destination),
+            remedy="name it otherwise, or change --format",
+        )
 
 
 def check_form(form: Form) -> None:

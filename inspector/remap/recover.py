@@ -23,6 +23,7 @@ from inspector.records import dataclass
 from inspector.remap.export import refuse_destination
 from inspector.remap.form_pickle import write_pickle
 from inspector.remap.form_views import Writing
+from inspector.remap.forms import refuse_suffix
 from inspector.remap.outfile import OutFile, writing
 from inspector.remap.recover_archive import Archive, Numbering
 from inspector.remap.recover_values import PATIENT, Lost, Rows, leave_out, list_rows
@@ -75,10 +76,12 @@ def recover(
 
     Raises:
         CheckpointError: Nothing in the file can be named, or no tensor of it is whole.
+        PlanError: The new file is named as one of another format.
         ExportError: The new file cannot be written. Nothing is left behind.
         CancelledError: The work was cancelled. Nothing is left behind.
     """
     progress = progress or Progress()
+    refuse_suffix(destination, "same")
     refuse_destination(path, destination, overwrite=overwrite)
     with open_source(path, limits) as source, collector_paused():
         before = os.fstat(source.fd)

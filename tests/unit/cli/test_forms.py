@@ -33,7 +33,7 @@ def test_weights_alone_on_the_cpu(cli, out) -> None:
     first, *rest = answer.out.splitlines()
     assert first.startswith(f"{out}: ")
     assert "the model is model" in first
-    assert first.endswith("opened again and compared")
+    assert first.endswith("opened again, its tensors compared")
     assert any(line.startswith("  left out: optimizer: the state of an optimizer (") for line in rest)
     original = open_checkpoint(str(DEMO))
     kept = [row.path.removeprefix("model/") for row in original.tensors if row.path.startswith("model/")]
@@ -91,6 +91,8 @@ def test_everything_but_what_is_excluded(cli, out) -> None:
         ),
         (["--exclude", ""], 2, "nothing to leave out by an empty pattern"),
         (["--strip-prefix", "net."], 2, "names do not begin with 'net.'"),
+        (["--format", "safetensors"], 2, "the file is for torch.load, and it would be one for safetensors"),
+        (["--compact", "--map", "cuda0=cpu"], 2, "did you mean cuda:0=cpu?"),
         (["--compact", "--receipt", "r.json"], 2, "another form is no copy"),
         (["--compact", "--verify", "torch"], 2, "another form is no copy"),
         (["--only", "weights", "--map", "*=nowhere"], 2, "no device to map to"),
@@ -103,7 +105,27 @@ def test_what_cannot_be_had_is_said(cli, out, options, code, said) -> None:
     assert not out.exists()
 
 
-@pytest.mark.parametrize("where", [[], ["-o", "never.pth"]])
+def test_the_name_of_the_new_file_tells_its_format(cli, tmp_path) -> None:
+    out = tmp_path / "out.SafeTensors"
+    answer = cli("remap", DEMO, "-o", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert "tensors as safetensors" in answer.out
+    (nbytes,) = struct.unpack("<Q", out.read_bytes()[:8])
+    assert json.loads(out.read_bytes()[8 : 8 + nbytes])
+
+
+@pytest.mark.parametrize(
+    "command", [("remap", "--format", "same"), ("remap", "--format", "state-dict"), ("recover",)]
+)
+def test_no_file_of_torch_is_named_as_one_of_safetensors(cli, tmp_path, command) -> None:
+    out = tmp_path / "out.safetensors"
+    answer = cli(command[0], DEMO, "-o", out, *command[1:])
+    assert (answer.code, answer.out) == (2, "")
+    assert "the name says that the file is for safetensors, and it would be one for torch.load" in answer.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("where", [[], ["-o", "never.safetensors"]])
 def test_a_form_is_told_before_anything_is_written(cli, where) -> None:
     answer = cli("remap", DEMO, "--dry-run", "--only", "weights", "--format", "safetensors", *where)
     assert (answer.code, answer.err) == (0, "")
@@ -174,7 +196,7 @@ def test_answer_tells_what_was_done() -> None:
     assert form_lines("o\nut", made) == (
         "o\\u000aut: 1.0 KB of 2.0 MB, 1 tensor as zip, the model is a\\u001b, "
         "module. removed from every name, 2 names of tied weights in the metadata, "
-        "opened again and compared\n"
+        "opened again, its tensors compared\n"
     )
 
 

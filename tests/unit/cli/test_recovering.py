@@ -34,8 +34,8 @@ def test_recover_saves_what_is_whole_and_lists_the_rest(cli, damaged: Path) -> N
     whole = open_checkpoint(str(demo_path())).tensors
     every = len(whole)
     assert first.startswith(f"{out}: {len(saved.tensors)} of {every} tensors saved, ")
-    assert first.endswith(" KB, opened again and compared")
-    assert sure == "every byte saved has the checksum that the file tells"
+    assert first.endswith(" KB, opened again, its tensors compared")
+    assert sure == "every byte of a tensor saved has the checksum that the file tells"
     assert rest.startswith(f"{every - len(saved.tensors)} tensors lost, ")
     assert len(lost) == every - len(saved.tensors) > 0
     gone = {row.path for row in whole} - {row.path for row in saved.tensors}
@@ -46,7 +46,7 @@ def test_recover_saves_what_is_whole_and_lists_the_rest(cli, damaged: Path) -> N
 def test_whole_file(cli, tmp_path: Path) -> None:
     answer = cli("recover", demo_path(), "-o", tmp_path / "out.pth")
     assert answer.code == 0
-    assert answer.out.splitlines()[-1] == "nothing is lost"
+    assert answer.out.splitlines()[-1] == "no tensor is lost"
 
 
 def test_file_without_checksums_is_no_sure_thing(cli, tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_the_file_itself_is_changed_and_given_back(cli, copy) -> None:
 
 
 def test_nothing_to_change_is_said(cli, copy) -> None:
-    answer = cli("remap", copy, "--in-place", "--map", "xpu:7=cpu")
+    answer = cli("remap", copy, "--in-place", "--map", "xpu:*=cpu")
     assert (answer.code, answer.out) == (0, f"{copy}: nothing to change\n")
     assert list(copy.parent.iterdir()) == [copy]
 
@@ -218,7 +218,6 @@ def test_every_byte_is_compared_when_asked(cli, copy) -> None:
             TorchCheck(verdict="equal", torch="9.9", missing=("cuda:0", "mps")),
             "with equal tensors (on the CPU: this machine has no cuda:0, mps)",
         ),
-        (TorchCheck(verdict="unchecked", detail="no torch"), "not checked by torch: no torch"),
     ],
 )
 def test_torch_s_word_is_passed_on(cli, copy, monkeypatch, check, said) -> None:
@@ -226,6 +225,38 @@ def test_torch_s_word_is_passed_on(cli, copy, monkeypatch, check, said) -> None:
     answer = cli("remap", copy, "-o", copy.with_name("out"), "--verify", "torch")
     assert answer.code == 0
     assert answer.out.endswith(f"{said}\n")
+
+
+def test_a_check_by_torch_that_was_not_made_is_no_success(cli, copy, monkeypatch) -> None:
+    check = TorchCheck(verdict="unchecked", detail="no torch here")
+    monkeypatch.setattr(torch_check, "check_with_torch", lambda *args: check)
+    out = copy.with_name("out")
+    answer = cli("remap", copy, "-o", out, "--verify", "torch")
+    assert answer.code == 4
+    assert answer.out.endswith("compared byte by byte, not checked by torch\n")
+    assert "error: torch did not load the copy: no torch here" in answer.err
+    assert devices(out) == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("cuda0=cpu", "did you mean cuda:0=cpu? the file has cuda:0, cuda:1, cpu"),
+        ("xpu:7=cpu", "the file has cuda:0, cuda:1, cpu; '*' stands for all of them"),
+        ("path:nowhere/**@cpu", "no tensor of the file has this path: path:nowhere/**@cpu"),
+        ("role:scheduler@cpu", "no tensor of the file has this role"),
+        ("dtype:float64@cpu", "no tensor of the file has this dtype"),
+    ],
+)
+@pytest.mark.parametrize("how", [["-o", "OUT"], ["--in-place"], ["--dry-run"]])
+def test_a_rule_that_matches_nothing_writes_nothing(cli, copy, rule, said, how) -> None:
+    before, out = copy.read_bytes(), copy.with_name("out.pth")
+    options = [str(out) if word == "OUT" else word for word in how]
+    answer = cli("remap", copy, "--map", "cuda:*=cpu", "--map", rule, *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert copy.read_bytes() == before
+    assert not out.exists()
 
 
 def test_a_copy_that_torch_refuses_does_not_appear(cli, copy, monkeypatch) -> None:
