@@ -109,6 +109,11 @@ def opcodes_in(path: pathlib.Path) -> set[str]:
     return {name for name in used if isinstance(getattr(pickle, name, None), bytes)}
 
 
+def allowed_on_import() -> set[str]:
+    """Return what torch's own modules put on the users' list while `import torch` runs."""
+    return {f"{one.__module__}.{one.__qualname__}" for one in torch.serialization.get_safe_globals()}
+
+
 def installed() -> tuple[str, set[str], set[str]]:
     """Give (release, names, opcodes) of the installed torch, by asking it."""
     names = set(unpickler._get_allowed_globals())  # noqa: SLF001 - torch publishes only what users added
@@ -132,7 +137,8 @@ def differences(folder: pathlib.Path) -> dict[str, object]:
     known = opcodes_in(folder / "torch" / "_weights_only_unpickler.py")
     return {
         "torch": folder.name,
-        "without": sorted(names - theirs),
+        # What another release allows on import is not read: to be asked for it once more does no harm.
+        "without": sorted((names | allowed_on_import()) - theirs),
         "with": sorted(theirs - names),
         "without_opcodes": sorted(opcodes - known),
         "with_opcodes": sorted(known - opcodes),
@@ -149,7 +155,8 @@ def main(folders: list[str]) -> int:
     """Write the list of the installed torch, or the differences of others."""
     release, names, opcodes = checked()
     if not folders:
-        write("allowlist.json", {"torch": release, "globals": sorted(names), "opcodes": sorted(opcodes)})
+        listed = sorted(names | allowed_on_import())
+        write("allowlist.json", {"torch": release, "globals": listed, "opcodes": sorted(opcodes)})
         return 0
     rows = sorted(map(pathlib.Path, folders), key=lambda row: [int(part) for part in row.name.split(".")])
     write("allowlists.json", {"base": release, "others": [differences(folder) for folder in rows]})

@@ -19,7 +19,9 @@ BROKEN_OFF = "the pickle breaks off"
 """How the error of a pickle begins that has no end."""
 
 
-Mark = Literal["ambiguous", "no-directory", "bad-directory", "gzip", "wrong-checksum", "torch-1.4"]
+Mark = Literal[
+    "ambiguous", "no-directory", "bad-directory", "gzip", "wrong-checksum", "torch-1.4", "no-keys", "odd-keys"
+]
 """What verdicts rest on. `ambiguous`: programs, or two runs of one, read different things from the file.
 `no-directory`: the end of a zip is lost. `bad-directory`: it is there and of no use. `gzip`: the whole file
 is compressed. `wrong-checksum`: the pickle is not what its checksum says. `torch-1.4`: later versions of

@@ -8,16 +8,16 @@ endian) and its elements. Nothing says where a pickle ends but the pickle itself
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from inspector.containers.base import BROKEN_OFF, Container, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.base import BROKEN_OFF, Container, Mark, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import NearReader, Source
 from inspector.errors import ContainerError, DamagedError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
-from inspector.pickles.values import Dict, PersistentId, Value
+from inspector.pickles.values import Dict, PersistentId, Set, Value
 from inspector.progress import Progress
 from inspector.records import dataclass
 
@@ -97,9 +97,19 @@ def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Con
         stored=stored,
         versions=layout.versions,
         notes=_notes(source, storage_ids, stored, places.end),
-        marks=frozenset({"gzip"} if source.gzipped else ()),
+        marks=frozenset(_marks(source, layout, storage_ids)),
     )
     return container, places
+
+
+def _marks(source: Source, layout: Layout, storage_ids: dict[str, StorageId]) -> Iterator[Mark]:
+    """Return what is wrong with the whole file, and with its list of keys."""
+    if source.gzipped:
+        yield "gzip"
+    if layout.data_start == layout.object_end:
+        yield "no-keys"
+    if any(key not in storage_ids for key in layout.keys):
+        yield "odd-keys"
 
 
 def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
@@ -113,7 +123,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     if type(magic.root) is not int or magic.root != MAGIC:
         raise ContainerError("the magic number of a legacy checkpoint is wrong", where="byte 0")
     version = _read_needed(source, magic.end, "protocol version", limits, progress)
-    if type(version.root) is not int or version.root != PROTOCOL_VERSION:
+    if type(version.root) not in {int, float} or version.root != PROTOCOL_VERSION:
         raise ContainerError(
             "the protocol version of a legacy checkpoint is wrong", where=f"byte {magic.end:,}"
         )
@@ -176,12 +186,22 @@ def _read_keys(source: Source, start: int, limits: Limits, progress: Progress) -
 
 def _key_texts(root: Value, start: int, limits: Limits) -> tuple[str, ...]:
     where = f"byte {start:,}"
-    if not isinstance(root, list) or len(root) > limits.records:
+    listed = _listed(root)
+    if listed is None or len(listed) > limits.records:
         raise ContainerError("the list of storage keys is malformed", where=where)
-    keys = tuple(key for key in root if isinstance(key, str))
-    if len(keys) < len(root):
+    keys = tuple(key for key in listed if isinstance(key, str))
+    if len(keys) < len(listed):
         raise ContainerError("the list of storage keys is malformed", where=where)
     return keys
+
+
+def _listed(root: Value) -> Sequence[Value] | None:
+    """Return what going through the keys gives, which need not be a list; None for what is no collection."""
+    if isinstance(root, Dict):
+        return [key for key, _ in root.pairs]
+    if isinstance(root, Set):
+        return root.items
+    return root if isinstance(root, list | tuple | str) else None
 
 
 def facts_of(info: Value) -> tuple[tuple[str, str], ...]:

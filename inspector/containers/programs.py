@@ -101,6 +101,7 @@ def _joined(streams: Sequence[Stream]) -> Stream:
         calls=tuple(call for stream in streams for call in stream.calls),
         faults=frozenset[str]().union(*(stream.faults for stream in streams)),
         opcodes=frozenset[int]().union(*(stream.opcodes for stream in streams)),
+        firsts={code: at for stream in reversed(streams) for code, at in stream.firsts.items()},
         notes=tuple(note for stream in streams for note in stream.notes),
     )
 

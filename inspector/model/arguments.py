@@ -83,7 +83,7 @@ def is_plain(call: Call) -> bool:
         and len(args) == _PLAIN
         and args[4] is False
         and type(args[1]) is int
-        and call.state is None
+        and call.state is call.items is call.pairs is None
     )
 
 

@@ -70,7 +70,7 @@ def build_checkpoint(
     progress.start("listing tensors")
     stream = container.stream
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
-    note_strangers(found.uses, stream)
+    note_strangers(found.uses, stream, is_legacy=container.format == "legacy")
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
     names = _name_slots(found, work) if found.optimizers else []
     work.look(len(container.storage_ids))

@@ -187,7 +187,7 @@ class Safety:
     """What a pickle needs in order to load, as far as reading alone can tell.
 
     Attributes:
-        opcodes: Names of the opcodes used.
+        opcodes: Names of the opcodes used, in the order of their first use.
         protocol: The pickle protocol that the stream declares; 0 without a declaration.
         oddities: Notes of the interpreter, such as `unhashable key`, each with its byte offset.
         uses: What is done with a name besides importing it, as (name, verb), see `model.uses`; the name is

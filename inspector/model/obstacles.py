@@ -103,8 +103,12 @@ def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     for use in checkpoint.globals:
         if use.name in _NOT_IN_LEGACY:
             return Obstacle("torch-refuses", _NOT_IN_LEGACY[use.name], _SAVE)
+    if "no-keys" in checkpoint.marks:
+        return Obstacle("truncated", "EOFError", _FETCH)
     if any(storage.missing and storage.nbytes for storage in checkpoint.storages):
         return Obstacle("truncated", "RuntimeError: unexpected EOF", _FETCH)
+    if "odd-keys" in checkpoint.marks:
+        return Obstacle("torch-refuses", "AssertionError: storage key", _SAVE)
     return None
 
 

@@ -82,7 +82,7 @@ def describe_safety(
     constructed, called = split_by_use(calls)
     odd = (*notes, *(note for stream in streams for note in stream.notes))
     return Safety(
-        opcodes=tuple(sorted({OPCODES[code].name for stream in streams for code in stream.opcodes})),
+        opcodes=tuple(dict.fromkeys(OPCODES[code].name for stream in streams for code in stream.firsts)),
         protocol=protocol,
         oddities=tuple(dict.fromkeys(map(str, odd))),
         uses=tuple(sorted((cut_name(name), verb) for name, verb in uses)),

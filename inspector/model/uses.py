@@ -33,6 +33,7 @@ _DTYPE_CLASSES = {
     "timedelta64": "TimeDelta64DType",
 }
 _ASK_EACH = 4096
+_ZIP_PARTS, _LEGACY_PARTS, _VIEW_PARTS = 5, 6, 3
 Uses = set[tuple[str, str]]
 
 
@@ -43,12 +44,7 @@ def note_use(uses: Uses, call: Call, arguments: Arguments | None = None) -> None
     """
     name = _name_of(call.func)
     uses.add((name, "call" if (arguments or Arguments()).may_take(name, call) else "miscall"))
-    if call.items is not None:
-        uses.add((name, "append"))
-    if call.pairs is not None:
-        uses.add((name, "setitem"))
-    if call.state is not None:
-        note_state(uses, name, call)
+    _note_filling(uses, name, call)
     array = describe_array(call) or describe_scalar(call)
     if array is not None:
         # The state of a dtype is set, and its class is one for each element type, named nowhere in the file.
@@ -68,19 +64,36 @@ def note_fault(uses: Uses, name: str, call: Call, arguments: Arguments) -> None:
     """Note a call of a name that torch knows, if it does not take its arguments or its result no state."""
     if not arguments.may_take(name, call):
         uses.add((name, "miscall"))
+    _note_filling(uses, name, call)
+
+
+def _note_filling(uses: Uses, name: str, call: Call) -> None:
+    if call.items is not None:
+        uses.add((name, "append"))
+    if call.pairs is not None:
+        uses.add((name, "setitem"))
     if call.state is not None:
         note_state(uses, name, call)
 
 
-def note_strangers(uses: Uses, stream: Stream) -> None:
+def note_strangers(uses: Uses, stream: Stream, *, is_legacy: bool) -> None:
     """Add that there are persistent ids of something else than storages, if there are."""
+    count = _LEGACY_PARTS if is_legacy else _ZIP_PARTS
     for node in stream.persistent_ids:
         pid = node.pid
         if type(pid) is not tuple or not pid or pid[0] != "storage":
             uses.add((PERSISTENT_ID, "load"))
             return
-        if parse_storage_id(node) is None:
+        if parse_storage_id(node) is None or len(pid) != count or not _is_view(pid[_ZIP_PARTS:]):
             uses.add((PERSISTENT_ID, "misread"))
+
+
+def _is_view(parts: tuple[Value, ...]) -> bool:
+    """Return whether the last part of a legacy storage's id is a view of it, or None; a zip's have none."""
+    view = parts[0] if parts else None
+    if not isinstance(view, tuple | list):
+        return view is None
+    return len(view) == _VIEW_PARTS and all(isinstance(number, int) for number in view[1:])
 
 
 def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> None:

@@ -157,7 +157,9 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
     offset = geometry[0]
     shape, problem = shape_of(geometry[1])
     stride, stride_problem = sizes_of(() if geometry[2] is None else geometry[2])
-    if not stride and not stride_problem:  # torch takes missing strides for those of a contiguous tensor
+    if (
+        not stride and not stride_problem and not dtype.startswith("q")
+    ):  # torch takes missing strides for those of a contiguous tensor
         stride = contiguous(shape)
     problem = problem or stride_problem
     if type(offset) is not int or not 0 <= offset <= _MOST:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from inspector.pickles.state import CutOffError, Handler, State
-from inspector.pickles.values import Call, Global, PersistentId, Value, kind_of
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value, kind_of
+
+_LOOKED_INTO = frozenset({"_codecs.encode", "torch.serialization._get_layout"})
 
 _SHORT_NAME = 100
 
@@ -116,8 +118,9 @@ def _build(state: State, data: bytes, pos: int) -> int:
     value = state.stack.pop()
     target = state.stack[-1]
     if not isinstance(target, Call):
-        kind = "build-on-name" if isinstance(target, Global) else "build-on-other"
-        state.note(kind, pos, f"the state of {kind_of(target)} is set")
+        state.note(_built(target, value), pos, f"the state of {kind_of(target)} is set")
+    elif value is None:
+        _build_of_none(state, target)
     elif target.state is not None:
         state.note("build-twice", pos, "the state of one object is set twice")
         state.created += 1
@@ -125,6 +128,24 @@ def _build(state: State, data: bytes, pos: int) -> int:
     else:
         target.state = value
     return pos
+
+
+def _built(target: Value, value: Value) -> str:
+    """Return what kind of a note it is that a value has its state set that is no result of a call."""
+    if isinstance(target, Global):
+        return "build-on-name"
+    is_empty = value is None or value == () or (isinstance(value, Dict) and not value.pairs)
+    if isinstance(target, Set) and is_empty:
+        return "build-on-set"
+    is_attributes = is_empty or isinstance(value, Dict) or (isinstance(value, tuple) and len(value) == 2)
+    return "build-on-storage" if isinstance(target, PersistentId) and is_attributes else "build-on-other"
+
+
+def _build_of_none(state: State, target: Call) -> None:
+    """Note a state that is None: pickle sets none, but torch looks into that of what it makes itself."""
+    func = target.func
+    if isinstance(func, Global) and (func.common or func.dotted in _LOOKED_INTO):
+        state.faults.add("build-of-none")
 
 
 def _persid(state: State, data: bytes, pos: int) -> int:

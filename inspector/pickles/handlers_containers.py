@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from inspector.pickles.instructions import CODES
 from inspector.pickles.state import Handler, State
 from inspector.pickles.values import Call, Dict, Set, Value, kind_of
+
+_ADDITEMS = CODES["ADDITEMS"]
 
 
 def _empty_list(state: State, data: bytes, pos: int) -> int:
@@ -20,17 +23,17 @@ def _list(state: State, data: bytes, pos: int) -> int:
 
 def _append(state: State, data: bytes, pos: int) -> int:
     item = state.stack.pop()
-    _extend(state, pos, [item])
+    _extend(state, data, pos, [item])
     return pos
 
 
 def _appends(state: State, data: bytes, pos: int) -> int:
     items = state.pop_mark()
-    _extend(state, pos, items)
+    _extend(state, data, pos, items)
     return pos
 
 
-def _extend(state: State, pos: int, items: list[Value]) -> None:
+def _extend(state: State, data: bytes, pos: int, items: list[Value]) -> None:
     target = state.stack[-1]
     if isinstance(target, list):
         target.extend(items)
@@ -41,6 +44,8 @@ def _extend(state: State, pos: int, items: list[Value]) -> None:
         target.items.extend(items)
     elif isinstance(target, Set):
         target.items.extend(items)
+        if data[pos - 1] != _ADDITEMS:  # CPython asks for `extend`, which sets have not
+            state.note("append-on-other", pos, "something is appended to a set")
     else:
         state.note("append-on-other", pos, f"something is appended to {kind_of(target)}")
 

@@ -119,8 +119,10 @@ def _read_slot(data: bytes, pos: int) -> tuple[int, int]:
 def _proto(state: State, data: bytes, pos: int) -> int:
     protocol = data[pos]
     if protocol > HIGHEST_PROTOCOL:
-        raise BrokenStreamError(f"pickle protocol {protocol} is not known")
-    state.protocol = max(state.protocol, protocol)
+        # torch's restricted unpickler does not mind.
+        state.note("unknown-protocol", pos, f"CPython knows no pickle protocol {protocol}, and stops")
+    else:
+        state.protocol = max(state.protocol, protocol)
     return pos + 1
 
 

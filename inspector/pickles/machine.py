@@ -7,7 +7,7 @@ with live ones. Every budget of `Limits` is checked, and cancellation asked for,
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import repeat
 from operator import length_hint
 
@@ -44,6 +44,7 @@ class Stream:
         calls: Every call but those that make plain tensors, in the order in which they would be made.
         faults: What stops real unpicklers and is no oddity: `undecodable-text`, `undecodable-name`.
         opcodes: Bytes of the opcodes used.
+        firsts: The same in the order of their first use, each with the offset of that.
         protocol: The protocol declared; 0 without a declaration.
         notes: Oddities.
     """
@@ -56,6 +57,7 @@ class Stream:
     calls: tuple[Call, ...]
     faults: frozenset[str]
     opcodes: frozenset[int]
+    firsts: Mapping[int, int]
     protocol: int
     notes: tuple[Note, ...]
 
@@ -179,6 +181,7 @@ class Machine:
             calls=tuple(state.calls),
             faults=frozenset(state.faults),
             opcodes=frozenset(code for code in OPCODES if state.table[code] is not first_use),
+            firsts={code: at for code, at in state.firsts.items() if code in OPCODES},
             protocol=state.protocol,
             notes=tuple(state.notes),
         )

@@ -65,6 +65,7 @@ class State:
         persistent_ids: Every persistent id, in order.
         calls: Every call of what is not common, in order, also of those whose results are dropped.
         faults: What stops real unpicklers and is no oddity, as stable words.
+        firsts: Where each opcode byte stands first, in that order.
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
         literals: How many numbers and short texts; long texts count once more for each 16 bytes.
@@ -83,6 +84,7 @@ class State:
         "created",
         "ends_s",
         "faults",
+        "firsts",
         "frame_end",
         "globals",
         "limits",
@@ -109,6 +111,7 @@ class State:
         self.persistent_ids: list[PersistentId] = []
         self.calls: list[Call] = []
         self.faults: set[str] = set()
+        self.firsts: dict[int, int] = {}
         self.table = table or []
         self.ends_s = math.inf
         self.progress: Progress | None = None

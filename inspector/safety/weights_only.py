@@ -14,19 +14,11 @@ from inspector.model.uses import PERSISTENT_ID
 from inspector.safety.allowlist import AllowList
 from inspector.safety.python2 import present_name
 
-# In a legacy file, other protocols spell the magic number before the object with an unknown opcode.
-_LEGACY_PROTOCOLS = frozenset({2, 3})
 _DICTIONARIES = frozenset({"collections.OrderedDict", "collections.Counter"})
-_REBUILDS = ("torch._utils._rebuild_", "torch._tensor._rebuild_")
 _STORAGE_IDS = {
     "load": "weights_only=True takes no persistent ids but storages; legacy files of modules have others.",
     "misread": "The place of a tensor's bytes is given in a way that torch cannot read.",
 }
-
-
-# The instruction that spells the magic number of a legacy file, by pickle protocol.
-_LEGACY_MAGIC = {0: "LONG", 1: "LONG", 4: "FRAME", 5: "FRAME"}
-_FRAMES_FROM = 4
 _TAR = (
     "weights_only=True does not read tar files of torch 0.1. Write its weights into a new file, or load and "
     "save it once with weights_only=False, if you trust it."
@@ -42,21 +34,16 @@ _FAULTS = {
     "append-on-other": "something is appended to what is no list",
     "setitem-on-other": "an item is set on what is no dictionary",
     "build-on-name": "the state of something is set that was imported",
+    "build-of-none": "the state of something is set to None",
     "build-on-other": "the state of something is set that has none",
 }
 
 
 def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
-    """Give the first opcode that ends the load, by pickletools' name; empty where all are known."""
-    protocol = checkpoint.safety.protocol
+    """Return the first opcode that ends the load, by pickletools' name; empty where all are known."""
     if checkpoint.format == "tar":
         return ""
-    if checkpoint.format == "legacy" and protocol not in _LEGACY_PROTOCOLS:
-        return _LEGACY_MAGIC[protocol]
-    strangers = [name for name in checkpoint.safety.opcodes if name not in allowed.opcodes]
-    if not strangers:
-        return ""
-    return "FRAME" if protocol >= _FRAMES_FROM and "FRAME" in strangers else strangers[0]
+    return next((name for name in checkpoint.safety.opcodes if name not in allowed.opcodes), "")
 
 
 def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
@@ -67,9 +54,7 @@ def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
         return
     again = "save the file again with pickle protocol 2"
     opcode = unknown_opcode(checkpoint, allowed)
-    if opcode and checkpoint.format == "legacy" and safety.protocol not in _LEGACY_PROTOCOLS:
-        yield f"weights_only=True does not read legacy files of pickle protocol {safety.protocol}: {again}."
-    elif opcode:
+    if opcode:
         yield f"weights_only=True does not know the opcode {opcode}: {again}."
     for name, verb in safety.uses:
         reason = _misuse(present_name(name), verb)
@@ -85,7 +70,7 @@ def _misuse(name: str, verb: str) -> str | None:
         return "weights_only=True calls listed names only, and this pickle calls what has no name."
     if name == PERSISTENT_ID:
         return _STORAGE_IDS.get(verb, _STORAGE_IDS["load"])
-    if verb == "miscall" or (verb == "call" and name.startswith(_REBUILDS)):
+    if verb == "miscall":
         return f"{name} is called with arguments that it does not take."
     return _misfit(name, verb)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from inspector.safety.verdict import judge
 from tests.corpus import cases
 from tests.hostile.asking_torch import ask_torch
 from tests.hostile.cases import CASES
+from tests.hostile.constructed import THEMES, constructed
 from tests.hostile.generated import generated
 
 QUICK = 220
+QUICK_STEP = 13
 NAMES = frozenset({"allow", "code"})
 """The answers that nothing but names is missing, whether or not those may be offered."""
 _SLOW = frozenset({3, 4, 5, 6, 8, 11, 20, 25})
@@ -43,6 +46,32 @@ EXPLAINED = {
     "25-an-import-of-an-escape-sequence": "allowed under its shown name, which is the escaped one",
 }
 """Why the two may disagree, by our answer or by the file."""
+PATTERNS = (
+    (r"^storages: .*part 1 is", "anything with a dtype will do for torch as the class of a storage"),
+    (r"^storages: .*part 3 is", "a tag that is made while loading, which no writer does"),
+    (
+        r"^storages: .*part 4 is|, 1 is .*long|of one long",
+        "a tensor stands for a number, which its bytes decide",
+    ),
+    (
+        r"^storages: legacy: part 2 is|: keys (\[\]|''|\{'s-float'\})",
+        "storages that the list of keys does not name",
+    ),
+    (
+        r"^old_files: .*(view|keys \['s-float', 's-float'\])",
+        "views and keys that overlap, which torch cuts to fit",
+    ),
+    (r"itself$", "the bytes of a storage decide how many arguments there are"),
+    (r"device_tensor_from_cpu_tensor", "whether there is such a device is asked of the machine"),
+    (r"^receivers: BUILD of a view on", "the type of a view's storage is not that of the tensor"),
+    (r"^records: ", "spelled as no writer does, and not looked at here"),
+    (r"legacy name 'torch.storage.*Untyped", "named and not used"),
+    (r"behind a bad call", "torch meets an error first that no list mends; both refuse"),
+    (r"_rebuild_njt", "torch allows this function of its own, and knows alone what it takes"),
+    (r"ends in .r$", "allowed under its shown name, which is the escaped one"),
+    (r"is torch.(Float)?Tensor$", "torch takes the class of tensors for a truth value"),
+)
+"""The same of the constructed files, by what `THEME: NAME` matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +106,9 @@ class Row:
     @property
     def explanation(self) -> str | None:
         """Why the two disagree, where that is known."""
-        return EXPLAINED.get(self.name) or EXPLAINED.get(self.ours)
+        known = EXPLAINED.get(self.name) or EXPLAINED.get(self.ours)
+        whole = f"{self.folder}: {self.name}"
+        return known or next((why for pattern, why in PATTERNS if re.search(pattern, whole)), None)
 
 
 def rows(folder: Path, *, quick: bool = False) -> list[Row]:
@@ -98,6 +129,11 @@ def rows(folder: Path, *, quick: bool = False) -> list[Row]:
             path = folder / f"{where}-{number}.pt"
             path.write_bytes(build())
             made.append((where, name, path))
+    for number, (name, data) in enumerate(constructed(QUICK_STEP if quick else 1).items()):
+        path = folder / f"constructed-{number}.pt"
+        path.write_bytes(data)
+        theme, _, title = name.partition(": ")
+        made.append((theme, title, path))
     ours = [_ours(path) for _, _, path in made]
     theirs = ask_torch([(path, names) for (_, _, path), (_, _, names) in zip(made, ours, strict=True)])
     return [
@@ -125,6 +161,13 @@ def _ours(path: Path) -> tuple[str, str, tuple[str, ...]]:
     return answer.kind, answer.sentence, answer.names if answer.kind in NAMES else ()
 
 
+def _shown(row: Row) -> str:
+    """A file's name without its number; of the constructed files only up to what is exchanged in it."""
+    if row.folder in THEMES:
+        return re.split(r" (?:is|of|anew|on|behind|\(|\[) ?", row.name)[0].replace("|", "/")
+    return row.name.partition("-")[2] or row.name
+
+
 def table(found: Iterable[Row]) -> str:
     """Count agreements by folder and answer, and list every disagreement with its reason, as Markdown."""
     found = list(found)
@@ -138,7 +181,7 @@ def table(found: Iterable[Row]) -> str:
     agreed = sum(row.agrees for row in found)
     lines += [f"| all | | {agreed} | {len(found) - agreed} |", ""]
     others = Counter(
-        (row.folder, row.name.partition("-")[2] or row.name, row.ours, row.theirs[:60], row.explanation)
+        (row.folder, _shown(row), row.ours, row.theirs[:60], row.explanation)
         for row in found
         if not row.agrees
     )

@@ -23,7 +23,18 @@ from inspector.errors import (
 from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders.legacy import INFO, checkpoint
-from tests.builders.pickles import legacy_storage, list_, state_dict, stream, tensor, text
+from tests.builders.pickles import (
+    MARK,
+    STOP,
+    legacy_storage,
+    list_,
+    op,
+    proto,
+    state_dict,
+    stream,
+    tensor,
+    text,
+)
 
 TakeApart = Callable[..., Container]
 Write = Callable[..., str]
@@ -126,9 +137,11 @@ def test_views_stand_within_the_storage_they_view(take_apart: TakeApart) -> None
         ({"version": True}, "the protocol version"),
         ({"version": [1001]}, "the protocol version"),
         ({"keys": None}, ""),
-        ({"keys": ("11", "22")}, "the list of storage keys is malformed: byte"),
+        ({"keys": ("11", "22")}, ""),
+        ({"keys": {"11": 1, "22": 2}}, ""),
+        ({"version": 1001.0}, ""),
+        ({"keys": 5}, "the list of storage keys is malformed: byte"),
         ({"keys": ["11", 22]}, "the list of storage keys is malformed: byte"),
-        ({"keys": {"11": 1}}, "the list of storage keys is malformed: byte"),
     ],
 )
 def test_pickles_that_are_not_those_of_a_checkpoint(
@@ -140,6 +153,29 @@ def test_pickles_that_are_not_those_of_a_checkpoint(
             return
         with pytest.raises(ContainerError, match=message):
             read_layout(source, Limits(), Progress())
+
+
+def test_keys_may_be_a_set_for_what_torch_minds(take_apart: TakeApart) -> None:
+    empty = state_dict(a=tensor(legacy_storage("1", numel=0), 0))
+    data = checkpoint(empty, ("1", 0, b""))
+    listed = pickle.dumps(["1"], 2)
+    keys = proto() + op("EMPTY_SET") + MARK + text("1") + op("ADDITEMS") + STOP
+    assert take_apart(data.replace(listed, keys)).stored["1"].nbytes == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "cut", "marks"),
+    [
+        ({}, 0, frozenset()),
+        ({"keys": ["1", "2"]}, 0, {"odd-keys"}),
+        ({}, 10, {"no-keys"}),
+    ],
+)
+def test_lists_of_keys_that_torch_stops_at(
+    changes: dict[str, Any], cut: int, marks: set[str], take_apart: TakeApart
+) -> None:
+    data = checkpoint(state_dict(a=tensor(legacy_storage("1", numel=0), 0)), ("1", 0, b""), **changes)
+    assert take_apart(data[: len(data) - cut]).marks == marks
 
 
 def test_number_of_keys_is_bounded(take_apart: TakeApart) -> None:

@@ -37,9 +37,8 @@ def test_a_plain_state_dict_is_refused_by_nobody() -> None:
     [
         (("POP", "STOP"), 2, "zip", "POP"),
         (("FRAME", "MEMOIZE", "STACK_GLOBAL"), 4, "zip", "FRAME"),
-        (("STOP",), 0, "legacy", "LONG"),
-        (("STOP",), 1, "legacy", "LONG"),
-        (("STOP",), 5, "legacy", "FRAME"),
+        (("LONG", "STOP"), 0, "legacy", "LONG"),
+        (("FRAME", "MEMOIZE", "STOP"), 5, "legacy", "FRAME"),
         (("POP", "STOP"), 2, "legacy", "POP"),
     ],
 )

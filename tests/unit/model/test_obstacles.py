@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.base import Mark
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.obstacles import (
@@ -18,6 +19,7 @@ from inspector.model.obstacles import (
     is_damaged,
     lost_directory,
 )
+from inspector.records import replace
 from tests.builders.pickles import number
 from tests.corpus import CORPUS, cases
 from tests.unit.model.making import by_hand, call, pairs, storage, view
@@ -193,3 +195,13 @@ def test_other_formats_have_none() -> None:
     assert find_obstacle(by_hand(number(1), form="tar", versions=())) is None
     lost = by_hand(pairs(w=view(storage("0")), x=call("a.B")), stored={}, form="tar")
     assert find_obstacle(lost) is None
+
+
+@pytest.mark.parametrize(
+    ("mark", "begins"), [("no-keys", "EOFError"), ("odd-keys", "AssertionError: storage key")]
+)
+def test_lists_of_keys_of_legacy_files(mark: Mark, begins: str) -> None:
+    found = replace(by_hand(number(1), form="legacy"), marks=frozenset({mark}))
+    obstacle = find_obstacle(found)
+    assert obstacle is not None
+    assert obstacle.message.startswith(begins)

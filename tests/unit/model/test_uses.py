@@ -30,6 +30,7 @@ def uses(made: bytes) -> set[tuple[str, str]]:
         (built(call("a.B"), pairs(x=number(1))), {("a.B", "call"), ("a.B", "build")}),
         (built(call("torch.Size"), number(1)), {("torch.Size", "call"), ("torch.Size", "misbuild")}),
         (built(call("torch.Size"), NONE), {("torch.Size", "call")}),
+        (call("torch.Size") + number(1) + op("APPEND"), {("torch.Size", "call"), ("torch.Size", "append")}),
         (call("a.B") + number(1) + op("APPEND"), {("a.B", "call"), ("a.B", "append")}),
         (call("a.B") + text("k") + number(1) + op("SETITEM"), {("a.B", "call"), ("a.B", "setitem")}),
         (text("x") + op("EMPTY_TUPLE") + op("REDUCE"), {("", "call")}),
@@ -130,6 +131,26 @@ def test_attributes_are_looked_for_as_long_as_there_is_time() -> None:
 def test_storages_that_cannot_be_read() -> None:
     strange = tuple_(text("storage"), op("NONE"), text("0"), text("cpu"), number(1)) + op("BINPERSID")
     assert (PERSISTENT_ID, "misread") in by_hand(strange).safety.uses
+
+
+@pytest.mark.parametrize(
+    ("view", "is_read"),
+    [
+        (None, True),
+        (NONE, True),
+        (tuple_(text("v"), number(0), number(1)), True),
+        (list_(text("v"), number(0), number(1)), True),
+        (tuple_(text("v"), number(0)), False),
+        (tuple_(text("v"), NONE, number(1)), False),
+        (number(0), False),
+    ],
+)
+@pytest.mark.parametrize("form", ["zip", "legacy"])
+def test_each_form_has_ids_of_its_own(form: str, view: bytes | None, is_read: bool) -> None:
+    parts = [text("storage"), name("torch.FloatStorage"), text("0"), text("cpu"), number(1)]
+    pid = tuple_(*parts, *([] if view is None else [view])) + op("BINPERSID")
+    is_right = view is None if form == "zip" else view is not None and is_read
+    assert ((PERSISTENT_ID, "misread") in by_hand(pid, form=form).safety.uses) != is_right
 
 
 def test_shared_and_circular_values_are_looked_at_once() -> None:

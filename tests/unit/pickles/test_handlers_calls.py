@@ -199,3 +199,29 @@ def test_calls_are_remembered_but_for_those_that_make_plain_tensors() -> None:
     names = [made.func and made.func.dotted for made in found.calls]
     assert names == ["os.system", "a.B", "a.B", "a.C", "a.D", None]
     assert found.calls[1] in found.root
+
+
+@pytest.mark.parametrize(
+    ("target", "state", "kind"),
+    [
+        (name("a.B"), dict_(), "build-on-name"),
+        (op("EMPTY_SET"), NONE, "build-on-set"),
+        (op("EMPTY_SET"), dict_(), "build-on-set"),
+        (op("EMPTY_SET"), number(1), "build-on-other"),
+        (list_(), dict_(), "build-on-other"),
+        (text("x") + op("BINPERSID"), dict_((text("a"), number(1))), "build-on-storage"),
+        (text("x") + op("BINPERSID"), tuple_(NONE, NONE), "build-on-storage"),
+        (text("x") + op("BINPERSID"), number(1), "build-on-other"),
+    ],
+)
+def test_states_of_what_was_not_called(target: bytes, state: bytes, kind: str) -> None:
+    assert kinds(target + state + op("BUILD")) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("dotted", "faults"),
+    [("collections.OrderedDict", {"build-of-none"}), ("_codecs.encode", {"build-of-none"}), ("a.B", set())],
+)
+def test_torch_looks_into_none(dotted: str, faults: set[str]) -> None:
+    assert read(call(dotted) + NONE + op("BUILD")).faults == faults
+    assert read(text("x") + tuple_() + op("REDUCE") + NONE + op("BUILD")).faults == set()

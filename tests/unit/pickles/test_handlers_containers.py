@@ -104,3 +104,9 @@ def test_pairs_are_refused_before_they_are_made() -> None:
         read(*parts, values=202)
         with pytest.raises(PickleError, match="makes more than 199 values: pickle, byte 40"):
             read(*parts, values=199)
+
+
+@pytest.mark.parametrize("instructions", [number(1) + op("APPEND"), MARK + number(1) + op("APPENDS")])
+def test_a_set_has_no_append(instructions: bytes) -> None:
+    assert kinds(op("EMPTY_SET") + instructions) == ["append-on-other"]
+    assert kinds(op("EMPTY_SET") + MARK + number(1) + op("ADDITEMS")) == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,18 @@ def test_is_that_of_torch() -> None:
     ours = default_allow_list()
     if torch.__version__.partition("+")[0] != ours.torch_version:
         pytest.skip(f"the list speaks for torch {ours.torch_version}, and this is {torch.__version__}")
-    assert ours.names == set(torch._weights_only_unpickler._get_allowed_globals())
+    assert ours.names == set(torch._weights_only_unpickler._get_allowed_globals()) | _allowed_on_import()
+
+
+def _allowed_on_import() -> set[str]:
+    """What torch allows itself while it is imported, in a process that has imported nothing else."""
+    code = (
+        "import torch\n"
+        "for one in torch.serialization.get_safe_globals():\n"
+        "    print(f'{one.__module__}.{one.__qualname__}')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
 
 
 def test_holds_what_every_checkpoint_needs() -> None:

@@ -1,0 +1,465 @@
+"""Files by the thousand, each with one thing that torch may take or refuse, the same in every run.
+
+Each is known by its theme and by what is in it, so that a disagreement with torch names its reason.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+import struct
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from inspector.pickles.instructions import OPCODES as ALL_OPCODES
+from tests.builders import legacy, tars, zips
+from tests.builders.pickles import (
+    MARK,
+    NONE,
+    STOP,
+    call,
+    dict_,
+    list_,
+    name,
+    number,
+    op,
+    proto,
+    stream,
+    text,
+    tuple_,
+)
+from tests.builders.zips import Record
+from tests.hostile.combinations import combinations
+from tests.hostile.generated import GLOBALS, MISUSES, OBJECTS, OPCODES
+from tests.hostile.palette import FALSE, OD, STORAGES, TRUE, floating, made, palette, stored
+
+SEED = 20261122
+_CALLS = 900  # of the 22,000 calls in `combinations`
+Files = Iterator[tuple[str, bytes]]
+
+
+def zip_file(push: bytes, *, protocol: int | None = 2, **facts: bytes) -> bytes:
+    """A zip of one value, with the records of the storages that occur in it."""
+    begin = b"" if protocol is None else proto(protocol)
+    return zip_of(stream(begin, push), **facts)
+
+
+def zip_of(data: bytes, **facts: bytes) -> bytes:
+    """A zip of a pickle."""
+    rows = [Record(name="archive/data.pkl", data=data)]
+    rows += [
+        Record(name=f"archive/data/{key}", data=bytes(nbytes))
+        for key, (_, _, nbytes) in STORAGES.items()
+        if nbytes >= 0 and key.encode() in data
+    ]
+    rows += [
+        Record(name=f"archive/{title}", data=fact) for title, fact in {"version": b"3\n", **facts}.items()
+    ]
+    return zips.build_zip(*rows)
+
+
+def legacy_file(push: bytes, *, begin: int | None = 2, **given: object) -> bytes:
+    """A legacy file of one value."""
+    head = b"" if begin is None else proto(begin)
+    return legacy_of(stream(head, push), **given)
+
+
+def legacy_of(data: bytes, **given: object) -> bytes:
+    """A legacy file of a pickle, with the storages that occur in it."""
+    rows = [
+        (key, numel, bytes(max(nbytes, 0)))
+        for key, (_, numel, nbytes) in STORAGES.items()
+        if key.encode() in data
+    ]
+    return legacy.checkpoint(data, *rows, **given)  # type: ignore[arg-type]
+
+
+def calls() -> Files:
+    """Calls of listed names, drawn from all combinations."""
+    drawn = random.Random(SEED).sample([one for one in combinations() if "cuda" not in one.callable], _CALLS)
+    for one in drawn:
+        yield f"{one.callable} {one.what}", zip_file(one.push)
+
+
+def receivers() -> Files:
+    """Everything that can be done to a value, with a value of each kind."""
+    deeds = {
+        "APPEND": number(1) + op("APPEND"),
+        "APPENDS": MARK + number(1) + op("APPENDS"),
+        "APPENDS of nothing": MARK + op("APPENDS"),
+        "SETITEM": text("k") + number(1) + op("SETITEM"),
+        "SETITEMS": MARK + text("k") + number(1) + op("SETITEMS"),
+        "SETITEMS of nothing": MARK + op("SETITEMS"),
+        "SETITEMS of a key": MARK + text("k") + op("SETITEMS"),
+        "BUILD of None": NONE + op("BUILD"),
+        "BUILD of {}": dict_() + op("BUILD"),
+        "BUILD of a dict": dict_((text("a"), number(1))) + op("BUILD"),
+        "BUILD of ()": tuple_() + op("BUILD"),
+        "BUILD of a pair": tuple_(NONE, dict_((text("a"), number(1)))) + op("BUILD"),
+        "BUILD of three": tuple_(FALSE, NONE, OD) + op("BUILD"),
+        "BUILD of a view": tuple_(stored("s-float"), number(0), tuple_(number(4)), tuple_(number(1)))
+        + op("BUILD"),
+        "BUILD of five": tuple_(made(), NONE, NONE, FALSE, OD) + op("BUILD"),
+        "REDUCE": tuple_() + op("REDUCE"),
+        "NEWOBJ": tuple_() + op("NEWOBJ"),
+        "BINPERSID": op("BINPERSID"),
+    }
+    for color, push in palette().items():
+        for deed, instructions in deeds.items():
+            yield f"{deed} on {color}", zip_file(push + instructions)
+
+
+def keys() -> Files:
+    """A value of each kind as a key."""
+    for color, push in palette().items():
+        yield f"{color} as key", zip_file(dict_((push, NONE)))
+        yield f"{color} in a tuple as key", zip_file(dict_((tuple_(push), NONE)))
+        yield f"{color} as key of an OrderedDict", zip_file(OD + push + NONE + op("SETITEM"))
+
+
+def storages() -> Files:
+    """Persistent ids with one part exchanged, left out or added; in both forms."""
+    yield from _storages("zip", zip_file, [])
+    yield from _storages("legacy", legacy_file, [NONE])
+
+
+def _storages(form: str, wrap: Callable[[bytes], bytes], tail: list[bytes]) -> Files:
+    # No other value has this storage: a key that torch has read before is looked at no further.
+    right = [text("storage"), name("torch.DoubleStorage"), text("s-double"), text("cpu"), number(4), *tail]
+    given = {f"{count} parts": (right + [NONE] * 8)[:count] for count in range(8)}
+    given |= {repr(word): [text(word), *right[1:]] for word in ("Storage", "storage ", "module", "STORAGE")}
+    for old in (b"\7storage", b"\6module"):
+        given[f"{old!r} of Python 2"] = [op("SHORT_BINSTRING", old), *right[1:]]
+    colors = palette(legacy=form == "legacy")
+    for place in range(len(right)):
+        # What the list of keys does not name has whatever bytes are in memory: a few files will do.
+        few = ("'cpu'", "4", "(1,)") if (form, place) == ("legacy", 2) else colors
+        for color in few:
+            given[f"part {place} is {color}"] = [*right[:place], colors[color], *right[place + 1 :]]
+    for title, parts in given.items():
+        yield f"{form}: {title}", wrap(tuple_(*parts) + op("BINPERSID"))
+    for key in STORAGES:
+        yield f"{form}: storage {key}", wrap(stored(key, legacy=form == "legacy"))
+        yield f"{form}: tensor of {key}", wrap(made(key, legacy=form == "legacy"))
+
+
+def opcodes() -> Files:
+    """Each opcode of pickle in each form, under each protocol."""
+    pushes = {**OPCODES}
+    for version in (None, 0, 1, 2, 3, 4, 5, 6, 255):
+        yield f"protocol {version}", zip_file(number(1), protocol=version)
+        yield f"legacy protocol {version}", legacy_file(number(1), begin=version)
+    for title, push in pushes.items():
+        for version in (2, 4):
+            yield f"{title} under protocol {version}", zip_file(push, protocol=version)
+        yield f"legacy {title}", legacy_file(push)
+        yield f"{title} behind an unlisted name", zip_file(list_(name("mine.Config"), push))
+        yield f"{title} before an unlisted name", zip_file(list_(push, name("mine.Config")))
+    for code, info in ALL_OPCODES.items():
+        yield f"{info.name} on nothing", zip_file(bytes([code]))
+        yield (
+            f"{info.name} on little",
+            zip_file(number(1) + text("a") + MARK + bytes([code]) + b"\1\0\0\0a\n"),
+        )
+
+
+def protocols() -> Files:
+    """What CPython's own pickler writes of plain values, in every protocol and both forms."""
+    values = {
+        "dict": {"a": 1, 2: [1.5, None, True], "t": (1, 2, 3, 4)},
+        "bytes": b"ab",
+        "long": 1 << 70,
+        "negative": -5,
+        "text": "\u00e9" * 300,
+        "set": {1},
+        "frozenset": frozenset({1}),
+        "complex": 1j,
+        "bytearray": bytearray(b"ab"),
+        "shared": [[1]] * 2,
+        "nested": [[[[]]]],
+    }
+    for title, value in values.items():
+        for version in range(6):
+            data = pickle.dumps(value, version)
+            yield f"{title} in protocol {version}", zip_of(data)
+            yield f"legacy {title} in protocol {version}", legacy_of(data)
+            yield f"legacy {title} all in protocol {version}", legacy_of(data, protocol=version)
+
+
+def names() -> Files:
+    """Names in each spelling, listed ones and others."""
+    spelled = [
+        *(
+            "collections\nOrderedDict",
+            "__builtin__\nset",
+            "builtins\nset",
+            "builtins\nlist",
+            "builtins\ndict",
+        ),
+        *("__builtin__\nlong", "__builtin__\nunicode", "copy_reg\n_reconstructor", "itertools\nimap"),
+        *("torch\nfloat32", "torch\nfloat", "torch\n float32", "torch\nfloat32 ", "torch.\nfloat32"),
+        *("torch\ntorch.float32", "\ntorch.float32", "torch\n", "\n", "torch\nSize", "torch\nTensor"),
+        *("torch._utils\n_rebuild_tensor_v2", "torch\n_utils._rebuild_tensor_v2", "torch._utils\n_rebuild_x"),
+        *("torch.storage\n_LegacyStorage", "torch.storage\nUntypedStorage", "torch\nUntypedStorage"),
+        *("torch.nn\nParameter", "torch.nn.parameter\nParameter", "torch.nn.parameter\nBuffer"),
+        *(
+            "torch.cuda\nFloatStorage",
+            "torch.cuda\nUntypedStorage",
+            "torch\nDoubleStorage",
+            "torch\nQInt8Storage",
+        ),
+        *("torch\nComplexFloatStorage", "torch\nstrided", "torch\nsparse_coo", "torch\nper_tensor_affine"),
+        *(
+            "torch.serialization\n_get_layout",
+            "torch._C\nGenerator",
+            "torch\nuint7",
+            "torch\nint8",
+            "torch\nbits8",
+        ),
+        *(
+            "torch\nfloat8_e4m3fn",
+            "torch\nfloat4_e2m1fn_x2",
+            "torch.utils\n_rebuild_tensor",
+            "_codecs\nencode",
+        ),
+        *(
+            "codecs\nencode",
+            "os\nsystem",
+            "os.path\njoin",
+            "posix\nsystem",
+            "nt\nsystem",
+            "sys\nexit",
+            "sys \nexit",
+        ),
+        *("OS\nsystem", "builtins\neval", "builtins\ngetattr", "__builtin__\neval", "subprocess\nPopen"),
+        *("torch.nested._internal.nested_tensor\n_rebuild_njt", "torch._dynamo.decorators\n_DimRange"),
+        *("torch.distributed.device_mesh\nDeviceMesh", "torch.distributed.tensor\nDTensor"),
+        *("torchevil._utils\n_rebuild_tensor_v2", "collections\nordereddict", "collections.abc\nSet"),
+        *(
+            "__builtin__\nreduce",
+            "__builtin__\nxrange",
+            "UserDict\nUserDict",
+            "Queue\nQueue",
+            "StringIO\nStringIO",
+        ),
+        *("\u00e9\n\u20ac", "mine\n<lambda>", "mine\nA.B.C", "a" * 300 + "\nb"),
+    ]
+    for spelling in spelled:
+        push = op("GLOBAL", f"{spelling}\n".encode())
+        yield f"name {spelling!r}", zip_file(push)
+        yield f"call of {spelling!r}", zip_file(push + tuple_() + op("REDUCE"))
+        yield f"legacy name {spelling!r}", legacy_file(push)
+    yield "name that is no text", zip_file(op("GLOBAL", b"a\xff\nb\n"))
+    yield "name that ends in \\r", zip_file(op("GLOBAL", b"collections\r\nOrderedDict\r\n"))
+    for title, push in {**GLOBALS, **OBJECTS, **MISUSES}.items():
+        yield title, zip_file(push)
+        yield f"legacy {title}", legacy_file(push)
+        yield f"{title} behind a bad call", zip_file(list_(call("torch.device", text("nope")), push))
+
+
+def geometries() -> Files:
+    """Views with odd offsets, sizes and strides of storages of several types."""
+    big, huge = 1 << 40, 1 << 62
+    offsets = [
+        number(0),
+        number(1),
+        number(4),
+        number(5),
+        number(-1),
+        number(huge),
+        NONE,
+        TRUE,
+        floating(1.0),
+    ]
+    shapes = [
+        *((), (4,), (2, 2), (5,), (0,), (-1,), (big,), (huge, 4), (1, 1, 4), (4, 0), (1,) * 70),
+    ]
+    strides = [(), (1,), (2, 1), (0,), (-1,), (1, 1), (big,), (1,) * 70, (4, 4, 1), (1, 4)]
+    chance = random.Random(SEED)
+    grid = [(offset, shape, stride) for offset in offsets for shape in shapes for stride in strides]
+    for offset, shape, stride in chance.sample(grid, 260):
+        for form, wrap in (("zip", zip_file), ("legacy", legacy_file)):
+            key = chance.choice(("s-float", "s-long", "s-byte", "s-complex", "s-quint4", "s-empty"))
+            view = call(
+                *("torch._utils._rebuild_tensor_v2", stored(key, legacy=form == "legacy"), offset),
+                *(tuple_(*map(number, shape)), tuple_(*map(number, stride)), FALSE, OD),
+            )
+            yield f"{form}: {key} at {offset!r} of {shape[:4]} by {stride[:4]}", wrap(view)
+
+
+def records() -> Files:
+    """Facts beside the pickle, and storages whose record does not fit."""
+    body = dict_((text("w"), made()))
+    for order in (b"little", b"big", b"Little", b"little\n", b"", b"\xff"):
+        yield f"byteorder {order!r}", zip_file(body, byteorder=order)
+    for version in (
+        b"3",
+        b"1\n",
+        b"0",
+        b"10",
+        b"11",
+        b"x",
+        b"",
+        b" 3",
+        b"3 ",
+        b"-1",
+        b"03",
+        b"3.0",
+        b"99" * 12,
+    ):
+        yield f"version {version!r}", zip_file(body, version=version)
+    for fact in (".format_version", ".storage_alignment", "constants.pkl", ".data/version", "code/x.py"):
+        yield f"record {fact}", zip_file(body, **{fact: b"1"})
+    yield "alignment x", zip_file(body, **{".storage_alignment": b"x"})
+    for key in STORAGES:
+        for numel in (0, 1, 3, 4, 5, -1, 1 << 20, 1 << 62, (1 << 63) - 1, 1 << 63):
+            cls, _, _ = STORAGES[key]
+            pid = tuple_(text("storage"), name(cls), text(key), text("cpu"), number(numel))
+            yield f"{key} of {numel} elements", zip_file(pid + op("BINPERSID"))
+    for location in ("", "cpu", "cpu:0", "CPU", "meta", "nowhere", "cuda", "\u00e9"):
+        pid = tuple_(text("storage"), name("torch.FloatStorage"), text("s-float"), text(location), number(4))
+        yield f"location {location!r}", zip_file(pid + op("BINPERSID"))
+
+
+def old_files() -> Files:
+    """The pickles around the object of a legacy file, and its views."""
+    body = dict_((text("w"), made(legacy=True)))
+    for version in (0, 1, 2, 3, 4, 5):
+        yield f"all in protocol {version}", legacy_file(body, protocol=version)
+    for magic in (0, None, "x", b"", 1.5, [], 0x1950A86A20F9469CFC6C + 1):
+        yield f"magic {magic!r}", legacy_file(body, magic=magic)
+    for version in (1000, 1001.0, True, None, "1001", [1001], 1 << 70):
+        yield f"version {version!r}", legacy_of(stream(proto(), body), version=version)
+    for info in (None, {}, 5, "x", {"a": [1]}, object):
+        yield f"facts {info!r}", legacy_file(body, info=info)
+    for listed in (
+        *(["s-float"], ("s-float",), {"s-float"}, {"s-float": 1}, "s-float", [], [b"s-float"], None, 5),
+        *(["s-float", "s-float"], ["other"], ["s-float", "other"], [["s-float"]], [None], ""),
+    ):
+        yield f"keys {listed!r}", legacy_file(body, keys=listed)
+    views = [
+        ("v", 0, 4),
+        ("v", 1, 2),
+        ("v", 0, 5),
+        ("v", -1, 2),
+        ("v", 5, 1),
+        ("s-float", 0, 2),
+        ("v", 0, -1),
+    ]
+    for view in views:
+        pid = tuple_(
+            *(text("storage"), name("torch.FloatStorage"), text("s-float"), text("cpu"), number(4)),
+            tuple_(text(view[0]), number(view[1]), number(view[2])),
+        )
+        yield f"view {view}", legacy_file(pid + op("BINPERSID"))
+        yield (
+            f"tensor of view {view}",
+            legacy_file(
+                call(
+                    *("torch._utils._rebuild_tensor_v2", pid + op("BINPERSID"), number(0)),
+                    *(tuple_(number(2)), tuple_(number(1)), FALSE, OD),
+                )
+            ),
+        )
+    yield from {
+        "no storages behind": legacy_file(body)[:-24],
+        "short storages": legacy_file(body)[:-4],
+        "more behind": legacy_file(body) + b"more",
+        "a module": legacy_file(
+            tuple_(text("module"), name("mine.Net"), NONE, NONE) + op("BINPERSID") + tuple_() + op("REDUCE")
+        ),
+        "a tar file": tars.checkpoint(
+            stream(proto(), dict_((text("w"), tars.reference(1)))),
+            [tars.Storage(7, "cpu", bytes(16))],
+            [tars.Tensor(1, 7, (4,), (1,))],
+        ),
+    }.items()
+
+
+def memos() -> Files:
+    """The memo: slots filled, empty, filled twice, and read by each instruction."""
+    put, get = op("BINPUT", b"\1"), op("BINGET", b"\1")
+    for title, push in {
+        "put and got": list_() + put + op("BINGET", b"\1") + op("TUPLE2"),
+        "long": list_() + op("LONG_BINPUT", b"\0\1\0\0") + op("LONG_BINGET", b"\0\1\0\0") + op("TUPLE2"),
+        "never put": get,
+        "long, never put": op("LONG_BINGET", b"\0\0\0\1"),
+        "put twice": number(1) + put + number(2) + put + get + op("TUPLE3"),
+        "put of nothing": put,
+        "GET": number(1) + put + op("GET", b"1\n") + op("TUPLE2"),
+        "PUT": number(1) + op("PUT", b"1\n"),
+        "put across a mark": MARK + number(1) + put + op("TUPLE") + get + op("TUPLE2"),
+        "list in itself": list_() + put + get + op("APPEND"),
+        "dict in itself": dict_() + put + text("a") + get + op("SETITEM"),
+        "name": name("torch.float32") + put + get + op("TUPLE2"),
+        "tensor": made() + put + get + op("TUPLE2"),
+        "storage": stored("s-float") + put + get + op("TUPLE2"),
+        "filled later": list_()
+        + put
+        + call("builtins.set", get)
+        + op("TUPLE2")
+        + get
+        + number(1)
+        + op("APPEND"),
+        "left below": number(1) + number(2),
+        "bad call left below": call("torch.device", text("nope")) + number(2),
+        "name left below": name("mine.Config") + number(2),
+    }.items():
+        yield f"memo: {title}", zip_file(push)
+        if title not in {"tensor", "storage"}:
+            yield f"legacy memo: {title}", legacy_file(push)
+
+
+def broken() -> Files:
+    """Streams that end early, go on, or have odd operands."""
+    whole = stream(proto(), dict_((text("w"), made()), (text("b"), number(70_000))))
+    for cut in range(0, len(whole), 7):
+        yield f"cut at {cut}", zip_of(whole[:cut])
+        yield f"legacy, cut at {cut}", legacy_of(whole[:cut])
+    yield "more behind", zip_of(whole + whole)
+    for title, push in {
+        "text past the end": op("BINUNICODE", struct.pack("<I", 999)) + b"x",
+        "surrogates": op("BINUNICODE", b"\3\0\0\0\xed\xa0\x80"),
+        "text that is no text": op("BINUNICODE", b"\1\0\0\0\xff"),
+        "long of nothing": op("LONG1", b"\0"),
+        "long of 255": op("LONG1", b"\xff" + b"\1" * 255),
+        "old text that is no text": op("SHORT_BINSTRING", b"\1\xff"),
+        "two protocols": proto(3) + number(1) + proto(9),
+        "no values": b"",
+        "a mark": MARK,
+        "marks": MARK * 3 + number(1),
+        "value under a mark": number(1) + MARK,
+    }.items():
+        yield title, zip_file(push)
+        yield f"legacy {title}", legacy_file(push)
+    yield "nothing", zip_of(b"")
+    yield "STOP", zip_of(STOP)
+
+
+def mixtures() -> Files:
+    """Honest values in a tree, one value of any kind among them."""
+    chance = random.Random(SEED + 1)
+    honest = list(palette().values())
+    for count in range(150):
+        parts = chance.choices(honest, k=chance.randint(2, 7))
+        tree = dict_(*((text(f"k{at}"), part) for at, part in enumerate(parts)))
+        deep = chance.choice((tree, list_(tree), tuple_(tree, tree), OD + text("m") + tree + op("SETITEM")))
+        yield f"mixture {count}", zip_file(deep, protocol=chance.choice((2, 2, 3)))
+
+
+THEMES = {
+    theme.__name__: theme
+    for theme in (
+        *(calls, receivers, keys, storages, opcodes, protocols, names, geometries, records, old_files),
+        *(memos, broken, mixtures),
+    )
+}
+
+
+def constructed(step: int = 1) -> dict[str, bytes]:
+    """All files, or one in so many of each theme."""
+    return {
+        f"{theme}: {title}": data
+        for theme, make in THEMES.items()
+        for title, data in islice(make(), 0, None, step)
+    }
