@@ -45,14 +45,17 @@ def test_every_row_has_its_reason_and_its_source() -> None:
 def test_no_name_stands_twice_or_on_torchs_list() -> None:
     names = Counter([*OF_TORCH, *(name for row in ROWS for name in row["names"])])
     assert max(names.values()) == 1
-    assert not names.keys() & default_allow_list().names
+    # torch 2.13 allows these itself while it is imported; others may have to be told.
+    assert {name.rpartition(".")[2] for name in names.keys() & default_allow_list().names} == {
+        *("NestedTensor", "_rebuild_njt", "_FlatLayout", "_MeshLayout")
+    }
     assert names.keys() == known_classes().keys()
 
 
 def test_names_are_spelled_as_today_and_not_called_dangerous() -> None:
     for name in known_classes():
         assert present_name(name) == name
-        assert judge_global(name) == "unknown"
+        assert judge_global(name) == ("tensor" if name in default_allow_list().names else "unknown")
 
 
 @pytest.mark.torch
