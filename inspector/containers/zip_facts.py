@@ -87,12 +87,12 @@ def read_facts(
         ContainerError: The file cannot be read.
     """
     read = _Reader(source, find)
-    refusal = next(_refusals(read, prefix, names), "")
+    refusal = next(filter(None, _refusals(read, prefix, names)), "")
     return Facts(tuple(read.texts), refusal, tuple(dict.fromkeys(read.doubts)))
 
 
 def _refusals(read: _Reader, prefix: str, names: Sequence[str]) -> Iterator[str]:
-    """Give what torch says, in its order."""
+    """Yield what torch says, in its order; empty texts where it says nothing."""
     if not prefix:
         yield no_folder_words(names[0])
     version = VERSION if VERSION in read.data or VERSION in read.refusals else OLD_VERSION
@@ -101,37 +101,37 @@ def _refusals(read: _Reader, prefix: str, names: Sequence[str]) -> Iterator[str]
             yield read.refusals[name]
     if version not in read.data and version not in read.refusals and _LARGE not in read.doubts:
         yield NO_VERSION
-    yield from _names_refused(prefix, names)
+    yield _names_refused(prefix, names)
     for name in (_FORMAT, _ORDER, _ALIGNMENT):
         if name in read.refusals:
             yield read.refusals[name]
-    yield from _bad_alignment(read.data.get(_ALIGNMENT))
+    yield _bad_alignment(read.data.get(_ALIGNMENT, b"64"))
     if not _is_utf8(read.data.get(SERIALIZATION_ID, b"")):  # torch asks for it when all is loaded
         yield UNDECODABLE
 
 
-def _bad_alignment(data: bytes | None) -> Iterator[str]:
-    if data is None:
-        return
+def _bad_alignment(data: bytes) -> str:
     try:
         int(data)
     except ValueError as error:
-        yield f"ValueError: {error}"[:_MOST_SHOWN]
+        return f"ValueError: {error}"[:_MOST_SHOWN]
+    return ""
 
 
-def _names_refused(prefix: str, names: Sequence[str]) -> Iterator[str]:
-    """Give what torch says to the list of all names."""
+def _names_refused(prefix: str, names: Sequence[str]) -> str:
+    """Return what torch says to the list of all names; nothing if it takes them."""
     folder = _encoded(prefix)
+    fits = len(folder) <= _NAME_NBYTES
+    begins = folder.partition(b"\0")[0]
     for name in names:
-        if name.startswith(prefix) and name.isascii() and len(folder) <= _NAME_NBYTES:
+        if fits and name.isascii() and name.startswith(prefix):
             continue
         listed = listed_name(name)
-        if not listed.startswith(folder.partition(b"\0")[0]) or len(folder) > _NAME_NBYTES:
-            yield no_folder_words(name, prefix)
-            return
+        if not fits or not listed.startswith(begins):
+            return no_folder_words(name, prefix)
         if not _is_utf8(listed[len(folder) :]):
-            yield UNDECODABLE
-            return
+            return UNDECODABLE
+    return ""
 
 
 def listed_name(name: str) -> bytes:

@@ -105,14 +105,14 @@ def _begun(packed: bytes, nbytes: int) -> bytes:
     """Inflate as much of a damaged record as can be; zlib keeps back what it made of the damaged piece."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     data = bytearray()
-    pos = 0
-    for step in _STEPS:
-        while pos < len(packed) and len(data) <= nbytes:
-            before = inflate.copy()
-            try:
-                data += inflate.decompress(packed[pos : pos + step], nbytes - len(data) + 1)
-            except zlib.error:
-                inflate = before
-                break
-            pos += step
+    pos, steps = 0, list(_STEPS)
+    while steps and pos < len(packed):
+        before = inflate.copy()
+        try:
+            data += inflate.decompress(packed[pos : pos + steps[0]], nbytes - len(data) + 1)
+        except zlib.error:
+            inflate = before
+            del steps[0]
+        else:
+            pos += steps[0]
     return bytes(data[:nbytes])

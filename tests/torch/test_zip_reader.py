@@ -11,10 +11,11 @@ import pytest
 from inspector.containers.base import Container
 from inspector.containers.sniff import read_container
 from inspector.errors import CheckpointError
-from inspector.model.build import build_checkpoint
+from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import find_obstacle, is_ambiguous
 from inspector.safety.verdict import judge
+from tests.hostile.cases import CASES
 from tests.torch.zip_mutations import archives
 from tests.torch.zip_reader import Answer, ask_torch
 
@@ -75,3 +76,18 @@ def test_no_file_is_read_otherwise_than_by_torch(tmp_path: Path) -> None:
     assert wrong == {}
     # The files are of all kinds, so that none of the answers is one for all of them.
     assert min(counts[word] for word in ("both read", "both refuse", "ambiguous")) > COUNT // 20, counts
+
+
+def test_hostile_zips_are_judged_by_what_torch_would_run(tmp_path: Path) -> None:
+    zips = [case for case in CASES if case.group in {18, 19, 20, 21} and "bomb" not in case.name]
+    for number, case in enumerate(zips):
+        data = case.build()
+        if data.startswith(b"PK\3\4"):  # others are told by the legacy reader
+            (tmp_path / f"{number:03}").write_bytes(data)
+    for name, answer in ask_torch(tmp_path).items():
+        number = int(name)
+        word, why = disagreement(tmp_path / f"{number:03}", answer)
+        assert why == "", str(zips[number])
+        evil = b"system" in bytes.fromhex(answer.get("pickle", ""))
+        if evil and word != "only we refuse":
+            assert judge(open_checkpoint(str(tmp_path / f"{number:03}"))).verdict == "dangerous"

@@ -46,7 +46,8 @@ def test_everything_is_found(take_apart: TakeApart) -> None:
 
 
 @pytest.mark.parametrize(
-    "folder", ["my model (1)/", "\u043a\u043b\u044e\u0447/", "\u540d\u524d 2/", "/", "a.b.c/"]
+    "folder",
+    ["my model (1)/", "\u043a\u043b\u044e\u0447/", "\u540d\u524d 2/", "/", "a.b.c/", "A/", "\u041a/"],
 )
 def test_folder_of_any_name(take_apart: TakeApart, folder: str) -> None:
     found = take_apart(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}, folder=folder))
@@ -107,6 +108,41 @@ def test_storage_whose_record_is_missing_or_damaged_has_no_place(
     found = take_apart(checkpoint(TWO, {"1": TWELVE}, record))
     assert list(found.stored) == ["1"]
     assert list(found.storage_ids) == ["0", "1"]
+
+
+def test_storage_that_torch_takes_for_a_folder(take_apart: TakeApart) -> None:
+    found = take_apart(
+        checkpoint(TWO, {"1": TWELVE}, Record(name="archive/data/0", data=EIGHT, attributes=16))
+    )
+    assert found.stored["0"].nbytes == 8
+    assert found.marks == {"ambiguous"}
+    empty = Record(name="archive/data/0", attributes=16)
+    assert take_apart(checkpoint(TWO, {"1": TWELVE}, empty)).marks == frozenset()
+
+
+def test_storage_that_torch_refuses(take_apart: TakeApart) -> None:
+    for lie, words in (
+        ({"flags": 1}, "encryption"),
+        ({"method": 99}, "method"),
+        ({"offset": 1}, "corrupted"),
+    ):
+        record = Record(name="archive/data/0", data=EIGHT, **lie)
+        ((key, said),) = take_apart(checkpoint(TWO, {"1": TWELVE}, record)).refused
+        assert key == "0"
+        assert words in said
+
+
+def test_names_are_found_in_any_case(take_apart: TakeApart) -> None:
+    names = {
+        "archive/DATA.PKL": TWO,
+        "archive/Data/0": EIGHT,
+        "archive/data/1": TWELVE,
+        "archive/VERSION": b"3",
+    }
+    found = take_apart(build_zip(*(Record(name=name, data=data) for name, data in names.items())))
+    assert list(found.stored) == ["0", "1"]
+    assert found.versions == (("version", "3"),)
+    assert found.marks == frozenset()
 
 
 def test_local_header_with_other_sizes_and_name_is_no_matter(take_apart: TakeApart) -> None:

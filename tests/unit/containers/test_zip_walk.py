@@ -232,3 +232,12 @@ def test_headers_cut_off_at_the_end(walk: Walk) -> None:
     place = RECORDS.index(b"PK\3\4", 100)
     for more in (3, 29, 35):
         assert short_names(walk(RECORDS[: place + more])) == ["data.pkl"]
+
+
+@pytest.mark.parametrize(
+    ("wide", "nbytes"), [(struct.pack("<2H2Q", 1, 16, 7, 7), 7), (b"FB\0\0", 0xFFFFFFFF)]
+)
+def test_local_header_whose_sizes_stand_in_its_extra_field(walk: Walk, wide: bytes, nbytes: int) -> None:
+    full = zips.Record(name="archive/x", nbytes=0xFFFFFFFF, stored_nbytes=0xFFFFFFFF, extra=b"FB\1\0Z" + wide)
+    found = walk(zips.build_zip(full))
+    assert [(entry.nbytes, entry.stored_nbytes) for entry in found.entries] == [(nbytes, nbytes)]
