@@ -22,6 +22,7 @@ from pathlib import Path
 from inspector.containers.small import read_small
 from inspector.containers.source import Source
 from inspector.errors import ContainerError, ExportError
+from inspector.limits import DEFAULT_LIMITS
 from inspector.records import dataclass
 from inspector.remap.copying import write_over
 from inspector.remap.overlay import Overlay
@@ -42,6 +43,8 @@ _MOVE = struct.Struct("<2QL")
 _KEPT = 0xFFFF_FFFF
 _MOST_NBYTES = 160 << 20
 _MOST_TEXT_NBYTES = 1 << 20
+_MOST_PLACES = DEFAULT_LIMITS.storages + 8  # a tar file has one for each storage
+_MOST_RUNS = DEFAULT_LIMITS.rows
 _MOST_TIME_NS = 1 << 62
 _WITNESS_NBYTES = 1 << 16
 _PAGE_NBYTES = 1 << 12
@@ -180,7 +183,9 @@ def _parse(data: bytes) -> UndoRecord:
     nbytes, mtime_ns, witness, place_count, run_count, text_nbytes = _HEAD.unpack_from(data, pos)
     pos += _HEAD.size
     tables = place_count * _PLACE.size + run_count * _MOVE.size + text_nbytes
-    if text_nbytes > _MOST_TEXT_NBYTES or pos + tables > len(data) or mtime_ns > _MOST_TIME_NS:
+    if max(place_count - _MOST_PLACES, run_count - _MOST_RUNS, text_nbytes - _MOST_TEXT_NBYTES) > 0:
+        raise ValueError("it holds more than any change makes")
+    if pos + tables > len(data) or mtime_ns > _MOST_TIME_NS:
         raise ValueError("it is shorter than it says")
     places = [_PLACE.unpack_from(data, pos + number * _PLACE.size) for number in range(place_count)]
     pos += place_count * _PLACE.size

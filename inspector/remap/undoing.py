@@ -22,7 +22,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.remap.overlay import Overlay
 from inspector.remap.patches import Piece
-from inspector.remap.plan import Plan, plan_moves, with_viewed
+from inspector.remap.plan import Plan, device_texts, plan_moves, with_viewed
 from inspector.remap.rules import Rule, check_destination
 from inspector.remap.undo import UndoRecord
 from inspector.safety.verdict import FileVerdict, judge
@@ -34,6 +34,8 @@ _WORDS: dict[FileVerdict, str] = {
     "runs-code": "runs code when it is loaded",
     "dangerous": "can run anything when it is loaded",
 }
+_MOST_QUESTIONS = 10_000_000
+"""How often a rule may be asked about a device: some seconds."""
 _ANYHOW = "if you made the change yourself, use remap FILE --undo --force"
 _SomePlan = Callable[[Container, Source, Plan, Progress], tuple[Piece, ...]]
 
@@ -93,6 +95,9 @@ def _plan_of(record: UndoRecord, checkpoint: Checkpoint) -> Plan:
             moves |= dict.fromkeys(range(start, end), check_destination(device))
         else:
             kept += range(start, end)
+    asked = len(record.rules) * (len(device_texts(checkpoint)) + checkpoint.safety.calls_made)
+    if asked > _MOST_QUESTIONS:
+        raise PlanError("it has more rules than could be followed")
     rules = [Rule(device=device, to=check_destination(to)) for device, to in record.rules]
     return plan_moves(checkpoint, rules or [Rule(role="", to="cpu")], moves, kept)
 

@@ -215,6 +215,15 @@ def test_a_change_by_path_is_taken_back_without_a_pattern(tmp_path: Path) -> Non
     assert path.read_bytes() == before
 
 
+def test_rules_without_end_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, zip_of(HARMLESS, STORAGES))
+    patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
+    genuine = read_record(record_path(path))
+    record_path(path).write_bytes(format_record(replace(genuine, rules=(("xpu:1", "cpu"),) * 1000)))
+    monkeypatch.setattr(undoing, "_MOST_QUESTIONS", 999)
+    refused(path, "more rules than could be followed")
+
+
 @pytest.mark.parametrize("turn", [0, 1])
 def test_it_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int) -> None:
     path = written(tmp_path, zip_of(HARMLESS, STORAGES))
