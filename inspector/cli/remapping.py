@@ -170,7 +170,26 @@ def _undo(options: argparse.Namespace) -> int:
         raise PlanError("--undo restores the file as it was, whatever the map", remedy="leave the map out")
     nbytes = undo_patch(options.file, force=options.force)
     say(f"{escape_text(options.file)}: as it was before, {format_nbytes(nbytes)}\n")
+    if options.force:
+        _remark_on_safety(options.file)
     return DONE
+
+
+def _remark_on_safety(path: str) -> None:
+    """Say what loading a file would run, whose record was believed because that was asked for."""
+    from inspector.cli.messages import remark
+    from inspector.errors import CheckpointError
+    from inspector.model.build import open_checkpoint
+    from inspector.report.text import SAFETY
+    from inspector.safety.verdict import judge
+
+    try:
+        verdict = judge(open_checkpoint(path)).verdict
+    except CheckpointError as error:
+        remark(f"{path}: it cannot be read: {error.what}")
+    else:
+        if verdict != "weights-only":
+            remark(f"{path}: {SAFETY[verdict]}")
 
 
 def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Profile | None]:

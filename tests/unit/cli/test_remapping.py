@@ -8,12 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.source import Source
 from inspector.model.build import open_checkpoint
+from inspector.records import replace
 from inspector.remap import export, torch_check
+from inspector.remap.patches import Piece
+from inspector.remap.plan import plan_remap
 from inspector.remap.torch_check import TorchCheck
+from inspector.remap.undo import format_record, make_record, record_path
 from inspector.resources import demo_path
 from inspector.target import this_machine
 from inspector.target.profile import Profile
+from tests.builders import pickles, zips
 
 DEMO = demo_path()
 
@@ -180,6 +186,46 @@ def test_what_was_not_checked_is_not_said(cli, copy) -> None:
     answer = cli("remap", copy, "--in-place", "--no-verify")
     assert answer.code == 0
     assert "compared" not in answer.out
+
+
+def planted(path: Path, will_be: bytes) -> None:
+    """A record beside a file that says it was another before."""
+    with Source(str(path)) as source:
+        record = make_record(source, (), plan_remap(open_checkpoint(str(demo_path())), ()), 5)
+    first = Piece(0, path.read_bytes())
+    assert len(will_be) == len(first.data)
+    whole = path.with_name("whole")
+    whole.write_bytes(will_be)
+    with Source(str(whole)) as source:
+        witness = make_record(source, (), plan_remap(open_checkpoint(str(demo_path())), ()), 5).witness
+    whole.unlink()
+    record = replace(record, witness=witness, before=(Piece(0, will_be),), after=(first,))
+    record_path(path).write_bytes(format_record(record))
+
+
+def test_what_a_planted_record_gives_back_is_refused_or_said(cli, tmp_path: Path) -> None:
+    """A file that was harmless, and the evil one of its length that a record says it was."""
+    note = b"cposix\nsystem\n(X\x04\0\0\0truetR"
+    evil, harmless = (
+        zips.checkpoint(pickles.state_dict(a=pickles.tensor(pickles.storage(), 2), b=value), {"0": bytes(8)})
+        for value in (note, b"X" + (len(note) - 5).to_bytes(4, "little") + b"x" * (len(note) - 5))
+    )
+    path = tmp_path / "a.pth"
+    path.write_bytes(harmless)
+    planted(path, evil)
+    answer = cli("remap", path, "--undo")
+    assert (answer.code, answer.out) == (4, "")
+    assert "no change that this program makes" in answer.err
+    assert path.read_bytes() == harmless
+    answer = cli("remap", path, "--undo", "--force")
+    assert answer.code == 0
+    assert answer.err == f"checkpoint-inspector: {path}: DANGEROUS: can run commands when loaded\n"
+    assert path.read_bytes() == evil
+    planted(path, bytes(len(evil)))
+    assert "it cannot be read" in cli("remap", path, "--undo", "--force").err
+    shutil.copy(demo_path(), path)
+    planted(path, path.read_bytes())
+    assert cli("remap", path, "--undo", "--force").err == ""
 
 
 @pytest.mark.parametrize(
