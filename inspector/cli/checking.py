@@ -67,18 +67,16 @@ def _error_text(options: argparse.Namespace) -> str | None:
 
 
 def _look(path: str, target: Profile | None, text: str | None) -> Check:
-    from inspector.diagnose.loading import load_call
     from inspector.diagnose.rules import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
     from inspector.report.checking import Check
-    from inspector.safety.verdict import judge
-    from inspector.target.simulate import first_failure
+    from inspector.target.default_load import judge_load
     from inspector.target.this_machine import probe_this_machine
 
     checkpoint = open_checkpoint(path)
     machine = target or probe_this_machine(Progress())
-    safety = judge(checkpoint)
+    load = judge_load(checkpoint, machine)
     explanation = None
     if text is not None:
         from inspector.diagnose.tracebacks import explain_error
@@ -87,9 +85,8 @@ def _look(path: str, target: Profile | None, text: str | None) -> Check:
     return Check(
         checkpoint=checkpoint,
         target=machine,
-        failure=first_failure(checkpoint, machine, load_call(checkpoint, safety)),
-        safety=safety,
-        findings=diagnose(checkpoint, safety, machine),
+        load=load,
+        findings=diagnose(checkpoint, load.safety, machine),
         explanation=explanation,
     )
 

@@ -11,6 +11,7 @@ from inspector.diagnose.rules_training import TRAINING_RULES
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import SEVERITIES, Finding
 from inspector.safety.verdict import SafetyVerdict
+from inspector.target.default_load import judge_for
 from inspector.target.profile import Profile
 
 RULES: tuple[Rule, ...] = (*DEVICE_RULES, *TRAINING_RULES, *MEMORY_RULES, *FILE_RULES, *CODE_RULES)
@@ -19,7 +20,13 @@ RULES: tuple[Rule, ...] = (*DEVICE_RULES, *TRAINING_RULES, *MEMORY_RULES, *FILE_
 def diagnose(
     checkpoint: Checkpoint, safety: SafetyVerdict, target: Profile | None = None
 ) -> tuple[Finding, ...]:
-    """Give all findings, worst first; within one severity in the order of the rules."""
-    case = Case(checkpoint=checkpoint, safety=safety, target=target)
+    """Return all findings, worst first; within one severity in the order of the rules.
+
+    Args:
+        checkpoint: The file.
+        safety: The verdict on its pickles; with a machine, it counts by the list of that machine's torch.
+        target: The machine where it shall be loaded, or None.
+    """
+    case = Case(checkpoint=checkpoint, safety=judge_for(checkpoint, target, safety), target=target)
     found = [finding for rule in RULES for finding in rule(case)]
     return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))

@@ -31,12 +31,18 @@ def _whole_module(case: Case) -> Iterator[Finding]:
         "warning",
         f"A whole pickled module, {name}",
         "Not the weights alone were saved but the model object (torch.save(model), not "
-        "torch.save(model.state_dict())). Loading it needs weights_only=False, and its classes importable "
+        f"torch.save(model.state_dict())). Loading it needs {_argument(case.safety)}, and its classes "
+        "importable "
         f"under the same names, in a version that fits: {', '.join(modules)}.{own} A state dict needs "
         "neither.",
         [],
         fix=Fix(style="module"),
     )
+
+
+def _argument(safety: SafetyVerdict) -> str:
+    """Return what `torch.load` has to be told, as the loading code does."""
+    return "those classes allowed" if safety.verdict == "needs-allow-list" else "weights_only=False"
 
 
 def modules_to_import(case: Case) -> list[str]:
@@ -56,10 +62,10 @@ def _safety(case: Case) -> Iterator[Finding]:
     if case.safety.verdict == "dangerous":
         yield finding("dangerous-global", "error", "Loading this file can run commands", reasons, [])
     elif case.safety.verdict == "runs-code":
-        title = "torch.load takes this file only with weights_only=False"
+        title = "This file loads only with weights_only=False, which can run code in it"
         yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))
     elif case.safety.verdict == "needs-allow-list":
-        title = "torch.load needs classes allowed for this file"
+        title = "weights_only=True needs names allowed for this file"
         detail = f"{reasons} {allowing(case.safety)}"
         yield finding("needs-allow-list", "warning", title, detail, [], fix=Fix(style="plain"))
 

@@ -33,7 +33,7 @@ from inspector.diagnose.pasted import Pasted, read_pasted, squeeze
 from inspector.diagnose.rules import diagnose
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
-from inspector.safety.verdict import judge
+from inspector.target.default_load import judge_for
 from inspector.target.profile import Profile
 from inspector.units import cut_text, escape_text, format_count
 
@@ -117,7 +117,7 @@ def _finding(recognised: Recognised, pasted: Pasted) -> str:
 def _context(
     recognised: Recognised, pasted: Pasted, checkpoint: Checkpoint, target: Profile | None
 ) -> Context:
-    safety = judge(checkpoint)
+    safety = judge_for(checkpoint, target)
     findings: dict[str, Finding] = {}
     for finding in diagnose(checkpoint, safety, target):
         findings.setdefault(finding.id, finding)
@@ -184,7 +184,7 @@ def _unrecognised(pasted: Pasted, checkpoint: Checkpoint | None, target: Profile
     """Say that nothing is known, what was looked for, and what is wrong with the file all the same."""
     here, worst = _NO_FILE, None
     if checkpoint is not None:
-        worst = next(iter(diagnose(checkpoint, judge(checkpoint), target)), None)
+        worst = next(iter(diagnose(checkpoint, judge_for(checkpoint, target), target)), None)
         here = "Nothing about this file is remarkable either."
         if worst is not None:
             here = f"What is known of this file may help all the same: {worst.title}. {worst.detail}"

@@ -11,8 +11,9 @@ from inspector.model.findings import Finding, Fix
 from inspector.records import dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import target_document
-from inspector.report.text import SAFETY, finding_lines, path_lines, wrapped_lines
-from inspector.safety.verdict import SafetyVerdict
+from inspector.report.text import finding_lines, path_lines, wrapped_lines
+from inspector.report.verdicts import SAFETY, load_sentence, refusal_sentence, shown_message
+from inspector.target.default_load import DefaultLoad
 from inspector.target.profile import Profile
 from inspector.target.simulate import LoadFailure
 from inspector.units import escape_text
@@ -28,34 +29,33 @@ class Check:
     Attributes:
         checkpoint: The file.
         target: The machine.
-        failure: What stops `torch.load(path)` there, or None.
-        safety: The verdict on the pickle.
+        load: What `torch.load(path)` does there, and how safe that is.
         findings: What else is to be said, worst first.
         explanation: What a given error text means, or None if none was given.
     """
 
     checkpoint: Checkpoint
     target: Profile
-    failure: LoadFailure | None
-    safety: SafetyVerdict
+    load: DefaultLoad
     findings: tuple[Finding, ...]
     explanation: Explanation | None
 
     @property
     def is_good(self) -> bool:
         """Whether the file loads on the target and holds nothing but weights."""
-        return self.failure is None and self.safety.weights_only
+        return self.load.loads and self.load.is_safe
 
 
 def check_document(check: Check) -> Document:
     """Give the document of `check --json`, as the command line's contract fixes it."""
+    failure = check.load.failure
     document = {
         "schema": SCHEMA,
         "path": check.checkpoint.path,
         "target": target_document(check.target),
-        "loads": check.failure is None,
-        "error": None if check.failure is None else check.failure.message,
-        "safe": check.safety.weights_only,
+        "loads": check.load.loads,
+        "error": None if failure is None else failure.message,
+        "safe": check.load.is_safe,
         "findings": [finding_document(finding) for finding in check.findings],
     }
     if check.explanation is not None:
@@ -117,14 +117,30 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
 def _verdict(check: Check) -> Iterator[str]:
     yield escape_text(check.checkpoint.path)
     where = escape_text(check.target.label)
-    if check.failure is None:
+    load = check.load
+    if load.failure is None:
         yield f"{_INDENT}LOADS on {where}: torch.load(path) works there."
     else:
         yield f"{_INDENT}DOES NOT LOAD on {where}: torch.load(path) stops with"
-        yield from _message(check.failure.message)
-        if check.failure.tensor:
-            yield from wrapped_lines(f"at the tensor {check.failure.tensor}.", _INDENT)
-    yield f"{_INDENT}{'SAFE' if check.safety.weights_only else 'NOT SAFE'}: {SAFETY[check.safety.verdict]}."
+        yield from _stopped(load, load.failure)
+    yield from _further(load, where)
+    yield f"{_INDENT}{'SAFE' if load.is_safe else 'NOT SAFE'}: {SAFETY[load.safety.verdict]}."
+
+
+def _further(load: DefaultLoad, where: str) -> Iterator[str]:
+    """Say what becomes of it beyond the default call."""
+    stop = load.last_error
+    if load.way in {"unchecked", "names", "full"} and stop is None:
+        yield from wrapped_lines(load_sentence(load, where), _INDENT)
+    elif stop is not None and load.is_refused_first:
+        yield from wrapped_lines(f"{refusal_sentence(load)} Then it stops with", _INDENT)
+        yield from _stopped(load, stop)
+
+
+def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[str]:
+    yield from _message(shown_message(load, failure))
+    if failure.tensor:
+        yield from wrapped_lines(f"at the tensor {failure.tensor}.", _INDENT)
 
 
 def _message(message: str) -> Iterator[str]:

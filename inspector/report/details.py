@@ -9,6 +9,7 @@ from keyword import iskeyword
 from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, Value
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
+from inspector.report.verdicts import SAFETY
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes, format_shape
 
@@ -22,12 +23,6 @@ _ROLES = {
     "rng": "random generator state",
     "ema": "averaged weights (EMA)",
     "other": "other data",
-}
-_VERDICTS = {
-    "weights-only": "loads with weights_only=True",
-    "needs-allow-list": "needs names allowed for weights_only=True",
-    "runs-code": "loads only with weights_only=False",
-    "dangerous": "can run commands when loaded",
 }
 _SURENESS: dict[Naming, str] = {
     "names": "Certain",
@@ -133,7 +128,7 @@ def written_by(checkpoint: Checkpoint) -> str:
 
 
 def _about_safety(safety: SafetyVerdict) -> list[tuple[str, str]]:
-    verdict = [("Verdict", _VERDICTS[safety.verdict]), *(("", reason) for reason in safety.reasons)]
+    verdict = [("Verdict", SAFETY[safety.verdict]), *(("", reason) for reason in safety.reasons)]
     return [*verdict, ("weights_only=True", safety.answer.sentence)]
 
 

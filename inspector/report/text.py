@@ -12,15 +12,10 @@ from inspector.model.totals import device_totals
 from inspector.report.colours import device_name
 from inspector.report.details import naming_text, written_by
 from inspector.report.tree import Node, Tree
+from inspector.report.verdicts import SAFETY
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes
 
-SAFETY = {
-    "weights-only": "loads with weights_only=True, runs no code",
-    "needs-allow-list": "needs names allowed for weights_only=True",
-    "runs-code": "loads only with weights_only=False",
-    "dangerous": "DANGEROUS: can run commands when loaded",
-}
 _MARKS = {"error": "!!", "warning": " !", "note": "  "}
 _HEADER = ("Name", "Device", "Shape or value", "Type", "Size")
 _MOST_WIDE = (48, 24, 40, 32, 12)

@@ -28,6 +28,7 @@ from inspector.session.cards import doctor_cards, explanation_card, finding_card
 from inspector.session.checker import check_page
 from inspector.session.document import Document
 from inspector.session.forecasting import forecast_page
+from inspector.session.loading import load_of
 from inspector.session.mapping import DeviceMap, Pairs, device_rows, map_devices
 from inspector.session.memory import remembered
 from inspector.session.screen import (
@@ -69,7 +70,7 @@ def compose(state: State) -> Screen:
         _frame(state, title),
         stamp=document.checkpoint.stamp,
         banner=_banner(*asked),
-        safety=safety_chip(document.safety),
+        safety=safety_chip(load_of(document, target_of(state)).safety),
         tree=document.tree,
         matches=_matches(document, state.query),
         device_map=_device_rows(*asked),
@@ -199,7 +200,7 @@ def _colours(document: Document, target: Profile, device_map: DeviceMap) -> dict
 
 @remembered
 def _findings(document: Document, target: Profile) -> tuple[Finding, ...]:
-    return diagnose(document.checkpoint, document.safety, target)
+    return diagnose(document.checkpoint, load_of(document, target).safety, target)
 
 
 @remembered

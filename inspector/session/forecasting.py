@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.loading import load_call
 from inspector.model.devices import is_accelerator
+from inspector.records import replace
 from inspector.report.forecast import forecast_report
 from inspector.session.document import Document
+from inspector.session.loading import load_of
 from inspector.session.mapping import DeviceMap
 from inspector.session.screen import ForecastPage, Loading
 from inspector.target.map_location import TagMap
@@ -25,8 +26,8 @@ def forecast_page(
     can_map = checkpoint.format == "zip"
     mmap = loading.mmap and can_map
     map_location = TagMap(pairs=device_map.moves) if device_map.moves else None
-    weights_only = document.safety.weights_only
-    call = load_call(checkpoint, document.safety, map_location, weights_only=weights_only, mmap=mmap)
+    code = load_of(document, target).code
+    call = replace(code, map_location=map_location, mmap=mmap, refusal=None)
     best = target.devices[0]
     fills = any(tensor.role == "parameter" for tensor in checkpoint.tensors)
     own = best.partition(":")[0] if best.startswith("cuda") else best  # each rank's own GPU

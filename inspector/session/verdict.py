@@ -9,12 +9,15 @@ from inspector.model.devices import split_device
 from inspector.model.findings import Finding
 from inspector.model.totals import DeviceTotal
 from inspector.report.colours import device_name
+from inspector.report.verdicts import load_sentence, refusal_sentence, shown_message
 from inspector.safety.verdict import SafetyVerdict
 from inspector.session.document import Document
+from inspector.session.loading import load_of
 from inspector.session.mapping import DeviceMap
 from inspector.session.screen import Banner, Chip, Tone
+from inspector.target.default_load import DefaultLoad
 from inspector.target.profile import CPU_ONLY, Profile
-from inspector.target.simulate import restore_failure, simulate_load
+from inspector.target.simulate import restore_failure
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _MOST_NAMED = 3
@@ -35,9 +38,13 @@ _CHIPS: dict[str, tuple[str, Tone, str]] = {
     "needs-allow-list": (
         "names to allow",
         "warning",
-        "weights_only=True needs names of other packages allowed first.",
+        "weights_only=True needs names allowed first; the code does that.",
     ),
-    "runs-code": ("not weights only", "warning", "torch.load takes this file only with weights_only=False."),
+    "runs-code": (
+        "not weights only",
+        "warning",
+        "It loads only with weights_only=False, which can run code in it.",
+    ),
     "dangerous": ("dangerous", "bad", "Loading this file with weights_only=False can run commands."),
 }
 
@@ -46,17 +53,19 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
     """Say what `torch.load` does on the target, and what the device map makes of it; the worst first."""
     saved = saved_on(document)
     advice = _advice(device_map, target)
-    if document.safety.verdict == "dangerous":
-        return _dangerous(document.safety, saved)
-    failure = simulate_load(document.checkpoint, target)
+    load = load_of(document, target)
+    if load.way == "never":
+        return _dangerous(load, saved)
+    failure = load.last_error
     if failure is not None:
-        call = "torch.load" if document.safety.weights_only else "torch.load(weights_only=False)"
         where = place(target) if failure.device else "every machine"
         if failure.device not in dict(device_map.going):  # no map of storages can help
             detail = next((found.detail for found in findings if found.id == failure.finding), "")
             advice = _plain(detail.rpartition(failure.message)[2].lstrip(". "))  # the error is said already
-        headline = f"{saved} On {where}, {call} stops here:"
-        return Banner(tone="bad", headline=headline, advice=advice, error_text=escape_text(failure.message))
+        before = refusal_sentence(load)
+        stops = f"{before} Then, on {where}, it" if before else f"On {where}, torch.load"
+        text = escape_text(shown_message(load, failure))
+        return Banner(tone="bad", headline=f"{saved} {stops} stops here:", advice=advice, error_text=text)
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:
         headline = f"{saved} torch.load does not take it: {_small(damage.title)}."
@@ -65,8 +74,11 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
     remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
     if remark is not None:
         advice = f"{_plain(remark.title)}. {advice}".strip()
-    tone: Tone = "warning" if warnings or device_map.refusal is not None else "good"
-    return Banner(tone=tone, headline=f"{saved} {_loads(document, target)}", advice=advice, error_text=None)
+    is_good = load.way == "as-it-is" and not warnings and device_map.refusal is None
+    tone: Tone = "good" if is_good else "warning"
+    return Banner(
+        tone=tone, headline=f"{saved} {_loads(document, load, target)}", advice=advice, error_text=None
+    )
 
 
 def place(target: Profile) -> str:
@@ -97,28 +109,22 @@ def safety_chip(safety: SafetyVerdict) -> Chip:
     return Chip(text=text, tone=tone, tooltip=" ".join((meaning, *map(_plain, safety.reasons))))
 
 
-def _dangerous(safety: SafetyVerdict, saved: str) -> Banner:
-    why = _plain(" ".join(safety.reasons[:1]))
+def _dangerous(load: DefaultLoad, saved: str) -> Banner:
+    why = _plain(" ".join(load.safety.reasons[:1]))
     return Banner(
         tone="bad",
-        headline=f"Loading this file can run commands on your computer. {saved}",
+        headline=f"{load_sentence(load, '')} {saved}",
         advice=f"{why} Do not load it unless you made it yourself; a fixed copy would hold the same.".strip(),
         error_text=None,
     )
 
 
-def _loads(document: Document, target: Profile) -> str:
-    safety, module = document.safety, document.checkpoint.module_class
-    everywhere = all(restore_failure(total.device, CPU_ONLY) is None for total in document.totals)
-    where = "every machine" if everywhere else place(target)
-    if safety.verdict == "runs-code":
-        said = f"It loads on {where} only with weights_only=False, which can run code in it."
-    elif safety.verdict == "needs-allow-list":
-        said = (
-            f"It loads on {where} once torch is told to allow {format_count(len(safety.to_allow), 'name')}."
-        )
-    else:
-        said = f"It loads on {where} as it is."
+def _loads(document: Document, load: DefaultLoad, target: Profile) -> str:
+    module = document.checkpoint.module_class
+    everywhere = load.way != "unchecked" and all(
+        restore_failure(total.device, CPU_ONLY) is None for total in document.totals
+    )
+    said = load_sentence(load, "every machine" if everywhere else place(target))
     return said if module is None else f"{said} Its class must be importable there."
 
 

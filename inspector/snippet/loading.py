@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 from inspector.model.obstacles import is_gzipped
 from inspector.records import dataclass
-from inspector.safety.verdict import SafetyVerdict, judge
+from inspector.safety.verdict import SafetyVerdict
 from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal, lookup, split_global
 from inspector.snippet.models import Model
 from inspector.snippet.order import Order
+from inspector.target.default_load import code_weights_only, judge_for
 
 _RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust where it comes from."
 _DANGEROUS = (
@@ -79,19 +81,17 @@ def load_lines(
 
 
 def write_allowed(script: Script, order: Order) -> Trust:
-    """Write what torch must be told to allow, and say how the file may be loaded then."""
-    verdict = judge(order.checkpoint)
-    allowed = () if _is_beyond_allowing(order) else _allowed(verdict)
+    """Write what torch must be told to allow, and return how the file may be loaded then."""
+    safety = judge_for(order.checkpoint, order.target)
+    allowed = [split for split in map(split_global, safety.to_allow) if split is not None]
     if allowed:
         script.uses_torch = True
         for module, name in allowed:
             if not module.startswith("torch.nn."):  # comes with torch itself
                 script.need(f"import {_here(f'{module}.{name}').rpartition('.')[0]}")
-        script.paragraph(*_condition(verdict), *format_code(_allow(allowed)))
-    if verdict.verdict == "dangerous":
-        return Trust(weights_only=True, comments=_DANGEROUS)
-    runs_code = not verdict.weights_only and not allowed
-    return Trust(weights_only=not runs_code, comments=(_RUNS_CODE,) if runs_code else ())
+        script.paragraph(*_condition(safety), *format_code(_allow(allowed)))
+    comments = {"dangerous": _DANGEROUS, "runs-code": (_RUNS_CODE,)}.get(safety.verdict, ())
+    return Trust(weights_only=code_weights_only(safety), comments=comments)
 
 
 def write_models(script: Script, order: Order, *, placed: bool, comment: str) -> None:
@@ -130,36 +130,10 @@ def fill_model(script: Script, order: Order, name: str, model: Model) -> list[st
     return [*lines, f"{name}.load_state_dict({weights})"]
 
 
-def trust_wholly(order: Order) -> Trust:
-    """Say how a file may be loaded by who wants to run what is in it; never one that is plainly an attack."""
-    if judge(order.checkpoint).verdict == "dangerous":
-        return Trust(weights_only=True, comments=_DANGEROUS)
-    return Trust(weights_only=False, comments=(_RUNS_CODE,))
-
-
 def strip_prefix(script: Script, prefix: str) -> str:
     """Take a prefix off the names in `state_dict`."""
     script.need(f"from torch.nn.modules.utils import {_STRIP}")
     return f"{_STRIP}(state_dict, {literal(prefix)})"
-
-
-def _is_beyond_allowing(order: Order) -> bool:
-    """Say whether torch refuses the file whatever is on its list.
-
-    A legacy stream keeps the class of a module in a persistent id, and `weights_only` sets items of plain
-    dictionaries only.
-    """
-    is_legacy_module = order.checkpoint.format == "legacy" and any(
-        model.is_module for _, model in order.models
-    )
-    return is_legacy_module or any(use.name == "collections.defaultdict" for use in order.checkpoint.globals)
-
-
-def _allowed(verdict: SafetyVerdict) -> tuple[tuple[str, str], ...]:
-    """Give what to put on torch's list, as (module, name); nothing if one of them cannot be written down."""
-    found = [split_global(name) for name in verdict.to_allow]
-    names = tuple(name for name in found if name is not None)
-    return names if len(names) == len(found) else ()
 
 
 def _condition(verdict: SafetyVerdict) -> tuple[str, ...]:
@@ -175,7 +149,7 @@ def _condition(verdict: SafetyVerdict) -> tuple[str, ...]:
     )
 
 
-def _allow(names: tuple[tuple[str, str], ...]) -> Bracketed:
+def _allow(names: Sequence[tuple[str, str]]) -> Bracketed:
     items = []
     for name in (f"{module}.{name}" for module, name in names):
         items.append(f"({_here(name)}, {literal(name)})" if _is_known_otherwise(name) else name)

@@ -13,7 +13,7 @@ from itertools import islice
 from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal, lookup, split_global
-from inspector.snippet.loading import fill_model, load_lines, trust_wholly, write_load, write_models
+from inspector.snippet.loading import fill_model, load_lines, write_allowed, write_load, write_models
 from inspector.snippet.models import MOST_OF_A_KIND
 from inspector.snippet.order import Order
 
@@ -31,8 +31,9 @@ def render_module(order: Order) -> str:
     of_models = [device for _, model in order.models for device in model.devices]
     if placement.is_open(of_models if placement.as_one else placement.places):
         script.paragraph(*placement.choice)
-    script.paragraph(*_imports(script, order.checkpoint))
-    script.paragraph(*load_lines(script, order, trust_wholly(order), placement.map_location()))
+    trust = write_allowed(script, order)
+    script.paragraph(*_imports(script, order.checkpoint, needed=not trust.weights_only))
+    script.paragraph(*load_lines(script, order, trust, placement.map_location()))
     write_models(
         script,
         order,
@@ -61,12 +62,17 @@ def render_module_weights(order: Order) -> str:
     return script.text()
 
 
-def _imports(script: Script, checkpoint: Checkpoint) -> Iterator[str]:
-    """Import what the classes need first: the error names the module then, not the depth of a pickle."""
+def _imports(script: Script, checkpoint: Checkpoint, *, needed: bool) -> Iterator[str]:
+    """Import what the classes need first: the error names the module then, not the depth of a pickle.
+
+    They are not needed where nothing is to be loaded, or where names are allowed: those are imported already.
+    """
     found = [split_global(use.name) for use in checkpoint.globals]
     modules = dict.fromkeys(split[0] for split in found if split is not None)
     if _MAIN in modules:
         yield _DEFINED
+    if not needed:
+        return
     names = tuple(islice((literal(name) for name in modules if _has_to_be_told(name)), MOST_OF_A_KIND))
     if names:
         script.need("import importlib")

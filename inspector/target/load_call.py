@@ -18,7 +18,7 @@ class LoadCall:
         mmap: The argument of that name.
         by_path: Whether torch is given a path, rather than an open file.
         current: The number of the current device: `torch.cuda.set_device`, the rank on many a cluster.
-        refusal: Why `weights_only=True` would stop, see `diagnose.loading`; None if it would not. It is asked
+        refusal: Why `weights_only=True` would stop, see `target.loading`; None if it would not. It is asked
             only where the call means `weights_only=True`.
     """
 

@@ -1,8 +1,8 @@
 """What `torch.load(weights_only=True)` says when its restricted unpickler stops.
 
 The unpickler is `torch/_weights_only_unpickler.py`; `torch.load` wraps its text (`_get_wo_message` in
-`torch/serialization.py`). Whether it stops is judged in `inspector.safety`, which this package does not know:
-whoever knows both gives a `Refusal`.
+`torch/serialization.py`). Whether it stops is judged in `inspector.safety`; `loading` makes a `Refusal` of
+that.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 import torch
 
-from inspector.diagnose.loading import refusal_of
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.safety.verdict import judge
 from inspector.target.load_call import LoadCall
+from inspector.target.loading import refusal_of
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
 from inspector.target.profile import CPU_ONLY, Profile, parse_target
 from inspector.target.simulate import LoadOutcome, simulate

@@ -7,8 +7,9 @@ from inspector.diagnose.rules import diagnose
 from inspector.diagnose.tracebacks import explain_error
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix, finding
+from inspector.records import replace
 from inspector.report.checking import Check, check_document, explanation_document, format_check
-from inspector.safety.verdict import judge
+from inspector.target.default_load import judge_load
 from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import checkpoint, is_harmless, storage, tensor
@@ -20,11 +21,10 @@ def check(
     explanation: Explanation | None = None,
     **fields: object,
 ) -> Check:
-    safety = judge(made)
-    found = {"findings": diagnose(made, safety, CPU_ONLY), **fields}
-    return Check(
-        checkpoint=made, target=CPU_ONLY, failure=failure, safety=safety, explanation=explanation, **found
-    )
+    load = judge_load(made, CPU_ONLY)
+    load = replace(load, failure=failure, stop=failure)
+    found = {"findings": diagnose(made, load.safety, CPU_ONLY), **fields}
+    return Check(checkpoint=made, target=CPU_ONLY, load=load, explanation=explanation, **found)
 
 
 def test_good_file() -> None:

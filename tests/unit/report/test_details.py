@@ -170,7 +170,7 @@ def test_a_file_is_described() -> None:
     assert shown["Versions in the file"] == {"version": "3", "byteorder": "little"}
     assert shown["Optimizers"] == {"(root)": "Nearly certain. All agree."}
     assert shown[f"Safety, by the rules of torch {safety.torch_version}"]["Verdict"] == (
-        "can run commands when loaded"
+        "DANGEROUS: can run commands when loaded"
     )
     assert shown["Names that loading imports"] == {
         "os.system": "dangerous, 1 ×",

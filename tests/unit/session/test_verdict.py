@@ -14,6 +14,7 @@ from inspector.session.mapping import DeviceMap, Pairs, map_devices
 from inspector.session.screen import Banner
 from inspector.session.verdict import banner, place, safety_chip
 from inspector.session.verdict import saved_on as sentence
+from inspector.target.default_load import DefaultLoad, judge_load
 from inspector.target.evidence import Evidence
 from inspector.target.profile import CPU_ONLY, Profile, parse_target
 from inspector.target.simulate import LoadFailure
@@ -38,6 +39,11 @@ def say(document: Document, target: str = "cpu", chosen: Pairs = (), *findings: 
 
 def finding(severity: str, title: str = "Something Is Odd", **fields: object) -> Finding:
     return Finding(**{"id": "x", "severity": severity, "title": title, "detail": "See.", **fields})
+
+
+def stopped(document: Document, target: Profile, failure: LoadFailure) -> DefaultLoad:
+    load = judge_load(document.checkpoint, target)
+    return replace(load, failure=failure, stop=failure, way="other")
 
 
 @pytest.mark.parametrize(
@@ -137,14 +143,14 @@ def finding(severity: str, title: str = "Something Is Odd", **fields: object) ->
         (
             saved_on("cuda:0", names=("a.B", "c.D")),
             "cuda",
-            "good",
+            "warning",
             f"Saved on cuda:0 (4.0 KB). It loads on {GPU} once torch is told to allow 2 names.",
             "",
         ),
         (
             saved_on("cpu", **NET),
             "cpu",
-            "good",
+            "warning",
             (
                 "A whole module (net.Net), saved on the CPU (4.0 KB). It loads on every machine once torch "
                 "is told to allow 1 name. Its class must be importable there."
@@ -156,15 +162,25 @@ def finding(severity: str, title: str = "Something Is Odd", **fields: object) ->
             "cpu",
             "bad",
             (
-                "A whole module (net.Net), saved on cuda:0 (4.0 KB). "
-                "On a machine without a GPU, torch.load(weights_only=False) stops here:"
+                "A whole module (net.Net), saved on cuda:0 (4.0 KB). torch.load refuses it until 1 name is "
+                "allowed. Then, on a machine without a GPU, it stops here:"
+            ),
+            f"Map cuda:0 to cpu: {THEN}",
+        ),
+        (
+            saved_on("cuda:0", safety=PROTOCOL_4),
+            "cpu",
+            "bad",
+            (
+                "Saved on cuda:0 (4.0 KB). torch.load refuses it without weights_only=False. "
+                "Then, on a machine without a GPU, it stops here:"
             ),
             f"Map cuda:0 to cpu: {THEN}",
         ),
         (
             saved_on("cuda:0", safety=PROTOCOL_4),
             "cuda",
-            "good",
+            "warning",
             (
                 f"Saved on cuda:0 (4.0 KB). It loads on {GPU} only with weights_only=False, "
                 "which can run code in it."
@@ -198,7 +214,7 @@ def test_the_error_is_torchs_own_with_nothing_invisible_in_it() -> None:
 
 def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> None:
     failure = LoadFailure(finding="truncated", device="", storage="0", message="RuntimeError: short")
-    monkeypatch.setattr(verdict, "simulate_load", lambda rows, target: failure)
+    monkeypatch.setattr(verdict, "load_of", lambda document, target: stopped(document, target, failure))
     said = say(
         saved_on("cuda:0"), "cpu", (), finding("error"), finding("error", id="truncated", detail=SHORT)
     )
@@ -209,7 +225,7 @@ def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> N
 
 def test_a_device_that_no_map_reaches_gets_no_advice_to_map_it(monkeypatch) -> None:
     failure = LoadFailure(finding="hidden-device", device="cuda:3", storage="", message="RuntimeError: no")
-    monkeypatch.setattr(verdict, "simulate_load", lambda rows, target: failure)
+    monkeypatch.setattr(verdict, "load_of", lambda document, target: stopped(document, target, failure))
     said = say(saved_on("cuda:0"), "cpu", (), finding("note", id="hidden-device", detail="A generator."))
     assert said.headline.endswith("On a machine without a GPU, torch.load stops here:")
     assert said.advice == "A generator."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint, Safety
+from inspector.records import replace
 from inspector.snippet.layout import Script
 from inspector.snippet.loading import write_load, write_models
-from tests.unit.snippet.rows import SAFE, checkpoint, tensor
+from tests.unit.snippet.rows import SAFE, THIS, checkpoint, tensor
 from tests.unit.snippet.test_order import order
 
 LOAD = 'checkpoint = torch.load("best.pth", '
@@ -65,14 +66,37 @@ def test_pickle_that_torch_refuses() -> None:
 
 
 def test_what_no_list_helps_with() -> None:
-    module = [tensor("._parameters", "w")]
-    for rows in (
-        checkpoint(*module, names=("x.Net",), form="legacy", root="module"),
-        checkpoint(names=("x.Net", "collections.defaultdict")),
-    ):
+    mentioned = checkpoint(names=("x.Net",), safety=SAFE)
+    called = checkpoint(
+        names=("x.Net", "functools.partial"), safety=replace(SAFE, called=("functools.partial",))
+    )
+    for rows in (mentioned, called):
         assert "add_safe_globals" not in load(rows)
         assert "weights_only=False" in load(rows)
-    assert "add_safe_globals" in load(checkpoint(*module, names=("x.Net",), root="module"))
+    assert "add_safe_globals([x.Net])" in load(checkpoint(names=("x.Net",)))
+
+
+def test_whom_to_trust_is_said_with_every_package() -> None:
+    text = load(checkpoint(names=("a.X", "b.Y", f"{'c' * 40}.Z", "d.W", "argparse.Namespace")))
+    assert f"# The file makes objects of classes from a, b, {'c' * 18}... and 1 more.\n" in text
+    assert "# Allow them only if that code is yours, or if you trust it.\ntorch.serialization." in text
+    assert "Allow them" not in load(checkpoint(names=("argparse.Namespace",)))
+
+
+def test_paths_are_known_by_both_their_names() -> None:
+    text = load(checkpoint(names=("pathlib.PosixPath", "pathlib._local.PurePath")))
+    assert '(pathlib.PosixPath, "pathlib.PosixPath")' in text
+    assert '(pathlib.PurePath, "pathlib._local.PurePath")' in text
+    assert "import pathlib\n" in text
+    assert "import pathlib._local" not in text
+
+
+def test_an_old_torch_has_no_list() -> None:
+    old = replace(THIS, torch_version="2.3.1")
+    script = Script()
+    write_load(script, replace(order(checkpoint(names=("x.Net",))), target=old), None)
+    assert "add_safe_globals" not in script.text()
+    assert "weights_only=False" in script.text()
 
 
 def test_dangerous_file_is_not_loaded() -> None:

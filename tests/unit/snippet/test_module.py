@@ -5,10 +5,14 @@ from __future__ import annotations
 from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.styles import render
 from inspector.target.profile import CPU_ONLY, parse_target
-from tests.unit.snippet.rows import THIS, checkpoint, tensor
+from tests.unit.snippet.rows import SAFE, THIS, checkpoint, tensor
 
 WEIGHT = tensor("._parameters", "w", device="cuda:0")
 NET = checkpoint(WEIGHT, root="module", names=("nets.Net", "torch.nn.modules.linear.Linear"))
+# Its class is mentioned only: whether it is one cannot be told, so nothing is offered for torch's list.
+MENTIONED = checkpoint(
+    WEIGHT, root="module", names=("nets.Net", "torch.nn.modules.linear.Linear"), safety=SAFE
+)
 WITH_OWN_DEVICE = "torch._utils._rebuild_wrapper_subclass"
 
 
@@ -16,8 +20,19 @@ def module(rows: Checkpoint, style: str = "module", target: object = CPU_ONLY) -
     return render(rows, style=style, target=target, path="net.pt")
 
 
-def test_module() -> None:
+def test_module_of_classes_is_allowed_by_name() -> None:
     assert module(NET) == (
+        "import nets\nimport torch\n\n"
+        "# The file makes objects of classes from nets.\n"
+        "# Allow them only if that code is yours, or if you trust it.\n"
+        "torch.serialization.add_safe_globals([nets.Net, torch.nn.modules.linear.Linear])\n\n"
+        'model = torch.load("net.pt", map_location="cpu", weights_only=True)\n\n'
+        "model.eval()\n"
+    )
+
+
+def test_module() -> None:
+    assert module(MENTIONED) == (
         "import importlib\n\n"
         "import torch\n\n"
         "# The file holds no code: these modules must be importable here, as where it was saved.\n"
@@ -31,7 +46,7 @@ def test_module() -> None:
 
 def test_module_is_put_on_the_device() -> None:
     text = module(NET, target=THIS)
-    assert 'model = torch.load("net.pt", map_location={"cuda:0": device}, weights_only=False)\n' in text
+    assert 'model = torch.load("net.pt", map_location={"cuda:0": device}, weights_only=True)\n' in text
     assert text.index("device = ") < text.index("torch.load(")
     nested = checkpoint(WEIGHT, root="module", names=("nets.Net", WITH_OWN_DEVICE))
     assert 'map_location="cpu"' in module(nested, target=THIS)
@@ -41,7 +56,7 @@ def test_module_is_put_on_the_device() -> None:
 def test_module_of_torch_alone_needs_no_other() -> None:
     text = module(checkpoint(WEIGHT, root="module", names=("torch.nn.modules.linear.Linear",)))
     assert "import_module" not in text
-    assert "weights_only=False" in text
+    assert "weights_only=True" in text
 
 
 def test_classes_of_the_script_itself_are_named_in_words() -> None:
@@ -51,7 +66,9 @@ def test_classes_of_the_script_itself_are_named_in_words() -> None:
 
 
 def test_no_list_of_modules_is_endless() -> None:
-    text = module(checkpoint(WEIGHT, root="module", names=tuple(f"m{index}.Net" for index in range(1000))))
+    text = module(
+        checkpoint(WEIGHT, root="module", names=tuple(f"m{index}.Net" for index in range(1000)), safety=SAFE)
+    )
     assert text.count('    "m') == 16
 
 

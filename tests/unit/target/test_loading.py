@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.loading import load_call, refusal_of
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import GlobalUse, Safety
 from inspector.pickles.instructions import CODES
 from inspector.safety.verdict import judge
+from inspector.target.loading import load_call, refusal_of
 from inspector.target.refusal import Refusal
 from tests.corpus import CORPUS
 from tests.unit.report.rows import checkpoint, tensor, value

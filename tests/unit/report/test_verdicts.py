@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.records import replace
+from inspector.report.verdicts import load_sentence, refusal_sentence, shown_message
+from inspector.target.default_load import DefaultLoad, judge_load
+from inspector.target.profile import CPU_ONLY
+from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
+
+ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
+
+
+def load_of(made: Checkpoint, version: str | None = None) -> DefaultLoad:
+    return judge_load(made, replace(CPU_ONLY, torch_version=version))
+
+
+def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] = ()) -> Checkpoint:
+    safety = replace(BLANK.safety, constructed=names, called=called)
+    uses = tuple(GlobalUse(name=name, count=1) for name in (*names, *called))
+    return checkpoint(*rows, globals=uses, safety=safety)
+
+
+@pytest.mark.parametrize(
+    ("made", "version", "words"),
+    [
+        (asking(), None, "It loads on a node as it is."),
+        (asking("m.Net"), "2.4", "It loads on a node as it is, but unchecked: before 2.6"),
+        (asking("m.Net"), None, "It loads on a node once torch is told to allow 1 name."),
+        (asking(called=("m.make",)), None, "only with weights_only=False, which can run code in it."),
+        (asking(called=("os.system",)), None, "Loading this file can run commands"),
+        (checkpoint(*ON_GPU), None, "It does not load on a node."),
+    ],
+)
+def test_sentences(made: Checkpoint, version: str | None, words: str) -> None:
+    assert words in load_sentence(load_of(made, version), "a node")
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (asking("m.Net", rows=ON_GPU), "torch.load refuses it until 1 name is allowed."),
+        (asking("m.Net", "m.Head", rows=ON_GPU), "torch.load refuses it until 2 names are allowed."),
+        (asking(called=("m.make",), rows=ON_GPU), "torch.load refuses it without weights_only=False."),
+        (asking(rows=ON_GPU), ""),
+        (asking("m.Net"), ""),
+    ],
+)
+def test_what_comes_before_another_error(made: Checkpoint, said: str) -> None:
+    assert refusal_sentence(load_of(made)) == said
+
+
+@pytest.mark.parametrize("version", ["2.6", "2.9", "2.13"])
+def test_torch_s_suggestion_is_quoted_for_classes_only(version: str) -> None:
+    allowed = load_of(asking("m.Net"), version)
+    assert allowed.failure is not None
+    assert shown_message(allowed, allowed.failure) == allowed.failure.message
+    assert "add_safe_globals" in allowed.failure.message
+    for name in ("m.make", "joblib.load", "functools.partial"):
+        withheld = load_of(asking(called=(name,)), version)
+        assert withheld.failure is not None
+        assert "add_safe_globals" in withheld.failure.message
+        shown = shown_message(withheld, withheld.failure)
+        assert "safe_globals" not in shown
+        assert f"GLOBAL {name} was not an allowed global by default. [\u2026]" in shown
+
+
+def test_other_errors_are_quoted_whole() -> None:
+    opcode = load_of(checkpoint(safety=Safety(opcodes=("POP",), protocol=2, oddities=())))
+    assert opcode.failure is not None
+    assert shown_message(opcode, opcode.failure) == opcode.failure.message
