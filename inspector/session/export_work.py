@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector import __version__
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.report.text import SAFETY
+from inspector.report.verdicts import SAFETY
 from inspector.session.export_kinds import IN_PLACE, RECOVER, form_of, kind_of
 from inspector.session.export_previews import left_out_lines
 from inspector.session.exports import ExportResult, ExportWish
