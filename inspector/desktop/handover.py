@@ -33,6 +33,7 @@ START_TIMEOUT_S = 15.0
 """How long a program may take from its lock to its first event: cold, from a slow disk, on a busy machine."""
 
 _NAME = "checkpoint-inspector"
+_MOST_TOKEN_CHARS = 1000
 _LONGEST_SOCKET_PATH = 100
 """Bytes; `sun_path` holds 104 on macOS and the BSDs and 108 on Linux, with the zero at its end."""
 
@@ -68,7 +69,7 @@ class Message:
             return None
         if len(paths) > MAX_PATHS or not all(map(_is_path, paths)):
             return None
-        return cls(paths=tuple(paths), activation_token=token)
+        return cls(paths=tuple(paths), activation_token=token if _is_token(token) else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +168,18 @@ def _ask_pipe(address: str, message: bytes) -> bool:
 
 
 def _is_path(said: object) -> bool:
-    return isinstance(said, str) and Path(said).is_absolute() and "\0" not in said
+    if not isinstance(said, str) or not Path(said).is_absolute() or "\0" in said:
+        return False
+    try:
+        os.fsencode(said)
+    except UnicodeEncodeError:  # a surrogate that stands for no byte of a name
+        return False
+    return True
+
+
+def _is_token(said: str) -> bool:
+    """Say whether a text can stand in the environment, where Qt looks for it."""
+    return len(said) <= _MOST_TOKEN_CHARS and said.isascii() and said.isprintable()
 
 
 def _private_folder() -> Path | None:

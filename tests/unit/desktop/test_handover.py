@@ -122,6 +122,7 @@ def test_more_than_fits_opens_by_itself(runtime):
         b'{"paths": [1]}\n',
         b'{"paths": ["relative"]}\n',
         b'{"paths": ["/a\\u0000b"]}\n',
+        b'{"paths": ["/a\\ud800b"]}\n',
         b'{"paths": [], "activation_token": 1}\n',
         json.dumps({"paths": ["/a"] * (handover.MAX_PATHS + 1)}).encode(),
     ],
@@ -135,6 +136,13 @@ def test_a_message_comes_back():
     line = message.to_bytes()
     assert line.count(b"\n") == 1
     assert Message.from_bytes(line) == message
+
+
+@pytest.mark.parametrize("token", ["a\0b", "\ud800", "caf\xe9", "a\nb", "x" * 1001])
+def test_a_token_that_no_environment_takes_is_left_out(token):
+    assert Message.from_bytes(Message(paths=("/a",), activation_token=token).to_bytes()) == Message(
+        paths=("/a",)
+    )
 
 
 # ------------------------------------------------------------------ the place
