@@ -57,9 +57,9 @@ class Arguments:
     def may_take(self, name: str, call: Call) -> bool:
         """Return whether a call of a name may succeed, as far as its arguments tell."""
         args = call.args
-        if not isinstance(args, list | tuple) or not _is_crowd(args):
+        if not (_is_crowd(args) if isinstance(args, list | tuple) else _is_long(args)):
             return _may_take(name, call)
-        parts = args if len(args) <= _SPARE else (args,)
+        parts = args if isinstance(args, list | tuple) and len(args) <= _SPARE else (args,)
         key = (name, call.kind, *map(id, parts))
         found = self._known.get(key)
         if found is None:

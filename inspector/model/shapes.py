@@ -164,7 +164,7 @@ def _own_breadth(value: Value) -> int:
         return len(value.items)
     if isinstance(value, Call):  # a mapping given as the state
         args = value.args if isinstance(value.args, tuple) else ()
-        return len(value.pairs or ()) + sum(len(arg) for arg in args[:1] if isinstance(arg, list))
+        return len(value.pairs or ()) + sum(len(arg) for arg in args[:1] if isinstance(arg, list | tuple))
     return 0
 
 

@@ -7,9 +7,10 @@ import random
 
 import pytest
 
+from inspector.model import naming
 from inspector.model.naming import Owned, name_parameters
 from inspector.model.optimizer import GroupDraft, Groups, OptimizerDraft
-from inspector.model.parameters import Parameters, Shape
+from inspector.model.parameters import Parameters, Shape, salted
 from inspector.records import replace
 
 A, B, C = (4, 4), (4,), (2, 4)
@@ -123,3 +124,28 @@ def test_model_of_one_optimizer_lends_no_names_to_another(groups: list[list[Shap
     first, second = name_parameters([owned(*groups), owned([A, B])], [model(A, B, C)])
     assert first.by_id
     assert (second.naming, second.by_id) == ("unknown", {})
+
+
+def test_too_many_models_and_optimizers_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [owned([A, B, C]) for _ in range(20)]
+    models = [model(A, B, C, prefix=f"m{number}_") for number in range(20)]
+    assert {found.naming for found in name_parameters(many[:1], models[:1])} == {"order"}
+    monkeypatch.setattr(naming, "MOST_COMPARED", 500)
+    monkeypatch.setattr(naming, "_fits_wholly", lambda *_: compared.append(1) or False)
+    compared: list[int] = []
+    found = name_parameters(many, models)
+    assert "more models and optimizers than are compared" in found[-1].detail
+    assert len(compared) <= 500 / 4
+
+
+@pytest.mark.parametrize("most", [5, 9])
+def test_what_is_left_to_compare_decides_for_each(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(naming, "MOST_COMPARED", most)
+    (found,) = name_parameters([owned([A, B])], [model(A, B)])
+    assert "more models and optimizers" in found.detail
+
+
+def test_shapes_made_to_have_one_hash_are_counted_quickly() -> None:
+    assert len({hash(salted((0, size))) for size in range(100)}) == 100
+    assert salted((1, 2)) != salted((2, 1))
+    assert hash(salted((1,))) != hash((1,))

@@ -77,3 +77,33 @@ def test_counters_are_kept_on_the_cpu() -> None:
     assert not draft.is_kept_on_cpu(0, "exp_avg", ())
     assert not draft.is_kept_on_cpu(1, "step", ())
     assert not draft.is_kept_on_cpu(2, "step", ())
+
+
+def test_what_optimizers_share_is_read_once() -> None:
+    work = Limits().counted()
+    reader = OptimizerReader(work)
+    state = Dict([(number, Dict([])) for number in range(1000)])
+    shared = group(params=list(range(1000)), param_names=["x"] * 1000)
+    first = reader.read((), "", optimizer(state, shared))
+    once = work.parts
+    others = [reader.read((), "", optimizer(state, shared)) for _ in range(50)]
+    assert work.parts < 2 * once
+    assert all(other.state_ids is first.state_ids for other in others)
+    assert all(other.listed.groups[0] is first.listed.groups[0] for other in others)
+    ids = shared.pairs[0][1]
+    assert (
+        reader.read((), "", optimizer(state, group(params=ids))).listed.groups[0].ids
+        is first.listed.groups[0].ids
+    )
+
+
+def test_groups_that_are_one_in_the_file_are_one() -> None:
+    reader = OptimizerReader(Limits().counted())
+    groups = [group(params=[1]), group(params=[2], capturable=True)]
+    found = [reader.read((), "", Dict([("state", Dict([])), ("param_groups", groups)])) for _ in range(2)]
+    assert found[0].listed is found[1].listed
+    assert (found[0].listed.sizes, found[0].listed.parameters, found[0].listed.capturable) == (
+        (1, 1),
+        2,
+        True,
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
-from inspector.model.shapes import attributes_of, children_of, mapping_pairs
+from inspector.model.shapes import attributes_of, breadth_of, children_of, find_attribute, mapping_pairs
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 
 INNER = Dict([("k", 1)])
@@ -119,3 +121,53 @@ def test_sets_of_sets_are_not_looked_through() -> None:
     for _ in range(100_000):
         value = call("builtins.set", value)
     assert [key for key, _ in children_of(value)] == [0]
+
+
+def test_children_of_several_kinds_come_in_order_and_are_counted() -> None:
+    shared: list[Value] = [["a", 1], "no pair", ("b", [])]
+    value = Call(Global("collections", "OrderedDict"), (shared,), "reduce")
+    value.pairs = [("c", [])]
+    value.state = (Dict([("x", 1)]), Dict([(5, [])]))
+    found = children_of(value)
+    expected = [("a", 1), ("b", []), ("c", []), (".x", 1), (".5", [])]
+    assert (len(found), list(found), list(found)) == (5, expected, expected)
+    assert mapping_pairs(value) == expected[:3]
+
+
+def test_objects_that_share_their_arguments_share_their_children() -> None:
+    shared: list[Value] = [("key", []) for _ in range(10_000)]
+    calls = [Call(Global("collections", "OrderedDict"), (shared,), "reduce") for _ in range(50)]
+    tracemalloc.start()
+    found = [children_of(call) for call in calls]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(map(len, found)) == 500_000
+    assert peak < 100_000
+
+
+@pytest.mark.parametrize(
+    ("value", "breadth"),
+    [
+        (None, 0),
+        ("text", 0),
+        ([1, 2], 2),
+        ((1, [2, 3]), 2),
+        (Dict([(1, 2)]), 1),
+        (Set([1, 2], frozen=False), 2),
+        (Call(None, (1, 2), "reduce"), 2),
+        (Call(None, ([1, 2, 3],), "reduce"), 4),
+        (Call(None, (Dict([(1, 2)]), Set([1], frozen=True)), "reduce"), 4),
+        (Call(None, None, "reduce"), 0),
+        (Call(None, (Call(None, ((1, 2, 3),), "reduce"),), "reduce"), 4),
+        (Call(None, (Call(None, None, "reduce"),), "reduce"), 1),
+        (Call(None, (), "newobj", Dict([(1, 2), (3, 4)])), 2),
+    ],
+)
+def test_breadth_is_what_is_looked_at(value: Value, breadth: int) -> None:
+    assert breadth_of(value) == breadth
+
+
+def test_attributes_are_found_by_name() -> None:
+    assert find_attribute((Dict([("a", 1)]), Dict([("b", 2), ("b", 3)])), ".b") == 2
+    assert find_attribute(Dict([("a", 1)]), ".b") is None
+    assert find_attribute(5, ".state") == 5
