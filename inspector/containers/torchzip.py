@@ -13,7 +13,7 @@ from typing import NamedTuple
 from inspector.containers.base import Container, Mark, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import ProgramKind
-from inspector.containers.rivals import read_rivals
+from inspector.containers.rivals import namesakes, pickles_elsewhere, read_rivals
 from inspector.containers.source import Source
 from inspector.containers.torch_words import miniz_words
 from inspector.containers.zip_directory import (
@@ -115,13 +115,15 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     names = [other.name for other in records.directory.entries]
     facts = read_facts(source, records.get, records.prefix, names)
     doubts = dict.fromkeys(filter(None, (*records.directory.doubts, doubt, *facts.doubts, *places.doubts)))
-    if _share_a_name(names):
+    shares = _share_a_name(names)
+    rivals = [
+        *(namesakes(entry, records.directory.entries) if shares else ()),
+        *(pickles_elsewhere(source) if records.directory.doubts else ()),
+    ]
+    if shares:
         doubts[_SHARED_NAME] = None
-        odd = read_rivals(
-            entry,
-            records.directory.entries,
-            lambda rival: _read_object(source, rival, limits, progress, "rival"),
-        )
+    if rivals:
+        odd = read_rivals(entry, rivals, lambda rival: _read_object(source, rival, limits, progress, "rival"))
         stream = replace(stream, notes=(*stream.notes, *odd))
     is_intact = entry.crc in {0, crc}
     stored = places.stored

@@ -26,6 +26,7 @@ _BLOCK, _STEP = 4096, 4093  # what miniz reads at once, and how far it goes back
 _REACH = 0xFFFF + END.size  # how far other readers go back, and miniz at least
 _BLOCKS = -(-(_REACH - _BLOCK) // _STEP)
 _ZIP64_NBYTES = END64.size + LOCATOR64.size
+_MOST_ENDS = 16
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
 _LEAST_CENTRAL_NBYTES = 46
 
@@ -131,6 +132,38 @@ def find_end(source: Source) -> ZipEnd:
         disk=figures.disk,
         doubts=tuple(sorted(doubts)),
     )
+
+
+def directories_elsewhere(source: Source) -> Iterator[tuple[int, int, int]]:
+    """Yield where readers may find a directory, by all ends: (start, bytes, what is added to places in it).
+
+    Raises:
+        ContainerError: The file cannot be read.
+    """
+    tail_start = max(source.nbytes - _BLOCK - _STEP * _BLOCKS, 0)
+    tail = source.read(tail_start, source.nbytes - tail_start)
+    at = tail.rfind(END_SIGNATURE)
+    for _ in range(_MOST_ENDS):
+        if at < 0:
+            return
+        offset = tail_start + at
+        if at + END.size <= len(tail):
+            _, _, _, _, _, nbytes, start, _ = END.unpack_from(tail, at)
+            yield from _places(offset, start, nbytes)
+        locator = source.read_upto(max(offset - LOCATOR64.size, 0), LOCATOR64.size)
+        if locator.startswith(LOCATOR64_SIGNATURE):
+            for end64 in (LOCATOR64.unpack(locator)[2], max(offset - _ZIP64_NBYTES, 0)):
+                data = source.read_upto(end64, END64.size)
+                if len(data) == END64.size and data.startswith(END64_SIGNATURE):
+                    yield from _places(offset - _ZIP64_NBYTES, *END64.unpack(data)[:-3:-1])
+        at = tail.rfind(END_SIGNATURE, 0, at)
+
+
+def _places(behind: int, start: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the place that an end tells, and the place in front of it."""
+    yield start, nbytes, 0
+    if start != behind - nbytes >= 0:
+        yield behind - nbytes, nbytes, behind - nbytes - start
 
 
 def _tail_start(nbytes: int) -> int:

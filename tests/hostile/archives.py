@@ -129,14 +129,13 @@ def _broken_deflate() -> bytes:
 def _prefixed() -> bytes:
     """An archive behind other bytes: torch counts from the file's start, zipfile from the archive's own."""
     honest, evil = archive(pickled(), STORED), archive(pickled(EVIL), STORED)
-    builder = zips.ZipBuilder()
-    builder.body += honest[: honest.index(b"PK\1\2")]
-    start = len(builder.body)
-    builder.body += honest[start : honest.index(b"PK\5\6")]
-    inner = evil[: evil.index(b"PK\1\2")]
-    own = evil[len(inner) : evil.index(b"PK\5\6")]
-    end = zips.END.pack(b"PK\5\6", 0, 0, 3, 3, len(own), start, 0)
-    return bytes(builder.body) + inner + own + end
+    bodies = [data[: data.index(b"PK\1\2")] for data in (honest, evil)]
+    most = max(map(len, bodies))
+    parts = b""
+    for data, body in zip((honest, evil), bodies, strict=True):
+        directory = data[len(body) : data.index(b"PK\5\6")]
+        parts += body.ljust(most, b"\0") + directory
+    return parts + zips.END.pack(b"PK\5\6", 0, 0, 3, 3, len(directory), most, 0)
 
 
 def _overlapping() -> bytes:
@@ -251,7 +250,12 @@ CASES: tuple[Row, ...] = (
         _broken_deflate,
         {**_UNSURE, "globals": "posix.system", "verdict": "dangerous"},
     ),
-    (19, "an archive with a prefix", _prefixed, {**_UNSURE, "notes": "in different places"}),
+    (
+        19,
+        "an archive with a prefix",
+        _prefixed,
+        {**_UNSURE, "notes": "in different places", "globals": "posix.system", "verdict": "dangerous"},
+    ),
     (
         19,
         "a pickle that is a folder",
