@@ -91,8 +91,8 @@ def form_lines(output: str, done: FormExport) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def preview_lines(checkpoint: Checkpoint, form: Form) -> str:
-    """Say what would be written, and line by line what would not.
+def preview_lines(checkpoint: Checkpoint, form: Form, left_out: tuple[LeftOut, ...] | None = None) -> str:
+    """Say what would be written, and line by line what would not, unless that is known better.
 
     Raises:
         ExportError: It cannot be written.
@@ -105,7 +105,7 @@ def preview_lines(checkpoint: Checkpoint, form: Form) -> str:
     if found.refusals:
         raise ExportError(found.refusals[0], remedy="leave it out with --exclude, or choose another format")
     parts = _contents(found, form.format_from(checkpoint.format))
-    lines = [f"Would write about {', '.join(parts)}", *_left_out(found.left_out)]
+    lines = [f"Would write about {', '.join(parts)}", *_left_out(left_out or found.left_out)]
     return "".join(f"{line}\n" for line in [*lines, "", "Of what is written:"])
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
     from inspector.remap.export import Export
-    from inspector.remap.forms import Form
+    from inspector.remap.forms import Form, LeftOut
     from inspector.remap.plan import Plan
     from inspector.remap.rules import Rule
     from inspector.remap.torch_check import TorchCheck
@@ -46,10 +46,20 @@ def _describe(options: argparse.Namespace, form: Form | None) -> int:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
     said, target = parse_map(options)
     checkpoint = open_checkpoint(options.file)
+    plan = _plan(checkpoint, options, said, target)
     if form is not None:
-        say(preview_lines(checkpoint, form))
-    say(format_plan(describe_plan(checkpoint, _plan(checkpoint, options, said, target))))
+        say(preview_lines(checkpoint, form, _left_out(options.file, plan, form)))
+    say(format_plan(describe_plan(checkpoint, plan)))
     return DONE
+
+
+def _left_out(path: str, plan: Plan, form: Form) -> tuple[LeftOut, ...] | None:
+    """Return what is left out by path, for which the objects themselves are asked: rows do not tell twins."""
+    if not form.exclude:
+        return None
+    from inspector.remap.form_export import list_left_out
+
+    return list_left_out(path, plan, form)
 
 
 def _copy(options: argparse.Namespace) -> int:

@@ -22,10 +22,13 @@ _MOST_AGAIN = 100_000
 """Entries looked at once more, by another path to what holds them."""
 
 
+Owner = list[Value] | Dict | Call
+
+
 class _Place(NamedTuple):
     """Where a child stands in the mapping or list that holds it."""
 
-    owner: Value
+    owner: Owner
     number: int
 
 
@@ -51,7 +54,7 @@ def leave_out(root: Value, patterns: Patterns, limits: Limits = DEFAULT_LIMITS) 
         PlanError: What is to be left out cannot be, or objects are shared so often that it has no end.
     """
     drops: dict[tuple[int, int], str] = {}
-    owners: dict[int, Value] = {}
+    owners: dict[int, Owner] = {}
     gone: list[Gone] = []
 
     def choose(path: str, place: _Place | None) -> bool:
@@ -107,14 +110,15 @@ def _visit(root: Value, limits: Limits, is_gone: Callable[[str, _Place | None], 
         todo += reversed(below)
 
 
-def _remove(owner: Value, numbers: set[int]) -> None:
+def _remove(owner: Owner, numbers: set[int]) -> None:
     if isinstance(owner, list):
         owner[:] = [item for number, item in enumerate(owner) if number not in numbers]
-    elif isinstance(owner, Dict):
+        return
+    if isinstance(owner, Dict):
         owner.pairs = _others(owner.pairs, numbers)
-    elif isinstance(owner, Call):
-        owner.args, pairs = filled_pairs(owner)
-        owner.pairs = _others(pairs, numbers)
+        return
+    owner.args, pairs = filled_pairs(owner)
+    owner.pairs = _others(pairs, numbers)
 
 
 def _others(pairs: list[tuple[Value, Value]], numbers: set[int]) -> list[tuple[Value, Value]]:
@@ -151,5 +155,6 @@ def _attribute_places(state: Value) -> list[_Place | None]:
     parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     places: list[_Place | None] = []
     for part in parts:
-        places += [_Place(part, number) for number in range(len(mapping_pairs(part) or []))]
+        if isinstance(part, Dict | Call):
+            places += [_Place(part, number) for number in range(len(mapping_pairs(part) or []))]
     return places if len(places) == count else [None] * count

@@ -26,7 +26,7 @@ from inspector.remap.form_check import verify_form
 from inspector.remap.form_content import Content, Deciding
 from inspector.remap.form_files import TorchFile
 from inspector.remap.form_tensors import SafetensorsFile
-from inspector.remap.forms import Form, FormExport, check_form, refuse_suffix
+from inspector.remap.forms import Form, FormExport, LeftOut, check_form, refuse_suffix
 from inspector.remap.outfile import explained, writing
 from inspector.remap.plan import Plan
 
@@ -101,6 +101,24 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         overflowed=0 if caster is None else caster.overflowed,
         verified=verify,
     )
+
+
+def list_left_out(
+    path: str, plan: Plan | None, form: Form, progress: Progress | None = None
+) -> tuple[LeftOut, ...]:
+    """Return what an export in a form would not hold, decided as the export itself decides it.
+
+    Raises:
+        CheckpointError: As `export_form` does.
+    """
+    progress = progress or Progress()
+    with collector_paused():
+        container = read_container(path, DEFAULT_LIMITS, progress)
+        checkpoint = build_checkpoint(container, progress=progress)
+        deciding = Deciding(
+            container=container, checkpoint=checkpoint, form=form, plan=plan, progress=progress
+        )
+        return deciding.decide().left_out
 
 
 def _write(content: Content, stock: Stock, target: int, folder: str, progress: Progress) -> None:

@@ -166,6 +166,8 @@ class Comparison:
                 (f"{path}.offset", one.storage_offset(), other.storage_offset()),
                 (f"{path}.storage", *storages),
             ]
+        if not one.numel():  # no byte of it is kept, and torch makes each storage of no bytes anew
+            return []
         shared = self._met(("storage", storages[0]._cdata), ("storage", storages[1]._cdata))
         mine, yours = (_viewed_bytes(tensor) for tensor in (one, other))
         return [(f"{path}.shared", True, shared is not False), (f"{path}.bytes", mine, yours)]

@@ -12,7 +12,7 @@ from inspector.model.build import open_checkpoint
 from inspector.remap.forms import Form, FormExport, LeftOut
 from inspector.resources import demo_path
 from tests.builders.archives import archive
-from tests.builders.pickles import state_dict, storage, tensor
+from tests.builders.pickles import dict_, proto, state_dict, storage, stream, tensor, text
 from tests.corpus import CORPUS
 
 DEMO = demo_path()
@@ -144,6 +144,21 @@ def test_prefixes_and_twins_are_told_as_well(cli, tmp_path) -> None:
     said = cli("remap", path, "--dry-run", "--only", "weights", "--format", "safetensors").out.splitlines()[0]
     assert "module. removed from every name, 1 name of tied weights in the metadata" in said
     assert "as zip" in cli("remap", path, "--dry-run", "--compact").out.splitlines()[0]
+
+
+def test_entries_of_a_shared_object_are_told_by_all_their_names(cli, tmp_path) -> None:
+    path, out = tmp_path / "file.pth", tmp_path / "out.pth"
+    inner = dict_(
+        (text("x"), tensor(storage("0", numel=2), 2)), (text("y"), tensor(storage("1", numel=2), 2))
+    )
+    root = dict_((text("a"), inner + b"q\x64"), (text("b"), b"h\x64"))
+    path.write_bytes(archive(stream(proto(), root), {"0": bytes(8), "1": bytes(8)}))
+    for where in (["--dry-run"], ["-o", out]):
+        answer = cli("remap", path, "--exclude", "b/x", *where)
+        assert "  left out: b/x: left out on request\n" in answer.out
+        assert "  left out: a/x: the same entry of one object as b/x (1 tensor, 8 B)\n" in answer.out
+    assert names(out) == ["a/y"]
+    assert cli("remap", path, "--exclude", "b/z", "--dry-run").code == 2
 
 
 def test_what_a_form_cannot_hold_is_told_before(cli) -> None:

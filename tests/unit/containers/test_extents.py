@@ -10,7 +10,7 @@ import pytest
 from inspector.containers import extents as module
 from inspector.containers.extents import Extent, Extents, Sums, extent_bytes, read_extents, sum_extents
 from inspector.containers.sniff import open_source
-from inspector.errors import CancelledError, DamagedError, NotACheckpointError
+from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders import legacy, zips
@@ -231,3 +231,10 @@ def test_empty_tensor_behind_zeros_is_no_hole(look: Look) -> None:
     pickle = state_dict(a=tensor(legacy_storage("0", numel=4), 4), b=tensor(legacy_storage("1", numel=0), 0))
     found, _ = look(legacy.checkpoint(pickle, ("0", 4, bytes(16)), ("1", 0, b"")))
     assert found.lost == {}
+
+
+def test_what_lies_behind_the_bound_of_gzip_is_not_lost(write: Write) -> None:
+    with open_source(write(gzip.compress(bytes(5000))), Limits(inflated_nbytes=4000)) as source:
+        extent = Extent(3990, 20, 20, zips.STORED, 0)
+        with pytest.raises(TooLargeError):
+            sum_extents(source, {"0": extent}, Progress())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.sniff import read_container
-from inspector.errors import ExportError, PlanError
+from inspector.errors import DamagedError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.pickles.machine import read_pickle
@@ -187,3 +187,46 @@ def test_cast_is_expected_of_the_copy(tmp_path) -> None:
     for shape in ("same", "safetensors"):
         content = decide(file_of(tmp_path, root), Form(only_weights=True, shape=shape, cast="float16"))
         assert sorted(str(row[1]) for row in content.expected) == ["float16", "int32"]
+
+
+def shared(*, first: bytes) -> bytes:
+    """Two entries that are one dictionary, and a third one."""
+    return (
+        b"}("
+        + pickles.text("a")
+        + first
+        + b"q\x64"
+        + pickles.text("b")
+        + b"h\x64"
+        + pickles.text("c")
+        + tensor("1")
+        + b"u"
+    )
+
+
+@pytest.mark.parametrize("pattern", ["a/x", "b/x"])
+def test_what_is_shared_is_left_out_everywhere_and_each_place_is_named(tmp_path, pattern) -> None:
+    root = shared(first=mapping({"x": tensor("0"), "y": pickles.number(1)}))
+    found = decide(file_of(tmp_path, root), Form(exclude=(pattern,)))
+    rows = {row.path: row for row in found.left_out}
+    assert rows.keys() == {"a/x", "b/x"}
+    other = "b/x" if pattern == "a/x" else "a/x"
+    assert rows[pattern].why == "left out on request"
+    assert rows[other].why == f"the same entry of one object as {pattern}"
+    assert sum(row.tensors for row in found.left_out) == 1
+    assert [piece.source for piece in found.pieces] == ["1"]
+
+
+def test_an_entry_whose_value_stands_elsewhere_too_loses_no_tensor(tmp_path) -> None:
+    path = file_of(tmp_path, shared(first=mapping({"x": tensor("0")})))
+    found = decide(path, Form(exclude=("a",)))
+    assert found.left_out == (LeftOut("a", "left out on request", 0, 0),)
+    assert [piece.source for piece in found.pieces] == ["0", "1"]
+    assert len(found.expected) == 2
+
+
+@pytest.mark.parametrize("form", [Form(compact=True), Form(only_weights=True), Form(shape="safetensors")])
+def test_what_readers_differ_about_is_not_written_again(tmp_path, form) -> None:
+    root = mapping({"a": tensor("0"), "n": pickles.op("INT", b"010\n")})
+    with pytest.raises(DamagedError, match="programs read differently"):
+        decide(file_of(tmp_path, root), form)

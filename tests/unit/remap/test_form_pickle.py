@@ -127,6 +127,8 @@ def test_many_objects_fill_slots_beyond_a_byte() -> None:
 def test_large_texts_are_fetched_from_the_stream() -> None:
     value = ["t" * 5000, b"b" * 5000, "ё\ud800" * 5000, 2**80000, -(2**9000)]
     assert again(value, 3, text_nbytes=1000, long_nbytes=100) == value
+    one, other = again([value[0]] * 2, 3, text_nbytes=1000)
+    assert one is other
     line = b"Vab\\u0451\n0Vab\\u0451\n."
     stream = read_pickle(line, limits=Limits(text_nbytes=2))
     assert pickle.loads(write_pickle(stream.root, Writing(data=line))) == "abё"
