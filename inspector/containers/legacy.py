@@ -16,10 +16,11 @@ from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import NearReader, Source
 from inspector.errors import ContainerError, DamagedError, PickleError
 from inspector.limits import Limits
-from inspector.pickles.machine import Machine, Stream
-from inspector.pickles.values import Dict, PersistentId, Set, Value
+from inspector.pickles.machine import Machine, Stream, read_pickle
+from inspector.pickles.notes import Note
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -29,6 +30,7 @@ OBJECT = "object"
 NUMEL = struct.Struct("<q")
 _FIRST_READ_NBYTES = 1 << 16
 _MOST_FACTS = 16
+_COMPUTED = "the magic number or the protocol version is made up while loading"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,36 @@ def _marks(source: Source, layout: Layout, storage_ids: dict[str, StorageId]) ->
         yield "odd-keys"
 
 
+def makes_magic(source: Source) -> bool:
+    """Return whether a file begins as a legacy file does, in whatever way its magic number is written.
+
+    A number that is made up while loading, by a call or out of a module, may be the right one: then the
+    second pickle tells.
+    """
+    first = _peek(source, 0)
+    if first is None or not _may_be(first.root, MAGIC):
+        return False
+    if isinstance(first.root, int):
+        return True
+    second = _peek(source, first.end)
+    return second is not None and _may_be(second.root, PROTOCOL_VERSION)
+
+
+def _peek(source: Source, start: int) -> Stream | None:
+    data = source.read_upto(start, _FIRST_READ_NBYTES)
+    try:
+        return read_pickle(data, limits=Limits(opcodes=_FIRST_READ_NBYTES, values=_FIRST_READ_NBYTES))
+    except PickleError:
+        return None
+
+
+def _may_be(root: Value, wanted: int) -> bool:
+    """Return whether a value may equal a number for Python: it is that, or nobody knows what it is."""
+    if isinstance(root, int | float):
+        return root == wanted
+    return isinstance(root, Call | Global)
+
+
 def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     """Read the five pickles.
 
@@ -120,10 +152,10 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
         PickleError: One of them cannot be read.
     """
     magic = _read_stream(source, 0, "magic number", limits, progress)
-    if type(magic.root) is not int or magic.root != MAGIC:
+    if not _may_be(magic.root, MAGIC):
         raise ContainerError("the magic number of a legacy checkpoint is wrong", where="byte 0")
     version = _read_needed(source, magic.end, "protocol version", limits, progress)
-    if type(version.root) not in {int, float} or version.root != PROTOCOL_VERSION:
+    if not _may_be(version.root, PROTOCOL_VERSION):
         raise ContainerError(
             "the protocol version of a legacy checkpoint is wrong", where=f"byte {magic.end:,}"
         )
@@ -133,6 +165,8 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     stream = _read_needed(source, object_start, OBJECT, limits, progress)
     keys_start = object_start + stream.end
     keys, data_start = _read_keys(source, keys_start, limits, progress)
+    if not isinstance(magic.root, int) or not isinstance(version.root, int):
+        stream = replace(stream, notes=(*stream.notes, Note("computed-header", 0, _COMPUTED)))
     return Layout(
         object_stream=stream,
         object_start=object_start,

@@ -72,13 +72,13 @@ class Programs:
         """Note that a program does more than could be read."""
         self._broken.update(key for key in self._found if key[0] == name)
 
-    def adopt(self, others: Programs, name: str) -> None:
-        """Add the programs of what one of these unpickles, under one name."""
+    def adopt(self, others: Programs, name: str, kind: ProgramKind = "nested") -> None:
+        """Add the programs of what one of these unpickles, or of another format, under one name."""
         streams = [stream for _, stream in others.streams()]
         if streams:
-            self._found.setdefault((name, "nested"), []).extend(streams)
+            self._found.setdefault((name, kind), []).extend(streams)
         if others._broken:
-            self._broken.add((name, "nested"))
+            self._broken.add((name, kind))
 
     def all(self) -> tuple[Program, ...]:
         """Return what was read so far."""

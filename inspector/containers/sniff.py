@@ -8,19 +8,22 @@ from collections.abc import Callable
 from inspector.containers.base import Container
 from inspector.containers.collector import collector_paused
 from inspector.containers.gzip_inside import MAGIC as GZIP_MAGIC
-from inspector.containers.legacy import read_legacy
+from inspector.containers.legacy import makes_magic, read_legacy
 from inspector.containers.nested import read_nested
 from inspector.containers.source import GzipSource, Source
+from inspector.containers.tar_sniff import passes_for_tar
 from inspector.containers.torchzip import read_torchzip
-from inspector.containers.unread import programs_on_errors, within_bounds
+from inspector.containers.unread import programs_on_errors, read_other_format, within_bounds
 from inspector.errors import NotACheckpointError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.pickles.notes import Note
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 
 Reader = Callable[[Source, Limits, Progress], Container]
 HEAD_NBYTES = 2048
 _LOOK_NBYTES = 4096
+_TWO_FORMATS = "The file is of two formats at once, and programs differ in which of them they read."
 
 # The first pickle of a legacy file, an integer, as each protocol writes it: in a frame from 4 on.
 _MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
@@ -31,15 +34,6 @@ _LEGACY = (
     b"\x80\x05\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
     b"L119547037146038801333356L\n.",
 )
-
-
-# The members that torch 0.1 wrote into a tar file, each behind a header that tells when it was written.
-_TAR_MEMBERS = frozenset({b"sys_info", b"pickle", b"tensors", b"storages"})
-
-
-def _is_tar_checkpoint(head: bytes) -> bool:
-    first = 1024 if head[156:157] == b"x" else 0
-    return head[257:262] == b"ustar" and head[first : first + 100].rstrip(b"\0") in _TAR_MEMBERS
 
 
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -70,11 +64,6 @@ class Format:
 FORMATS: tuple[Format, ...] = (
     Format(lambda head: head.startswith(b"PK\x03\x04"), read_torchzip, "a torch.save zip"),
     Format(lambda head: head.startswith(_LEGACY), read_legacy, "a legacy checkpoint"),
-    Format(
-        _is_tar_checkpoint,
-        _read_tar,
-        "a tar checkpoint of torch 0.1",
-    ),
     Format(
         lambda head: head[8:9] == b"{" and 0 < int.from_bytes(head[:8], "little") <= 100_000_000,
         None,
@@ -107,8 +96,22 @@ def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progres
         programs_on_errors(source, limits, progress),
     ):
         container = find_reader(source)(source, limits, progress)
+        if read_other_format(source, container.format, limits, progress):
+            container = _as_ambiguous(container)
         read_nested(source.programs, within_bounds(limits), progress)
         return replace(container, programs=source.programs.all(), stamp=source.stamp)
+
+
+def _as_ambiguous(container: Container) -> Container:
+    """Return a container of which programs read different things, since it answers to two formats."""
+    note = Note("two-formats", 0, _TWO_FORMATS[:-1].lower())
+    stream = replace(container.stream, notes=(*container.stream.notes, note))
+    return replace(
+        container,
+        stream=stream,
+        notes=(*container.notes, _TWO_FORMATS),
+        marks=container.marks | {"ambiguous"},
+    )
 
 
 def find_reader(source: Source) -> Reader:
@@ -119,7 +122,11 @@ def find_reader(source: Source) -> Reader:
     """
     head = source.read_upto(0, HEAD_NBYTES)
     form = next((form for form in FORMATS if form.matches(head)), None)
+    if (form is None or form.read is not read_torchzip) and passes_for_tar(source):
+        return _tar_reader(source)
     if form is None or form.read is None:
+        if makes_magic(source):
+            return read_legacy
         _refuse_lookalike(source)
     if form is None:
         raise NotACheckpointError(
@@ -128,6 +135,25 @@ def find_reader(source: Source) -> Reader:
             remedy="ask where it comes from, or fetch it again",
         )
     return _reader_of(form, source)
+
+
+def _tar_reader(source: Source) -> Reader:
+    """Return the reader of tar checkpoints.
+
+    Raises:
+        NotACheckpointError: It is a tar archive of something else.
+    """
+    from inspector.containers.tar_members import INFO, NEEDED, list_members  # noqa: PLC0415 - few are tar files
+
+    if any(info.name in {INFO, *NEEDED} for info in list_members(source)):
+        return _reader_of(Format(lambda _head: True, _read_tar, "a tar checkpoint of torch 0.1"), source)
+    _refuse_lookalike(source)
+    raise NotACheckpointError(
+        "this is a tar archive",
+        where=source.path,
+        remedy="unpack it with tar xf, and open what is inside",
+        form="tar",
+    )
 
 
 def _refuse_lookalike(source: Source) -> None:

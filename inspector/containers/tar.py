@@ -20,7 +20,7 @@ from inspector.containers.legacy import NUMEL, Places, facts_of, place_views
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.source import Source
 from inspector.containers.tar_cursor import FETCH, Cursor, malformed
-from inspector.containers.tar_members import Member, read_members
+from inspector.containers.tar_members import INFO, NEEDED, OBJECT, STORAGES, TENSORS, Member, read_members
 from inspector.errors import DamagedError, PickleError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.machine import Machine, Stream, read_pickle
@@ -28,7 +28,6 @@ from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 
-INFO, OBJECT, TENSORS, STORAGES = "sys_info", "pickle", "tensors", "storages"
 _MOST_INFO_NBYTES = 1 << 16
 _REBUILD = Global("torch._utils", "_rebuild_tensor")
 
@@ -132,7 +131,7 @@ def relocate(container: Container, locations: dict[str, str]) -> Container:
 def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     """Find the members, and the storages in theirs; errors as above."""
     members = read_members(source)
-    if not {OBJECT, TENSORS, STORAGES} <= members.keys():
+    if not members.keys() >= set(NEEDED):
         raise _cut_off(source, members)
     cursor = Cursor(source, members[STORAGES], limits, progress)
     count = cursor.count()
@@ -154,7 +153,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
 
 
 def _cut_off(source: Source, names: Iterable[str]) -> DamagedError:
-    lost = next(name for name in (OBJECT, TENSORS, STORAGES) if name not in names)
+    lost = next(name for name in NEEDED if name not in names)
     return DamagedError(
         f"the tar file is cut off: it has no member {lost}, as all of torch 0.1 have",
         where=source.path,

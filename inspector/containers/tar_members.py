@@ -1,30 +1,33 @@
-"""The members of a tar archive: headers of 512 bytes, and contents that are padded to a multiple of that.
+"""The members of a tar archive, as Python's `tarfile` finds them: that is what `torch.load` asks.
 
-The format is "ustar" of POSIX.1-1988 with the extended headers of POSIX.1-2001, see "ustar Interchange
-Format" and "pax Extended Header" in the Open Group's description of `pax`. torch 0.1 wrote it with Python's
-`tarfile` in its PAX form: an extended header with the file's time stands in front of nearly every member.
+A header is whatever `tarfile` takes for one: without the magic word, with a signed checksum, with numbers in
+base 256, behind extended headers and long names. So `tarfile` itself lists the members; it only reads
+headers, here from a file that gives none of absurd length. torch 0.1 wrote the format with it in its PAX form
+(POSIX.1-2001): an extended header with the file's time stands in front of nearly every member.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import posixpath
+import tarfile
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple, cast
 
 from inspector.containers.source import Source
-from inspector.errors import ContainerError
+from inspector.errors import CheckpointError, ContainerError
 from inspector.units import cut_text, escape_text
 
+INFO, OBJECT, TENSORS, STORAGES = "sys_info", "pickle", "tensors", "storages"
+NEEDED = (OBJECT, TENSORS, STORAGES)
 BLOCK_NBYTES = 512
-_EXTENDED = b"x"
-_ODD_KINDS = frozenset({b"x", b"g", b"L", b"K", b"S"})  # they say something of what follows
-_REGULAR = frozenset({b"0", b"\0"})
-_SIZE, _CHECKSUM, _KIND, _PREFIX = slice(124, 136), slice(148, 156), slice(156, 157), slice(345, 500)
-_NAME = slice(0, 100)
-_MAGIC = b"ustar"
+_SIZE, _CHECKSUM, _KIND = slice(124, 136), slice(148, 156), slice(156, 157)
 _BINARY = 0x80  # a size that is no octal number: GNU's way, which Python's tarfile writes, too
-_MOST_MEMBERS = 1000
-_MOST_EXTENDED_NBYTES = 1 << 16
+_MOST_MEMBERS = 100_000
+_MOST_EXTENDED_NBYTES = 1 << 14
 _MOST_NAME = 60
 _ODD = "save the file again with the program that wrote it"
+# What `tarfile` raises besides its own errors where a header tells nonsense; torch.load ends with it.
+_NONSENSE = (ValueError, LookupError, ArithmeticError, OSError, RecursionError, TypeError)
 
 
 class Member(NamedTuple):
@@ -50,71 +53,127 @@ class Member(NamedTuple):
         return self.payload + self.nbytes
 
 
-class _Header(NamedTuple):
-    name: str
-    nbytes: int
-    kind: bytes
+class _Headers:
+    """What `tarfile` sees of a file: its bytes, in pieces of bounded length."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._pos = 0
+
+    def read(self, nbytes: int) -> bytes:
+        """Read as files do; no header is as long as what is refused here."""
+        if nbytes > _MOST_EXTENDED_NBYTES:
+            raise _odd(f"an extended header of {nbytes:,} bytes", self._pos)
+        data = self._source.read_upto(self._pos, max(nbytes, 0))
+        self._pos += len(data)
+        return data
+
+    def seek(self, pos: int) -> int:
+        """Go to a place; one in front of the file is an error, as for any file."""
+        if pos < 0:
+            raise OSError(f"there is no byte {pos}")
+        self._pos = pos
+        return pos
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._pos
+
+
+def is_tar(source: Source) -> bool:
+    """Return whether Python's `tarfile` opens a file, at which `torch.load` reads it as a tar archive."""
+    try:
+        _open(source)
+    except tarfile.TarError:
+        return False
+    except (CheckpointError, *_NONSENSE):
+        return True  # torch.load ends there, and reads nothing else
+    return True
+
+
+def list_members(source: Source) -> Iterator[tarfile.TarInfo]:
+    """List all members of an archive, up to where `tarfile` gives up.
+
+    Raises:
+        ContainerError: There are too many, or a header tells nonsense.
+    """
+    try:
+        opened = _open(source)
+        for _ in range(_MOST_MEMBERS):
+            info = opened.next()
+            if info is None:
+                return
+            cast("Any", opened).members.clear()  # it would keep all of them
+            yield info
+    except tarfile.TarError:
+        return  # the archive is cut off there, or none at all
+    except _NONSENSE as error:
+        raise _odd(f"a header that cannot be read ({escape_text(str(error))})", 0) from error
+    raise ContainerError(f"the tar archive has more than {_MOST_MEMBERS:,} members", where=source.path)
 
 
 def read_members(source: Source) -> dict[str, Member]:
-    """List the regular files of an archive by their names.
+    """Return the regular files of an archive by their names.
 
     Raises:
-        ContainerError: An extended header is malformed, there are too many members, or two of one name.
+        ContainerError: An extended header is malformed, there are too many members, or one of those that
+            torch reads is there twice, or no plain file.
     """
     found: dict[str, Member] = {}
-    pos = start = 0
-    extended: dict[str, str] = {}
-    for _ in range(_MOST_MEMBERS):
-        header = _parse_header(source.read_upto(pos, BLOCK_NBYTES))
-        if header is None:
-            return found
-        payload = pos + BLOCK_NBYTES
-        if header.kind == _EXTENDED and start == pos:
-            extended = dict(_parse_extended(_contents(source, payload, header.nbytes), payload))
-            pos = payload + padded(header.nbytes)
-            continue
-        if header.kind in _ODD_KINDS:
-            raise _odd(f"a header of kind {header.kind.decode()}", pos)
-        name = extended.get("path", header.name)
-        member = Member(name, start, pos, payload, _size(extended, header.nbytes, pos))
-        if name in found:
-            raise _odd(f"two members named {escape_text(cut_text(name, _MOST_NAME))}", pos)
-        if header.kind in _REGULAR:
-            found[name] = member
-        pos = start = payload + padded(member.nbytes)
-        extended = {}
-    raise ContainerError(f"the tar archive has more than {_MOST_MEMBERS:,} members", where=source.path)
+    met: set[str] = set()
+    for info in list_members(source):
+        name, is_needed = info.name, info.name in NEEDED
+        if is_needed and name in met:
+            raise _odd(f"two members named {_shown(name)}", info.offset)
+        if is_needed:
+            met.add(name)
+            _check_kind(info)
+        if is_file(info):
+            found[name] = Member(
+                name, info.offset, info.offset_data - BLOCK_NBYTES, info.offset_data, info.size
+            )
+    return found
+
+
+def is_file(info: tarfile.TarInfo) -> bool:
+    """Return whether a member has contents of its own, in one piece."""
+    return (info.isreg() or info.type not in tarfile.SUPPORTED_TYPES) and not info.sparse and info.size >= 0
+
+
+def _check_kind(info: tarfile.TarInfo) -> None:
+    """Refuse what is no plain file among the members that torch reads.
+
+    Raises:
+        ContainerError: It is a link, which may lead anywhere, or something else.
+    """
+    if info.issym() or info.islnk():
+        target = posixpath.normpath(info.linkname)
+        leads = "another file of the computer" if _climbs(info, target) else "another member"
+        raise _odd(
+            f"a link to {_shown(info.linkname)} in place of {info.name}, so that loading reads {leads}",
+            info.offset,
+        )
+    if not is_file(info):
+        raise _odd(f"no plain file named {info.name}", info.offset)
+
+
+def _climbs(info: tarfile.TarInfo, target: str) -> bool:
+    """Return whether a link is made on disk, or leads out of the folder that torch unpacks into."""
+    is_unpacked = info.name != OBJECT
+    return (is_unpacked and info.issym()) or target.startswith(("/", ".."))
+
+
+def _open(source: Source) -> tarfile.TarFile:
+    return tarfile.open(fileobj=cast("IO[bytes]", _Headers(source)), mode="r:")
+
+
+def _shown(name: str) -> str:
+    return escape_text(cut_text(name, _MOST_NAME))
 
 
 def padded(nbytes: int) -> int:
     """Give how many bytes so many take in an archive."""
     return -(-nbytes // BLOCK_NBYTES) * BLOCK_NBYTES
-
-
-def _contents(source: Source, start: int, nbytes: int) -> bytes:
-    if nbytes > _MOST_EXTENDED_NBYTES:
-        raise _odd(f"an extended header of {nbytes:,} bytes", start)
-    return source.read(start, nbytes)
-
-
-def _parse_header(block: bytes) -> _Header | None:
-    """Read a header; None where none stands, which ends an archive."""
-    if (
-        len(block) < BLOCK_NBYTES
-        or block[257:262] != _MAGIC
-        or _parse_number(block[_CHECKSUM]) != _sum(block)
-    ):
-        return None
-    nbytes = _parse_number(block[_SIZE])
-    if nbytes is None:
-        return None
-    name, prefix = (_text(block[part]) for part in (_NAME, _PREFIX))
-    return _Header(f"{prefix}/{name}" if prefix else name, nbytes, block[_KIND])
-
-
-def _text(field: bytes) -> str:
-    return field.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
 
 
 def _sum(block: bytes) -> int:
@@ -151,16 +210,6 @@ def _parse_extended(data: bytes, start: int) -> list[tuple[str, str]]:
     return fields
 
 
-def _size(extended: dict[str, str], nbytes: int, pos: int) -> int:
-    """Give the size of a member; the extended header's counts where it tells one."""
-    told = extended.get("size")
-    if told is None:
-        return nbytes
-    if not (told.isascii() and told.isdigit() and len(told) < 20):
-        raise _odd("an extended header that cannot be read", pos)
-    return int(told)
-
-
 def _odd(what: str, pos: int) -> ContainerError:
     return ContainerError(
         f"the tar archive has {what}, which torch never wrote", where=f"byte {pos:,}", remedy=_ODD
@@ -181,7 +230,10 @@ def resized_headers(source: Source, member: Member, nbytes: int) -> bytes:
         return own
     block = source.read(member.start, BLOCK_NBYTES)
     start = member.start + BLOCK_NBYTES
-    fields = _parse_extended(source.read(start, _parse_number(block[_SIZE]) or 0), start)
+    told = _parse_number(block[_SIZE]) or 0
+    if block[_KIND] != b"x" or start + padded(told) != member.header:
+        raise _odd("several headers for one member", member.start)
+    fields = _parse_extended(source.read(start, told), start)
     data = b"".join(_field(key, str(nbytes) if key == "size" else value) for key, value in fields)
     return _with_size(block, len(data)) + data + bytes(padded(len(data)) - len(data)) + own
 

@@ -12,10 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import NamedTuple
 
 from inspector.containers.legacy import LEGACY_STREAMS, MAGIC
 from inspector.containers.nested import read_nested
+from inspector.containers.programs import ProgramKind, Programs
 from inspector.containers.source import Source
+from inspector.containers.tar_sniff import passes_for_tar
 from inspector.containers.unread_zip import read_pickled_records
 from inspector.errors import CancelledError, CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits
@@ -27,10 +31,20 @@ START = "the pickle at its beginning"
 _ZIP = b"PK\x03\x04"
 _FIRST_READ_NBYTES = 1 << 16
 _MOST_STREAMS = 64
+_MOST_MEMBERS = 64
 _MOST_OPCODES = 2_000_000
 _MOST_VALUES = 500_000
 _MOST_NBYTES = 32 << 20
 _MORE_SECONDS = 2.0
+
+
+class _Place(NamedTuple):
+    """Where pickles stand one behind the other, and what they are."""
+
+    name: str
+    start: int
+    end: int
+    kind: ProgramKind
 
 
 @contextmanager
@@ -57,7 +71,7 @@ def programs_on_errors(source: Source, limits: Limits, progress: Progress) -> It
 def _read_on(source: Source, limits: Limits, progress: Progress) -> None:
     """Read the pickles that were not reached, and those within pickles."""
     limits = within_bounds(limits)
-    if _is_zip(source) or not source.programs.all():
+    if _is_zip(source) or passes_for_tar(source) or not source.programs.all():
         # What is broken was broken before; what was read until there is kept.
         with suppress(PickleError, ContainerError):
             read_programs(source, limits, progress)
@@ -84,36 +98,89 @@ def read_programs(source: Source, limits: Limits, progress: Progress) -> None:
     """
     if _is_zip(source):
         read_pickled_records(source, limits, progress)
-    else:
-        _read_streams(source, limits, progress)
+        return
+    if passes_for_tar(source):
+        read_members_programs(source, limits, progress)
+    read_streams(source, _Place(START, 0, source.nbytes, "part"), limits, progress)
 
 
 def _is_zip(source: Source) -> bool:
     return source.read_upto(0, len(_ZIP)) == _ZIP
 
 
-def _read_streams(source: Source, limits: Limits, progress: Progress) -> None:
-    """Read the pickles that stand one behind the other from the first byte on, up to one that breaks off.
+def read_members_programs(
+    source: Source, limits: Limits, progress: Progress, kind: ProgramKind = "part"
+) -> None:
+    """Read the pickles in all members of a tar archive but the one that torch never reads.
+
+    Raises:
+        ContainerError: The file cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    from inspector.containers.tar_members import INFO, list_members  # noqa: PLC0415 - few files are tar files
+
+    known = {program.name for program in source.programs.all()}
+    for info in islice(list_members(source), _MOST_MEMBERS):
+        if info.size > 0 and info.name not in known and info.name != INFO:
+            place = _Place(info.name, info.offset_data, info.offset_data + info.size, kind)
+            with suppress(PickleError):
+                read_streams(source, place, limits, progress)
+
+
+def read_streams(source: Source, place: _Place, limits: Limits, progress: Progress) -> None:
+    """Read the pickles that stand one behind the other, up to one that breaks off.
 
     Raises:
         CheckpointError: The file cannot be read, or one of them breaks off; what was read is kept.
         CancelledError: The work was cancelled.
     """
-    start = 0
+    start = place.start
 
     def extend(nbytes: int) -> bytes:
-        return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
+        most = min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes, place.end - start)
+        return source.read_upto(start, most)
 
     left = _MOST_STREAMS
-    while left:
+    while left and start < place.end:
         progress.advance(0)
         data = extend(0)
         if not data:
             return
-        where = f"{START}, byte {start:,}"
+        where = f"{place.name}, byte {start:,}"
         machine = Machine(data, name=where, limits=limits, progress=progress, extend=extend)
-        stream = source.programs.run(machine, START)
+        stream = source.programs.run(machine, place.name, place.kind)
         if start == 0 and stream.root == MAGIC and type(stream.root) is int:
             left = LEGACY_STREAMS
         start += stream.end
         left -= 1
+
+
+# --- files of two formats -----------------------------------------------------------------------------------
+
+
+def read_other_format(source: Source, form: str, limits: Limits, progress: Progress) -> bool:
+    """Read what a file runs as one of another format, and return whether it is one.
+
+    `torch.load` asks for zip, tar and legacy in this order; releases before 1.6 ask for tar first, and none
+    asks a file object without a descriptor for it. The header of a zip's first record may be that of a tar
+    archive, and the name that a tar archive begins with may spell pickles.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    limits = within_bounds(limits)
+    if form == "zip" and passes_for_tar(source):
+        with suppress(ContainerError):
+            read_members_programs(source, limits, progress, "rival")
+        return True
+    if form != "tar":
+        return False
+    other = Programs()
+    own, source.programs = source.programs, other
+    with suppress(PickleError, ContainerError):
+        read_streams(source, _Place(START, 0, source.nbytes, "rival"), limits, progress)
+    source.programs = own
+    does = any(one.stream.calls or one.stream.root == MAGIC or one.is_whole for one in other.all())
+    if does:
+        own.adopt(other, START, "rival")
+    return does

@@ -105,7 +105,8 @@ def tar_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     Raises:
         CheckpointError: One of them cannot be read, or their storages differ.
     """
-    from inspector.containers.tar import STORAGES, read_layout  # noqa: PLC0415 - files of 2017 are rare
+    from inspector.containers.tar import read_layout  # noqa: PLC0415 - files of 2017 are rare
+    from inspector.containers.tar_members import STORAGES  # noqa: PLC0415 - as above
 
     one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
     names = one.members.keys() - {STORAGES}

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from inspector.containers.base import Container
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.source import Source
-from inspector.containers.tar import STORAGES, Layout, StorageRecord, read_layout
-from inspector.containers.tar_members import padded, resized_headers
+from inspector.containers.tar import Layout, StorageRecord, read_layout
+from inspector.containers.tar_members import STORAGES, padded, resized_headers
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.trace import trace_pickle
 from inspector.progress import Progress

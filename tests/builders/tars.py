@@ -92,3 +92,27 @@ def checkpoint(
         "storages": storages_member(storages, views, protocol=protocol),
     }
     return archive(members, mtime=mtime)
+
+
+def with_header(data: bytes, start: int, new: bytes, *, signed: bool = False) -> bytes:
+    """The same file with other bytes in its first header, and the checksum of that."""
+    block = bytearray(data[:512])
+    block[start : start + len(new)] = new
+    block[148:156] = b" " * 8
+    values = [byte - 256 if signed and byte > 127 else byte for byte in block]
+    block[148:156] = b"%06o\0 " % sum(values)
+    return bytes(block) + data[512:]
+
+
+def linked(members: Mapping[str, bytes], name: str) -> bytes:
+    """A tar file in which one member is a hard link to another of a long name, as GNU's tar writes it."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.GNU_FORMAT) as made:
+        for member, data in members.items():
+            info = tarfile.TarInfo("x" * 150 if member == name else member)
+            info.size = len(data)
+            made.addfile(info, io.BytesIO(data))
+        link = tarfile.TarInfo(name)
+        link.type, link.linkname = tarfile.LNKTYPE, "x" * 150
+        made.addfile(link)
+    return buffer.getvalue()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.builders import tars, zips
+from tests.builders.legacy import MAGIC
 from tests.builders.legacy import checkpoint as legacy
 from tests.builders.pickles import (
     NONE,
@@ -29,7 +30,7 @@ from tests.builders.pickles import (
     tuple_,
 )
 from tests.builders.zips import Record, build_zip
-from tests.hostile.streams import PAYLOAD
+from tests.hostile.streams import PAYLOAD, PAYLOAD_AS_TEXT, long_int
 
 Row = tuple[int, str, Callable[[], bytes], dict[str, Any]]
 HONEST = state_dict(w=tensor(storage(), 2))
@@ -154,6 +155,17 @@ def _eval_magic() -> bytes:
     magic = b"c__builtin__\neval\n(S'0x1950a86a20f9469cfc6c'\ntR."
     rest = legacy(state_dict(w=tensor(legacy_storage(), 2)), ("0", 2, bytes(8)))
     return magic + rest[len(pickle.dumps(0x1950A86A20F9469CFC6C, 2)) :]
+
+
+def zip_and_tar() -> bytes:
+    """A zip whose first local header, name and extra field are the header of a tar file."""
+    filler = struct.pack("<2H", 0x7777, 508) + b"0" * 508
+    data = bytearray(archive(pickled(extra=filler), STORED))
+    for field in range(100, 156, 8):  # mode, owner, group, size, time: numbers, and the checksum with them
+        data[field : field + 8] = b"0000000\0"
+    data[124:148] = b"00000000000\0" * 2
+    data[329:345] = b"0000000\0" * 2
+    return tars.with_header(bytes(data), 300, b"")
 
 
 def _legacy(numel: int = 2, data: bytes = bytes(8), **lies: Any) -> Callable[[], bytes]:
@@ -436,7 +448,47 @@ CASES: tuple[Row, ...] = (
     (24, "no keys", lambda: legacy(state_dict(w=tensor(legacy_storage(), 2)), keys=[]), {"answer": "errors"}),
     (24, "half of the data", _legacy(data=bytes(4)), {"answer": "errors", "findings": "truncated"}),
     (24, "keys that are no list", _legacy(keys=7), {"error": ""}),
-    (24, "magic through eval", _eval_magic, {"error": "eval|not a checkpoint|no checkpoint"}),
+    (
+        24,
+        "magic through eval",
+        _eval_magic,
+        {"calls": "eval", "oddities": "made up while loading", "verdict": "dangerous", "answer": "never"},
+    ),
+    *(
+        (24, f"a payload in a tar file {how}", build, _DANGEROUS)
+        for how, build in (
+            ("without the magic word", lambda: tars.with_header(_tar(PAYLOAD + op("POP")), 257, bytes(8))),
+            (
+                "with a signed checksum",
+                lambda: tars.with_header(_tar(PAYLOAD + op("POP")), 265, b"\xff\xfe", signed=True),
+            ),
+            ("behind 1,500 members", lambda: _tar(PAYLOAD + op("POP"), crowd=1500)),
+        )
+    ),
+    (
+        24,
+        "a payload in a tar file behind a hard link",
+        lambda: tars.linked(_tar_members(PAYLOAD + op("POP")), "storages"),
+        {"error": "a link to", "runs": "posix.system", "verdict": "dangerous"},
+    ),
+    (
+        24,
+        "a tar file whose name is a payload",
+        lambda: tars.with_header(_tar(), 0, PAYLOAD_AS_TEXT.ljust(100, b"\0")),
+        {"globals": "posix.system", "verdict": "dangerous", "answer": "ambiguous"},
+    ),
+    (
+        24,
+        "a tar file behind a member whose name is a payload",
+        lambda: tars.with_header(_tar(crowd=1), 0, PAYLOAD_AS_TEXT.ljust(100, b"\0")),
+        {"globals": "posix.system", "verdict": "dangerous", "answer": "ambiguous"},
+    ),
+    (
+        24,
+        "a zip that is a tar file",
+        zip_and_tar,
+        {"answer": "ambiguous", "verdict": "runs-code"},
+    ),
     *(
         (
             24,
@@ -445,6 +497,7 @@ CASES: tuple[Row, ...] = (
             {"calls": "posix.system", "globals": "posix.system", **_DANGEROUS},
         )
         for part, what, value in (
+            ("magic", "magic number", long_int(MAGIC)),
             ("version", "protocol version", number(1001)),
             ("info", "system's facts", dict_()),
             ("keys", "storage keys", list_(text("0"))),
@@ -476,16 +529,20 @@ CASES: tuple[Row, ...] = (
 )
 
 
-def _tar(before: bytes = b"", views: bytes = b"", count: int = 1) -> bytes:
-    """A tar file of torch 0.1 that does something while its storages are read."""
+def _tar(before: bytes = b"", views: bytes = b"", count: int = 1, crowd: int = 0) -> bytes:
+    """A tar file of torch 0.1 that does something while its storages are read, behind a crowd of members."""
+    others = {f"other{number}": b"" for number in range(crowd)}
+    return tars.archive(others | _tar_members(before, views, count), mtime=0 if crowd else tars.WRITTEN)
+
+
+def _tar_members(before: bytes = b"", views: bytes = b"", count: int = 1) -> dict[str, bytes]:
     said = tuple_(number(1), text("cpu"), name("torch.FloatStorage"))
     record = stream(proto(), before, said) + struct.pack("<q", 2) + bytes(8)
-    members = {
+    return {
         "pickle": stream(proto(), dict_((text("w"), tars.reference(2)))),
         "tensors": tars.tensors_member([tars.Tensor(2, 1, (2,), (1,))]),
         "storages": stream(proto(), number(count)) + record + stream(proto(), views, op("EMPTY_LIST")),
     }
-    return tars.archive(members)
 
 
 def _claiming(count: int) -> bytes:

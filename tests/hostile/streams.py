@@ -29,6 +29,7 @@ from tests.builders.pickles import (
 Row = tuple[int, str, Callable[[], bytes], dict[str, Any]]
 SYSTEM = name("posix.system")
 PAYLOAD = SYSTEM + tuple_(text("id")) + op("REDUCE")
+PAYLOAD_AS_TEXT = b"cposix\nsystem\n(S'id'\ntR."
 MODULUS = 2**61 - 1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inspector.containers.base import Container, StoredBytes
-from inspector.containers.legacy import read_layout, read_legacy
+from inspector.containers.legacy import makes_magic, read_layout, read_legacy
 from inspector.containers.sniff import read_container
 from inspector.containers.source import GzipSource, Source
 from inspector.errors import (
@@ -22,10 +22,11 @@ from inspector.errors import (
 )
 from inspector.limits import Limits
 from inspector.progress import Progress
-from tests.builders.legacy import INFO, checkpoint
+from tests.builders.legacy import INFO, MAGIC, checkpoint
 from tests.builders.pickles import (
     MARK,
     STOP,
+    call,
     legacy_storage,
     list_,
     op,
@@ -257,16 +258,32 @@ def test_versions(take_apart: TakeApart, info: Any, versions: tuple[tuple[str, s
     assert take_apart(checkpoint(TWO, *STORAGES, info=info)).versions == versions
 
 
-def test_magic_number_made_up_while_loading_is_no_magic_number(write: Write) -> None:
-    class Evil:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return eval, ("0x1950A86A20F9469CFC6C",)
+def test_header_made_up_while_loading_is_odd(take_apart: TakeApart) -> None:
+    made = stream(proto(), call("builtins.eval", text("0x1950A86A20F9469CFC6C")))
+    for lies in ({"magic": made}, {"magic": b"ctorch.serialization\nMAGIC_NUMBER\n."}, {"version": made}):
+        found = take_apart(checkpoint(TWO, *STORAGES, **lies))
+        assert [note.kind for note in found.stream.notes] == ["computed-header"]
+        assert len(found.programs) == 5
 
-    with (
-        Source(write(checkpoint(TWO, magic=Evil()))) as source,
-        pytest.raises(ContainerError, match="magic number"),
+
+@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+def test_magic_number_may_be_written_in_any_way(take_apart: TakeApart, protocol: int) -> None:
+    long = b"\x80\x02\x8b\x0a\0\0\0" + MAGIC.to_bytes(10, "little") + b"."
+    for magic in (pickle.dumps(MAGIC, protocol), long, b"N0" + pickle.dumps(MAGIC, protocol)):
+        assert take_apart(checkpoint(TWO, *STORAGES, magic=magic)).stream.notes == ()
+    assert take_apart(checkpoint(TWO, *STORAGES, version=b"G@\x8fH\0\0\0\0\0.")).format == "legacy"
+
+
+def test_other_numbers_are_no_magic(write: Write) -> None:
+    for data in (
+        checkpoint(TWO, magic=MAGIC + 1),
+        checkpoint(TWO, magic=str(MAGIC)),
+        checkpoint(TWO, magic=stream(proto(), call("a.B")), version=7),
+        stream(proto(), call("a.B")),
+        stream(proto(), call("a.B")) + b"\xff",
     ):
-        read_legacy(source, Limits(), Progress())
+        with Source(write(data)) as source:
+            assert not makes_magic(source)
 
 
 def test_cancellation(write: Write) -> None:

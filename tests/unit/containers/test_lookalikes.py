@@ -176,7 +176,7 @@ def test_no_genuine_checkpoint_is_taken_for_anything_else() -> None:
     for path in sorted(CORPUS.rglob("*")):
         if path.is_file() and path.suffix in {".pt", ".pth", ".pkl", ".bin", ".pt2", ".ckpt", ".safetensors"}:
             head = path.read_bytes()[:4096]
-            if any(form.read is not None and form.matches(head) for form in FORMATS):
+            if "tar" in path.parts or any(form.read is not None and form.matches(head) for form in FORMATS):
                 continue
             error = name_lookalike(Look(head, path.stat().st_size, path.name), path.name)
             if error is not None:

@@ -110,7 +110,6 @@ def test_formats_exclude_each_other() -> None:
     heads = [
         ZIP,
         legacy.checkpoint(stream(NONE)),
-        TAR,
         b"\x10\0\0\0\0\0\0\0{",
         pickle.dumps([1], 2),
     ]

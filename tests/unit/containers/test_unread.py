@@ -12,9 +12,10 @@ from inspector.containers.unread import START
 from inspector.errors import CancelledError, CheckpointError, ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress
-from tests.builders import legacy
+from tests.builders import legacy, tars
 from tests.builders.pickles import NONE, STOP, call, dict_, name, op, proto, stream, text
 from tests.builders.zips import Record, build_zip
+from tests.hostile.archives import zip_and_tar
 
 Write = Callable[..., str]
 EVIL = call("posix.system", text("id"))
@@ -115,3 +116,36 @@ def test_lack_of_memory_is_said_with_what_was_seen(write: Write, monkeypatch: py
 def test_file_without_a_stop_is_read(write: Write) -> None:
     assert seen(write, proto() + EVIL) == [(START, False, ["posix.system"])]
     assert seen(write, EVIL + STOP[:0]) == [(START, False, ["posix.system"])]
+
+
+# --- files of two formats -----------------------------------------------------------------------------------
+
+
+def tar_of(**members: bytes) -> bytes:
+    return tars.archive(members, mtime=0)
+
+
+def test_members_of_a_tar_archive_are_read(write: Write) -> None:
+    data = tar_of(
+        storages=stream(proto(), NONE) + stream(EVIL), x=b"", sys_info=stream(call("a.B")), y=b"\xff"
+    )
+    found = {title: names for title, _, names in seen(write, data)}
+    assert found["storages"] == ["posix.system"]
+    assert "sys_info" not in found
+
+
+def test_tar_archive_whose_name_spells_a_pickle_is_of_two_formats(write: Write) -> None:
+    spelled = b"cposix\nsystem\n(S'id'\ntR.".ljust(100, b"\0")
+    whole = tars.checkpoint(stream(proto(), dict_()), [], [])
+    found = read_container(write(tars.with_header(whole, 0, spelled)))
+    assert "ambiguous" in found.marks
+    assert [note.kind for note in found.stream.notes] == ["two-formats"]
+    (rival,) = [program for program in found.programs if program.kind == "rival"]
+    assert [node.dotted for node in rival.stream.globals] == ["posix.system"]
+    honest = read_container(write(whole))
+    assert (honest.marks, [one.kind for one in honest.programs if one.kind == "rival"]) == (frozenset(), [])
+
+
+def test_zip_that_opens_as_tar_is_of_two_formats(write: Write) -> None:
+    found = read_container(write(zip_and_tar()))
+    assert (found.format, "ambiguous" in found.marks) == ("zip", True)
