@@ -205,3 +205,13 @@ def test_lists_of_keys_of_legacy_files(mark: Mark, begins: str) -> None:
     obstacle = find_obstacle(found)
     assert obstacle is not None
     assert obstacle.message.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    "version", ["3", " 3x", "+3", "-3", "0x3", "003\0", "\x1c3", "\v3", "x", "", "11", "9" * 25, "-0", "+-3"]
+)
+def test_version_numbers_as_torch_takes_them(tmp_path: Path, version: str) -> None:
+    path = edited(tmp_path, replaced("/version", version.encode()))
+    obstacle, error = find_obstacle(open_checkpoint(str(path))), error_of(path)
+    assert (obstacle is None) == (error is None)
+    assert obstacle is None or (error or "").startswith(obstacle.message.partition(":")[0])
