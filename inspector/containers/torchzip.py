@@ -29,7 +29,7 @@ from inspector.containers.zip_directory import (
 )
 from inspector.containers.zip_facts import is_listed, read_facts
 from inspector.containers.zip_records import TWO_SIZES, UNWRITTEN, read_contents, refused
-from inspector.errors import DamagedError, UnsupportedFormatError
+from inspector.errors import ContainerError, DamagedError, PickleError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
@@ -109,22 +109,34 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         from inspector.containers.salvage_zip import salvage_zip  # noqa: PLC0415 - healthy files never need it
 
         return salvage_zip(source, limits, progress, error)
-    stream, crc, doubt = _read_object(source, entry, limits, progress)
-    storage_ids = first_storage_ids(stream.persistent_ids, limits)
-    places = find_storages(source, records, storage_ids, progress)
     names = [other.name for other in records.directory.entries]
-    facts = read_facts(source, records.get, records.prefix, names)
-    doubts = dict.fromkeys(filter(None, (*records.directory.doubts, doubt, *facts.doubts, *places.doubts)))
     shares = _share_a_name(names)
     rivals = [
         *(namesakes(entry, records.directory.entries) if shares else ()),
         *(pickles_elsewhere(source) if records.directory.doubts else ()),
     ]
-    if shares:
-        doubts[_SHARED_NAME] = None
+
+    def read_rival(rival: Entry) -> None:
+        _read_object(source, rival, limits, progress, "rival")
+
+    try:
+        stream, crc, doubt = _read_object(source, entry, limits, progress)
+    except (ContainerError, PickleError):
+        read_rivals(entry, rivals, read_rival)  # torch may read one of those
+        raise
+    storage_ids = first_storage_ids(stream.persistent_ids, limits)
+    places = find_storages(source, records, storage_ids, progress)
+    facts = read_facts(source, records.get, records.prefix, names)
+    all_doubts = (
+        *records.directory.doubts,
+        doubt,
+        *facts.doubts,
+        *places.doubts,
+        _SHARED_NAME if shares else "",
+    )
+    doubts = dict.fromkeys(filter(None, all_doubts))
     if rivals:
-        odd = read_rivals(entry, rivals, lambda rival: _read_object(source, rival, limits, progress, "rival"))
-        stream = replace(stream, notes=(*stream.notes, *odd))
+        stream = replace(stream, notes=(*stream.notes, *read_rivals(entry, rivals, read_rival)))
     is_intact = entry.crc in {0, crc}
     stored = places.stored
     damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None

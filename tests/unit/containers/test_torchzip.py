@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.base import Container, StoredBytes
-from inspector.containers.programs import count_globals
+from inspector.containers.programs import Program, count_globals
 from inspector.containers.source import Source
 from inspector.containers.torch_words import NO_VERSION, UNDECODABLE, no_folder_words
 from inspector.containers.torchzip import Records, find_pickle, read_torchzip
@@ -283,6 +283,18 @@ def test_what_any_of_them_would_import_counts(take_apart: TakeApart) -> None:
         assert list(count_globals(found.programs)) == ["os.system"]
         assert [program.kind for program in found.programs] == ["object", "rival"]
         assert found.stream.notes[-1].kind == "rival-record"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [Record(name="archive/data.pkl", data=b"x", method=99), Record(name="archive/data.pkl", data=b"x")],
+)
+def test_rivals_are_read_where_the_first_cannot_be(take_apart: TakeApart, first: Record) -> None:
+    evil = Record(name="archive/DATA.PKL", data=stream(call("os.system")))
+    with pytest.raises((ContainerError, PickleError)) as caught:
+        take_apart(build_zip(first, evil, VERSION))
+    programs = [program for program in caught.value.programs if isinstance(program, Program)]
+    assert "os.system" in count_globals(programs)
 
 
 # ------------------------------------------------------------------------------------------- versions
