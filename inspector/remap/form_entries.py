@@ -114,7 +114,7 @@ def _read_mapping(value: Value, nameless: list[str]) -> list[Entry]:
     found: dict[str, Entry] = {}
     for key, item in pairs:
         if isinstance(key, str):
-            found[key] = Entry(key, (key,), item)
+            found[key] = Entry(key, (str(key),), item)
         else:
             nameless.append(step_text(key_of(key)))
     return list(found.values())
@@ -132,7 +132,7 @@ def strip_metadata(metadata: Value, prefix: str) -> Value:
         return metadata
     made = Call(Global("collections", "OrderedDict"), (), "reduce")
     made.pairs = [
-        (f"{key}.".removeprefix(prefix).removesuffix("."), value)
+        (type(key)(f"{key}.".removeprefix(prefix).removesuffix(".")), value)
         for key, value in mapping_pairs(metadata) or []
         if isinstance(key, str) and f"{key}.".startswith(prefix)
     ]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.shapes import attributes_of, mapping_pairs
-from inspector.pickles.values import Call, Global, Set, Value
+from inspector.pickles.values import ByteString, Call, Global, Set, Value
 
 _NOT_PERSISTENT = "._non_persistent_buffers_set"
 
@@ -48,9 +48,9 @@ def read_module(module: Value, limits: Limits = DEFAULT_LIMITS) -> list[Entry]:
         for kind in ("._parameters", "._buffers"):
             for name, item in _named(attributes.get(kind)):
                 if item is not None and not (kind == "._buffers" and name in unsaved):
-                    entries.append(Entry(prefix + name, (*steps, kind, name), item))
+                    entries.append(Entry(_join(prefix, name), (*steps, kind, str(name)), item))
         children = [
-            (f"{prefix}{name}.", (*steps, "._modules", name), item)
+            (_join(_join(prefix, name), "."), (*steps, "._modules", str(name)), item)
             for name, item in _named(attributes.get("._modules"))
             if isinstance(item, Call)
         ]
@@ -65,6 +65,13 @@ def _text_keys(value: Value) -> list[tuple[str, Value]]:
 
 def _named(mapping: Value) -> list[tuple[str, Value]]:
     return [(key, item) for key, item in mapping_pairs(mapping) or [] if isinstance(key, str)]
+
+
+def _join(first: str, second: str) -> str:
+    """Join two parts of a name; with a part whose encoding nobody knows, the whole is bytes."""
+    text = first + second
+    is_old = isinstance(first, ByteString) or isinstance(second, ByteString)
+    return text if text.isascii() or not is_old else ByteString(text)
 
 
 def _texts(value: Value) -> set[str]:

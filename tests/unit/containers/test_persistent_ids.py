@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES, StorageId, parse_storage_id
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
+from inspector.pickles.values import ByteString, Call, Dict, Global, PersistentId, Value
 
 FLOAT = Global("torch", "FloatStorage")
 
@@ -132,3 +132,14 @@ def test_anything_else_is_none(pid: tuple[Value, ...]) -> None:
 @pytest.mark.parametrize("pid", ["('storage',)", None, 7, ["storage", FLOAT, "0", "cpu", 1]])
 def test_id_that_is_no_tuple_is_none(pid: Value) -> None:
     assert parse_storage_id(PersistentId(pid)) is None
+
+
+def test_texts_of_python_2_are_texts_like_others() -> None:
+    words = [ByteString(word) for word in ("storage", "17", "cuda:0", "18")]
+    tag, key, location, view = words
+    node = PersistentId((tag, Global("torch", "FloatStorage"), key, location, 4, (view, 0, 2)))
+    found = parse_storage_id(node)
+    assert found is not None
+    assert (found.key, found.location, found.view) == ("17", "cuda:0", ("18", 0, 2))
+    assert found.view is not None
+    assert {type(found.key), type(found.location), type(found.view[0])} == {str}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE, KeyFaults
-from inspector.pickles.values import Blob, Call, Dict, Global, Set, Value
+from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, Set, Value
 from tests.work import count_steps
 
 
@@ -89,3 +89,8 @@ def test_thousands_of_integers_with_the_same_hash() -> None:
     assert find(*(number * (2**61 - 1) for number in range(1, 4000))) is None
     assert find(*(2**61 + number for number in range(6000))) is None
     assert find(*range(6000)) is None
+
+
+def test_byte_arrays_are_no_keys() -> None:
+    assert find(ByteArray(b"a")) == find((ByteArray(b"a"),)) == UNHASHABLE
+    assert find(ByteString("a")) is None

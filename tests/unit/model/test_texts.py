@@ -14,7 +14,7 @@ from inspector.model.texts import (
     text_of,
     type_of,
 )
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, PersistentId, Set, Value
 
 
 def call(dotted: str, *args: Value) -> Call:
@@ -170,3 +170,9 @@ def test_labels_and_names_are_fit_to_be_shown() -> None:
     assert len(device_label("x" * 10_000)) == 100
     assert cut_name("a.b\u202e") == "a.b\\u202e"
     assert len(cut_name("x" * 10_000)) == 512
+
+
+def test_texts_and_byte_arrays_are_called_as_python_calls_them() -> None:
+    assert (type_of(ByteString("a")), type_of(ByteArray(b"a"))) == ("str", "bytearray")
+    assert type(text_of(ByteString("a"))) is type(key_of(ByteString("a"))) is str
+    assert type_of(Blob("bytearray", 0, 1)) == "bytearray"

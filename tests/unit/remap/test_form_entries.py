@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from inspector.errors import ExportError
+from inspector.pickles.values import ByteString, Dict
 from inspector.remap.form_entries import Taken, metadata_of, strip_metadata, take_entries, value_at
 from inspector.remap.form_select import Model, Patterns
 from tests.builders import pickles
@@ -194,3 +195,15 @@ def test_versions_of_modules_follow_their_names() -> None:
     assert keys(strip_metadata(found, "module.")) == ["", "net"]
     assert metadata_of(pickles.read(ordered({"a": tensor()})).root) is None
     assert metadata_of(None) is None
+
+
+def test_names_of_python_2_stay_bytes_without_their_prefix() -> None:
+    made = strip_metadata(Dict([(ByteString.of(b"net.caf\xe9"), 1), ("net.a", 2)]), "net.")
+    first, second = keys(made)
+    assert first.raw == b"caf\xe9"
+    assert (second, type(second)) == ("a", str)
+
+
+def test_names_of_python_2_are_taken_as_they_are() -> None:
+    found = take(pickles.dict_((pickles.op("SHORT_BINSTRING", b"\x04caf\xe9"), tensor())))
+    assert found.entries[0][0].raw == b"caf\xe9"

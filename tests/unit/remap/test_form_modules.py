@@ -4,6 +4,7 @@ import pytest
 
 from inspector.errors import ExportError
 from inspector.limits import Limits
+from inspector.pickles.values import ByteString
 from inspector.remap.form_modules import read_module
 from tests.builders import pickles
 from tests.unit.remap.form_samples import module, tensor, texts
@@ -80,3 +81,28 @@ def test_modules_doubled_at_every_level_end() -> None:
     assert len(names(root)) == 256
     with pytest.raises(ExportError, match="without end"):
         names(root, rows=100)
+
+
+def old(raw: bytes) -> bytes:
+    return pickles.op("SHORT_BINSTRING", bytes([len(raw)]) + raw)
+
+
+def old_module(parameter: bytes, child: bytes, inner: bytes) -> bytes:
+    """A module of Python 2 in another, by names that are bytes."""
+
+    def made(parameters: bytes, modules: bytes) -> bytes:
+        state = pickles.dict_((old(b"_parameters"), parameters), (old(b"_modules"), modules))
+        return pickles.name("mine.Net") + b")\x81" + state + b"b"
+
+    within = made(pickles.dict_((inner, tensor("1"))), b"}")
+    return made(pickles.dict_((parameter, tensor("0"))), pickles.dict_((child, within)))
+
+
+def test_names_of_python_2_are_joined_as_bytes() -> None:
+    root = old_module(old(b"caf\xe9"), old(b"sub"), old(b"caf\xe9"))
+    found = [entry.name for entry in read_module(pickles.read(root).root)]
+    assert [name.raw for name in found if isinstance(name, ByteString)] == [b"caf\xe9", b"sub.caf\xe9"]
+    root = old_module(old(b"w"), old(b"\xff"), pickles.text("w"))
+    found = [entry.name for entry in read_module(pickles.read(root).root)]
+    assert [type(name) for name in found] == [str, ByteString]
+    assert names(old_module(old(b"w"), old(b"a"), old(b"w"))) == ["w", "a.w"]
