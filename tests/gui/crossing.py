@@ -23,6 +23,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from inspector.gui.check_card import CheckCard
+from inspector.gui.export_pages import RunningPage
+from inspector.gui.failure_page import OpeningPage
 from inspector.gui.main_window import MainWindow
 from inspector.gui.tree_model import Column
 from inspector.gui.tree_view import TensorTreeView
@@ -115,6 +118,9 @@ def write_files(folder: Path, probe: dict[str, Any]) -> dict[str, Path]:
 
 def picture_of(window: MainWindow) -> list[str]:
     """Say all that a window shows: every text, row, link and state of every widget that is not hidden."""
+    for kind in (CheckCard, OpeningPage, RunningPage):
+        for part in window.findChildren(kind):
+            part._on_tick()  # as its timer does, ten times a second
     lines = [f"title {window.windowTitle()}"]
     for name, action in sorted(window.actions_by_name.items()):
         lines.append(f"action {name} {action.isEnabled()}")
