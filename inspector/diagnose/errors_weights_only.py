@@ -39,9 +39,11 @@ def _global(context: Context) -> Tied:
     if context.safety.verdict == "needs-allow-list":
         more = f" Next it would ask for {listed(wanted)}: allow them together." if wanted else ""
         return Tied(fits="yes", here=f"{here}{more}", fix=_PLAIN)
+    here = f"{here} {_reasons(context)}".strip()
+    if context.safety.verdict == "dangerous":
+        return Tied(fits="yes", here=here, finding=_finding(context), advice=_DANGEROUS)
     advice = "" if present_name(name) in default_allow_list().names else _NOT_ON_A_LIST
-    reasons = f"{here} {_reasons(context)}".strip()
-    return Tied(fits="yes", here=reasons, finding=_finding(context), fix=_PLAIN, advice=advice)
+    return Tied(fits="yes", here=here, finding=_finding(context), fix=_PLAIN, advice=advice)
 
 
 def _may_be_allowed(context: Context, name: str) -> str:
@@ -64,8 +66,8 @@ _NOT_ON_A_LIST = (
     "file was made. If you trust the file, weights_only=False loads it, and runs whatever is in it."
 )
 _DANGEROUS = (
-    "Do not load this file with weights_only=False, and do not allow that name. No model needs it. Delete "
-    "the file, or ask where it comes from. This program can show what is in it without running it."
+    "Do not load this file with weights_only=False, and do not allow any of its names. No model needs them. "
+    "Delete the file, or ask where it comes from. This program can show what is in it without running it."
 )
 
 
@@ -74,6 +76,8 @@ def _verdict(context: Context) -> Tied:
     if context.safety.weights_only:
         here = "weights_only=True takes this file as it is: the error comes from another file."
         return Tied(fits="no", here=here)
+    if context.safety.verdict == "dangerous":
+        return Tied(fits="yes", here=_reasons(context), finding=_finding(context), advice=_DANGEROUS)
     return Tied(fits="yes", here=_reasons(context), finding=_finding(context), fix=_PLAIN)
 
 
@@ -92,7 +96,7 @@ def _opcode(context: Context) -> Tied:
     tied = _verdict(context)
     if tied.fits == "yes" and protocol > 3:
         here = f"This file was pickled with protocol {protocol}; torch saves with 2. {tied.here}"
-        return Tied(fits="yes", here=here, finding=tied.finding, fix=tied.fix)
+        return Tied(fits="yes", here=here, finding=tied.finding, fix=tied.fix, advice=tied.advice)
     return tied
 
 

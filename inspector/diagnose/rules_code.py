@@ -42,6 +42,8 @@ def _whole_module(case: Case) -> Iterator[Finding]:
 
 def _argument(safety: SafetyVerdict) -> str:
     """Return what `torch.load` has to be told, as the loading code does."""
+    if safety.verdict == "dangerous":
+        return "weights_only=False, with which it can run commands"
     return "those classes allowed" if safety.verdict == "needs-allow-list" else "weights_only=False"
 
 

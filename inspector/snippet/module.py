@@ -6,11 +6,12 @@ are imported while it is loaded, from wherever Python finds them then.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import islice
 
 from inspector.model.checkpoint import Checkpoint
+from inspector.pickles.values import package_of
+from inspector.safety.names import standard_modules
 from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal, lookup, split_global
 from inspector.snippet.loading import fill_model, load_lines, write_allowed, write_load, write_models
@@ -31,8 +32,11 @@ def render_module(order: Order) -> str:
     of_models = [device for _, model in order.models for device in model.devices]
     if placement.is_open(of_models if placement.as_one else placement.places):
         script.paragraph(*placement.choice)
+    modules = _modules(order.checkpoint)
+    script.paragraph(*((_DEFINED,) if _MAIN in modules else ()))
     trust = write_allowed(script, order)
-    script.paragraph(*_imports(script, order.checkpoint, needed=not trust.weights_only))
+    if not trust.weights_only:  # what is allowed is imported already
+        script.paragraph(*_imports(script, modules))
     script.paragraph(*load_lines(script, order, trust, placement.map_location()))
     write_models(
         script,
@@ -62,17 +66,14 @@ def render_module_weights(order: Order) -> str:
     return script.text()
 
 
-def _imports(script: Script, checkpoint: Checkpoint, *, needed: bool) -> Iterator[str]:
-    """Import what the classes need first: the error names the module then, not the depth of a pickle.
-
-    They are not needed where nothing is to be loaded, or where names are allowed: those are imported already.
-    """
+def _modules(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Return the modules that the names of a file are in."""
     found = [split_global(use.name) for use in checkpoint.globals]
-    modules = dict.fromkeys(split[0] for split in found if split is not None)
-    if _MAIN in modules:
-        yield _DEFINED
-    if not needed:
-        return
+    return tuple(dict.fromkeys(split[0] for split in found if split is not None))
+
+
+def _imports(script: Script, modules: tuple[str, ...]) -> Iterator[str]:
+    """Import what the classes need first: the error names the module then, not the depth of a pickle."""
     names = tuple(islice((literal(name) for name in modules if _has_to_be_told(name)), MOST_OF_A_KIND))
     if names:
         script.need("import importlib")
@@ -82,5 +83,5 @@ def _imports(script: Script, checkpoint: Checkpoint, *, needed: bool) -> Iterato
 
 
 def _has_to_be_told(module: str) -> bool:
-    top = module.partition(".")[0]
-    return top not in _WITH_TORCH and top not in sys.stdlib_module_names and top != _MAIN
+    top = package_of(module)
+    return top not in _WITH_TORCH and top not in standard_modules() and top != _MAIN

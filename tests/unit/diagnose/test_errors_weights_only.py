@@ -71,6 +71,19 @@ def test_dangerous_name_is_not_to_be_allowed() -> None:
     assert found.advice.startswith("Do not load this file")
 
 
+def test_a_harmless_name_of_a_dangerous_file_is_not_to_be_allowed_either() -> None:
+    found = explained(REFUSED.format("mine.Net"), asking("mine.Net", "os.system"), id_="unsupported-global")
+    assert (found.finding, found.fix) == ("dangerous-global", None)
+    assert found.advice.startswith("Do not load this file")
+    assert "allow it" not in found.here
+
+
+def test_another_opcode_in_a_dangerous_file() -> None:
+    old = Safety(opcodes=("FRAME",), protocol=4, oddities=())
+    found = explained("Unsupported operand 149", asking("os.system", safety=old), id_="unsupported-operand")
+    assert found.advice.startswith("Do not load this file")
+
+
 def test_name_in_a_file_that_needs_more_than_names() -> None:
     made = asking("mine.Net", safety=Safety(opcodes=("FRAME",), protocol=4, oddities=()))
     found = explained(REFUSED.format("mine.Net"), made, id_="unsupported-global")
@@ -87,6 +100,9 @@ def test_name_in_a_file_that_needs_more_than_names() -> None:
     ],
 )
 def test_other_refusals(text: str, id_: str) -> None:
+    worst = explained(text, asking("os.system", "mine.Net"), id_=id_)
+    assert (worst.finding, worst.fix) == ("dangerous-global", None)
+    assert worst.advice.startswith("Do not load this file")
     old = asking(safety=Safety(opcodes=("FRAME",), protocol=4, oddities=()))
     found = explained(text, old, id_=id_)
     assert (found.fits, found.finding) == ("yes", "runs-code")

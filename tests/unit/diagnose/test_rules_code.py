@@ -21,6 +21,12 @@ def test_modules_of_the_file_are_listed_and_torchs_own_are_not() -> None:
     assert "in a version that fits: net.model, numpy. A state dict" in detail
 
 
+def test_what_loading_needs_is_what_the_code_does() -> None:
+    assert "Loading it needs those classes allowed, and" in whole_module("net.model.Net")
+    assert "Loading it needs weights_only=False, and" in whole_module("net.model.Net", "numpy.load_it")
+    assert "with which it can run commands" in whole_module("net.model.Net", "os.system")
+
+
 def test_many_modules_are_cut() -> None:
     detail = whole_module(*(f"a{number}.B" for number in range(20)))
     assert "a7, and 12 more." in detail

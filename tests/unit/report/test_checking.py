@@ -5,14 +5,14 @@ from __future__ import annotations
 from inspector.diagnose.explanation import Explanation
 from inspector.diagnose.rules import diagnose
 from inspector.diagnose.tracebacks import explain_error
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.findings import Fix, finding
 from inspector.records import replace
 from inspector.report.checking import Check, check_document, explanation_document, format_check
 from inspector.target.default_load import judge_load
 from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import LoadFailure
-from tests.unit.report.rows import checkpoint, is_harmless, storage, tensor
+from tests.unit.report.rows import BLANK, checkpoint, is_harmless, storage, tensor
 
 
 def check(
@@ -50,6 +50,38 @@ def test_error_stands_before_findings() -> None:
     ]
     assert places == sorted(places)
     assert text.index("In this file:") < text.index("Findings\n")
+
+
+def judged(made: Checkpoint) -> str:
+    load = judge_load(made, CPU_ONLY)
+    return format_check(Check(checkpoint=made, target=CPU_ONLY, load=load, findings=(), explanation=None))
+
+
+def test_what_helps_against_a_refusal_is_said_below_it() -> None:
+    made = checkpoint(globals=(GlobalUse(name="m.Net", count=1),))
+    text = judged(made)
+    said = "It loads on CPU only once torch is told to allow 1 name."
+    assert text.index("Weights only load failed") < text.index(said) < text.index("NOT SAFE")
+
+
+def test_what_stops_it_after_the_refusal_is_said_too() -> None:
+    rows = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
+    text = judged(checkpoint(*rows, globals=(GlobalUse(name="m.Net", count=1),)))
+    parts = (
+        "Weights only load failed",
+        "torch.load refuses it until 1 name is allowed. Then it stops with",
+        "Attempting to deserialize object on a CUDA device",
+        "at the tensor w.",
+    )
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_no_function_is_offered_with_torchs_words() -> None:
+    safety = replace(BLANK.safety, called=("joblib.load", "m.make"))
+    text = judged(checkpoint(globals=(GlobalUse(name="m.make", count=1),), safety=safety))
+    assert "GLOBAL m.make was not an allowed global" in " ".join(text.split())
+    assert "safe_globals" not in text
 
 
 def test_line_breaks_of_torch_are_kept_and_its_bold_type_is_not() -> None:
