@@ -447,7 +447,7 @@ CASES: tuple[Row, ...] = (
     (24, "a terabyte of elements", _legacy(numel=1 << 40), {"document_nbytes": "", "answer": "errors"}),
     (24, "no keys", lambda: legacy(state_dict(w=tensor(legacy_storage(), 2)), keys=[]), {"answer": "errors"}),
     (24, "half of the data", _legacy(data=bytes(4)), {"answer": "errors", "findings": "truncated"}),
-    (24, "keys that are no list", _legacy(keys=7), {"error": ""}),
+    (24, "keys that are no list", _legacy(keys=7), {"error": "the list of storage keys is malformed"}),
     (
         24,
         "magic through eval",

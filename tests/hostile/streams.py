@@ -214,15 +214,20 @@ CASES: tuple[Row, ...] = (
         14,
         "a payload and then garbage",
         lambda: zips.checkpoint(proto() + PAYLOAD + b"\xff\xff"),
-        {"error": "no pickle opcode.*posix.system"},
+        {"error": "no pickle opcode", "runs": "posix.system", "verdict": "dangerous"},
     ),
     (
         14,
         "a payload and no end",
         lambda: zips.checkpoint(proto() + PAYLOAD),
-        {"error": "breaks off.*posix.system"},
+        {"error": "breaks off", "runs": "posix.system", "verdict": "dangerous"},
     ),
-    (14, "a payload and an empty stack", made(PAYLOAD, op("POP") * 2), {"error": "posix.system"}),
+    (
+        14,
+        "a payload and an empty stack",
+        made(PAYLOAD, op("POP") * 2),
+        {"error": "not on its stack", "runs": "posix.system", "verdict": "dangerous"},
+    ),
     (
         15,
         "a name made of a memo slot",

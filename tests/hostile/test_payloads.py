@@ -1,0 +1,54 @@
+"""Every case that is named after a payload holds one: torch runs it, and the verdict says so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.cases import CASES, Case
+from tests.hostile.executing import load_all
+
+_NAMED = re.compile(r"payload|evil|eval|runs|passes for")
+_WORSE = {"dangerous", "runs-code", "runs-code|dangerous"}
+PAYLOADS = [case for case in CASES if _NAMED.search(case.name)]
+
+NOT_BY_TORCH: dict[str, str] = {
+    "18-two-data.pkl,-the-evil-one-first": "torch takes the other record here, other readers this one",
+    "24-magic-through-eval": "it only makes the number; what it could make is anything",
+    "24-a-tar-file-whose-name-is-a-payload": "torch.load of a file object without a descriptor, and pickle",
+    "24-a-tar-file-behind-a-member-whose-name-is-a-payload": "the same",
+}
+"""Payloads that this torch does not run from a path, and why they are payloads all the same."""
+
+
+@pytest.mark.parametrize("case", PAYLOADS, ids=str)
+def test_case_with_a_payload_asserts_that_it_is_seen(case: Case) -> None:
+    assert case.says.get("verdict") in _WORSE
+    assert case.says.keys() & {"globals", "calls", "runs", "error"}
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_payloads_are_run_by_torch(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.pt" for number in range(len(PAYLOADS))]
+    for path, case in zip(paths, PAYLOADS, strict=True):
+        path.write_bytes(case.build())
+    answers = load_all(paths)
+    wrong = [
+        (str(case), answer["said"])
+        for case, answer in zip(PAYLOADS, answers, strict=True)
+        if answer["ran"] == (str(case) in NOT_BY_TORCH)
+    ]
+    assert wrong == []
+    assert NOT_BY_TORCH.keys() <= set(map(str, PAYLOADS))
+
+
+def test_no_case_asks_for_what_is_always_so() -> None:
+    empty = [
+        str(case)
+        for case in CASES
+        if not case.says or all(wanted in {"", None} for wanted in map(str, case.says.values()))
+    ]
+    assert empty == []
