@@ -93,6 +93,7 @@ def build_checkpoint(
             container.programs,
             found.uses,
             protocol=stream.protocol,
+            look=work.look,
             notes=stream.notes,
             faults=found.faults,
             places=_places(found),

@@ -16,7 +16,8 @@ from inspector.model.texts import format_call
 from inspector.model.uses import Uses, note_fault, note_use
 from inspector.pickles.values import Call, Global, Value
 
-_MOST_OF_ONE_NAME = 4
+MOST_OF_ONE_NAME = 4
+"""How many calls of one name are described."""
 _MOST_NAMES = 10_000
 _MOST_HANDED = 24
 
@@ -34,7 +35,7 @@ def list_calls(calls: Iterable[Call], places: dict[int, str]) -> tuple[CallUse, 
         # What is called without having a name is one kind: it comes out of another call.
         number = id(call.func) if isinstance(call.func, Global) else 0
         count = counts[number] = counts.get(number, 0) + 1
-        if count <= _MOST_OF_ONE_NAME and len(counts) <= _MOST_NAMES:
+        if count <= MOST_OF_ONE_NAME and len(counts) <= _MOST_NAMES:
             name = call.func.dotted if isinstance(call.func, Global) else ""
             rows.append(CallUse(name, format_call(call), _handed(call.args), places.get(id(call))))
     return tuple(rows)

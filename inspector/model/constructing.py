@@ -9,7 +9,7 @@ same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 
@@ -23,16 +23,19 @@ _MOST_ARGS = 16
 _PAIR = 2
 
 
-def split_by_use(calls: Iterable[Call]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_by_use(
+    calls: Iterable[Call], look: Callable[[int], None] = lambda _: None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names that are only constructed, and those that are called or may be by what is handed them.
 
     A name that is in neither is imported and left alone. Each container is looked into once, however many
-    calls share it.
+    calls share it. `look` counts the work.
     """
     made: dict[str, None] = {}
     called: dict[str, None] = {}
     seen: set[int] = set()
     for call in calls:
+        look(2)
         func = call.func
         if isinstance(func, Global):
             (made if _constructs(call) else called)[func.dotted] = None

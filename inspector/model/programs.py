@@ -9,18 +9,24 @@ from collections.abc import Set as AbstractSet
 from inspector.containers.programs import Program, count_globals
 from inspector.errors import CheckpointError
 from inspector.model.arguments import Arguments
-from inspector.model.calls import list_calls, note_calls
+from inspector.model.calls import MOST_OF_ONE_NAME, list_calls, note_calls
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.constructing import split_by_use
 from inspector.model.texts import cut_name
 from inspector.model.uses import PERSISTENT_ID, Uses, note_attributes
 from inspector.pickles.instructions import OPCODES
 from inspector.pickles.notes import Note
+from inspector.pickles.values import Global
+from inspector.records import replace
 
 UNREAD = "unread"
 """The format of what stands for a file that cannot be read."""
 BROKEN = "At least one pickle of this file breaks off."
 _MOST_SECONDS = 1.0
+
+
+def _count_nothing(_parts: int) -> None:
+    """Count no work: of a file that cannot be read only the first calls of each name are looked at."""
 
 
 def note_program_uses(
@@ -58,11 +64,12 @@ def list_globals(programs: Iterable[Program]) -> tuple[GlobalUse, ...]:
     )
 
 
-def describe_safety(
+def describe_safety(  # noqa: PLR0913 - each is told by another reader of the file
     programs: Sequence[Program],
     uses: Uses,
     *,
     protocol: int,
+    look: Callable[[int], None] = _count_nothing,
     notes: Iterable[Note] = (),
     faults: AbstractSet[str] = frozenset(),
     places: Mapping[int, str] | None = None,
@@ -73,13 +80,15 @@ def describe_safety(
         programs: The programs.
         uses: What they do with names, see `model.uses`.
         protocol: The pickle protocol of the object's program.
+        look: Counts the work, see `Work`.
         notes: What else is odd about the file.
         faults: What else stops real unpicklers.
         places: Paths of the values that have a row, by their `id`.
     """
     streams = [program.stream for program in programs]
     calls = tuple(call for stream in streams for call in stream.calls)
-    constructed, called = split_by_use(calls)
+    constructed, called = split_by_use(calls, look)
+    look(len(calls))
     odd = (*notes, *(note for stream in streams for note in stream.notes))
     return Safety(
         opcodes=tuple(dict.fromkeys(OPCODES[code].name for stream in streams for code in stream.firsts)),
@@ -94,8 +103,16 @@ def describe_safety(
     )
 
 
-def _count_nothing(_parts: int) -> None:
-    """Count no work: the programs of a file that cannot be read were bounded when they were read."""
+def _first_calls(program: Program) -> Program:
+    """Return a program with the first few calls of each name: time is short once an error was met."""
+    counts: dict[int, int] = {}
+    found = []
+    for call in program.stream.calls:
+        number = id(call.func) if isinstance(call.func, Global) else 0
+        count = counts[number] = counts.get(number, 0) + 1
+        if count <= MOST_OF_ONE_NAME:
+            found.append(call)
+    return program._replace(stream=replace(program.stream, calls=tuple(found)))
 
 
 def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
@@ -104,7 +121,8 @@ def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
     Returns:
         The checkpoint, or None where no program was seen that imports anything.
     """
-    programs = [program for program in error.programs if isinstance(program, Program)]
+    seen = [program for program in error.programs if isinstance(program, Program)]
+    programs = [_first_calls(program) for program in seen]
     uses: Uses = set()
     note_program_uses(uses, programs, Arguments(), _count_nothing, time.thread_time() + _MOST_SECONDS)
     found = list_globals(programs)
@@ -123,6 +141,9 @@ def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
         versions=(),
         root="value",
         module_class=None,
-        safety=describe_safety(programs, uses, protocol=max(one.stream.protocol for one in programs)),
+        safety=replace(
+            describe_safety(programs, uses, protocol=max(one.stream.protocol for one in programs)),
+            calls_made=sum(len(program.stream.calls) for program in seen),
+        ),
         notes=() if all(program.is_whole for program in programs) else (BROKEN,),
     )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 from inspector.containers.programs import Program, ProgramKind
-from inspector.errors import PickleError
+from inspector.errors import CheckpointError, PickleError
 from inspector.limits import Limits
 from inspector.model.arguments import Arguments
 from inspector.model.programs import (
@@ -16,6 +16,7 @@ from inspector.model.programs import (
 from inspector.model.uses import PERSISTENT_ID, Uses
 from inspector.pickles.notes import Note
 from tests.builders.pickles import NONE, call, name, op, proto, read, storage, text
+from tests.work import count_steps
 
 
 def program(*made: bytes, kind: ProgramKind = "part", is_whole: bool = True) -> Program:
@@ -73,3 +74,18 @@ def test_file_that_cannot_be_read_is_what_its_programs_do() -> None:
     seen = unread_checkpoint(error)
     assert seen is not None
     assert ([use.name for use in seen.globals], seen.notes, seen.tensors) == (["posix.system"], (BROKEN,), ())
+
+
+def test_of_a_crowd_that_cannot_be_read_the_first_calls_of_each_name_are_looked_at() -> None:
+    def steps(count: int) -> int:
+        calls = b"".join(call(f"a.f{at % 50}") + op("POP") for at in range(count))
+        error = CheckpointError("it is too much")
+        error.programs = (program(calls + NONE),)
+        found = []
+        taken = count_steps(lambda: found.append(unread_checkpoint(error)))
+        assert found[0].safety.calls_made == count
+        assert len(found[0].safety.calls) == min(count, 200)
+        return taken
+
+    steps(10)
+    assert steps(20_000) - steps(2_000) < 18_000 * 12
