@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 from inspector.containers.base import Container, Mark, damage_note
 from inspector.containers.lookalikes_zip import name_zip
+from inspector.containers.rivals import namesakes, read_rivals
 from inspector.containers.source import Source
 from inspector.containers.torch_words import miniz_words
 from inspector.containers.torchzip import (
     PICKLE,
     WRONG_PICKLE,
     Records,
-    find_pickle,
     find_storages,
+    read_object,
 )
 from inspector.containers.zip_directory import STORED, ZipDirectory
 from inspector.containers.zip_end import NO_END, DirectoryError
@@ -29,6 +30,7 @@ from inspector.containers.zip_walk import ZipWalk
 from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
 from inspector.limits import Limits
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAME_CHARS = 80
@@ -63,7 +65,12 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
         raise _hopeless(walk, source)
     directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
     records = Records(directory)
-    pickle = find_pickle(records, source.path)
+    pickle = next(entry for entry in walk.entries if entry.name == records.prefix + PICKLE)
+    odd = read_rivals(
+        pickle,
+        namesakes(pickle, walk.entries),
+        lambda rival: read_object(source, rival, limits, progress, "rival"),
+    )
     stored = find_storages(source, records, walk.storage_ids, progress).stored
     damaged = not error.what.startswith(NO_END)
     what = "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost."
@@ -82,7 +89,7 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
         path=source.path,
         format="zip",
         file_nbytes=source.file_nbytes,
-        stream=walk.stream,
+        stream=replace(walk.stream, notes=(*walk.stream.notes, *odd)),
         programs=source.programs.all(),
         pickle_offset=walk.pickle_offset if pickle.method == STORED else -1,
         pickle_nbytes=walk.stream.end,

@@ -117,10 +117,10 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     ]
 
     def read_rival(rival: Entry) -> None:
-        _read_object(source, rival, limits, progress, "rival")
+        read_object(source, rival, limits, progress, "rival")
 
     try:
-        stream, crc, doubt = _read_object(source, entry, limits, progress)
+        stream, crc, doubt = read_object(source, entry, limits, progress)
     except (ContainerError, PickleError):
         read_rivals(entry, rivals, read_rival)  # torch may read one of those
         raise
@@ -196,7 +196,7 @@ def find_pickle(records: Records, path: str) -> Entry:
     return entry
 
 
-def _read_object(
+def read_object(
     source: Source, entry: Entry, limits: Limits, progress: Progress, kind: ProgramKind = "object"
 ) -> tuple[Stream, int, str]:
     """Read the object's pickle, and return its checksum, and why others may read another one."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.base import Container
+from inspector.containers.programs import count_globals
 from inspector.containers.sniff import read_container
 from inspector.errors import (
     CancelledError,
@@ -19,7 +20,8 @@ from inspector.errors import (
 from inspector.progress import Progress
 from tests.builders import zips
 from tests.builders.archives import archive, directory_of
-from tests.builders.pickles import NONE, state_dict, storage, stream, tensor
+from tests.builders.pickles import NONE, call, state_dict, storage, stream, tensor
+from tests.builders.zips import Record, build_zip
 from tests.corpus import cases
 
 TakeApart = Callable[..., Container]
@@ -194,3 +196,22 @@ def directory_of_last(data: bytes) -> int:
     """Where the directory starts, as its end record tells."""
     at = data.rindex(b"PK\5\6")
     return int.from_bytes(data[at + 16 : at + 20], "little")
+
+
+@pytest.mark.parametrize("title", ["archive/DATA.PKL", "archive/data.pkl"])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_other_pickles_that_were_found_count_in_the_verdict(
+    take_apart: TakeApart, title: str, is_first: bool
+) -> None:
+    records = [
+        Record(name="archive/data.pkl", data=stream(NONE)),
+        Record(name=title, data=stream(call("os.system"))),
+        Record(name="archive/version", data=b"3"),
+    ]
+    if is_first:
+        records[:2] = records[1::-1]
+    data = build_zip(*records)
+    found = take_apart(data[: data.index(b"PK\1\2")])
+    assert list(count_globals(found.programs)) == ["os.system"]
+    assert found.stream.notes[-1].kind == "rival-record"
+    assert found.marks == {"no-directory", "ambiguous"}
