@@ -101,7 +101,7 @@ def _numel(facts: TensorFacts) -> int:
 
 def _takes_v2(args: Args) -> bool:
     facts = facts_of(args[0])
-    if args[4] is True and facts is not None and _has_no_gradient(facts.dtype):
+    if args[4] is True and facts is not None and has_no_gradient(facts.dtype):
         return False
     return is_view(args) and all(map(may_be_attributes, args[6:]))
 
@@ -111,13 +111,14 @@ def _takes_v3(args: Args) -> bool:
     return is_view(args) and args[4] is not True and all(map(may_be_attributes, args[7:]))
 
 
-def _has_no_gradient(dtype: str) -> bool:
+def has_no_gradient(dtype: str) -> bool:
+    """Return whether elements are such that torch counts no gradients of them."""
     return is_whole(dtype) or dtype.startswith(("qint", "quint"))
 
 
 def _takes_meta(args: Args) -> bool:
     dtype = args[0].name if isinstance(args[0], Global) else ""
-    if dtype.startswith("q") or (args[3] is True and _has_no_gradient(dtype)):
+    if dtype.startswith("q") or (args[3] is True and has_no_gradient(dtype)):
         return False
     sizes, strides = items_of(args[1]), items_of(args[2])
     return len(sizes) == len(strides) and _are_sizes(args[1]) and _are_sizes(args[2])
@@ -131,7 +132,7 @@ def _takes_data(args: Args) -> bool:
     wants = args[1] if len(args) > 1 else True
     facts = facts_of(args[0]) if args else None
     is_flag = isinstance(wants, bool) or kind_of(wants) == UNKNOWN
-    return is_flag and not (wants is True and facts is not None and _has_no_gradient(facts.dtype))
+    return is_flag and not (wants is True and facts is not None and has_no_gradient(facts.dtype))
 
 
 def _takes_data_with_state(args: Args) -> bool:
@@ -201,7 +202,7 @@ def _takes_cast(args: Args) -> bool:
     is_quantized = isinstance(dtype, Global) and dtype.name.startswith("q")
     facts = facts_of(args[0])
     whole = dtype.name if isinstance(dtype, Global) else "" if facts is None else facts.dtype
-    return not is_quantized and not (args[3] is True and _has_no_gradient(whole))
+    return not is_quantized and not (args[3] is True and has_no_gradient(whole))
 
 
 # --- classes ------------------------------------------------------------------------------------------------

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES
-from inspector.model.argument_tensors import TENSOR_RULES, may_be_state, takes_elements_of, takes_sparse_parts
+from inspector.model.argument_tensors import (
+    TENSOR_RULES,
+    has_no_gradient,
+    may_be_state,
+    takes_elements_of,
+    takes_sparse_parts,
+)
 from inspector.model.argument_values import ITERABLE, RULES, Args, items_of, shape_of
 from inspector.model.kinds import (
     PARAMETER,
@@ -39,7 +45,13 @@ _MADE_OF_ANYTHING = frozenset(
 )
 _ITERABLE_BY_BYTES = frozenset({TENSOR, PARAMETER, STORAGE})
 _SPARE = 8
-_PLAIN = 6
+# Where common functions are told whether gradients are wanted, and how many arguments they have.
+_PLAIN = {
+    "_rebuild_parameter": (1, 3),
+    "_rebuild_tensor": (-1, 4),
+    "_rebuild_tensor_v2": (4, 6),
+    "_rebuild_tensor_v3": (4, 7),
+}
 # They take a class, or an array, that the user must have allowed: nobody knows more of it.
 _TAKE_WHAT_IS_ALLOWED = {
     "torch._utils._rebuild_device_tensor_from_numpy": 4,
@@ -72,19 +84,27 @@ def may_take(name: str, call: Call) -> bool:
     return Arguments().may_take(name, call)
 
 
-def is_plain(call: Call) -> bool:
-    """Return quickly whether a call is that of nearly every tensor, which torch takes if its view is true."""
+def is_plain(call: Call, dtype: str) -> bool:
+    """Return quickly whether a call is that of nearly every tensor, which torch takes if its view is true.
+
+    Args:
+        call: What makes a tensor or a parameter.
+        dtype: The type of its elements.
+    """
     func, args = call.func, call.args
-    return (
-        type(func) is Global
-        and func.common
-        and func.name == "_rebuild_tensor_v2"
-        and type(args) is tuple
-        and len(args) == _PLAIN
-        and args[4] is False
-        and type(args[1]) is int
-        and call.state is call.items is call.pairs is None
-    )
+    if type(func) is not Global or not func.common or type(args) is not tuple:
+        return False
+    place, count = _PLAIN.get(func.name, (0, -1))
+    if len(args) != count or not call.state is call.items is call.pairs is None:
+        return False
+    if place < 0:  # `_rebuild_tensor` is not told
+        return type(args[1]) is int
+    wants = args[place]
+    if type(wants) is not bool or (wants and has_no_gradient(dtype)):
+        return False
+    if func.name == "_rebuild_parameter":
+        return type(args[0]) is Call and is_plain(args[0], dtype)
+    return type(args[1]) is int and not (wants and func.name == "_rebuild_tensor_v3")
 
 
 def is_judged(name: str) -> bool:
@@ -145,6 +165,7 @@ _OF_TYPES = {
 _RULES = {**RULES, **TENSOR_RULES, "torch._tensor._rebuild_from_type_v2": _rebuilds_type}
 
 
+@lru_cache(maxsize=256)
 def _entry(name: str) -> tuple[str, str]:
     """Return the name under which the table holds a callable, and the element type where it is one's class.
 

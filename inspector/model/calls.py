@@ -68,7 +68,7 @@ def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Ca
         if name in REBUILDS:
             look(breadth_of(call))
             note_fault(uses, name, call, arguments)
-        if is_rebuild(call.func):
+        if name in REBUILDS or is_rebuild(call.func):
             continue
         kind = (number, call.items is None, call.pairs is None, call.state is None)
         if kind not in known or (isinstance(call.func, Global) and call.func.package == "numpy"):

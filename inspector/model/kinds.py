@@ -6,6 +6,8 @@ that is not on torch's list, and what the user's list would have to decide.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from inspector.containers.persistent_ids import STORAGE_DTYPES
 from inspector.model.dtypes import ITEMSIZES
 from inspector.pickles.values import (
@@ -90,6 +92,7 @@ def listed_name(value: Value) -> str:
     return f"{module}.{value.name}"
 
 
+@lru_cache(maxsize=1024)
 def kind_of_name(name: str) -> str:
     """Return what a listed name stands for: `type`, `function`, `dtype`, `qscheme` or `StorageType`."""
     if name in FUNCTIONS:

@@ -153,7 +153,7 @@ class _Walk:
         row = (keys, path, *facts[:8], storage_key, role, None, slot, frame.part_of, on_cpu, facts.problem)
         found.tensors.append(tuple.__new__(Tensor, row))
         found.sources.append(value)
-        if type(value) is Call and not is_plain(value):
+        if type(value) is Call and not is_plain(value, facts.dtype):
             self._work.look(breadth_of(value))
             note_fault(found.uses, listed_name(value.func), value, found.arguments)
         if facts.parts or facts.state is not None:

@@ -10,7 +10,10 @@ from inspector.model import arguments as module
 from inspector.model.arguments import Arguments, is_judged, is_plain, may_take
 from inspector.model.tensors import describe_tensor
 from inspector.pickles.values import Call, Dict, Global, Set, Value
+from tests.builders.pickles import NONE, number, op, tuple_
+from tests.builders.pickles import call as pickled
 from tests.hostile.making_arguments import call_in, recorded
+from tests.hostile.palette import FALSE, OD, TRUE, made, stored
 from tests.unit.model.making import root_of, view
 
 NOTHING = Call(Global("collections", "OrderedDict"), (), "reduce")
@@ -113,5 +116,42 @@ def test_which_calls_are_looked_at() -> None:
     assert not is_judged("numpy.dtype")
     plain = root_of(view())
     assert isinstance(plain, Call)
-    assert is_plain(plain)
-    assert not is_plain(NOTHING)
+    assert is_plain(plain, "float32")
+    assert not is_plain(NOTHING, "float32")
+
+
+_STORED, _VIEW = stored("s-float"), (number(0), tuple_(number(4)), tuple_(number(1)))
+_PLAIN = pickled("torch._utils._rebuild_tensor_v2", _STORED, *_VIEW, FALSE, OD)
+
+
+@pytest.mark.parametrize(
+    ("made", "dtype", "is_quick"),
+    [
+        (pickled("torch._utils._rebuild_tensor", _STORED, *_VIEW), "float32", True),
+        (pickled("torch._utils._rebuild_tensor", _STORED, NONE, *_VIEW[1:]), "float32", False),
+        (pickled("torch._utils._rebuild_tensor_v2", _STORED, *_VIEW, TRUE, OD), "float32", True),
+        (pickled("torch._utils._rebuild_tensor_v2", _STORED, *_VIEW, TRUE, OD), "int64", False),
+        (pickled("torch._utils._rebuild_tensor_v2", _STORED, *_VIEW, NONE, OD), "float32", False),
+        (pickled("torch._utils._rebuild_tensor_v2", _STORED, *_VIEW, FALSE, OD, NONE), "float32", False),
+        (
+            pickled("torch._utils._rebuild_tensor_v2", _STORED, *_VIEW, FALSE, OD) + NONE + op("BUILD"),
+            "",
+            True,
+        ),
+        (
+            pickled("torch._utils._rebuild_tensor_v2", _STORED, *_VIEW, FALSE, OD) + TRUE + op("BUILD"),
+            "",
+            False,
+        ),
+        (pickled("torch._utils._rebuild_tensor_v3", _STORED, *_VIEW, FALSE, OD, NONE), "uint16", True),
+        (pickled("torch._utils._rebuild_tensor_v3", _STORED, *_VIEW, TRUE, OD, NONE), "float32", False),
+        (pickled("torch._utils._rebuild_parameter", made("s-float"), TRUE, OD), "float32", True),
+        (pickled("torch._utils._rebuild_parameter", made("s-long"), TRUE, OD), "int64", False),
+        (pickled("torch._utils._rebuild_parameter", NONE, TRUE, OD), "float32", False),
+        (pickled("torch._utils._rebuild_qtensor", NONE), "float32", False),
+    ],
+)
+def test_nearly_every_tensor_is_taken_without_a_look(made: bytes, dtype: str, is_quick: bool) -> None:
+    call = root_of(made)
+    assert isinstance(call, Call)
+    assert is_plain(call, dtype) == is_quick
