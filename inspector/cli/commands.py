@@ -50,13 +50,12 @@ def snippet(options: argparse.Namespace) -> int:
 def _snippet_unopened(options: argparse.Namespace, target: Profile, error: ContainerError) -> int:
     """Print the code for a file that is not read, if its format is all that it takes."""
     from inspector.cli.messages import remark, remark_runs
-    from inspector.containers.unopened import name_unopened
-    from inspector.snippet.unopened import render_unopened, unopened_styles
+    from inspector.snippet.unopened import code_for_refused
 
-    form, path = name_unopened(options.file, error) or ("", options.file)
-    if not unopened_styles(form, path):
+    code = code_for_refused(options.file, error, target, style=options.style)
+    if not code:
         raise error
-    say(render_unopened(form, path, target, style=options.style))
+    say(code)
     remark(f"the file itself was not read: {error.what}")
     remark_runs(error)
     return DONE

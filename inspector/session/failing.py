@@ -40,13 +40,9 @@ def open_failure_page(error: Exception, path: str, target: Profile) -> FailurePa
     page = failure_page(error, _CANNOT_OPEN)
     if not isinstance(error, CheckpointError):
         return page
-    from inspector.diagnose.unreadable import diagnose_failure  # noqa: PLC0415 - as below
+    from inspector.diagnose.unreadable import diagnose_failure  # noqa: PLC0415 - most files can be opened
 
     page = replace(page, title=next((found.title for found in diagnose_failure(error)), _CANNOT_OPEN))
-    from inspector.containers.unopened import name_unopened  # noqa: PLC0415 - most files can be opened
-    from inspector.snippet.unopened import render_unopened, unopened_styles  # noqa: PLC0415 - as above
+    from inspector.snippet.unopened import code_for_refused  # noqa: PLC0415 - as above
 
-    form, loaded = name_unopened(path, error) or ("", path)
-    if not unopened_styles(form, loaded):
-        return page
-    return replace(page, code=render_unopened(form, loaded, target))
+    return replace(page, code=code_for_refused(path, error, target))

@@ -9,8 +9,10 @@ import ntpath
 import os.path
 from collections.abc import Callable
 
-from inspector.errors import PlanError
+from inspector.containers.unopened import name_unopened
+from inspector.errors import CheckpointError, PlanError
 from inspector.records import dataclass
+from inspector.safety.unread import judge_unread
 from inspector.snippet.device import Device, choose_device
 from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal
@@ -173,6 +175,30 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
 def unopened_styles(form: str, path: str) -> tuple[str, ...]:
     """List the styles that a format offers for a path, the most usual first; none if it has none."""
     return tuple(way.style for way in _WAYS.get(form, ()) if way.fits(path))
+
+
+def code_for_refused(path: str, error: CheckpointError, target: Profile, *, style: str = "plain") -> str:
+    """Return the code that loads a file which was refused, or an empty str where none should be offered.
+
+    None is offered where its format says too little, and where loading it can run commands: pasting the code
+    would run them.
+
+    Args:
+        path: The path as it was given.
+        error: Why it was refused, with what was seen of its programs.
+        target: The machine.
+        style: The style, as for `render_unopened`.
+
+    Raises:
+        PlanError: The format does not offer this style.
+    """
+    form, loaded = name_unopened(path, error) or ("", path)
+    if not unopened_styles(form, loaded):
+        return ""
+    seen = judge_unread(error) if error.programs else None
+    if seen is not None and seen.verdict == "dangerous":
+        return ""
+    return render_unopened(form, loaded, target, style=style)
 
 
 def render_unopened(form: str, path: str, target: Profile, *, style: str = "plain") -> str:

@@ -62,4 +62,5 @@ def test_what_loading_runs_stands_on_the_page(tmp_path: Path) -> None:
     page = open_failure_page(caught.value, str(path), CPU_ONLY)
     assert page.title == "Loading this file can run commands"
     assert 'it calls posix.system("id")' in page.runs
+    assert page.code == ""
     assert page.remedy == "do not load it, with whatever program"

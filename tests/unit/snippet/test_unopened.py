@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.errors import PlanError
-from inspector.snippet.unopened import render_unopened, unopened_styles
+from inspector.errors import CheckpointError, PlanError
+from inspector.model.build import open_checkpoint
+from inspector.snippet.unopened import code_for_refused, render_unopened, unopened_styles
 from inspector.target.profile import CPU_ONLY, PRESETS, parse_target
+from tests.builders.pickles import call, list_, proto, stream, text
 from tests.unit.snippet.rows import THIS
 
 FORMS = {
@@ -98,3 +101,18 @@ def test_no_path_can_change_what_a_snippet_does(path: str) -> None:
             code = render_unopened(form, f"{path}!", THIS, style=style)
             assert code.isascii()
             assert shape_of(code) == shape_of(render_unopened(form, "x.pt", THIS, style=style))
+
+
+def refused(path: Path, data: bytes) -> str:
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(str(path))
+    return code_for_refused(str(path), caught.value, THIS)
+
+
+@pytest.mark.parametrize("end", [b"", b"\xff what no unpickler knows"], ids=["whole", "broken"])
+def test_no_code_that_would_run_commands_is_handed_out(tmp_path: Path, end: bytes) -> None:
+    payload = stream(proto(), call("posix.system", text("id")))
+    assert refused(tmp_path / "a.pkl", payload[: -1 if end else None] + end) == ""
+    assert ".load()" in refused(tmp_path / "b.pkl", stream(proto(), list_(text("id"))))
+    assert ".load()" in refused(tmp_path / "c.pkl", stream(proto(), call("mine.Config", text("id"))))
