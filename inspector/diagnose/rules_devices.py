@@ -15,6 +15,7 @@ from inspector.model.findings import Finding, Fix, finding
 from inspector.target.simulate import device_failures
 from inspector.units import format_count
 
+_MOST_DEVICES = 16
 _TITLES = {
     "cuda-unavailable": "Saved on a CUDA GPU, and the target has none",
     "cuda-index-out-of-range": "Saved on a GPU number that the target does not have",
@@ -49,11 +50,17 @@ def _unloadable(case: Case) -> Iterator[Finding]:
     for id_, devices in by_finding.items():
         detail = (
             f"torch.load without map_location stops with: {failures[devices[0]][1]} "
-            f"Map {', '.join(devices) or 'it'} to a device of the target, with map_location or in a copy."
+            f"Map {_listed(devices) or 'it'} to a device of the target, with map_location or in a copy."
         )
         found = [path for device in devices for path in paths.get(device, [])]
         fix = devices_fix(devices, case.target.devices[0])
         yield finding(id_, "error", _TITLES[id_], detail, found, fix=fix)
+
+
+def _listed(devices: list[str]) -> str:
+    """Name the first devices of many: a file can have a hundred thousand, each of a hundred characters."""
+    more = len(devices) - _MOST_DEVICES
+    return ", ".join(devices[:_MOST_DEVICES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _mixed(case: Case) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ _DTYPE_CLASSES = {
     "timedelta64": "TimeDelta64DType",
 }
 _ASK_EACH = 4096
+_MOST_NAME = 1000
 _ZIP_PARTS, _LEGACY_PARTS, _VIEW_PARTS = 5, 6, 3
 Uses = set[tuple[str, str]]
 
@@ -143,7 +144,9 @@ def _attribute_of(args: Value) -> str:
     if not isinstance(args, tuple) or len(args) != 2:
         return ""
     owner, name = args
-    return f"{owner.dotted}.{name}" if isinstance(owner, Global) and isinstance(name, str) else ""
+    if not isinstance(owner, Global) or not isinstance(name, str):
+        return ""
+    return f"{owner.dotted[:_MOST_NAME]}.{name[:_MOST_NAME]}"  # one long text can be part of many names
 
 
 def _everything_in(value: Value) -> Iterable[Value]:

@@ -125,3 +125,9 @@ def test_hidden() -> None:
     assert "torch.device cuda:0" in finding.detail
     harmless = HiddenDevice(path="d", device="cpu", what="torch.device")
     assert found(checkpoint(hidden_devices=(harmless,)), "hidden-device") == []
+
+
+def test_of_many_devices_the_first_are_named() -> None:
+    made = checkpoint(*(row for at in range(40) for row in on(f"cuda:{at}", f"t{at}")))
+    (finding,) = found(made, "cuda-unavailable", CPU_ONLY)
+    assert "cuda:15 and 24 more to a device of the target" in finding.detail

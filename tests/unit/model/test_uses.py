@@ -171,3 +171,11 @@ def test_enumerations_are_pickled_with_it_by_some_versions_of_python(tmp_path: P
     checkpoint = saved(tmp_path, {"colour": Colour.RED})
     reached = [found for found, verb in checkpoint.safety.uses if verb == "getattr"]
     assert reached == ([f"{Colour.__module__}.Colour.RED"] if b"getattr" in spelled else [])
+
+
+def test_what_getattr_reaches_is_cut() -> None:
+    owner = op("GLOBAL", b"a" * 5000 + b"\nB\n")
+    made = name("builtins.getattr") + owner + text("c" * 5000) + op("TUPLE2") + op("REDUCE")
+    uses: set[tuple[str, str]] = set()
+    note_attributes(uses, read_pickle(proto() + made + STOP))
+    assert uses == {(f"{'a' * 1000}.{'c' * 1000}", "getattr")}
