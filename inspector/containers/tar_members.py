@@ -181,16 +181,6 @@ def _sum(block: bytes) -> int:
     return sum(block) - sum(block[_CHECKSUM]) + 8 * ord(" ")
 
 
-def _parse_number(field: bytes) -> int | None:
-    """Read a number of a header: octal digits, or binary after a byte that says so; None if it is neither."""
-    if field[0] == _BINARY:
-        return int.from_bytes(field[1:], "big")
-    digits = field.split(b"\0", 1)[0].strip()
-    if not digits:
-        return 0
-    return int(digits, 8) if all(digit in b"01234567" for digit in digits) else None
-
-
 def _parse_extended(data: bytes, start: int) -> list[tuple[str, str]]:
     """Read the fields of an extended header, each `LENGTH KEY=VALUE` and a line break, LENGTH in bytes.
 
@@ -230,7 +220,7 @@ def resized_headers(source: Source, member: Member, nbytes: int) -> bytes:
         return own
     block = source.read(member.start, BLOCK_NBYTES)
     start = member.start + BLOCK_NBYTES
-    told = _parse_number(block[_SIZE]) or 0
+    told = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape").size
     if block[_KIND] != b"x" or start + padded(told) != member.header:
         raise _odd("several headers for one member", member.start)
     fields = _parse_extended(source.read(start, told), start)

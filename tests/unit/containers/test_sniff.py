@@ -106,6 +106,12 @@ def test_folder(tmp_path: Path) -> None:
     assert error.what == "this is a folder, and this version reads single files"
 
 
+def test_tar_of_something_else_is_named_without_the_magic_word(write: Write) -> None:
+    error = refused(write(tars.with_header(tars.archive({"a": b"x"}, mtime=0), 257, bytes(8))))
+    assert type(error) is NotACheckpointError
+    assert (error.what, error.form) == ("this is a tar archive", "tar")
+
+
 def test_formats_exclude_each_other() -> None:
     heads = [
         ZIP,

@@ -144,6 +144,11 @@ def test_nonsense_in_headers_is_an_error(members: Members) -> None:
         )
 
 
+def test_headers_that_lead_in_front_of_the_file_are_an_error(members: Members) -> None:
+    with pytest.raises(ContainerError, match="a header that cannot be read"):
+        members(changed(archive({"a": b"x"}, mtime=0), 124, b"\xff" * 10 + b"\xf0\x00"))
+
+
 def test_headers_that_lead_backwards_come_to_an_end(
     members: Members, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,16 @@ def test_directory_may_point_anywhere(write: Write) -> None:
     assert imported(write, data) == ["posix.system"]
 
 
+def test_directory_that_points_at_no_header_hides_nothing(write: Write) -> None:
+    lost = Record(name="a.pkl", data=b"N.", local_signature=b"XXXX")
+    assert imported(write, build_zip(Record(name="b.pkl", data=EVIL), lost)) == ["posix.system"]
+
+
+def test_header_that_the_end_cuts_off_hides_nothing(write: Write) -> None:
+    whole = build_zip(Record(name="a.pkl", data=EVIL))
+    assert imported(write, whole[: whole.index(b"PK\x01\x02")] + b"PK\x03\x04") == ["posix.system"]
+
+
 def test_damage_of_one_leaves_the_others(write: Write) -> None:
     broken = Record(name="a.pkl", data=b"\xff\xff", method=8)
     cut = Record(name="b.pkl", data=proto() + call("a.B"))
