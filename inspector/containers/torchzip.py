@@ -29,7 +29,7 @@ from inspector.containers.zip_directory import (
 )
 from inspector.containers.zip_facts import is_listed, read_facts
 from inspector.containers.zip_records import TWO_SIZES, UNWRITTEN, read_contents, refused
-from inspector.errors import ContainerError, DamagedError, PickleError, UnsupportedFormatError
+from inspector.errors import DamagedError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
@@ -119,11 +119,7 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     def read_rival(rival: Entry) -> None:
         read_object(source, rival, limits, progress, "rival")
 
-    try:
-        stream, crc, doubt = read_object(source, entry, limits, progress)
-    except (ContainerError, PickleError):
-        read_rivals(entry, rivals, read_rival)  # torch may read one of those
-        raise
+    stream, crc, doubt = read_object(source, entry, limits, progress)
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
     places = find_storages(source, records, storage_ids, progress)
     facts = read_facts(source, records.get, records.prefix, names)

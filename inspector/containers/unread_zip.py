@@ -62,7 +62,10 @@ def _records(source: Source, limits: Limits, progress: Progress) -> Iterator[_Re
             if _PICKLED.search(entry.name):
                 local = _record_at(source, entry.header_offset)
                 if local is not None:
-                    yield local._replace(name=entry.name)
+                    # torch goes by the directory's method; where it refuses that, others may go by this one.
+                    is_read = entry.method in {STORED, DEFLATED}
+                    method = entry.method if is_read else local.method
+                    yield local._replace(name=entry.name, method=method)
     yield from _searched(source, progress)
 
 

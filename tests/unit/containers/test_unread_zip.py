@@ -53,6 +53,13 @@ def test_what_headers_claim_hides_nothing(write: Write, lies: dict[str, object])
     assert imported(write, build_zip(Record(name="a/data.pkl", data=EVIL, **lies))) == ["posix.system"]
 
 
+def test_method_of_the_local_header_hides_nothing(write: Write) -> None:
+    """torch goes by the directory; a header that tells another method would hide the pickle."""
+    data = bytearray(build_zip(Record(name="a/data.pkl", data=EVIL)))
+    data[8] = 99
+    assert imported(write, bytes(data)) == ["posix.system"]
+
+
 def test_directory_is_not_needed(write: Write) -> None:
     whole = build_zip(Record(name="a/data.pkl", data=EVIL))
     assert imported(write, whole[: whole.index(b"PK\x01\x02")]) == ["posix.system"]
