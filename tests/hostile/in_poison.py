@@ -20,7 +20,7 @@ from inspector.gui.main_window import MainWindow
 from inspector.session.exports import ExportWish
 
 _STEP_MS = 20
-_MOST_TURNS = 2500
+_MOST_TURNS = 4000
 
 
 def _windows() -> list[MainWindow]:
@@ -37,8 +37,10 @@ class Script(app.QObject):
             ("open", lambda: None, lambda: self._is_ready(1)),
             ("probe", lambda: None, lambda: self._session._state.this_machine),
             ("check", self._check, lambda: _windows()[0].shown.check.lines),
-            ("cast", lambda: self._export("cast.pt", kind="weights", cast="float16"), self._is_done),
-            ("torch", lambda: self._export("checked.pt", verify="torch"), self._is_done),
+            ("draft", lambda: self._wish(kind="weights", cast="float16"), lambda: self._stage == "draft"),
+            ("cast", lambda: self._export("cast.pt"), lambda: self._stage == "done"),
+            ("draft", lambda: self._wish(verify="torch"), lambda: self._stage == "draft"),
+            ("torch", lambda: self._export("checked.pt"), lambda: self._stage == "done"),
             ("second launch", lambda: self._launch(other), lambda: self._is_ready(2)),
         ]
         self._folder, self._began, self._turns = Path.cwd(), False, 0
@@ -58,13 +60,16 @@ class Script(app.QObject):
     def _check(self) -> None:
         self._session.check_file()
 
-    def _export(self, name: str, **wish: str) -> None:
+    def _wish(self, **wish: str) -> None:
         self._session.change_export(ExportWish(**wish))
-        self._session.export(str(self._folder / name), overwrite=True)
 
-    def _is_done(self) -> bool:
-        window = _windows()[0]
-        return window.session._exporter._work is None
+    @property
+    def _stage(self) -> str:
+        page = _windows()[0].shown.export
+        return page.stage if page is not None else ""
+
+    def _export(self, name: str) -> None:
+        self._session.export(str(self._folder / name), overwrite=True)
 
     def _launch(self, other: str) -> None:
         command = Path(sys.executable).with_name("checkpoint-inspector")
@@ -89,6 +94,7 @@ class Script(app.QObject):
     def _end(self) -> None:
         self._timer.stop()
         app.QApplication.closeAllWindows()
+        app.QApplication.exit(0)
 
 
 def run(name: str, other: str) -> None:

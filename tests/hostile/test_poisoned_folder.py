@@ -41,7 +41,7 @@ COMMANDS: tuple[tuple[str, int], ...] = (
     ("desktop install", 0),
     ("desktop remove", 0),
 )
-WINDOW = ["open", "probe", "check", "cast", "torch", "second launch"]
+WINDOW = ["open", "probe", "check", "draft", "cast", "draft", "torch", "second launch"]
 
 
 @pytest.fixture
