@@ -21,6 +21,9 @@ NodeKind = Literal["group", "tensor", "value", "bucket"]
 BUCKET_ROWS = 1000
 """A parent of more than twice as many children shows them in slices of this size: Qt lays out them all."""
 _MOST_LISTED = 3
+_MOST_SUMMED = 64
+OTHERS = "other devices"
+"""Stands for all devices of a group beyond the first 64: no machine has more, but a file can name them."""
 _NOTHING: dict[str, int] = {}
 _Rows = tuple[int, int, Sequence[Group | Leaf]]
 """A parent's id, the place of the next row, and the parent's rows."""
@@ -180,7 +183,7 @@ def _sum_up(nodes: list[Node], tensors: Sequence[Tensor]) -> None:
             if own and tensor.storage is None:
                 node.nbytes -= tensor.nbytes  # a sparse tensor takes what its parts take
             else:
-                totals[tensor.device] = totals.get(tensor.device, 0) + tensor.nbytes
+                _add(totals, tensor.device, tensor.nbytes)
         elif not own:
             continue
         if own:
@@ -197,7 +200,17 @@ def _hand_up(node: Node, own: dict[str, int], totals: dict[str, int]) -> None:
     if node.kind != "tensor":
         _fill_group(node, own)
     for device, nbytes in own.items():
-        totals[device] = totals.get(device, 0) + nbytes
+        _add(totals, device, nbytes)
+
+
+def _add(totals: dict[str, int], device: str, nbytes: int) -> None:
+    """Add to the sum of a device; those beyond the first ones of a group share a sum.
+
+    A file can name a hundred thousand devices two hundred levels deep, and each level would sum up all.
+    """
+    if len(totals) >= _MOST_SUMMED and device not in totals:
+        device = OTHERS
+    totals[device] = totals.get(device, 0) + nbytes
 
 
 def _fill_group(node: Node, totals: dict[str, int]) -> None:
@@ -209,5 +222,6 @@ def _fill_group(node: Node, totals: dict[str, int]) -> None:
     node.devices = tuple(sorted(node.devices, key=lambda item: -item[1]))
     shown = [device_name(device) for device in sorted(totals, key=device_order)]
     if len(shown) > _MOST_LISTED:
-        shown = [*shown[: _MOST_LISTED - 1], f"+{len(shown) - _MOST_LISTED + 1}"]
+        or_more = " or more" if OTHERS in totals else ""
+        shown = [*shown[: _MOST_LISTED - 1], f"+{len(shown) - _MOST_LISTED + 1}{or_more}"]
     node.device_text = ", ".join(shown)

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.model.checkpoint import Checkpoint
 from inspector.report.tree import BUCKET_ROWS, Node, Tree, build_tree
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, tensor, value
+from tests.work import count_steps
 
 
 def named(tree: Tree, *names: str) -> Node:
@@ -194,3 +196,26 @@ def test_sums_are_right_and_texts_harmless(rows) -> None:
         if node.kind == "group":
             assert node.nbytes == sum(child.nbytes for child in below)
             assert node.tensors == sum(child.tensors for child in below)
+
+
+def test_many_devices_share_a_sum_at_each_level() -> None:
+    def many(devices: int, depth: int) -> Checkpoint:
+        above = [f"g{level}" for level in range(depth)]
+        return checkpoint(*(tensor(*above, f"t{at}", device=f"cuda:{at}", nbytes=1) for at in range(devices)))
+
+    (root, *_) = build_tree(many(100, 3), {}).nodes
+    assert len(root.devices) == 65
+    assert root.devices[0] == ("other devices", 36)
+    assert sum(nbytes for _, nbytes in root.devices) == root.nbytes == 100
+    assert root.device_text.endswith(", +63 or more")
+    made = many(500, 1), many(500, 100)
+    flat, deep = (count_steps(lambda one=one: build_tree(one, {})) for one in made)
+    assert (deep - flat) / 99 < 65 * 40
+
+
+def test_as_many_devices_as_machines_have_are_summed_one_by_one() -> None:
+    (root, *_) = build_tree(
+        checkpoint(*(tensor(f"t{at}", device=f"cuda:{at}") for at in range(64))), {}
+    ).nodes
+    assert len(root.devices) == 64
+    assert root.device_text == "cuda:0, cuda:1, +62"
