@@ -12,7 +12,7 @@ from inspector.records import dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import target_document
 from inspector.report.text import finding_lines, path_lines, wrapped_lines
-from inspector.report.verdicts import SAFETY, load_sentence, refusal_sentence, shown_message
+from inspector.report.verdicts import load_sentence, place, refusal_sentence, safety_sentence, shown_message
 from inspector.target.default_load import DefaultLoad
 from inspector.target.profile import Profile
 from inspector.target.simulate import LoadFailure
@@ -116,7 +116,8 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
 
 def _verdict(check: Check) -> Iterator[str]:
     yield escape_text(check.checkpoint.path)
-    where = escape_text(check.target.label)
+    target = check.target
+    where = escape_text(target.label if target.id == "this" else place(target))
     load = check.load
     if load.failure is None:
         yield f"{_INDENT}LOADS on {where}: torch.load(path) works there."
@@ -124,7 +125,7 @@ def _verdict(check: Check) -> Iterator[str]:
         yield f"{_INDENT}DOES NOT LOAD on {where}: torch.load(path) stops with"
         yield from _stopped(load, load.failure)
     yield from _further(load, where)
-    yield f"{_INDENT}{'SAFE' if load.is_safe else 'NOT SAFE'}: {SAFETY[load.safety.verdict]}."
+    yield f"{_INDENT}{safety_sentence(load)}"
 
 
 def _further(load: DefaultLoad, where: str) -> Iterator[str]:

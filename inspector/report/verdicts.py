@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.target.default_load import DefaultLoad
+from inspector.target.profile import CPU_ONLY, Profile
 from inspector.target.simulate import LoadFailure
 from inspector.units import format_count
 
@@ -19,6 +20,28 @@ SAFETY = {
 _SUGGESTION = re.compile(
     r" Please use `torch\.serialization\.add_safe_globals\(.*?class/function\.", re.DOTALL
 )
+
+
+_PLACES = {
+    "this": "this machine",
+    CPU_ONLY.id: "a machine without a GPU",
+    "mps": "Apple silicon",
+    "xpu": "a machine with an Intel GPU",
+}
+
+
+def place(target: Profile) -> str:
+    """Return a machine's name so that "on" can stand before it."""
+    if target.evidence is not None and target.id != "this":
+        return target.label.rpartition(" (")[0] or target.label  # what it has stands in the list of targets
+    return _PLACES.get(target.id) or f"a machine with {target.label}"
+
+
+def safety_sentence(load: DefaultLoad) -> str:
+    """Return the verdict on the pickles, and no more than is true where something else stops the load."""
+    verdict = load.safety.verdict
+    said = "holds nothing that runs code" if verdict == "weights-only" and load.failure else SAFETY[verdict]
+    return f"{'SAFE' if load.is_safe else 'NOT SAFE'}: {said}."
 
 
 def load_sentence(load: DefaultLoad, where: str) -> str:

@@ -9,7 +9,7 @@ from inspector.model.devices import split_device
 from inspector.model.findings import Finding
 from inspector.model.totals import DeviceTotal
 from inspector.report.colours import device_name
-from inspector.report.verdicts import load_sentence, refusal_sentence, shown_message
+from inspector.report.verdicts import load_sentence, place, refusal_sentence, shown_message
 from inspector.safety.verdict import SafetyVerdict
 from inspector.session.document import Document
 from inspector.session.loading import load_of
@@ -22,12 +22,6 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _MOST_NAMED = 3
 _MOST_CHARS = 300
-_PLACES = {
-    "this": "this machine",
-    CPU_ONLY.id: "a machine without a GPU",
-    "mps": "Apple silicon",
-    "xpu": "a machine with an Intel GPU",
-}
 _SAID_BY_HEADLINE = frozenset({"needs-allow-list", "runs-code", "whole-module"})
 _CHIPS: dict[str, tuple[str, Tone, str]] = {
     "weights-only": (
@@ -79,13 +73,6 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
     return Banner(
         tone=tone, headline=f"{saved} {_loads(document, load, target)}", advice=advice, error_text=None
     )
-
-
-def place(target: Profile) -> str:
-    """Name a machine so that "on" can stand before it."""
-    if target.evidence is not None and target.id != "this":
-        return target.label.rpartition(" (")[0] or target.label  # what it has stands in the list of targets
-    return _PLACES.get(target.id) or f"a machine with {target.label}"
 
 
 def saved_on(document: Document) -> str:

@@ -32,7 +32,7 @@ def test_good_file() -> None:
     assert good.is_good
     assert format_check(good) == (
         "best.pth\n"
-        "  LOADS on CPU only: torch.load(path) works there.\n"
+        "  LOADS on a machine without a GPU: torch.load(path) works there.\n"
         "  SAFE: loads with weights_only=True, runs no code.\n"
         "\n"
         "Nothing else to report.\n"
@@ -60,7 +60,7 @@ def judged(made: Checkpoint) -> str:
 def test_what_helps_against_a_refusal_is_said_below_it() -> None:
     made = checkpoint(globals=(GlobalUse(name="m.Net", count=1),))
     text = judged(made)
-    said = "It loads on CPU only once torch is told to allow 1 name."
+    said = "It loads on a machine without a GPU once torch is told to allow 1 name."
     assert text.index("Weights only load failed") < text.index(said) < text.index("NOT SAFE")
 
 

@@ -4,12 +4,20 @@ import pytest
 
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
-from inspector.report.verdicts import load_sentence, refusal_sentence, shown_message
+from inspector.report.verdicts import (
+    load_sentence,
+    place,
+    refusal_sentence,
+    safety_sentence,
+    shown_message,
+)
 from inspector.target.default_load import DefaultLoad, judge_load
-from inspector.target.profile import CPU_ONLY
+from inspector.target.evidence import Evidence
+from inspector.target.profile import CPU_ONLY, Profile, parse_target
 from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
 
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
+NODE = Profile(id="/tmp/node7.json", label="node7 (8 CUDA GPUs)", cuda=8, evidence=Evidence())
 
 
 def load_of(made: Checkpoint, version: str | None = None) -> DefaultLoad:
@@ -70,3 +78,26 @@ def test_other_errors_are_quoted_whole() -> None:
     opcode = load_of(checkpoint(safety=Safety(opcodes=("POP",), protocol=2, oddities=())))
     assert opcode.failure is not None
     assert shown_message(opcode, opcode.failure) == opcode.failure.message
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (CPU_ONLY, "a machine without a GPU"),
+        (parse_target("cuda"), "a machine with 1 NVIDIA GPU"),
+        (parse_target("cuda:3"), "a machine with 3 NVIDIA GPUs"),
+        (parse_target("mps"), "Apple silicon"),
+        (parse_target("xpu"), "a machine with an Intel GPU"),
+        (Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2), "this machine"),
+        (NODE, "node7"),
+    ],
+)
+def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:
+    assert place(target) == name
+
+
+def test_nothing_is_said_to_load_that_another_thing_stops() -> None:
+    stopped, free = load_of(checkpoint(*ON_GPU)), load_of(asking())
+    assert safety_sentence(stopped) == "SAFE: holds nothing that runs code."
+    assert safety_sentence(free) == "SAFE: loads with weights_only=True, runs no code."
+    assert safety_sentence(load_of(asking(called=("os.system",)))).startswith("NOT SAFE: DANGEROUS")

@@ -12,11 +12,10 @@ from inspector.session import verdict
 from inspector.session.document import Document
 from inspector.session.mapping import DeviceMap, Pairs, map_devices
 from inspector.session.screen import Banner
-from inspector.session.verdict import banner, place, safety_chip
+from inspector.session.verdict import banner, safety_chip
 from inspector.session.verdict import saved_on as sentence
 from inspector.target.default_load import DefaultLoad, judge_load
-from inspector.target.evidence import Evidence
-from inspector.target.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.profile import Profile, parse_target
 from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import checkpoint, is_harmless, value
 from tests.unit.session.documents import document_of, saved_on
@@ -28,7 +27,6 @@ GPU = "a machine with 1 NVIDIA GPU"
 SHORT = "It stops with: RuntimeError: short. Fetch it."
 NET = {"names": ("net.Net",), "module_class": "net.Net"}
 EIGHT = tuple(f"cuda:{index}" for index in range(8))
-NODE = Profile(id="/tmp/node7.json", label="node7 (8 CUDA GPUs)", cuda=8, evidence=Evidence())
 PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=())
 
 
@@ -280,22 +278,6 @@ def test_a_danger_without_a_reason_is_still_told() -> None:
         checkpoint=document.checkpoint, safety=bare, totals=(), tree=document.tree, open_seconds=0.0
     )
     assert say(bare_document).advice.startswith("Do not load it unless")
-
-
-@pytest.mark.parametrize(
-    ("target", "name"),
-    [
-        (CPU_ONLY, "a machine without a GPU"),
-        (parse_target("cuda"), "a machine with 1 NVIDIA GPU"),
-        (parse_target("cuda:3"), "a machine with 3 NVIDIA GPUs"),
-        (parse_target("mps"), "Apple silicon"),
-        (parse_target("xpu"), "a machine with an Intel GPU"),
-        (Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2), "this machine"),
-        (NODE, "node7"),
-    ],
-)
-def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:
-    assert place(target) == name
 
 
 def test_devices_without_stored_bytes_are_counted() -> None:
