@@ -22,6 +22,7 @@ class AskBox(QFrame):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self._told = ""
         self._button = QPushButton("Paste an error\u2026")
         self._button.setToolTip("Find out what an error message means for this file (Ctrl+Shift+V)")
         set_icon(self._button, "paste", theme.tokens)
@@ -63,8 +64,11 @@ class AskBox(QFrame):
 
     def show_text(self, text: str) -> None:
         """Show what is being explained."""
+        told, self._told = self._told, text
         if text:
             self._show_open(is_open=True)
+        elif told and told == self._text.toPlainText():  # taken back, and not by emptying the field
+            self._show_open(is_open=False)
         if self._pause.isActive() or text == self._text.toPlainText():
             return  # somebody is typing, and will be answered
         with blocked(self._text):

@@ -63,6 +63,15 @@ def test_the_text_of_a_screen_is_shown_without_asking_again(box, qtbot):
     assert field(box).isVisible()
     box.show_text("")
     assert field(box).toPlainText() == ""
+    assert field(box).isHidden()
+
+
+def test_who_empties_the_field_can_go_on_typing(box):
+    box.show_text("RuntimeError: no")
+    field(box).setPlainText("")
+    box._pause.stop()
+    box.show_text("")
+    assert field(box).isVisible()
 
 
 def test_a_screen_does_not_take_back_what_is_being_typed(box):
