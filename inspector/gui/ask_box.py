@@ -41,6 +41,10 @@ class AskBox(QFrame):
         self._text.textChanged.connect(self._on_changed)
         self._pause = QTimer(self, interval=_PAUSE_MS, singleShot=True)
         self._pause.timeout.connect(self._ask)
+        self._lay_out()
+        self._show_open(is_open=False)
+
+    def _lay_out(self) -> None:
         row = QHBoxLayout()
         row.setSpacing(12)
         row.addWidget(self._hint, 1, Qt.AlignmentFlag.AlignVCenter)
@@ -51,7 +55,6 @@ class AskBox(QFrame):
         column.setSpacing(10)
         column.addLayout(row)
         column.addWidget(self._text)
-        self._show_open(is_open=False)
 
     def begin(self) -> None:
         """Open the field, with the text on the clipboard in it if that looks like an error message."""
