@@ -78,3 +78,9 @@ def test_escaped_text_is_printable_and_stays_so(text: str) -> None:
 )
 def test_long_text_ends_in_an_ellipsis(text: str, most: int, cut: str) -> None:
     assert cut_text(text, most) == cut
+
+
+def test_only_so_many_characters_are_remembered() -> None:
+    strange = "".join(map(chr, range(0xE000, 0xE000 + 5000)))  # private use: invisible
+    assert escape_text(strange) == "".join(f"\\u{ord(char):04x}" for char in strange)
+    assert escape_text(strange) == escape_text(strange)

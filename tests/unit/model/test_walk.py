@@ -368,3 +368,26 @@ def test_rows_of_a_module_and_of_an_optimizer() -> None:
     assert rows["optimizer/state/0/exp_avg"].slot == "exp_avg"
     assert rows["optimizer/state/0/step"].on_cpu_by_design
     assert rows["optimizer/state/0/exp_avg"].parameter is None
+
+
+def test_calls_that_are_not_listed_are_noted_where_they_would_stand() -> None:
+    shared = Call(Global("torch", "device"), ("cuda:1",), "reduce")
+    other = Call(Global("torch", "device"), ("cuda:2",), "reduce")
+    found = walk([None, shared, [shared, other], shared, other], Limits(listed=2), Progress())
+    assert found.unlisted == 4
+    assert [(row.path, row.device) for row in found.hidden_devices] == [("1", "cuda:1"), ("2/1", "cuda:2")]
+
+
+def test_wide_shapes_and_strange_devices_are_counted() -> None:
+    plain, wide = Limits().started(), Limits().started()
+    root = by_hand_root(4, "cpu")
+    walk(root, plain, Progress())
+    walk(by_hand_root(100, "\u4e2d" * 50), wide, Progress())
+    assert wide.counted().chars >= plain.counted().chars + 200 * 20 + 300
+    assert wide.counted().parts >= plain.counted().parts + 200
+
+
+def by_hand_root(dimensions: int, location: str) -> Value:
+    pid = PersistentId(("storage", Global("torch", "FloatStorage"), "0", location, 4))
+    ones = (1,) * dimensions
+    return Call(Global("torch._utils", "_rebuild_tensor_v2"), (pid, 0, ones, ones, False, None), "reduce")
