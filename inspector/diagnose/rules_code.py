@@ -44,7 +44,9 @@ def _argument(safety: SafetyVerdict) -> str:
     """Return what `torch.load` has to be told, as the loading code does."""
     if safety.verdict == "dangerous":
         return "weights_only=False, with which it can run commands"
-    return "those classes allowed" if safety.verdict == "needs-allow-list" else "weights_only=False"
+    if safety.verdict == "needs-allow-list":
+        return "those classes allowed"
+    return "care, since programs read different things from it" if safety.is_unsure else "weights_only=False"
 
 
 def modules_to_import(case: Case) -> list[str]:
@@ -63,6 +65,9 @@ def _safety(case: Case) -> Iterator[Finding]:
     reasons = " ".join(case.safety.reasons)
     if case.safety.verdict == "dangerous":
         yield finding("dangerous-global", "error", "Loading this file can run commands", reasons, [])
+    elif case.safety.is_unsure:
+        title = "Programs read different things from this file"
+        yield finding("runs-code", "warning", title, reasons, [])
     elif case.safety.verdict == "runs-code":
         title = "This file loads only with weights_only=False, which can run code in it"
         yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))

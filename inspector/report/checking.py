@@ -119,7 +119,9 @@ def _verdict(check: Check) -> Iterator[str]:
     target = check.target
     where = escape_text(target.label if target.id == "this" else place(target))
     load = check.load
-    if load.failure is None:
+    if load.way == "unsure":
+        yield f"{_INDENT}LOADS on {where}, as far as it was read."
+    elif load.failure is None:
         yield f"{_INDENT}LOADS on {where}: torch.load(path) works there."
     else:
         yield f"{_INDENT}DOES NOT LOAD on {where}: torch.load(path) stops with"

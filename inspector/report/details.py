@@ -9,7 +9,7 @@ from keyword import iskeyword
 from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, Value
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
-from inspector.report.verdicts import SAFETY
+from inspector.report.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes, format_shape
 
@@ -128,7 +128,7 @@ def written_by(checkpoint: Checkpoint) -> str:
 
 
 def _about_safety(safety: SafetyVerdict) -> list[tuple[str, str]]:
-    verdict = [("Verdict", SAFETY[safety.verdict]), *(("", reason) for reason in safety.reasons)]
+    verdict = [("Verdict", verdict_words(safety)), *(("", reason) for reason in safety.reasons)]
     return [*verdict, ("weights_only=True", safety.answer.sentence)]
 
 

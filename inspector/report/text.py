@@ -12,7 +12,7 @@ from inspector.model.totals import device_totals
 from inspector.report.colours import device_name
 from inspector.report.details import naming_text, written_by
 from inspector.report.tree import Node, Tree
-from inspector.report.verdicts import SAFETY
+from inspector.report.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes
 
@@ -61,7 +61,7 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[str]:
     tensors = format_count(len(checkpoint.tensors), "tensor")
     yield escape_text(checkpoint.path)
     yield f"  {form}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}"
-    yield f"  {SAFETY[safety.verdict]}"
+    yield f"  {verdict_words(safety)}"
     for note in checkpoint.notes:
         yield from wrapped_lines(note, "  ")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from inspector.safety.verdict import SafetyVerdict
 from inspector.target.default_load import DefaultLoad
 from inspector.target.profile import CPU_ONLY, Profile
 from inspector.target.simulate import LoadFailure
@@ -17,6 +18,7 @@ SAFETY = {
 }
 """The verdict on the pickles of a file."""
 
+_UNSURE = "programs read different things from this file, so it counts as running code"
 _SUGGESTION = re.compile(
     r" Please use `torch\.serialization\.add_safe_globals\(.*?class/function\.", re.DOTALL
 )
@@ -39,9 +41,15 @@ def place(target: Profile) -> str:
 
 def safety_sentence(load: DefaultLoad) -> str:
     """Return the verdict on the pickles, and no more than is true where something else stops the load."""
-    verdict = load.safety.verdict
-    said = "holds nothing that runs code" if verdict == "weights-only" and load.failure else SAFETY[verdict]
+    said = verdict_words(load.safety)
+    if load.is_safe and load.failure is not None:
+        said = "holds nothing that runs code"
     return f"{'SAFE' if load.is_safe else 'NOT SAFE'}: {said}."
+
+
+def verdict_words(safety: SafetyVerdict) -> str:
+    """Return the verdict on the pickles in a few words."""
+    return _UNSURE if safety.is_unsure else SAFETY[safety.verdict]
 
 
 def load_sentence(load: DefaultLoad, where: str) -> str:
@@ -51,6 +59,7 @@ def load_sentence(load: DefaultLoad, where: str) -> str:
         "unchecked": (
             f"It loads on {where} as it is, but unchecked: before 2.6, torch.load runs what a file asks for."
         ),
+        "unsure": f"What was read of it loads on {where}; other programs read something else from this file.",
         "names": f"It loads on {where} once torch is told to allow {_names(load)}.",
         "full": f"It loads on {where} only with weights_only=False, which can run code in it.",
         "other": f"It does not load on {where}.",

@@ -58,6 +58,12 @@ class SafetyVerdict:
     calls_made: int = 0
     packages: tuple[str, ...] = ()
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether nothing worse is known of it than that programs read different things from the file."""
+        asks = bool(self.answer.names or self.answer.opcode)
+        return self.verdict == "runs-code" and self.answer.kind == "ambiguous" and not asks
+
 
 def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVerdict:
     """Judge what a checkpoint's pickle asks for.

@@ -23,6 +23,11 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 _MOST_NAMED = 3
 _MOST_CHARS = 300
 _SAID_BY_HEADLINE = frozenset({"needs-allow-list", "runs-code", "whole-module"})
+_UNSURE: tuple[str, Tone, str] = (
+    "ambiguous",
+    "warning",
+    "Programs read different things from this file, so it counts as running code.",
+)
 _CHIPS: dict[str, tuple[str, Tone, str]] = {
     "weights-only": (
         "safe: weights only",
@@ -92,7 +97,7 @@ def saved_on(document: Document) -> str:
 
 def safety_chip(safety: SafetyVerdict) -> Chip:
     """Give the chip of the safety verdict."""
-    text, tone, meaning = _CHIPS[safety.verdict]
+    text, tone, meaning = _UNSURE if safety.is_unsure else _CHIPS[safety.verdict]
     return Chip(text=text, tone=tone, tooltip=" ".join((meaning, *map(_plain, safety.reasons))))
 
 

@@ -15,6 +15,7 @@ from inspector.snippet.order import Order
 from inspector.target.default_load import code_weights_only, judge_for
 
 _RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust where it comes from."
+_UNSURE = "# Programs read different things from this file: leave weights_only at True."
 _DANGEROUS = (
     "# torch refuses this file, and rightly: it asks for names that can do anything to your",
     "# computer. Only if you made it yourself, set weights_only to False.",
@@ -91,6 +92,8 @@ def write_allowed(script: Script, order: Order) -> Trust:
                 script.need(f"import {_here(f'{module}.{name}').rpartition('.')[0]}")
         script.paragraph(*_condition(safety), *format_code(_allow(allowed)))
     comments = {"dangerous": _DANGEROUS, "runs-code": (_RUNS_CODE,)}.get(safety.verdict, ())
+    if safety.is_unsure:
+        comments = (_UNSURE,)
     return Trust(weights_only=code_weights_only(safety), comments=comments)
 
 

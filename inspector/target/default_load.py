@@ -19,10 +19,11 @@ from inspector.target.profile import Profile
 from inspector.target.simulate import LoadFailure, first_failure
 from inspector.target.versions import HAS_WEIGHTS_ONLY, release_of
 
-Way = Literal["as-it-is", "unchecked", "names", "full", "other", "never"]
+Way = Literal["as-it-is", "unchecked", "unsure", "names", "full", "other", "never"]
 """`as-it-is`: the default call loads it and runs nothing. `unchecked`: it loads it, and runs what the file
-asks for. `names`: it refuses until names are allowed. `full`: it refuses whatever is allowed. `other`:
-something else than the pickle stops it, whatever the arguments. `never`: nobody should load it."""
+asks for. `unsure`: what was read loads, and programs read different things from the file. `names`: it refuses
+until names are allowed. `full`: it refuses whatever is allowed. `other`: something else than the pickle stops
+it, whatever the arguments. `never`: nobody should load it."""
 
 _TORCH_LOADS = frozenset({"zip", "legacy", "tar"})
 
@@ -95,7 +96,7 @@ def judge_for(
 
 def code_weights_only(safety: SafetyVerdict) -> bool:
     """Return the argument of that name in our loading code: False only where no allowed name helps."""
-    return safety.verdict != "runs-code"
+    return safety.verdict != "runs-code" or safety.is_unsure
 
 
 def _code(checkpoint: Checkpoint, target: Profile, safety: SafetyVerdict) -> LoadCall:
@@ -110,7 +111,7 @@ def _way(safety: SafetyVerdict, failure: LoadFailure | None) -> Way:
     if safety.verdict == "dangerous":
         return "never"
     if failure is None:
-        return "as-it-is" if safety.weights_only else "unchecked"
-    if safety.weights_only:
+        return "as-it-is" if safety.weights_only else "unsure" if safety.is_unsure else "unchecked"
+    if safety.weights_only or safety.is_unsure:
         return "other"
     return "names" if safety.verdict == "needs-allow-list" else "full"

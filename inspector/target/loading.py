@@ -38,7 +38,7 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
     Where in the file a name is asked for is not known, but of a value of that class it is: the name stands
     shortly before it, at the same number of tensors. Without such a value the name is taken for the first.
     """
-    if safety.weights_only:
+    if safety.weights_only or safety.is_unsure:
         return None
     finding = _FINDINGS.get(safety.verdict, "runs-code")
     opcode = safety.answer.opcode

@@ -10,6 +10,8 @@ import pytest
 from inspector.progress import Progress
 from inspector.session.document import open_document
 from inspector.session.verdict import safety_chip
+from tests.builders import zips
+from tests.builders.pickles import state_dict, storage, tensor
 from tests.hostile.archives import CASES
 
 AMBIGUOUS = {name: build for _, name, build, says in CASES if says.get("answer") == "ambiguous"}
@@ -26,6 +28,25 @@ def test_ambiguous_file_is_safe_nowhere(cli, tmp_path: Path, name: str) -> None:
     assert (answer.code, json.loads(answer.out)["safe"]) == (1, False)
     shown = json.loads(cli("show", "--json", path).out)["safety"]
     assert (shown["weights_only"], shown["globals_to_allow"]) == (False, [])
+    code = cli("snippet", path).out
+    assert "weights_only=True" in code
+    assert "weights_only=False" not in code
     assert shown["verdict"] in {"runs-code", "dangerous"}
     chip = safety_chip(open_document(str(path), Progress()).safety)
     assert chip.tone in {"warning", "bad"}
+
+
+def test_what_only_differs_from_reader_to_reader_is_said_as_such(cli, tmp_path: Path) -> None:
+    pickle = state_dict(w=tensor(storage(), 2))
+    twice = zips.Record(name="archive/DATA.PKL", data=pickle)
+    path = tmp_path / "file.pt"
+    path.write_bytes(zips.checkpoint(pickle, {"0": bytes(8)}, twice))
+    answer = cli("check", path, "--target", "cpu")
+    assert "  LOADS on a machine without a GPU, as far as it was read.\n" in answer.out
+    assert "  NOT SAFE: programs read different things from this file, so it counts as" in answer.out
+    assert " ! Programs read different things from this file\n" in answer.out
+    assert "weights_only=False" not in answer.out
+    assert "programs read different things" in cli("show", path).out
+    assert "# Programs read different things from this file" in cli("snippet", path).out
+    chip = safety_chip(open_document(str(path), Progress()).safety)
+    assert (chip.text, chip.tone) == ("ambiguous", "warning")

@@ -25,6 +25,9 @@ def test_what_loading_needs_is_what_the_code_does() -> None:
     assert "Loading it needs those classes allowed, and" in whole_module("net.model.Net")
     assert "Loading it needs weights_only=False, and" in whole_module("net.model.Net", "numpy.load_it")
     assert "with which it can run commands" in whole_module("net.model.Net", "os.system")
+    doubtful = checkpoint(module_class="net.model.Net", marks=frozenset({"ambiguous"}))
+    assert "needs care, since programs read different" in findings(doubtful)["whole-module"].detail
+    assert findings(doubtful)["runs-code"].title == "Programs read different things from this file"
 
 
 def test_many_modules_are_cut() -> None:

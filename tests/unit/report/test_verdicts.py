@@ -34,6 +34,7 @@ def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] =
     ("made", "version", "words"),
     [
         (asking(), None, "It loads on a node as it is."),
+        (checkpoint(marks=frozenset({"ambiguous"})), None, "What was read of it loads on a node; other"),
         (asking("m.Net"), "2.4", "It loads on a node as it is, but unchecked: before 2.6"),
         (asking("m.Net"), None, "It loads on a node once torch is told to allow 1 name."),
         (asking(called=("m.make",)), None, "only with weights_only=False, which can run code in it."),

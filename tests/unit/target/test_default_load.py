@@ -12,6 +12,7 @@ from inspector.target.profile import CPU_ONLY, Profile
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 OTHER_OPCODE = Safety(opcodes=("POP",), protocol=2, oddities=())
+AMBIGUOUS = frozenset({"ambiguous"})
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
 
 
@@ -42,6 +43,10 @@ def facts(load: DefaultLoad) -> tuple[str, bool, bool, bool | None]:
         (checkpoint(globals=names("os.system")), "2.4", ("never", True, False, True)),
         (checkpoint(*ON_GPU), None, ("other", False, True, True)),
         (checkpoint(format="torchscript"), None, ("other", False, True, False)),
+        (checkpoint(marks=AMBIGUOUS), None, ("unsure", True, False, True)),
+        (checkpoint(marks=AMBIGUOUS), "2.4", ("unsure", True, False, True)),
+        (checkpoint(*ON_GPU, marks=AMBIGUOUS), None, ("other", False, False, True)),
+        (checkpoint(marks=AMBIGUOUS, globals=names("m.Net")), None, ("full", False, False, False)),
         (checkpoint(globals=names("builtins.set")), "2.4", ("unchecked", True, False, True)),
         (checkpoint(globals=names("builtins.set")), "2.6", ("as-it-is", True, True, True)),
     ],
