@@ -119,9 +119,14 @@ def opened(process: subprocess.Popen, folder: Path) -> set[str]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("heard")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("moment", ["big.pt", ("#", ".")], ids=["while reading", "while writing"])
-def test_ctrl_c_during_a_big_remap_leaves_no_file(tmp_path, moment) -> None:
-    many = {f"layer{n}.weight": pickles.tensor(pickles.storage(location="cuda:0"), 2) for n in range(20_000)}
+@pytest.mark.parametrize(
+    ("moment", "tensors"),
+    [("big.pt", 60_000), (("#", "."), 20_000)],
+    ids=["while reading", "while writing"],
+)
+def test_ctrl_c_during_a_big_remap_leaves_no_file(tmp_path, moment, tensors) -> None:
+    row = pickles.tensor(pickles.storage(location="cuda:0"), 2)
+    many = {f"layer{number}.weight": row for number in range(tensors)}
     big = tmp_path / "big.pt"
     big.write_bytes(zips.checkpoint(pickles.state_dict(**many), {"0": bytes(8)}))
     with subprocess.Popen(
