@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import io
 import logging
 import os
+import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.corpus import Case
+import inspector
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "data" / "golden"
@@ -24,7 +26,9 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
 # No example fails for the time it takes: on a busy machine each may take any.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "patient", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("patient")
 
 
@@ -50,11 +54,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def is_sweep(item: pytest.Item) -> bool:
-    """Whether a test goes over files or has torch do so, and is not for single lines."""
-    if item.path.relative_to(TESTS).parts[0] in SWEEPS or item.get_closest_marker("torch"):
-        return True
-    call = getattr(item, "callspec", None)
-    return call is not None and any(isinstance(value, Case) for value in call.params.values())
+    """Whether a test goes over files, or has torch do so, and is not for single lines."""
+    return item.path.relative_to(TESTS).parts[0] in SWEEPS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _all_is_imported() -> None:
+    """Import the whole core, so that no line counts as never run since a sweep was the first to import it."""
+    for module in pkgutil.walk_packages(inspector.__path__, "inspector."):
+        if not module.name.startswith(("inspector.gui", "inspector.worker", "inspector.__main__")):
+            importlib.import_module(module.name)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -52,7 +52,7 @@ ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False."
 )
 STEPS = int(os.environ.get("CROSSING_STEPS", "25"))
-EXAMPLES = int(os.environ.get("CROSSING_EXAMPLES", "14"))
+EXAMPLES = int(os.environ.get("CROSSING_EXAMPLES", "5"))
 
 
 class Crossing(RuleBasedStateMachine):

@@ -89,9 +89,11 @@ def test_the_list_is_long() -> None:
     assert len(GADGETS) == len(set(GADGETS)) >= 400
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_no_text_offers_a_gadget(form: str) -> None:
-    for gadget in GADGETS:
+@pytest.mark.parametrize("turn", range(len(FORMS)), ids=list(FORMS))
+def test_no_text_offers_a_gadget(turn: int) -> None:
+    """Each gadget is used in one of the ways here; the next test asks the verdict on all of them."""
+    form = list(FORMS)[turn]
+    for gadget in GADGETS[turn :: len(FORMS)]:
         checkpoint = holding(FORMS[form](gadget))
         safety = judge(checkpoint)
         present = present_name(gadget)
@@ -111,9 +113,10 @@ def test_a_harmless_class_is_found_by_the_same_search() -> None:
 @pytest.mark.parametrize("version", ["2.4", "2.6", None])
 def test_whatever_the_torch(version: str | None) -> None:
     for gadget in GADGETS:
-        for form in ("called", "constructed"):
+        for form in FORMS if version is None else ("called", "constructed"):
             safety = judge(holding(FORMS[form](gadget)), version)
             assert present_name(gadget) not in safety.to_allow, gadget
+            assert safety.verdict in {"runs-code", "dangerous"}, gadget
 
 
 def test_the_worst_are_called_dangerous() -> None:

@@ -84,7 +84,6 @@ def test_the_traps_work(folder: Path, marks: Path, environment: dict[str, str]) 
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_no_command_and_no_window_runs_what_lies_there(
     folder: Path, marks: Path, environment: dict[str, str]
 ) -> None:

@@ -98,11 +98,11 @@ def test_old_protocols_get_no_new_instructions(tmp_path: Path, protocol: int, or
     assert not after & {"POP", "FRAME", "STACK_GLOBAL", "MEMOIZE", "SHORT_BINUNICODE"}
 
 
-@pytest.mark.parametrize("to", ["cpu", "mps", "cuda:11"])
+@pytest.mark.parametrize("to", ["cpu", "cuda:11"])
 @pytest.mark.parametrize("protocol", [4, 5])
 def test_frames_are_exact_for_every_unpickler(tmp_path: Path, protocol: int, to: str) -> None:
     path = tmp_path / "in.pt"
-    value = {f"layer{number}": {"cuda": weight(number), "at": "cuda"} for number in range(4000)}
+    value = {f"layer{number}": {"cuda": weight(number), "at": "cuda"} for number in range(2300)}
     save(value, path, "zip", protocol, "cuda")
     data = pickle_of(remap(path, f"cuda={to}"))
     frames = [(pos, arg) for code, arg, pos in pickletools.genops(data) if code.name == "FRAME"]
@@ -111,5 +111,5 @@ def test_frames_are_exact_for_every_unpickler(tmp_path: Path, protocol: int, to:
     assert ends == [*(start for start, _ in frames[1:]), data.rindex(b".") + 1]
     for pure in (False, True):
         found = unpickled(data, pure=pure)
-        assert [item["at"] for item in found.values()] == ["cuda"] * 4000
+        assert [item["at"] for item in found.values()] == ["cuda"] * 2300
         assert {item["cuda"].args[0][3] for item in found.values()} == {to}

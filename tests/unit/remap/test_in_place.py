@@ -107,7 +107,7 @@ def test_a_tag_that_becomes_a_byte_shorter_has_nothing_to_fill_the_place(tmp_pat
 
 
 def test_a_tar_file_of_many_storages_is_given_back(tmp_path: Path) -> None:
-    storages = [tars.Storage(number, "cuda:0", bytes(4)) for number in range(5000)]
+    storages = [tars.Storage(number, "cuda:0", bytes(4)) for number in range(1500)]
     before = tars.checkpoint(stream(mapping()), storages, [])
     path = written(tmp_path, before)
     assert patch_in_place(str(path), planned(path, CPU)).record is not None
