@@ -71,11 +71,12 @@ def programs_on_errors(source: Source, limits: Limits, progress: Progress) -> It
 def _read_on(source: Source, limits: Limits, progress: Progress) -> None:
     """Read the pickles that were not reached, and those within pickles."""
     limits = within_bounds(limits)
-    if _is_zip(source) or passes_for_tar(source) or not source.programs.all():
-        # What is broken was broken before; what was read until there is kept.
-        with suppress(PickleError, ContainerError):
+    # What is broken was broken before; what was read until there is kept, also where the memory ends.
+    with suppress(PickleError, ContainerError, MemoryError):
+        if _is_zip(source) or passes_for_tar(source) or not source.programs.all():
             read_programs(source, limits, progress)
-    read_nested(source.programs, limits, progress)
+    with suppress(MemoryError):
+        read_nested(source.programs, limits, progress)
 
 
 def within_bounds(limits: Limits) -> Limits:

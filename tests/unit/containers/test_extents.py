@@ -13,9 +13,9 @@ from inspector.containers.sniff import open_source
 from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
-from tests.builders import legacy, zips
+from tests.builders import legacy, tars, zips
 from tests.builders.archives import archive, directory_of
-from tests.builders.pickles import legacy_storage, state_dict, storage, tensor
+from tests.builders.pickles import legacy_storage, op, proto, state_dict, storage, stream, tensor
 from tests.builders.zips import DEFLATED, Record, build_zip
 
 Write = Callable[..., str]
@@ -238,3 +238,10 @@ def test_what_lies_behind_the_bound_of_gzip_is_not_lost(write: Write) -> None:
         extent = Extent(3990, 20, 20, zips.STORED, 0)
         with pytest.raises(TooLargeError):
             sum_extents(source, {"0": extent}, Progress())
+
+
+def test_storages_of_a_tar_file(look: Look) -> None:
+    rows = [tars.Storage(number, "cuda:0", bytes([number]) * 8) for number in (1, 2)]
+    found, sums = look(tars.checkpoint(stream(proto(), op("EMPTY_DICT")), rows, []))
+    assert sorted(found.whole) == ["1", "2"]
+    assert sums.crcs == {str(number): zlib.crc32(bytes([number]) * 8) for number in (1, 2)}

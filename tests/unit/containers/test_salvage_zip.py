@@ -215,3 +215,15 @@ def test_other_pickles_that_were_found_count_in_the_verdict(
     assert list(count_globals(found.programs)) == ["os.system"]
     assert found.stream.notes[-1].kind == "rival-record"
     assert found.marks == {"no-directory", "ambiguous"}
+
+
+def test_directory_that_leads_past_the_pickle_is_said_in_torch_s_words(write: Write) -> None:
+    data = build_zip(
+        Record(name="a/data.pkl", data=PICKLE, offset=7),
+        *(Record(name=f"a/data/{key}", data=part) for key, part in STORAGES.items()),
+        Record(name="a/version", data=b"3\n"),
+    )
+    found = read_container(write(data))
+    assert "reading file data.pkl" in found.refusal
+    assert "invalid header or archive is corrupted" in found.refusal
+    assert {"ambiguous"} <= found.marks

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers import sniff
+from inspector.containers import sniff, unread
 from inspector.containers.programs import Program
 from inspector.containers.sniff import read_container
 from inspector.containers.unread import START
@@ -149,3 +149,16 @@ def test_tar_archive_whose_name_spells_a_pickle_is_of_two_formats(write: Write) 
 def test_zip_that_opens_as_tar_is_of_two_formats(write: Write) -> None:
     found = read_container(write(zip_and_tar()))
     assert (found.format, "ambiguous" in found.marks) == ("zip", True)
+
+
+def test_lack_of_memory_while_reading_on_leaves_the_error_as_it_is(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    for name_ in ("read_programs", "read_nested"):
+        monkeypatch.setattr(unread, name_, exhausted)
+    with pytest.raises(CheckpointError, match="plain pickle") as caught:
+        read_container(write(stream(proto(), EVIL)))
+    assert caught.value.programs == ()

@@ -241,3 +241,18 @@ def test_local_header_whose_sizes_stand_in_its_extra_field(walk: Walk, wide: byt
     full = zips.Record(name="archive/x", nbytes=0xFFFFFFFF, stored_nbytes=0xFFFFFFFF, extra=b"FB\1\0Z" + wide)
     found = walk(zips.build_zip(full))
     assert [(entry.nbytes, entry.stored_nbytes) for entry in found.entries] == [(nbytes, nbytes)]
+
+
+@pytest.mark.parametrize("behind", [b"PK\3\4" * 3_000, bytes(3_000)], ids=["signatures", "nothing"])
+def test_search_ends_when_its_time_is_over(
+    walk: Walk, behind: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_late(found: ZipWalk) -> bool:
+        found.gave_up = True
+        return True
+
+    monkeypatch.setattr(ZipWalk, "_is_late", is_late)
+    place = RECORDS.index(STORAGES["1"]) - 40
+    found = walk(RECORDS[:place] + behind + RECORDS[place:])
+    assert found.gave_up
+    assert "data/3" not in short_names(found)

@@ -156,3 +156,9 @@ def test_nearly_every_tensor_is_taken_without_a_look(made: bytes, dtype: str, is
     call = root_of(made)
     assert isinstance(call, Call)
     assert is_plain(call, dtype) == is_quick
+
+
+def test_quantized_tensors_have_no_meta() -> None:
+    name = "torch._utils._rebuild_meta_tensor_no_storage"
+    assert taken(name, Global("torch", "float32"), (2,), (1,), False)
+    assert not taken(name, Global("torch", "qint8"), (2,), (1,), False)

@@ -8,6 +8,7 @@ from inspector.limits import Limits
 from inspector.model.arguments import Arguments
 from inspector.model.programs import (
     BROKEN,
+    MOST_OF_ONE_NAME,
     describe_safety,
     list_globals,
     note_program_uses,
@@ -15,7 +16,7 @@ from inspector.model.programs import (
 )
 from inspector.model.uses import PERSISTENT_ID, Uses
 from inspector.pickles.notes import Note
-from tests.builders.pickles import NONE, call, name, op, proto, read, storage, text
+from tests.builders.pickles import NONE, call, name, number, op, proto, read, storage, text
 from tests.work import count_steps
 
 
@@ -89,3 +90,13 @@ def test_of_a_crowd_that_cannot_be_read_the_first_calls_of_each_name_are_looked_
 
     steps(10)
     assert steps(20_000) - steps(2_000) < 18_000 * 12
+
+
+def test_of_many_calls_the_first_of_each_name_are_looked_at_once_an_error_was_met() -> None:
+    error = PickleError("it breaks off")
+    many = b"".join(call("mine.make", number(place)) + op("POP") for place in range(20))
+    error.programs = (program(many + EVIL, is_whole=False),)
+    seen = unread_checkpoint(error)
+    assert seen is not None
+    assert [use.name for use in seen.safety.calls].count("mine.make") == MOST_OF_ONE_NAME
+    assert "posix.system" in {use.name for use in seen.safety.calls}

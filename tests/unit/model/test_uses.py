@@ -115,6 +115,7 @@ NOT_TOLD = {("", "getattr")}
         (op("MARK") + reach() + op("MARK") + number(1), TOLD),
         (reach() + op("DUP") + op("POP") + op("POP") + number(1), TOLD),
         (call("a.apply", name("__builtin__.getattr")) + op("POP") + number(1), NOT_TOLD),
+        (reach() + op("EXT1", b"\1"), TOLD | NOT_TOLD),
         (call("a.B") + op("BINPUT", b"\0") + reach() + op("BUILD") + op("POP") + number(1), TOLD),
     ],
 )

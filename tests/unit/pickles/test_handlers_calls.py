@@ -71,6 +71,18 @@ def test_name_made_up_while_loading_is_noted(module: bytes, attribute: bytes, do
 # ------------------------------------------------------------------------------------------- extensions
 
 
+def test_long_names_from_the_stack_are_paid_for_once_each() -> None:
+    long = text("m" * 200)
+    made = read(long, text("n"), op("STACK_GLOBAL"), long, text("n"), op("STACK_GLOBAL"), op("TUPLE2"))
+    assert [node.dotted for node in made.globals] == [f"{'m' * 200}.n"]
+    # One long text as a part of many names: each is a text of its own, and paid for as such.
+    memoized = long + op("MEMOIZE")
+    names = [op("BINGET", b"\0") + text(f"n{place}") + op("STACK_GLOBAL") for place in range(400)]
+    assert len(read(memoized, *names).globals) == 400
+    with pytest.raises(PickleError, match="values"):
+        read(memoized, *names, values=900)
+
+
 def test_extension_code_is_noted() -> None:
     found = read(op("EXT1", b"\x01"), op("EXT2", b"\x01\x00"), op("EXT4", b"\x01\x00\x00\x00"), op("TUPLE3"))
     assert {node.dotted for node in found.globals} == {"copyreg.extension_1"}

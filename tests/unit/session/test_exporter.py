@@ -9,6 +9,7 @@ from inspector.resources import demo_path
 from inspector.session import exporter
 from inspector.session.controller import Session
 from inspector.session.exports import ExportWish
+from inspector.session.screen import ExportPage
 from tests.unit.session.documents import AtOnce, a_view
 
 
@@ -150,3 +151,8 @@ def test_a_running_undo_is_shown(session, copy) -> None:
     runner.go_on()
     assert session.screen.export.stage == "done"
     assert session.screen.phase == "opening"
+
+
+def test_a_page_without_a_result_takes_no_line() -> None:
+    page = ExportPage(stage="looking")
+    assert exporter._with_line(page, "saved") is page
