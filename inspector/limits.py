@@ -134,7 +134,7 @@ class Work:
             raise ModelError("the names in the checkpoint are too long to be listed")
 
     def has_room(self, chars: int) -> bool:
-        """Say whether so many characters may be written and half of the room would still be left."""
+        """Return whether so many characters may be written and half of the room would still be left."""
         return self.chars + chars <= self._limits.chars // 2
 
 

@@ -89,7 +89,7 @@ def screenshot(options: argparse.Namespace) -> int:
 
 
 def _is_picture(path: Path) -> bool:
-    """Say whether nothing but a picture would be replaced, or an empty file."""
+    """Return whether nothing but a picture would be replaced, or an empty file."""
     from inspector.containers.source import Source
 
     if not path.is_file():

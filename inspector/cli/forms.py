@@ -92,7 +92,7 @@ def form_lines(output: str, done: FormExport) -> str:
 
 
 def preview_lines(checkpoint: Checkpoint, form: Form, left_out: tuple[LeftOut, ...] | None = None) -> str:
-    """Say what would be written, and line by line what would not, unless that is known better.
+    """Return what would be written, and line by line what would not, unless that is known better.
 
     Raises:
         ExportError: It cannot be written.

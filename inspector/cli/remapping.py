@@ -186,7 +186,7 @@ def _undo(options: argparse.Namespace) -> int:
 
 
 def _remark_on_safety(path: str) -> None:
-    """Say what loading a file would run, whose record was believed because that was asked for."""
+    """Write to stderr what loading a file would run whose record was believed by force."""
     from inspector.cli.messages import remark
     from inspector.errors import CheckpointError
     from inspector.model.build import open_checkpoint

@@ -172,7 +172,7 @@ def _shown(name: str) -> str:
 
 
 def padded(nbytes: int) -> int:
-    """Give how many bytes so many take in an archive."""
+    """Return how many bytes so many records take in an archive."""
     return -(-nbytes // BLOCK_NBYTES) * BLOCK_NBYTES
 
 

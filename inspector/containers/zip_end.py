@@ -178,7 +178,7 @@ def _tail_start(nbytes: int) -> int:
 
 
 def _doubts_of_place(nbytes: int, tail: bytes, tail_start: int, at: int) -> Iterator[str]:
-    """Say whether readers that weigh end records otherwise may believe in another one."""
+    """Return whether readers that weigh end records otherwise may believe in another one."""
     if nbytes - tail_start - at > _REACH:
         yield FAR
     chosen_is_last = _reaches_end(tail, at)

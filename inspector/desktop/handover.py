@@ -178,7 +178,7 @@ def _is_path(said: object) -> bool:
 
 
 def _is_token(said: str) -> bool:
-    """Say whether a text can stand in the environment, where Qt looks for it."""
+    """Return whether a text can stand in the environment, where Qt looks for it."""
     return len(said) <= _MOST_TOKEN_CHARS and said.isascii() and said.isprintable()
 
 

@@ -99,7 +99,7 @@ class Program(QObject):
         self.say_rest(paths)
 
     def say_rest(self, paths: list[str]) -> None:
-        """Say how many of the files are not opened, if any."""
+        """Return the words for how many of the files are not opened, if any."""
         if len(paths) > MOST_AT_ONCE:
             self._windows[-1].show_notice(_too_many(len(paths)))
 

@@ -48,7 +48,7 @@ def _constructs(call: Call) -> bool:
 
 
 def _is_plain_state(state: Value) -> bool:
-    """Tell whether a state is one that becomes attributes; with slots, it is a pair of such."""
+    """Return whether a state is one that becomes attributes; with slots, it is a pair of such."""
     if isinstance(state, tuple) and len(state) == _PAIR:
         return all(part is None or isinstance(part, Dict) for part in state)
     return state is None or isinstance(state, Dict)

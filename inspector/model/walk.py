@@ -116,7 +116,7 @@ class _Walk:
         return path
 
     def _has_room(self, frame: Frame, key: Key | None) -> bool:
-        """Say whether the names on the way to a leaf leave enough room for those of tensors."""
+        """Return whether the names on the way to a leaf leave enough room for those of tensors."""
         chars = len(frame.prefix) + frame.weight + (len(key) if isinstance(key, str) else 0)
         return self._work.has_room(chars + _MOST_LEAF_CHARS)
 

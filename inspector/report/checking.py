@@ -131,7 +131,7 @@ def _verdict(check: Check) -> Iterator[str]:
 
 
 def _further(load: DefaultLoad, where: str) -> Iterator[str]:
-    """Say what becomes of it beyond the default call."""
+    """Yield what becomes of it beyond the default call."""
     stop = load.last_error
     if load.way in {"unchecked", "names", "full"} and stop is None:
         yield from wrapped_lines(load_sentence(load, where), _INDENT)

@@ -64,7 +64,7 @@ def judge_global(name: str) -> GlobalVerdict:
 
 
 def is_dangerous(name: str) -> bool:
-    """Tell whether a dotted name gives more than an object of its own kind."""
+    """Return whether a dotted name gives more than an object of its own kind."""
     if name in known_classes():
         return False
     dangers = known_dangers()

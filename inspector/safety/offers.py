@@ -81,7 +81,7 @@ def _may_be_offered(name: str, constructed: frozenset[str], called: frozenset[st
 
 
 def _is_of_another_package(name: str) -> bool:
-    """Tell whether a name is neither Python's nor torch's, nor of a package that is known for its gadgets."""
+    """Return whether a name is neither Python's nor torch's, nor of a package known for its gadgets."""
     package = package_of(name)
     if (
         package in standard_modules()

@@ -140,7 +140,7 @@ def strip_prefix(script: Script, prefix: str) -> str:
 
 
 def _condition(verdict: SafetyVerdict) -> tuple[str, ...]:
-    """Say whom one has to trust for that, where the classes are of packages that nothing is known of."""
+    """Return whom one has to trust for that, where the classes are of packages that nothing is known of."""
     if not verdict.packages:
         return ()
     more = len(verdict.packages) - _MOST_PACKAGES
