@@ -107,7 +107,9 @@ def _compile_init(cls: Any) -> object:  # noqa: ANN401 - the class of any record
     star = "*, " if kw_only and parameters else ""
     head = f"def __init__(self, {star}{', '.join(parameters)}):"
     # All of the text comes from class bodies in this program: names that Python took for annotations.
-    exec("\n    ".join([head, *(lines or ["pass"])]), scope)  # noqa: S102
+    # A str would do, but of a Ctrl+C while it runs Python remembers that nobody handled it, and ends the
+    # program by the signal, whatever is done about it (`run_eval_code_obj` in CPython's Python/pythonrun.c).
+    exec(compile("\n    ".join([head, *(lines or ["pass"])]), __name__, "exec"), scope)  # noqa: S102
     return scope["__init__"]
 
 

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import types
 import weakref
 from typing import Generic, TypeVar
 
 import pytest
 
+from inspector import records
 from inspector.records import dataclass, field, replace
 
 T = TypeVar("T")
@@ -134,3 +136,21 @@ def test_they_behave_as_the_standard_ones() -> None:
     for given in ({"x": 1}, {"x": 1, "y": 2}):
         assert repr(standard(**given)) == repr(Point(**given))
         assert hash(standard(**given)) == hash(Point(**given))
+
+
+def test_ctrl_c_while_a_record_is_made_is_still_handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python ends by the signal where it came while `exec` ran a str, whatever is done about it then."""
+    ran = []
+
+    def run(code: object, scope: dict[str, object]) -> None:
+        ran.append(type(code))
+        exec(code, scope)
+
+    monkeypatch.setattr(records, "exec", run, raising=False)
+
+    @dataclass(slots=True)
+    class Row:
+        x: int
+
+    assert Row(1).x == 1
+    assert ran == [types.CodeType]
