@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -243,16 +244,16 @@ def test_local_header_whose_sizes_stand_in_its_extra_field(walk: Walk, wide: byt
     assert [(entry.nbytes, entry.stored_nbytes) for entry in found.entries] == [(nbytes, nbytes)]
 
 
-@pytest.mark.parametrize("behind", [b"PK\3\4" * 3_000, bytes(3_000)], ids=["signatures", "nothing"])
+@pytest.mark.parametrize("behind", [b"PK\3\4" * 3_000, b"\1" * 3_000], ids=["signatures", "nothing"])
 def test_search_ends_when_its_time_is_over(
     walk: Walk, behind: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def is_late(found: ZipWalk) -> bool:
-        found.gave_up = True
-        return True
+        found.gave_up |= sys._getframe(1).f_code.co_name == "_search"
+        return found.gave_up
 
     monkeypatch.setattr(ZipWalk, "_is_late", is_late)
     place = RECORDS.index(STORAGES["1"]) - 40
-    found = walk(RECORDS[:place] + behind + RECORDS[place:])
+    found = walk(RECORDS[:place] + behind)
     assert found.gave_up
-    assert "data/3" not in short_names(found)
+    assert "data/1" not in short_names(found)
