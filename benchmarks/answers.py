@@ -12,16 +12,16 @@ import sys
 import time
 from collections.abc import Callable
 
-from inspector.diagnose.rules import diagnose
-from inspector.diagnose.tracebacks import MOST_CHARS, explain_error
+from inspector.diagnose.errors.explain import MOST_CHARS, explain_error
+from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
-from inspector.remap.description import describe_plan
+from inspector.remap.describe import describe_plan
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.report.tree import build_tree
 from inspector.safety.verdict import judge
-from inspector.snippet.styles import render, styles
-from inspector.target.profile import CPU_ONLY
+from inspector.snippet.styles.table import render, styles
+from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.simulate import simulate_load
 
 path, runs = sys.argv[1], int(sys.argv[2])

@@ -10,9 +10,9 @@ from inspector.cli.messages import DONE, NEGATIVE, UNREADABLE, as_checkpoint_err
 from inspector.errors import CancelledError, CheckpointError, ContainerError
 
 if TYPE_CHECKING:
-    from inspector.diagnose.explanation import Explanation
+    from inspector.diagnose.errors.explanation import Explanation
     from inspector.report.checking import Check
-    from inspector.target.profile import Profile
+    from inspector.target.machine.profile import Profile
 
 _MOST_CHARS = 1 << 22
 """Of an error file: more than is looked at, and little enough to be read from anything."""
@@ -20,7 +20,7 @@ _MOST_CHARS = 1 << 22
 
 def check(options: argparse.Namespace) -> int:
     """Print the answer; 1 means that the file does not load there, or holds more than weights."""
-    from inspector.target.profile import parse_target
+    from inspector.target.machine.profile import parse_target
 
     target = None if options.target == "this" else parse_target(options.target)
     text = _error_text(options)
@@ -67,19 +67,19 @@ def _error_text(options: argparse.Namespace) -> str | None:
 
 
 def _look(path: str, target: Profile | None, text: str | None) -> Check:
-    from inspector.diagnose.rules import diagnose
+    from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
     from inspector.report.checking import Check
     from inspector.target.default_load import judge_load
-    from inspector.target.this_machine import probe_this_machine
+    from inspector.target.machine.this_machine import probe_this_machine
 
     checkpoint = open_checkpoint(path)
     machine = target or probe_this_machine(Progress())
     load = judge_load(checkpoint, machine)
     explanation = None
     if text is not None:
-        from inspector.diagnose.tracebacks import explain_error
+        from inspector.diagnose.errors.explain import explain_error
 
         explanation = explain_error(text, checkpoint, machine)
     return Check(
@@ -98,7 +98,7 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
 
     explanation: Explanation | None = None
     if text is not None:
-        from inspector.diagnose.tracebacks import explain_error
+        from inspector.diagnose.errors.explain import explain_error
 
         explanation = explain_error(text, None)
     if options.json:

@@ -15,7 +15,7 @@ from inspector.cli.remapping import parse_map
 from inspector.errors import ContainerError, ExportError, PlanError
 
 if TYPE_CHECKING:
-    from inspector.target.profile import Profile
+    from inspector.target.machine.profile import Profile
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -25,8 +25,8 @@ def snippet(options: argparse.Namespace) -> int:
     from inspector.model.build import open_checkpoint
     from inspector.model.totals import device_totals
     from inspector.remap.unmatched import refuse_unmatched
-    from inspector.snippet.styles import render
-    from inspector.target.profile import CPU_ONLY, Profile
+    from inspector.snippet.styles.table import render
+    from inspector.target.machine.profile import CPU_ONLY, Profile
 
     rules, target = parse_map(options)
     if any(rule.device is None for rule in rules):
@@ -64,7 +64,7 @@ def _snippet_unopened(options: argparse.Namespace, target: Profile, error: Conta
 def screenshot(options: argparse.Namespace) -> int:
     """Render the window on a file to a picture, which appears whole or not at all."""
     from inspector.model.build import open_checkpoint
-    from inspector.remap.export import refuse_destination
+    from inspector.remap.relabel.export import refuse_destination
 
     open_checkpoint(options.file)  # what cannot be read is told in words, not in a picture of them
     output = Path(options.output)

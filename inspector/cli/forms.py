@@ -11,7 +11,7 @@ from inspector.errors import PlanError
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
-    from inspector.remap.forms import Form, FormExport, FormPreview, LeftOut, Shape
+    from inspector.remap.convert.forms import Form, FormExport, FormPreview, LeftOut, Shape
 
 _MOST_LEFT_OUT = 20
 
@@ -47,7 +47,7 @@ def read_form(options: argparse.Namespace) -> Form | None:
     Raises:
         PlanError: What is asked for does not go together.
     """
-    from inspector.remap.forms import Form, check_form
+    from inspector.remap.convert.forms import Form, check_form
 
     form = Form(
         only_weights=options.only == "weights",
@@ -71,7 +71,7 @@ def read_form(options: argparse.Namespace) -> Form | None:
 
 def _shape(options: argparse.Namespace) -> Shape:
     """Return the shape that --format asks for, or that the name of OUT tells."""
-    from inspector.remap.forms import SUFFIX, refuse_suffix
+    from inspector.remap.convert.forms import SUFFIX, refuse_suffix
 
     is_told = options.output is not None and options.output.lower().endswith(SUFFIX)
     shape: Shape = options.format or ("safetensors" if is_told else "same")
@@ -99,7 +99,7 @@ def preview_lines(checkpoint: Checkpoint, form: Form, left_out: tuple[LeftOut, .
         PlanError: The form cannot be had of this checkpoint.
     """
     from inspector.errors import ExportError
-    from inspector.remap.form_preview import preview_form
+    from inspector.remap.convert.preview import preview_form
 
     found = preview_form(checkpoint, form)
     if found.refusals:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from inspector.cli.messages import DONE, remark, say
 
 if TYPE_CHECKING:
-    from inspector.remap.recover import Recovery
-    from inspector.remap.recover_values import Lost
+    from inspector.remap.recover.recover import Recovery
+    from inspector.remap.recover.values import Lost
 
 
 def recover(options: argparse.Namespace) -> int:
     """Save what is whole, and list the rest."""
     from inspector.cli.remapping import ended_by_signals
     from inspector.progress import Progress
-    from inspector.remap.recover import recover as save
+    from inspector.remap.recover.recover import recover as save
 
     progress = Progress()
     with ended_by_signals(progress):

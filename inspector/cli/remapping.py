@@ -15,12 +15,12 @@ from inspector.errors import ExportError, PlanError
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
-    from inspector.remap.export import Export
-    from inspector.remap.forms import Form, LeftOut
+    from inspector.remap.compare.torch_check import TorchCheck
+    from inspector.remap.convert.forms import Form, LeftOut
     from inspector.remap.plan import Plan
+    from inspector.remap.relabel.export import Export
     from inspector.remap.rules import Rule
-    from inspector.remap.torch_check import TorchCheck
-    from inspector.target.profile import Profile
+    from inspector.target.machine.profile import Profile
 
 
 def remap(options: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def remap(options: argparse.Namespace) -> int:
 def _describe(options: argparse.Namespace, form: Form | None) -> int:
     """Say what a form holds, what a plan changes, what stays, and why."""
     from inspector.model.build import open_checkpoint
-    from inspector.remap.description import describe_plan, format_plan
+    from inspector.remap.describe import describe_plan, format_plan
 
     if options.undo:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
@@ -57,7 +57,7 @@ def _left_out(path: str, plan: Plan, form: Form) -> tuple[LeftOut, ...] | None:
     """Return what is left out by path, for which the objects themselves are asked: rows do not tell twins."""
     if not form.exclude:
         return None
-    from inspector.remap.form_export import list_left_out
+    from inspector.remap.convert.export import list_left_out
 
     return list_left_out(path, plan, form)
 
@@ -66,14 +66,14 @@ def _copy(options: argparse.Namespace) -> int:
     """Write a copy of a file with other devices."""
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
-    from inspector.remap.export import copy_times, export_copy, refuse_destination
+    from inspector.remap.relabel.export import copy_times, export_copy, refuse_destination
 
     said, target = parse_map(options)
     checkpoint = open_checkpoint(options.file)
     destination = Path(options.output)
     refuse_destination(options.file, destination, overwrite=options.force)
     if options.receipt is not None:
-        from inspector.remap.receipt import refuse_receipt
+        from inspector.remap.compare.receipt import refuse_receipt
 
         refuse_receipt(Path(options.receipt), destination)
         refuse_destination(options.file, Path(options.receipt), overwrite=options.force)
@@ -106,8 +106,8 @@ def _copy_in_form(options: argparse.Namespace, form: Form) -> int:
     """Write the checkpoint in another form."""
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
-    from inspector.remap.export import copy_times, refuse_destination
-    from inspector.remap.form_export import export_form
+    from inspector.remap.convert.export import export_form
+    from inspector.remap.relabel.export import copy_times, refuse_destination
 
     said, target = parse_map(options)
     checkpoint = open_checkpoint(options.file)
@@ -135,7 +135,7 @@ def _write_receipt(
     options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan, done: Export, progress: Progress
 ) -> None:
     from inspector import __version__
-    from inspector.remap.receipt import make_receipt, write_receipt
+    from inspector.remap.compare.receipt import make_receipt, write_receipt
 
     receipt = make_receipt(checkpoint, plan, done, __version__, progress)
     write_receipt(receipt, Path(options.receipt), overwrite=options.force)
@@ -145,7 +145,7 @@ def _change(options: argparse.Namespace) -> int:
     """Change the file itself."""
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
-    from inspector.remap.in_place import patch_in_place
+    from inspector.remap.relabel.in_place import patch_in_place
     from inspector.units import escape_text, format_count, format_nbytes
 
     if options.receipt is not None or options.keep_times:
@@ -173,7 +173,7 @@ def _change(options: argparse.Namespace) -> int:
 
 def _undo(options: argparse.Namespace) -> int:
     """Take a change of the file itself back."""
-    from inspector.remap.in_place import undo_patch
+    from inspector.remap.relabel.in_place import undo_patch
     from inspector.units import escape_text, format_nbytes
 
     if options.map or options.target:
@@ -205,7 +205,7 @@ def _remark_on_safety(path: str) -> None:
 def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Profile | None]:
     """Read --map and --target before any file, so that wrong usage is told at once; None is this machine."""
     from inspector.remap.rules import parse_rule
-    from inspector.target.profile import parse_target
+    from inspector.target.machine.profile import parse_target
 
     rules = tuple(parse_rule(text) for text in options.map)
     return rules, None if options.target in {None, "this"} else parse_target(options.target)
@@ -231,7 +231,7 @@ def rules_of(
     from inspector.remap.plan import rules_for_target
     from inspector.remap.rules import parse_rule
     from inspector.remap.unmatched import refuse_unmatched
-    from inspector.target.this_machine import probe_this_machine
+    from inspector.target.machine.this_machine import probe_this_machine
 
     refuse_unmatched(said, checkpoint)
     if options.target is None:

@@ -31,7 +31,7 @@ def show(options: argparse.Namespace) -> int:
 
 def _json(path: str, options: argparse.Namespace) -> str:
     from inspector.containers.collector import collector_paused
-    from inspector.diagnose.rules import diagnose
+    from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.report.jsonable import write_show
     from inspector.safety.verdict import judge
@@ -59,7 +59,7 @@ def _error_json(path: str, error: CheckpointError) -> str:
 
 
 def _text(path: str, options: argparse.Namespace) -> str:
-    from inspector.diagnose.rules import diagnose
+    from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.report.query import matching_nodes, parse_query, searchable
     from inspector.report.text import format_report

@@ -14,11 +14,11 @@ def target(options: argparse.Namespace) -> int:
 
         say(resource_path(PROBE).read_text(encoding="utf-8"))
         return DONE
-    from inspector.diagnose.doctor import examine
+    from inspector.doctor.examine import examine
     from inspector.progress import Progress
     from inspector.report.machine import format_machine, machine_document
-    from inspector.target.profile import parse_target
-    from inspector.target.this_machine import probe_this_machine
+    from inspector.target.machine.profile import parse_target
+    from inspector.target.machine.this_machine import probe_this_machine
 
     profile = probe_this_machine(Progress()) if options.target == "this" else parse_target(options.target)
     diagnoses = examine(profile)

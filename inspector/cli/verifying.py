@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from inspector.cli.messages import DONE, NEGATIVE, say
 
 if TYPE_CHECKING:
-    from inspector.remap.compare_files import Comparison
+    from inspector.remap.compare.files import Comparison
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -16,7 +16,7 @@ def verify(options: argparse.Namespace) -> int:
     from inspector.cli.remapping import ended_by_signals, parse_map, rules_of
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
-    from inspector.remap.compare_files import compare_files
+    from inspector.remap.compare.files import compare_files
 
     said, target = parse_map(options)
     rules = None

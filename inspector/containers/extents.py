@@ -10,14 +10,14 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.containers.base import Container
+from inspector.containers.container import Container
 from inspector.containers.legacy import Places, open_legacy, read_legacy
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.sniff import find_reader
 from inspector.containers.source import Source
-from inspector.containers.torchzip import Records, open_torchzip, read_torchzip
 from inspector.containers.unread import programs_on_errors
-from inspector.containers.zip_directory import (
+from inspector.containers.zip.archive import Records, open_torchzip, read_torchzip
+from inspector.containers.zip.directory import (
     DEFLATED,
     DESCRIBED,
     DESCRIPTOR,
@@ -122,7 +122,7 @@ def _stored_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
 
 
 def _open_tar(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
-    from inspector.containers.tar import open_tar  # noqa: PLC0415 - files of 2017 are rare
+    from inspector.containers.tar.archive import open_tar  # noqa: PLC0415 - files of 2017 are rare
 
     return open_tar(source, limits, progress)
 

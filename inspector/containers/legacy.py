@@ -11,7 +11,14 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from inspector.containers.base import BROKEN_OFF, Container, Mark, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.container import (
+    BROKEN_OFF,
+    Container,
+    Mark,
+    StoredBytes,
+    damage_note,
+    first_storage_ids,
+)
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import NearReader, Source
 from inspector.errors import ContainerError, DamagedError, PickleError

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable
 
-from inspector.containers.base import Container
 from inspector.containers.collector import collector_paused
+from inspector.containers.container import Container
 from inspector.containers.gzip_inside import MAGIC as GZIP_MAGIC
 from inspector.containers.legacy import makes_magic, read_legacy
 from inspector.containers.nested import read_nested
 from inspector.containers.source import GzipSource, Source
-from inspector.containers.tar_sniff import passes_for_tar
-from inspector.containers.torchzip import read_torchzip
+from inspector.containers.tar.sniff import passes_for_tar
 from inspector.containers.unread import programs_on_errors, read_other_format, within_bounds
+from inspector.containers.zip.archive import read_torchzip
 from inspector.errors import NotACheckpointError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.notes import Note
@@ -37,7 +37,7 @@ _LEGACY = (
 
 
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.tar import read_tar  # noqa: PLC0415 - files of 2017 are rare
+    from inspector.containers.tar.archive import read_tar  # noqa: PLC0415 - files of 2017 are rare
 
     return read_tar(source, limits, progress)
 
@@ -143,7 +143,7 @@ def _tar_reader(source: Source) -> Reader:
     Raises:
         NotACheckpointError: It is a tar archive of something else.
     """
-    from inspector.containers.tar_members import INFO, NEEDED, list_members  # noqa: PLC0415 - few are tar files
+    from inspector.containers.tar.members import INFO, NEEDED, list_members  # noqa: PLC0415 - few are tar files
 
     if any(info.name in {INFO, *NEEDED} for info in list_members(source)):
         return _reader_of(Format(lambda _head: True, _read_tar, "a tar checkpoint of torch 0.1"), source)
@@ -162,8 +162,8 @@ def _refuse_lookalike(source: Source) -> None:
     Raises:
         ContainerError: It is known.
     """
-    from inspector.containers.lookalikes import name_lookalike  # noqa: PLC0415 - healthy files never need it
-    from inspector.containers.lookalikes_text import Look  # noqa: PLC0415 - the same
+    from inspector.containers.foreign.table import name_lookalike  # noqa: PLC0415 - healthy files never need it
+    from inspector.containers.foreign.text import Look  # noqa: PLC0415 - the same
 
     head = source.read_upto(0, _LOOK_NBYTES)
     if not head:

@@ -19,8 +19,8 @@ from inspector.containers.legacy import LEGACY_STREAMS, MAGIC
 from inspector.containers.nested import read_nested
 from inspector.containers.programs import ProgramKind, Programs
 from inspector.containers.source import Source
-from inspector.containers.tar_sniff import passes_for_tar
-from inspector.containers.unread_zip import read_pickled_records
+from inspector.containers.tar.sniff import passes_for_tar
+from inspector.containers.zip.unread import read_pickled_records
 from inspector.errors import CancelledError, CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine
@@ -118,7 +118,7 @@ def read_members_programs(
         ContainerError: The file cannot be read.
         CancelledError: The work was cancelled.
     """
-    from inspector.containers.tar_members import INFO, list_members  # noqa: PLC0415 - few files are tar files
+    from inspector.containers.tar.members import INFO, list_members  # noqa: PLC0415 - few files are tar files
 
     known = {program.name for program in source.programs.all()}
     for info in islice(list_members(source), _MOST_MEMBERS):

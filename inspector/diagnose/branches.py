@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from inspector.model.devices import KNOWN_TYPES, split_device
 from inspector.model.findings import Fix
+from inspector.model.roles.devices import KNOWN_TYPES, split_device
 
 _NO_GLOB = frozenset("*?")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
-from inspector.gui.icons import draw_icons, name_icon
-from inspector.gui.theme import Theme
+from inspector.gui.theme.icons import draw_icons, name_icon
+from inspector.gui.theme.theme import Theme
 from inspector.records import dataclass
 
 if TYPE_CHECKING:

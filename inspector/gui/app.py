@@ -15,17 +15,17 @@ from PySide6.QtCore import QEventLoop, QObject, QSize, QTimer
 from PySide6.QtWidgets import QApplication
 
 from inspector.gui.collector import collect_closed
-from inspector.gui.icons import app_icon
+from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
-from inspector.gui.start_folder import leave_start_folder
-from inspector.gui.theme import Theme
-from inspector.gui.unexpected import UnexpectedErrors
+from inspector.gui.theme.icons import app_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.start_folder import leave_start_folder
 from inspector.session.screen import FailurePage
 
 if TYPE_CHECKING:
     from inspector.progress import Progress
-    from inspector.target.profile import Profile
+    from inspector.target.machine.profile import Profile
 
 _NAME = "checkpoint-inspector"
 _PICTURE_TIMEOUT_S = 120.0
@@ -43,7 +43,7 @@ class MachineProbe:
     def __call__(self, progress: Progress) -> Profile:
         """Give the answer, from a worker thread."""
         if self._found is None:
-            from inspector.target.this_machine import probe_this_machine
+            from inspector.target.machine.this_machine import probe_this_machine
 
             self._found = probe_this_machine(progress)
         return self._found

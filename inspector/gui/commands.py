@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, QPoint
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 
-from inspector.gui.icons import draw_icons
-from inspector.gui.start_folder import start_folder
-from inspector.gui.theme import Theme
+from inspector.gui.theme.icons import draw_icons
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.start_folder import start_folder
 from inspector.units import cut_text
 
 if TYPE_CHECKING:
@@ -237,13 +237,13 @@ class Commands(QObject):
 
     def on_shortcuts(self) -> None:
         """Show the keys."""
-        from inspector.gui.help_dialog import HelpDialog
+        from inspector.gui.dialogs.help import HelpDialog
 
         HelpDialog(self._window).open()
 
     def on_about(self) -> None:
         """Say what this program is."""
-        from inspector.gui.help_dialog import AboutDialog
+        from inspector.gui.dialogs.help import AboutDialog
 
         AboutDialog(self._theme, self._window).open()
 
@@ -256,7 +256,7 @@ class Commands(QObject):
 
     def on_machine(self) -> None:
         """Say how another machine is described, and take the description."""
-        from inspector.gui.machine_dialog import MachineDialog
+        from inspector.gui.dialogs.machine import MachineDialog
 
         dialog = MachineDialog(self._theme, self._window)
         dialog.file_chosen.connect(self.on_machine_file)

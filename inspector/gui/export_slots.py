@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 if TYPE_CHECKING:
-    from inspector.gui.export_dialog import ExportDialog
+    from inspector.gui.dialogs.export.dialog import ExportDialog
     from inspector.gui.main_window import MainWindow
     from inspector.session.screen import ExportWish
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMainWindow
 from inspector.gui.settings import Settings
 
 if TYPE_CHECKING:
-    from inspector.gui.workspace import Workspace
+    from inspector.gui.workspace.workspace import Workspace
 
 
 def keep_layout(settings: Settings, window: QMainWindow, workspace: Workspace | None) -> None:

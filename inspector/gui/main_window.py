@@ -23,18 +23,18 @@ from PySide6.QtWidgets import QMainWindow
 
 from inspector.gui.actions import COMMANDS, build_actions, build_menus, is_usable
 from inspector.gui.commands import Commands
-from inspector.gui.drop_overlay import DropOverlay
 from inspector.gui.export_slots import ExportSlots
-from inspector.gui.icons import retint
 from inspector.gui.layout import keep_layout, restore_window, restore_workspace
 from inspector.gui.menus import RecentMenu, ThemeMenu
-from inspector.gui.path_text import path_of_url
 from inspector.gui.settings import Settings
-from inspector.gui.stack import PhaseStack
-from inspector.gui.status_line import StatusLine
-from inspector.gui.theme import Theme
+from inspector.gui.theme.icons import retint
+from inspector.gui.theme.theme import Theme
 from inspector.gui.toolbar import TopBar
+from inspector.gui.widgets.drop_overlay import DropOverlay
+from inspector.gui.widgets.path_text import path_of_url
+from inspector.gui.widgets.status_line import StatusLine
 from inspector.gui.wiring import connect_workspace
+from inspector.gui.workspace.stack import PhaseStack
 from inspector.overriding import override
 
 TITLE = "Checkpoint Inspector"
@@ -43,9 +43,9 @@ _LEAST = (960, 620)
 _UNPAINTED_MS = 500
 
 if TYPE_CHECKING:
-    from inspector.gui.export_dialog import ExportDialog
+    from inspector.gui.dialogs.export.dialog import ExportDialog
     from inspector.gui.intentions import Intentions
-    from inspector.gui.workspace import Workspace
+    from inspector.gui.workspace.workspace import Workspace
     from inspector.session.screen import ExportPage, FailurePage, Screen
 
 
@@ -105,7 +105,7 @@ class MainWindow(QMainWindow):
     def export_dialog(self) -> ExportDialog:
         """The export dialog; made when it is first needed."""
         if self._export is None:
-            from inspector.gui.export_dialog import ExportDialog
+            from inspector.gui.dialogs.export.dialog import ExportDialog
 
             self._export = ExportDialog(self._theme, self)
             self._slots.connect_dialog(self._export)
@@ -174,7 +174,7 @@ class MainWindow(QMainWindow):
 
     def show_notice(self, failure: FailurePage) -> None:
         """Tell that something could not be done."""
-        from inspector.gui.notice import show_notice
+        from inspector.gui.widgets.notice import show_notice
 
         show_notice(self, failure)
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
 from inspector.gui.settings import Settings
-from inspector.gui.theme import MODES, Theme
+from inspector.gui.theme.theme import MODES, Theme
 from inspector.units import cut_text, escape_text
 
 _NAMES = {"system": "As the &system", "light": "&Light", "dark": "&Dark"}

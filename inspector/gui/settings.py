@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from inspector.gui.theme import MODES
+from inspector.gui.theme.theme import MODES
 
 MOST_RECENT = 10
 _BYTES = "bytes:"  # no absolute path begins like this

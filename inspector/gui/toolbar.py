@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
 
-from inspector.gui.combo import CalmComboBox
-from inspector.gui.icons import set_icon
-from inspector.gui.labels import blocked, plain_label, plain_tooltip
-from inspector.gui.search_box import SearchBox
-from inspector.gui.theme import Theme
+from inspector.gui.theme.icons import set_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.tree.search_box import SearchBox
+from inspector.gui.widgets.combo import CalmComboBox
+from inspector.gui.widgets.labels import blocked, plain_label, plain_tooltip
 
 if TYPE_CHECKING:
     from inspector.session.screen import Choice, Screen

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
-    from inspector.gui.workspace import Workspace
+    from inspector.gui.workspace.workspace import Workspace
 
 
 def connect_workspace(space: Workspace, commands: Commands) -> None:

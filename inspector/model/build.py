@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from inspector.containers.base import Container
 from inspector.containers.collector import collector_paused
+from inspector.containers.container import Container
 from inspector.containers.sniff import read_container
 from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
-from inspector.model.by_design import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Tensor
 from inspector.model.found import Found
-from inspector.model.naming import Names, Owned, name_parameters
-from inspector.model.optimizer import OptimizerDraft
-from inspector.model.parameters import Shape, read_parameters, serves_all, slot_shape
-from inspector.model.programs import describe_safety, list_globals, note_program_uses
-from inspector.model.shapes import attributes_of
-from inspector.model.storages import build_storages, mark_misfits
-from inspector.model.tensors import describe_tensor
-from inspector.model.texts import type_of
-from inspector.model.uses import note_strangers
-from inspector.model.views import Known
+from inspector.model.optimizer.naming import Names, Owned, name_parameters
+from inspector.model.optimizer.parameters import Shape, read_parameters, serves_all, slot_shape
+from inspector.model.optimizer.state_dict import OptimizerDraft
+from inspector.model.programs.facts import describe_safety, list_globals, note_program_uses
+from inspector.model.programs.uses import note_strangers
+from inspector.model.roles.cpu_state import is_metadata_on_cpu
+from inspector.model.tensors.rebuild import describe_tensor
+from inspector.model.tensors.storages import build_storages, mark_misfits
+from inspector.model.tensors.views import Known
+from inspector.model.values.children import attributes_of
+from inspector.model.values.text import type_of
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Value
 from inspector.progress import Progress

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from inspector.containers.base import Mark
+from inspector.containers.container import Mark
 from inspector.containers.source import Stamp
 from inspector.records import dataclass
 
@@ -190,13 +190,13 @@ class Safety:
         opcodes: Names of the opcodes used, in the order of their first use.
         protocol: The pickle protocol that the stream declares; 0 without a declaration.
         oddities: Notes of the interpreter, such as `unhashable key`, each with its byte offset.
-        uses: What is done with a name besides importing it, as (name, verb), see `model.uses`; the name is
-            empty for what has none. Tensors are left out.
+        uses: What is done with a name besides importing it, as (name, verb), see `model.programs.uses`; the
+            name is empty for what has none. Tensors are left out.
         calls: The first calls of each name but those that make plain tensors, in their order.
         calls_made: How many such calls there are.
         faults: Stable words for what stops torch though every name is known: the kinds of notes, and of keys.
         constructed: Names that are classes for certain, and of which nothing but objects are made.
-        called: Names that are called, or handed to what is called, see `model.constructing`.
+        called: Names that are called, or handed to what is called, see `model.programs.constructing`.
     """
 
     opcodes: tuple[str, ...]
@@ -229,7 +229,7 @@ class Checkpoint:
         module_class: The dotted class of a whole pickled module, else None.
         safety: What loading would need.
         notes: Facts about the container that a reader should know, one sentence each.
-        marks: What verdicts rest on, see `containers.base.Mark`.
+        marks: What verdicts rest on, see `containers.container.Mark`.
         refusal: What torch's reader says to the container; empty where it opens it.
         refused: What it says to the record of a storage, as (key, words).
         stamp: What the file on disk looked like before it was read, or None.

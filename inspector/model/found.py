@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.model.arguments import Arguments
-from inspector.model.by_design import NONE_PINNED
+from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import HiddenDevice, Key, Tensor
 from inspector.model.checkpoint import Value as Leaf
-from inspector.model.optimizer import OptimizerDraft
-from inspector.model.roles import NOWHERE, Context, ModelDraft
-from inspector.model.storages import Views
+from inspector.model.optimizer.state_dict import OptimizerDraft
+from inspector.model.roles.cpu_state import NONE_PINNED
+from inspector.model.roles.roles import NOWHERE, Context, ModelDraft
+from inspector.model.tensors.storages import Views
 from inspector.pickles.values import Value
 from inspector.records import dataclass, field
 
@@ -33,7 +33,7 @@ class Found:
         arguments: What judges the arguments of calls.
         places: Where the containers stand that were entered, by their `id`.
         leaves: Where the objects stand that are shown as one leaf, by their `id`.
-        faults: What stops torch in a dictionary, see `model.keys`.
+        faults: What stops torch in a dictionary, see `model.arguments.keys`.
         too_deep: How many values are nested too deeply to be shown.
         unlisted: How many values are too many to be listed.
     """

@@ -1,6 +1,6 @@
 """What keeps torch from reading a file at all, whatever the machine and whatever it is allowed to import.
 
-What its zip reader refuses is found where the zip is read, see `containers.torch_words`; the rest is
+What its zip reader refuses is found where the zip is read, see `containers.zip.torch_words`; the rest is
 `torch/serialization.py`. The texts are those of torch 2.13.
 """
 
@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.containers.base import Mark
-from inspector.containers.torch_words import miniz_words
+from inspector.containers.container import Mark
+from inspector.containers.zip.torch_words import miniz_words
 from inspector.model.checkpoint import Checkpoint, Storage
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from inspector.model.checkpoint import ROLES, Checkpoint, Storage, Tensor
-from inspector.model.devices import device_order
+from inspector.model.roles.devices import device_order
 from inspector.records import dataclass
 
 

@@ -9,21 +9,28 @@ from __future__ import annotations
 
 from inspector.errors import ModelError
 from inspector.limits import Limits, written_chars
-from inspector.model.arguments import is_plain
-from inspector.model.by_design import NONE_PINNED, is_metadata_on_cpu, pinned_keys
+from inspector.model.arguments.check import is_plain
+from inspector.model.arguments.keys import KeyFaults
+from inspector.model.arguments.kinds import listed_name
 from inspector.model.checkpoint import HiddenDevice, Key, Role, Tensor
 from inspector.model.checkpoint import Value as Leaf
 from inspector.model.found import Found, Frame
-from inspector.model.hidden import hidden_devices
-from inspector.model.keys import KeyFaults
-from inspector.model.kinds import listed_name
-from inspector.model.optimizer import OptimizerReader, looks_like_optimizer
-from inspector.model.roles import Context, ModelDraft, enter, names_model, role_of_tensor
-from inspector.model.shapes import Chained, Children, Numbered, attributes_of, breadth_of, children_of
-from inspector.model.tensors import describe_tensor, looks_like_tensor
-from inspector.model.texts import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
-from inspector.model.uses import note_fault, note_use
-from inspector.model.views import NOTHING_KNOWN, Known, TensorFacts
+from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
+from inspector.model.programs.uses import note_fault, note_use
+from inspector.model.roles.cpu_state import NONE_PINNED, is_metadata_on_cpu, pinned_keys
+from inspector.model.roles.hidden import hidden_devices
+from inspector.model.roles.roles import Context, ModelDraft, enter, names_model, role_of_tensor
+from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
+from inspector.model.tensors.views import NOTHING_KNOWN, Known, TensorFacts
+from inspector.model.values.children import (
+    Chained,
+    Children,
+    Numbered,
+    attributes_of,
+    breadth_of,
+    children_of,
+)
+from inspector.model.values.text import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
 from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
 from inspector.units import cut_text

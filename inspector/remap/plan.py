@@ -9,10 +9,10 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.model.devices import split_device
+from inspector.model.roles.devices import split_device
 from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule, check_destination, device_destination, is_same_device
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 
 TOGETHER = "give them one device"
 _MOST_NAMES = 4

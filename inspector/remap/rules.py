@@ -11,8 +11,8 @@ from functools import cache
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import ROLES
-from inspector.model.devices import KNOWN_TYPES, split_device
-from inspector.model.dtypes import ITEMSIZES
+from inspector.model.roles.devices import KNOWN_TYPES, split_device
+from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass
 
 _KINDS = frozenset({"path", "role", "dtype"})

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.devices import KNOWN_TYPES, device_order
+from inspector.model.roles.devices import KNOWN_TYPES, device_order
 from inspector.remap.plan import device_texts
 from inspector.remap.rules import Rule, format_rule, matches_device
 from inspector.units import cut_text

@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import cached_property
 
 from inspector.model.checkpoint import Checkpoint, Tensor, Value
-from inspector.model.texts import step_text
+from inspector.model.values.text import step_text
 from inspector.records import dataclass, field
 from inspector.units import cut_text
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.devices import device_order
+from inspector.model.roles.devices import device_order
 from inspector.model.totals import dtype_totals, role_totals
 from inspector.records import dataclass
 from inspector.report.colours import NEUTRAL, device_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from inspector.diagnose.explanation import Explanation
+from inspector.diagnose.errors.explanation import Explanation
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
 from inspector.records import dataclass
@@ -14,7 +14,7 @@ from inspector.report.machine import target_document
 from inspector.report.text import finding_lines, path_lines, wrapped_lines
 from inspector.report.verdicts import load_sentence, place, refusal_sentence, safety_sentence, shown_message
 from inspector.target.default_load import DefaultLoad
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 from inspector.target.simulate import LoadFailure
 from inspector.units import escape_text
 

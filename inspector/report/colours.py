@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from inspector.model.devices import device_order, is_accelerator
+from inspector.model.roles.devices import device_order, is_accelerator
 from inspector.units import cut_text, escape_text
 
 NEUTRAL = -1

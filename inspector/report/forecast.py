@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inspector.records import dataclass
 from inspector.report.charts import Bar, Chart, Segment
+from inspector.target.machine.profile import Profile
 from inspector.target.memory import HOST, Forecast, Room, fits
-from inspector.target.profile import Profile
 from inspector.units import cut_text, escape_text, format_nbytes
 
 STAYS, PASSES = "stays", "only meanwhile"

@@ -12,7 +12,7 @@ from itertools import islice
 from json.encoder import encode_basestring_ascii as quote
 from typing import Any
 
-from inspector.diagnose.unreadable import diagnose_failure
+from inspector.diagnose.findings.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint, Key, Storage, Tensor, Value
 from inspector.model.findings import Finding, Fix

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from inspector.diagnose.diagnosis import Diagnosis
-from inspector.target.evidence import Evidence
-from inspector.target.profile import Gpu, Profile
-from inspector.target.profile_file import MARK, document
+from inspector.doctor.diagnosis import Diagnosis
+from inspector.target.machine.evidence import Evidence
+from inspector.target.machine.profile import Gpu, Profile
+from inspector.target.machine.profile_file import MARK, document
 from inspector.units import escape_text, format_nbytes
 
 _LINE = 100

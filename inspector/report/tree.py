@@ -11,7 +11,7 @@ from typing import Literal
 
 from inspector.model.build import collector_paused
 from inspector.model.checkpoint import Checkpoint, Tensor, Value
-from inspector.model.devices import device_order
+from inspector.model.roles.devices import device_order
 from inspector.records import dataclass
 from inspector.report.arrange import Arrangement, Group, Leaf, arrange
 from inspector.report.colours import device_name

@@ -6,7 +6,7 @@ import re
 
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.default_load import DefaultLoad
-from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.simulate import LoadFailure
 from inspector.units import format_count
 

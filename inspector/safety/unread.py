@@ -11,7 +11,7 @@ from typing import Literal
 from inspector.containers.nested import OPENER
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.programs import BROKEN, unread_checkpoint
+from inspector.model.programs.facts import BROKEN, unread_checkpoint
 from inspector.records import dataclass
 from inspector.safety.calls import CallRow
 from inspector.safety.names import GlobalVerdict

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.model.arguments.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE
-from inspector.model.uses import PERSISTENT_ID
+from inspector.model.programs.uses import PERSISTENT_ID
 from inspector.safety.allowlist import AllowList
 from inspector.safety.python2 import present_name
 

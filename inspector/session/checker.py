@@ -12,7 +12,7 @@ from inspector.session.screen import CheckPage, TaskRunner
 from inspector.units import escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
-    from inspector.remap.integrity import FileCheck
+    from inspector.remap.compare.integrity import FileCheck
 
 _MOST_NAMED = 4
 
@@ -96,7 +96,7 @@ def _lines(found: FileCheck) -> list[str]:
 
 
 def _check(path: str, progress: Progress) -> FileCheck:
-    from inspector.remap.integrity import check_file  # noqa: PLC0415 - seldom asked for
+    from inspector.remap.compare.integrity import check_file  # noqa: PLC0415 - seldom asked for
 
     return check_file(path, progress)
 

@@ -14,18 +14,18 @@ from inspector.records import dataclass, replace
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.session.checker import Check, Checker
-from inspector.session.compose import compose, device_map_of, target_of, targets_of
 from inspector.session.document import Document, open_document
-from inspector.session.exporter import Ask, Exporter
-from inspector.session.exports import ExportWish
+from inspector.session.export.exporter import Ask, Exporter
+from inspector.session.export.page import ExportWish
 from inspector.session.failing import failure_page, open_failure_page
 from inspector.session.fixing import with_choice, with_rule
 from inspector.session.nodes import expression_of_node, path_of_node
-from inspector.session.presenter import Presenter
+from inspector.session.present.compose import compose, device_map_of, target_of, targets_of
+from inspector.session.present.presenter import Presenter
 from inspector.session.screen import ExportPage, FailurePage, Loading, Screen, TaskRunner, View
 from inspector.session.state import THIS, State
-from inspector.target.profile import Profile
-from inspector.target.profile_file import is_profile, read_profile
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.profile_file import is_profile, read_profile
 
 Probe = Callable[[Progress], Profile]
 _MOST_RECENT = 8

@@ -11,7 +11,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.undo import record_path
+from inspector.remap.relabel.undo import record_path
 from inspector.report.colours import device_colours
 from inspector.report.tree import Tree, build_tree
 from inspector.safety.verdict import SafetyVerdict, judge

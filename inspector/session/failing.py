@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.errors import CheckpointError
 from inspector.records import replace
 from inspector.session.screen import FailurePage
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 from inspector.units import escape_text
 
 _CANNOT_OPEN = "This file cannot be opened"
@@ -40,7 +40,7 @@ def open_failure_page(error: Exception, path: str, target: Profile) -> FailurePa
     page = failure_page(error, _CANNOT_OPEN)
     if not isinstance(error, CheckpointError):
         return page
-    from inspector.diagnose.unreadable import diagnose_failure  # noqa: PLC0415 - most files can be opened
+    from inspector.diagnose.findings.unreadable import diagnose_failure  # noqa: PLC0415 - most files can be opened
 
     page = replace(page, title=next((found.title for found in diagnose_failure(error)), _CANNOT_OPEN))
     from inspector.snippet.unopened import code_for_refused  # noqa: PLC0415 - as above

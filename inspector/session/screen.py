@@ -16,7 +16,7 @@ from inspector.records import dataclass
 from inspector.report.charts import Bar, Chart, Segment
 from inspector.report.details import FactGroup
 from inspector.report.tree import Tree
-from inspector.session.exports import Choice, ExportDraft, ExportResult, ExportWish
+from inspector.session.export.page import Choice, ExportDraft, ExportResult, ExportWish
 
 __all__ = [
     "Banner",

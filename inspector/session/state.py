@@ -8,7 +8,7 @@ from inspector.remap.rules import Rule
 from inspector.session.checker import Check
 from inspector.session.document import Document
 from inspector.session.screen import ExportPage, FailurePage, Loading, Phase
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 
 THIS = "this"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.records import dataclass
 from inspector.snippet.literals import literal
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 
 RUN_TIME = "this"
 """The id of the target that is known only when the code runs."""

@@ -7,7 +7,7 @@ from inspector.records import dataclass
 from inspector.snippet.contents import Contents
 from inspector.snippet.models import Model
 from inspector.snippet.placement import Placement
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.devices import device_order, is_accelerator, split_device
+from inspector.model.roles.devices import device_order, is_accelerator, split_device
 from inspector.records import dataclass
 from inspector.snippet.device import (
     NOT_ON_MPS,
@@ -21,7 +21,7 @@ from inspector.snippet.device import (
 )
 from inspector.snippet.layout import Bracketed
 from inspector.snippet.literals import literal
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 
 # These take a device of their own, for which torch does not ask a dictionary by the text of the device.
 _WITH_OWN_DEVICE = frozenset(

@@ -9,7 +9,7 @@ import ntpath
 import os.path
 from collections.abc import Callable
 
-from inspector.containers.unopened import name_unopened
+from inspector.containers.foreign.unopened import name_unopened
 from inspector.errors import CheckpointError, PlanError
 from inspector.records import dataclass
 from inspector.safety.unread import judge_unread
@@ -17,9 +17,9 @@ from inspector.snippet.device import Device, choose_device
 from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS
+from inspector.snippet.styles.transformers import transformers_code
 from inspector.snippet.traits import is_pretrained
-from inspector.snippet.transformers import transformers_code
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 
 _RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust where it comes from."
 _INDEX = ".index.json"

@@ -15,7 +15,7 @@ from inspector.safety.allowlist import allow_list
 from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.target.load_call import LoadCall, plain_call
 from inspector.target.loading import load_call
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 from inspector.target.simulate import LoadFailure, first_failure
 from inspector.target.versions import HAS_WEIGHTS_ONLY, release_of
 

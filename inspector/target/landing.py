@@ -9,8 +9,8 @@ from __future__ import annotations
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.obstacles import Obstacle
 from inspector.target.load_call import LoadCall
+from inspector.target.machine.profile import Profile
 from inspector.target.map_location import device_for, goes_to_meta, tag_for
-from inspector.target.profile import Profile
 from inspector.target.restore import Failure, landing_place, restore_failure, send_failure
 from inspector.target.versions import SKIPS_FOR_META, release_of
 

@@ -24,6 +24,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
 from inspector.target.landing import Landing
 from inspector.target.load_call import LoadCall
+from inspector.target.machine.profile import Profile
 from inspector.target.memory_steps import (
     HOST,
     LOAD_ALONE,
@@ -34,7 +35,6 @@ from inspector.target.memory_steps import (
     stages_of_rank,
     together,
 )
-from inspector.target.profile import Profile
 from inspector.target.restore import landing_place, send_failure
 from inspector.target.simulate import LoadFailure, first_failure
 

@@ -10,7 +10,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_sent
 from inspector.target.load_call import LoadCall
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 from inspector.target.restore import landing_place
 from inspector.target.versions import release_of
 

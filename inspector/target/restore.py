@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from inspector.target import versions
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 from inspector.target.versions import BACKENDS, Release, release_of
 
 Failure = tuple[str, str]

@@ -15,8 +15,8 @@ from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacl
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_sent, is_wrapper
 from inspector.target.load_call import LoadCall, plain_call
+from inspector.target.machine.profile import Profile
 from inspector.target.opening import opening_failure
-from inspector.target.profile import Profile
 from inspector.target.rebuilding import rebuild_failure
 from inspector.target.refusal import refusal_message
 from inspector.target.restore import Failure, generator_failure, restore_failure, send_failure

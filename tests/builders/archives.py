@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zlib
 
-from inspector.containers.zip_directory import STORED, Entry
-from inspector.remap.zip_layout import Contents, Record, lay_out
+from inspector.containers.zip.directory import STORED, Entry
+from inspector.remap.archive.zip_layout import Contents, Record, lay_out
 
 TAIL = {"version": b"3\n", ".data/serialization_id": b"0" * 40}
 HEAD = {".format_version": b"1", ".storage_alignment": b"64", "byteorder": b"little"}

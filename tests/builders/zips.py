@@ -6,7 +6,7 @@ import struct
 import zlib
 from dataclasses import dataclass, field
 
-from inspector.containers.zip_directory import (
+from inspector.containers.zip.directory import (
     CENTRAL,
     CENTRAL_SIGNATURE,
     DEFLATED,
@@ -14,7 +14,7 @@ from inspector.containers.zip_directory import (
     LOCAL_SIGNATURE,
     STORED,
 )
-from inspector.containers.zip_end import (
+from inspector.containers.zip.end import (
     END,
     END64,
     END64_SIGNATURE,

@@ -15,8 +15,8 @@ import zipfile
 from collections.abc import Callable
 
 from inspector.containers.source import Source
-from inspector.containers.zip_directory import read_directory
-from inspector.diagnose.rules import diagnose
+from inspector.containers.zip.directory import read_directory
+from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, PickleError
 from inspector.model.build import open_checkpoint
 from inspector.pickles.instructions import OPCODES, instruction_end, iter_instructions

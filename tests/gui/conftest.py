@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
-from inspector.gui.theme import Theme
+from inspector.gui.theme.theme import Theme
 from inspector.overriding import override
 from inspector.session.controller import Session
 from inspector.session.screen import Screen

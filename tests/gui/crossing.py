@@ -23,12 +23,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.check_card import CheckCard
-from inspector.gui.export_pages import RunningPage
-from inspector.gui.failure_page import OpeningPage
+from inspector.gui.dialogs.export.pages import RunningPage
 from inspector.gui.main_window import MainWindow
-from inspector.gui.tree_model import Column
-from inspector.gui.tree_view import TensorTreeView
+from inspector.gui.pages.check_card import CheckCard
+from inspector.gui.start.failure import OpeningPage
+from inspector.gui.tree.model import Column
+from inspector.gui.tree.view import TensorTreeView
 from inspector.progress import Progress
 from tests.builders import legacy, pickles, zips
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication, QWidget
 
 from inspector.gui.main_window import MainWindow
-from inspector.gui.memory_panel import MemoryPanel
+from inspector.gui.pages.memory import MemoryPanel
 from inspector.gui.settings import Settings
-from inspector.gui.theme import Theme
+from inspector.gui.theme.theme import Theme
 from inspector.progress import Progress
 from inspector.session.screen import ExportPage, ExportResult, FailurePage, Screen
 from tests.gui import fakes

@@ -17,8 +17,8 @@ from inspector.gui.app import MachineProbe, Program, main, screenshot
 from inspector.gui.settings import Settings
 from inspector.progress import Progress
 from inspector.resources import demo_path
-from inspector.target import this_machine
-from inspector.target.profile import Profile
+from inspector.target.machine import this_machine
+from inspector.target.machine.profile import Profile
 
 
 @pytest.fixture

@@ -34,13 +34,13 @@ from inspector.gui.settings import Settings
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.resources import PROBE, resource_path
-from inspector.session import presenter
-from inspector.session.compose import compose
 from inspector.session.controller import Session
 from inspector.session.document import open_document
-from inspector.session.exports import ExportWish
+from inspector.session.export.page import ExportWish
+from inspector.session.present import presenter
+from inspector.session.present.compose import compose
 from inspector.session.screen import Loading, Screen
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 from tests.gui.crossing import Crossroads, delete_what_is_to_go, picture_of, write_files, zip_file
 
 FILES = ("one.pth", "two.pth", "old.pth", "cut.pth", "page.pth", "node7.json", "config.json", "gone.pth")

@@ -20,11 +20,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.code_panel import CodePanel
-from inspector.gui.empty_page import EmptyPage, RecentRow
-from inspector.gui.failure_page import FailurePageWidget, OpeningPage
-from inspector.gui.path_text import path_of_url
+from inspector.gui.pages.code import CodePanel
 from inspector.gui.settings import Settings
+from inspector.gui.start.empty import EmptyPage, RecentRow
+from inspector.gui.start.failure import FailurePageWidget, OpeningPage
+from inspector.gui.widgets.path_text import path_of_url
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.screen import Choice, ExportDraft, ExportPage, ExportResult, ExportWish, FailurePage

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 
-from inspector.gui.empty_page import EmptyPage, RecentRow
-from inspector.gui.failure_page import FailurePageWidget, OpeningPage
-from inspector.gui.labels import WrappedText
+from inspector.gui.start.empty import EmptyPage, RecentRow
+from inspector.gui.start.failure import FailurePageWidget, OpeningPage
+from inspector.gui.widgets.labels import WrappedText
 from inspector.progress import Progress
 from inspector.records import replace
 from tests.gui import fakes
@@ -108,7 +108,7 @@ def test_code_for_another_format_can_be_copied(qtbot, theme):
     from PySide6.QtGui import QGuiApplication
     from PySide6.QtWidgets import QToolButton
 
-    from inspector.gui.failure_page import FailurePageWidget
+    from inspector.gui.start.failure import FailurePageWidget
 
     page = FailurePageWidget(theme)
     qtbot.addWidget(page)

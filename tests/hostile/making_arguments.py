@@ -1,4 +1,4 @@
-"""Writes `inspector/model/arguments.json`: what each listed name takes, as torch says when it is called.
+"""Writes `model/arguments/arguments.json`: what each listed name takes, as torch says when it is called.
 
 It also writes which calls torch accepted, so that tests without torch know it.
 
@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from inspector.model.kinds import kind_of
+from inspector.model.arguments.kinds import kind_of
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call
 from tests.builders import zips
@@ -27,7 +27,7 @@ from tests.hostile.combinations import Combination, combinations
 from tests.hostile.palette import STORAGES
 
 _ROOT = Path(__file__).parents[2]
-TABLE = _ROOT / "inspector" / "model" / "arguments.json"
+TABLE = _ROOT / "inspector" / "model" / "arguments" / "arguments.json"
 ANSWERS = _ROOT / "tests" / "data" / "arguments.json"
 
 

@@ -33,7 +33,7 @@ Answer = dict[str, Any]
 
 def opened(path: str) -> Answer:
     """What the program says of a file: an error in words, or what it holds and what loading would do."""
-    from inspector.diagnose.rules import diagnose
+    from inspector.diagnose.run import diagnose
     from inspector.errors import CheckpointError
     from inspector.model.build import open_checkpoint
     from inspector.report.jsonable import write_show

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.rules import diagnose
-from inspector.diagnose.tracebacks import explain_error
+from inspector.diagnose.errors.explain import explain_error
+from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, Safety
 from inspector.records import replace
 from inspector.report.checking import explanation_lines
@@ -30,8 +30,8 @@ from inspector.safety.names import judge_global, standard_modules
 from inspector.safety.offers import offers_for
 from inspector.safety.python2 import present_name
 from inspector.safety.verdict import judge
-from inspector.snippet.styles import render, styles
-from inspector.target.profile import parse_target
+from inspector.snippet.styles.table import render, styles
+from inspector.target.machine.profile import parse_target
 from inspector.target.refusal import Refusal, refusal_message
 from tests.builders.pickles import call, dict_, list_, name, new, number, storage, tensor, text, tuple_
 from tests.unit.model.making import by_hand

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.tracebacks import explain_error
+from inspector.diagnose.errors.explain import explain_error
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.tensors import looks_like_tensor
+from inspector.model.tensors.rebuild import looks_like_tensor
 from inspector.pickles.values import Call, Global, package_of
-from inspector.remap.form_views import view_of
+from inspector.remap.objects.views import view_of
 from inspector.safety.verdict import judge
 from tests.builders.pickles import call, dict_, name, number, op, read, storage, text, tuple_
 from tests.unit.model.making import by_hand

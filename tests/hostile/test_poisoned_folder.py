@@ -14,7 +14,7 @@ import pytest
 
 from inspector.child import ask_child, find_program
 from inspector.progress import Progress
-from inspector.remap.form_cast import Caster
+from inspector.remap.convert.cast import Caster
 from inspector.resources import PROBE, demo_path, resource_path
 from tests.hostile.poison import poison, poisoned_environment
 

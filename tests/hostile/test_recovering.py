@@ -11,8 +11,8 @@ import pytest
 
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.remap.integrity import check_file
-from inspector.remap.recover import recover
+from inspector.remap.compare.integrity import check_file
+from inspector.remap.recover.recover import recover
 from tests.hostile.cases import CASES, Case
 
 SLOW_GROUP = 20  # bombs that end at a budget before any object is there, in seconds each

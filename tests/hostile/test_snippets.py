@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.snippet.styles import render, styles
-from inspector.target.profile import parse_target
+from inspector.snippet.styles.table import render, styles
+from inspector.target.machine.profile import parse_target
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, list_, number, proto, storage, stream, tensor, text
 

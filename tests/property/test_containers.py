@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.containers.base import Container
+from inspector.containers.container import Container
 from inspector.containers.gzip_inside import GzipInside
 from inspector.containers.sniff import read_container
 from inspector.errors import CheckpointError

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.rules import diagnose
+from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.limits import Limits, Work
 from inspector.model.build import open_checkpoint

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector.diagnose.rules import diagnose
+from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.texts import step_text
+from inspector.model.values.text import step_text
 from inspector.report.jsonable import show_document, write_show
 from inspector.safety.verdict import judge
 

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.rules import diagnose
-from inspector.diagnose.tracebacks import explain_error
+from inspector.diagnose.errors.explain import explain_error
+from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.report.checking import Check, check_document, format_check
 from inspector.safety.allowlist import allow_list
-from inspector.session.mapping import map_devices
-from inspector.session.verdict import banner, safety_chip
-from inspector.snippet.styles import render, styles
+from inspector.session.device_map import map_devices
+from inspector.session.present.banner import banner, safety_chip
+from inspector.snippet.styles.table import render, styles
 from inspector.target.default_load import DefaultLoad, judge_load
-from inspector.target.profile import Profile, parse_target
+from inspector.target.machine.profile import Profile, parse_target
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, name, new, op, proto, storage, stream, tensor, text, tuple_
 from tests.corpus import cases

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inspector.model.build import build_checkpoint
-from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import plan_remap
+from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.rules import Rule, device_destination
 from tests.torch.remapping import Made, Name, unpickled
 from tests.unit.remap.samples import container_of

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import torch
 
-from inspector.model.devices import split_device
-from inspector.target.profile import Profile
+from inspector.model.roles.devices import split_device
+from inspector.target.machine.profile import Profile
 from tests.torch.remapping import tagged
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.explanation import Explanation
-from inspector.diagnose.tracebacks import explain_error
+from inspector.diagnose.errors.explain import explain_error
+from inspector.diagnose.errors.explanation import Explanation
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.target.profile import CPU_ONLY
+from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
 
 torch = pytest.importorskip("torch")

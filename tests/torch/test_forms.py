@@ -16,9 +16,9 @@ from torch.utils.serialization import config
 
 from inspector.errors import CheckpointError, ExportError, PlanError
 from inspector.model.build import open_checkpoint
-from inspector.remap.form_export import export_form
-from inspector.remap.form_preview import preview_form
-from inspector.remap.forms import Form, FormExport
+from inspector.remap.convert.export import export_form
+from inspector.remap.convert.forms import Form, FormExport
+from inspector.remap.convert.preview import preview_form
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, cases

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.snippet.styles import render, styles
-from inspector.target.profile import CPU_ONLY
+from inspector.snippet.styles.table import render, styles
+from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, proto, storage, stream, tensor, text, tuple_
 

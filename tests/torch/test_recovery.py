@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from inspector.errors import CheckpointError, DamagedError
-from inspector.remap.recover import Recovery, recover
+from inspector.remap.recover.recover import Recovery, recover
 from tests.corpus import Case, cases
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]

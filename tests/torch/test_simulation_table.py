@@ -23,8 +23,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.safety.verdict import judge
 from inspector.target.load_call import LoadCall
 from inspector.target.loading import refusal_of
+from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
-from inspector.target.profile import CPU_ONLY, Profile, parse_target
 from inspector.target.simulate import LoadOutcome, simulate
 from tests.corpus import CORPUS
 from tests.torch.remapping import tagged

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from inspector.snippet.unopened import render_unopened, unopened_styles
-from inspector.target.profile import CPU_ONLY, PRESETS, Profile
+from inspector.target.machine.profile import CPU_ONLY, PRESETS, Profile
 from tests.corpus import CORPUS
 from tests.torch.running import Loadable, play, pretend, run, save_as_if_on
 from tests.unit.snippet.rows import THIS

@@ -16,8 +16,8 @@ import torch
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
-from inspector.snippet.styles import _TABLE, render, styles
-from inspector.target.profile import PRESETS, Profile
+from inspector.snippet.styles.table import _TABLE, render, styles
+from inspector.target.machine.profile import PRESETS, Profile
 from tests.torch.running import (
     AnyModule,
     Loadable,

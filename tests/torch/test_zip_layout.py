@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from inspector.containers.zip_directory import STORED, Entry
-from inspector.remap.zip_layout import Record, lay_out
+from inspector.containers.zip.directory import STORED, Entry
+from inspector.remap.archive.zip_layout import Record, lay_out
 
 pytestmark = pytest.mark.torch
 GIB = 1 << 30

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.base import Container
+from inspector.containers.container import Container
 from inspector.containers.sniff import read_container
 from inspector.errors import CheckpointError
 from inspector.model.build import build_checkpoint, open_checkpoint

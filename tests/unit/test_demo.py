@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.rules import diagnose
+from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import device_totals
 from inspector.resources import demo_path
 from inspector.safety.verdict import judge
-from inspector.target.profile import CPU_ONLY, parse_target
+from inspector.target.machine.profile import CPU_ONLY, parse_target
 from inspector.target.simulate import simulate_load
 
 SCRIPT = Path(__file__).parents[2] / "resources" / "demo" / "make_demo.py"

@@ -32,7 +32,7 @@ PLANTS = [
     ("target", "import marshal", "-> marshal ", PICKLE),
     ("worker", "from inspector.session import screen", "-> inspector.session.screen ", LAYERS),
     ("session", "from inspector.worker import cast", "-> inspector.worker.cast ", WORKER),
-    ("pickles", "from inspector.containers import base", "-> inspector.containers.base ", LAYERS),
+    ("pickles", "from inspector.containers import container", "-> inspector.containers.container ", LAYERS),
     ("cli", "from inspector.gui import app", "-> inspector.gui.app ", LAYERS),
     ("gui", "from inspector.cli import commands", "-> inspector.cli.commands ", LAYERS),
     ("snippet", "from inspector.remap import plan", "-> inspector.remap.plan ", LAYERS),

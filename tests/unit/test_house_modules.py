@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -11,6 +12,7 @@ PACKAGE = ROOT / "inspector"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 SOURCES = MODULES + sorted({*(ROOT / "tests").rglob("*.py")} - {Path(__file__)})  # this one names them
 MOST_LINES = 400
+MOST_MODULES = 15
 
 LOOSE = re.compile(
     r"\b(TODO|FIXME|XXX)\b"
@@ -50,6 +52,11 @@ def mirrors(path: Path) -> list[Path]:
 def test_modules_can_be_read_in_one_sitting() -> None:
     lines = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_folders_can_be_seen_at_a_glance() -> None:
+    counts = Counter(name(path.parent) for path in MODULES)
+    assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
 
 
 def test_modules_have_tests_of_their_own() -> None:

@@ -10,7 +10,7 @@ import pytest
 from inspector.cli import checking
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
-from inspector.target.profile import CPU_ONLY
+from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import legacy
 from tests.builders.pickles import call, dict_, op, proto, stream, text
 from tests.corpus import CORPUS, cases
@@ -62,7 +62,7 @@ def test_json_is_the_document_of_the_contract(cli, name: str, loads: bool, safe:
 
 
 def test_this_machine_is_asked_unless_another_is_named(cli, monkeypatch) -> None:
-    from inspector.target import this_machine
+    from inspector.target.machine import this_machine
 
     asked = []
     monkeypatch.setattr(

@@ -9,7 +9,7 @@ import pytest
 
 from inspector.progress import Progress
 from inspector.session.document import open_document
-from inspector.session.verdict import safety_chip
+from inspector.session.present.banner import safety_chip
 from tests.builders import zips
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.hostile.archives import CASES

@@ -9,7 +9,7 @@ import pytest
 from inspector.cli.forms import form_lines, read_form
 from inspector.cli.options import parse
 from inspector.model.build import open_checkpoint
-from inspector.remap.forms import Form, FormExport, LeftOut
+from inspector.remap.convert.forms import Form, FormExport, LeftOut
 from inspector.resources import demo_path
 from tests.builders.archives import archive
 from tests.builders.pickles import dict_, proto, state_dict, storage, stream, tensor, text

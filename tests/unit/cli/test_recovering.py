@@ -57,7 +57,7 @@ def test_file_without_checksums_is_no_sure_thing(cli, tmp_path: Path) -> None:
 
 
 def test_some_without_checksums_are_counted() -> None:
-    from inspector.remap.recover import Recovery
+    from inspector.remap.recover.recover import Recovery
 
     some = Recovery(
         destination=Path("x"),

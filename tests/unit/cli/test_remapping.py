@@ -11,14 +11,15 @@ import pytest
 from inspector.containers.source import Source
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
-from inspector.remap import export, torch_check
-from inspector.remap.patches import Piece
+from inspector.remap.compare import torch_check
+from inspector.remap.compare.torch_check import TorchCheck
 from inspector.remap.plan import plan_remap
-from inspector.remap.torch_check import TorchCheck
-from inspector.remap.undo import format_record, make_record, record_path
+from inspector.remap.relabel import export
+from inspector.remap.relabel.patches import Piece
+from inspector.remap.relabel.undo import format_record, make_record, record_path
 from inspector.resources import demo_path
-from inspector.target import this_machine
-from inspector.target.profile import Profile
+from inspector.target.machine import this_machine
+from inspector.target.machine.profile import Profile
 from tests.builders import pickles, zips
 
 DEMO = demo_path()

@@ -7,8 +7,8 @@ import pytest
 
 from inspector.errors import CheckpointError
 from inspector.resources import PROBE, resource_path
-from inspector.target import this_machine
-from inspector.target.profile_file import build_profile, parse_evidence
+from inspector.target.machine import this_machine
+from inspector.target.machine.profile_file import build_profile, parse_evidence
 
 PROFILES = Path(__file__).parents[2] / "data" / "profiles"
 OLD = PROFILES / "driver-too-old-470.json"

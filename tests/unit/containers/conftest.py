@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.base import Container
+from inspector.containers.container import Container
 from inspector.containers.sniff import read_container
 from inspector.limits import Limits
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inspector.containers.base import Container, StoredBytes
+from inspector.containers.container import Container, StoredBytes
 from inspector.containers.legacy import makes_magic, read_layout, read_legacy
 from inspector.containers.sniff import read_container
 from inspector.containers.source import GzipSource, Source

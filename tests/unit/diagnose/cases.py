@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from inspector.diagnose.rules import diagnose
+from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.profile import Gpu, Profile, parse_target
+from inspector.target.machine.profile import Gpu, Profile, parse_target
 from tests.builders.pickles import list_, name, new, number, op, text
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.explanation import Explanation
-from inspector.diagnose.tracebacks import explain_error
+from inspector.diagnose.errors.explain import explain_error
+from inspector.diagnose.errors.explanation import Explanation
 from inspector.model.checkpoint import Checkpoint
-from inspector.target.profile import Profile, parse_target
+from inspector.target.machine.profile import Profile, parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from inspector.containers.base import Container, Mark, StoredBytes, first_storage_ids
+from inspector.containers.container import Container, Mark, StoredBytes, first_storage_ids
 from inspector.containers.programs import Program
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint, open_checkpoint

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.base import Mark
+from inspector.containers.container import Mark
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.obstacles import (

@@ -8,8 +8,8 @@ import pytest
 
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import open_checkpoint
-from inspector.model.roles import Context, role_of_tensor
-from inspector.model.tensors import describe_tensor
+from inspector.model.roles.roles import Context, role_of_tensor
+from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 from inspector.progress import Progress
@@ -63,7 +63,7 @@ def test_an_optimizer_of_counters_alone_tells_no_shape(tmp_path: Path) -> None:
 def test_bytes_named_as_a_generators_state_are_one() -> None:
     facts = describe_tensor(tensor(cls=BYTE))
     assert facts is not None
-    from inspector.model.roles import ModelDraft
+    from inspector.model.roles.roles import ModelDraft
 
     inside = Context(model=ModelDraft((), ""))
     assert role_of_tensor(inside, ("rng_state",), facts) == "rng"

@@ -7,15 +7,15 @@ import struct
 import zipfile
 from pathlib import Path
 
-from inspector.containers.base import Container, StoredBytes, first_storage_ids
+from inspector.containers.container import Container, StoredBytes, first_storage_ids
 from inspector.containers.programs import Program
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Dict
-from inspector.remap.pickle_rewrite import rewrite_pickle
 from inspector.remap.plan import plan_remap
+from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
 

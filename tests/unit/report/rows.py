@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Safety, Storage, Tensor, Value
-from inspector.model.texts import step_text
+from inspector.model.values.text import step_text
 from inspector.records import replace
 
 BLANK_TENSOR = dict(  # noqa: C408 - reads as the call that it becomes

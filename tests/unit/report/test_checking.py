@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.explanation import Explanation
-from inspector.diagnose.rules import diagnose
-from inspector.diagnose.tracebacks import explain_error
+from inspector.diagnose.errors.explain import explain_error
+from inspector.diagnose.errors.explanation import Explanation
+from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.findings import Fix, finding
 from inspector.records import replace
 from inspector.report.checking import Check, check_document, explanation_document, format_check
 from inspector.target.default_load import judge_load
-from inspector.target.profile import CPU_ONLY
+from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import BLANK, checkpoint, is_harmless, storage, tensor
 

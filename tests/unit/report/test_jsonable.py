@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from inspector.diagnose.rules import diagnose
+from inspector.diagnose.run import diagnose
 from inspector.errors import ContainerError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import ROLES, GlobalUse

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from inspector.diagnose.rules import diagnose
+from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, ContainerError, NotACheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse
@@ -16,7 +16,7 @@ from inspector.records import replace
 from inspector.report.jsonable import Document, error_document, finding_document, show_document, write_show
 from inspector.safety.unread import UnreadVerdict
 from inspector.safety.verdict import FileVerdict, GlobalVerdict, judge
-from inspector.target.profile import CPU_ONLY
+from inspector.target.machine.profile import CPU_ONLY
 from tests.builders.pickles import dict_, list_, name, new, number, op, text, tuple_
 from tests.corpus import Case, cases
 from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.diagnosis import Diagnosis
-from inspector.diagnose.doctor import examine
+from inspector.doctor.diagnosis import Diagnosis
+from inspector.doctor.examine import examine
 from inspector.report.machine import format_diagnosis, format_machine, machine_document, target_document
-from inspector.target.profile import CPU_ONLY, Gpu, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile, parse_target
 from tests.unit.report.rows import is_harmless
 
 PROFILES = sorted(Path(__file__).parents[2].joinpath("data/profiles").glob("*.json"))

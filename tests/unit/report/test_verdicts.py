@@ -12,8 +12,8 @@ from inspector.report.verdicts import (
     shown_message,
 )
 from inspector.target.default_load import DefaultLoad, judge_load
-from inspector.target.evidence import Evidence
-from inspector.target.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.evidence import Evidence
+from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
 from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
 
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.base import Mark
+from inspector.containers.container import Mark
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.obstacles import find_obstacle

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
-from inspector.model.uses import PERSISTENT_ID
+from inspector.model.programs.uses import PERSISTENT_ID
 from inspector.records import replace
 from inspector.safety.allowlist import allow_list, default_allow_list
 from inspector.safety.weights_only import names_to_allow, refusals, unknown_opcode

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.remap.integrity import DamagedRecord, FileCheck
+from inspector.remap.compare.integrity import DamagedRecord, FileCheck
 from inspector.resources import demo_path
 from inspector.session.checker import Check, check_page
 from inspector.session.controller import Session
@@ -94,7 +94,7 @@ def test_a_mistake_of_ours_is_said_and_ends_the_check(session, monkeypatch) -> N
     def broken(*_given: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("inspector.remap.integrity.check_file", broken)
+    monkeypatch.setattr("inspector.remap.compare.integrity.check_file", broken)
     session.check_file()
     page = session.screen.check
     assert (page.progress, page.tone) == (None, "bad")

@@ -12,13 +12,14 @@ from inspector.errors import CancelledError, CheckpointError, ExportError, PlanE
 from inspector.progress import Progress
 from inspector.remap.plan import plan_remap
 from inspector.resources import demo_path
-from inspector.session import controller, presenter
+from inspector.session import controller
 from inspector.session.controller import Session
+from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document
-from inspector.session.exports import ExportWish
-from inspector.session.mapping import DeviceMap
+from inspector.session.export.page import ExportWish
+from inspector.session.present import presenter
 from inspector.session.screen import Screen
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 from tests.unit.report.rows import checkpoint, tensor, value
 from tests.unit.session.documents import AtOnce, a_view, document_of, saved_on
 

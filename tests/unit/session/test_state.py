@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.session.state import State
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 
 
 def test_this_machine_counts_as_having_no_gpu_until_it_has_answered() -> None:

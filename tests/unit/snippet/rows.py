@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.containers.base import Mark
+from inspector.containers.container import Mark
 from inspector.model.checkpoint import (
     Checkpoint,
     GlobalUse,
@@ -14,9 +14,9 @@ from inspector.model.checkpoint import (
     Tensor,
     Value,
 )
-from inspector.model.texts import step_text
+from inspector.model.values.text import step_text
 from inspector.records import replace
-from inspector.target.profile import Profile
+from inspector.target.machine.profile import Profile
 
 THIS = Profile(id="this", label="This machine")
 SAFE = Safety(opcodes=("GLOBAL", "STOP"), protocol=2, oddities=())

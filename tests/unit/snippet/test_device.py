@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.snippet.device import choose_device, fixed_device
-from inspector.target.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
 from tests.unit.snippet.rows import THIS
 
 

@@ -8,7 +8,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.contents import find_contents
 from inspector.snippet.order import Order, numbered
 from inspector.snippet.placement import place_devices
-from inspector.target.profile import CPU_ONLY
+from inspector.target.machine.profile import CPU_ONLY
 from tests.unit.snippet.rows import checkpoint, tensor
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from inspector.snippet.layout import Bracketed
 from inspector.snippet.placement import Placement, place_devices
-from inspector.target.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, storage, tensor
 
 ONE, TWO, MPS, XPU = (parse_target(text) for text in ("cuda", "cuda:2", "mps", "xpu"))

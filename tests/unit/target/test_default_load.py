@@ -8,7 +8,7 @@ from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.default_load import DefaultLoad, code_weights_only, judge_for, judge_load
-from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.machine.profile import CPU_ONLY, Profile
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 OTHER_OPCODE = Safety(opcodes=("POP",), protocol=2, oddities=())

@@ -7,8 +7,8 @@ import pytest
 from inspector.model.obstacles import Obstacle
 from inspector.target.landing import Landing, is_sent, is_wrapper
 from inspector.target.load_call import LoadCall
+from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import BAD_MAP, Function, TagMap, TorchDevice, WrongType
-from inspector.target.profile import CPU_ONLY, Profile
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 GPUS = Profile(id="cuda:2", label="2 GPUs", cuda=2)

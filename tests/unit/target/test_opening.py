@@ -10,9 +10,9 @@ import pytest
 
 from inspector.model.build import open_checkpoint
 from inspector.target.load_call import LoadCall
+from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
 from inspector.target.opening import opening_failure
-from inspector.target.profile import CPU_ONLY, Profile
 from tests.corpus import CORPUS
 from tests.unit.report.rows import checkpoint
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.restore import generator_failure, landing_place, restore_failure, send_failure
 
 torch = pytest.importorskip("torch")

@@ -10,8 +10,8 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import HiddenDevice, Storage, Tensor
 from inspector.records import replace
 from inspector.target.load_call import LoadCall
+from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import Function
-from inspector.target.profile import CPU_ONLY, Profile
 from inspector.target.refusal import Refusal
 from inspector.target.simulate import LoadOutcome, device_failures, simulate, simulate_load
 from tests import corpus

@@ -1,0 +1,1 @@
+"""Files that are no checkpoint and are taken for one: what each is, and the next step."""

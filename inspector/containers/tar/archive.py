@@ -1,0 +1,277 @@
+"""The tar container of torch 0.1: the object's pickle, then tensors and storages in members of their own.
+
+What wrote it is gone; what reads it is `legacy_load` in torch's `torch/serialization.py`.
+`storages` is a pickled count, then for each storage a pickle (key, location tag, class), the number of
+elements (int64) and the elements, then a pickled list of views (key, key of the viewed, offset, size).
+`tensors` is a count, then a pickle (key, storage key, class), the number of dimensions (int32, padded to 8
+bytes), sizes, strides and offset (int64 each). In `pickle`, a persistent id is the key of either as a text.
+
+The object is given as newer files have it, each tensor rebuilt from a storage, so whoever reads a container
+need not know of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from inspector.containers.container import Container, StoredBytes, first_storage_ids
+from inspector.containers.legacy import NUMEL, Places, facts_of, place_views
+from inspector.containers.persistent_ids import parse_storage_id
+from inspector.containers.source import Source
+from inspector.containers.tar.cursor import FETCH, Cursor, malformed
+from inspector.containers.tar.members import INFO, NEEDED, OBJECT, STORAGES, TENSORS, Member, read_members
+from inspector.errors import DamagedError, PickleError, UnsupportedFormatError
+from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.pickles.machine import Machine, Stream, read_pickle
+from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.progress import Progress
+from inspector.records import dataclass, replace
+
+_MOST_INFO_NBYTES = 1 << 16
+_REBUILD = Global("torch._utils", "_rebuild_tensor")
+
+
+class StorageRecord(NamedTuple):
+    """One storage in the member of that name.
+
+    Attributes:
+        key: Its key.
+        location: Its location tag.
+        cls: Its class, which says the element type.
+        numel: How many elements it has.
+        nbytes: How many bytes they take.
+        start: Where its pickle starts in the file.
+        end: Where that ends.
+        payload: Where its elements start.
+    """
+
+    key: int
+    location: str
+    cls: Value
+    numel: int
+    nbytes: int
+    start: int
+    end: int
+    payload: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What the members hold.
+
+    Attributes:
+        members: Where each is, by name.
+        storages: The storages, in the order of the file.
+        views: Views of them, as (key, key of the viewed, offset, size), in elements.
+    """
+
+    members: dict[str, Member]
+    storages: tuple[StorageRecord, ...]
+    views: tuple[tuple[int, int, int, int], ...]
+
+
+def read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
+    """Take a tar checkpoint apart.
+
+    Raises:
+        ContainerError: It is damaged or not of this format.
+        PickleError: One of its pickles cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    return open_tar(source, limits, progress)[0]
+
+
+def open_tar(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
+    """Take a tar checkpoint apart, and give the places of its storages, too; errors as above."""
+    layout = read_layout(source, limits, progress)
+    reader = _Reader(source, layout.members, limits, progress)
+    nodes = _storage_nodes(layout)
+    known: dict[int, Value] = {**nodes, **reader.tensors(nodes)}
+    info, stream = reader.info(), reader.object(known)
+    parsed = tuple(nodes.values())
+    storage_ids = first_storage_ids(parsed, limits)
+    records = {str(record.key): record for record in layout.storages}
+    stored = {
+        key: StoredBytes(records[key].payload, storage.nbytes)
+        for key, storage in storage_ids.items()
+        if key in records
+    }
+    stored |= place_views(parsed, storage_ids, stored)
+    member = layout.members[OBJECT]
+    container = Container(
+        path=source.path,
+        format="tar",
+        file_nbytes=source.file_nbytes,
+        stream=replace(stream, persistent_ids=parsed),
+        programs=source.programs.all(),
+        pickle_offset=member.payload,
+        pickle_nbytes=stream.end,
+        storage_ids=storage_ids,
+        stored=stored,
+        versions=info,
+    )
+    return container, Places(stored, frozenset(), layout.members[STORAGES].end)
+
+
+def relocate(container: Container, locations: dict[str, str]) -> Container:
+    """Give a container with other location tags, by storage key; the one given must not be used again."""
+    for node in container.stream.persistent_ids:
+        storage = parse_storage_id(node)
+        if storage is not None and storage.key in locations and isinstance(node.pid, tuple):
+            node.pid = (*node.pid[:3], locations[storage.key], *node.pid[4:])
+            node.meaning = node
+    ids = first_storage_ids(container.stream.persistent_ids, DEFAULT_LIMITS)
+    return replace(container, storage_ids=ids)
+
+
+# --- storages -----------------------------------------------------------------------------------------------
+
+
+def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
+    """Find the members, and the storages in theirs; errors as above."""
+    members = read_members(source)
+    if not members.keys() >= set(NEEDED):
+        raise _cut_off(source, members)
+    cursor = Cursor(source, members[STORAGES], limits, progress)
+    count = cursor.count()
+    progress.start("finding storages", count)
+    storages = []
+    for _ in range(count):
+        cursor.breathe()
+        start = cursor.pos
+        key, location, cls = _storage_fields(cursor.pickle(), start)
+        end = cursor.pos
+        (numel,) = NUMEL.unpack(cursor.take(NUMEL.size))
+        storage = parse_storage_id(PersistentId(("storage", cls, str(key), location, numel)))
+        if storage is None:
+            raise malformed("a storage", start)
+        storages.append(StorageRecord(key, location, cls, numel, storage.nbytes, start, end, cursor.pos))
+        cursor.skip(storage.nbytes)
+    views = tuple(_views(cursor.pickle(), cursor.pos, limits))
+    return Layout(members=members, storages=tuple(storages), views=views)
+
+
+def _cut_off(source: Source, names: Iterable[str]) -> DamagedError:
+    lost = next(name for name in NEEDED if name not in names)
+    return DamagedError(
+        f"the tar file is cut off: it has no member {lost}, as all of torch 0.1 have",
+        where=source.path,
+        remedy=FETCH,
+    )
+
+
+def _storage_fields(stream: Stream, start: int) -> tuple[int, str, Value]:
+    root = stream.root
+    if type(root) is tuple and len(root) == 2 and type(root[0]) is int:
+        raise UnsupportedFormatError(
+            "this tar file is from before torch 0.1.7, and no torch reads it any more",
+            where=f"byte {start:,}",
+            remedy="save it again with the torch that wrote it",
+        )
+    if type(root) is not tuple or len(root) != 3:
+        raise malformed("a storage", start)
+    key, location, cls = root
+    if type(key) is not int or key.bit_length() > 64 or not isinstance(location, str):
+        raise malformed("a storage", start)
+    return key, str(location), cls
+
+
+def _node(record: StorageRecord, view: tuple[str, int, int] | None = None) -> PersistentId:
+    """Give a persistent id as legacy files have them."""
+    return PersistentId(("storage", record.cls, str(record.key), record.location, record.numel, view))
+
+
+def _views(stream: Stream, pos: int, limits: Limits) -> Iterator[tuple[int, int, int, int]]:
+    root = stream.root
+    if not isinstance(root, list) or len(root) > limits.storages:
+        raise malformed("the list of views", pos)
+    for row in root:
+        match row:
+            case int(key), int(viewed), int(offset), int(size):
+                yield key, viewed, offset, size
+            case _:
+                raise malformed("the list of views", pos)
+
+
+def _storage_nodes(layout: Layout) -> dict[int, PersistentId]:
+    """Give the persistent id of each storage and view, by its key."""
+    records = {record.key: record for record in layout.storages}
+    nodes = {}
+    for key, viewed, offset, size in layout.views:
+        if viewed not in records:
+            raise malformed("a view", layout.members[STORAGES].end)
+        nodes[key] = _node(records[viewed], (str(key), offset, size))
+    # What is viewed comes behind, as in legacy files: if nothing else uses it, it goes where its views go.
+    return nodes | {key: _node(record) for key, record in records.items()}
+
+
+# --- the other members --------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Reads the members that describe the storages' use."""
+
+    def __init__(
+        self, source: Source, members: dict[str, Member], limits: Limits, progress: Progress
+    ) -> None:
+        self._source = source
+        self._members = members
+        self._limits = limits
+        self._progress = progress
+
+    def tensors(self, storages: dict[int, PersistentId]) -> dict[int, Call]:
+        """Read the tensors, each as the call that newer files make it with."""
+        cursor = self._cursor(TENSORS)
+        count = cursor.count()
+        self._progress.start("finding tensors", count)
+        found = {}
+        for _ in range(count):
+            cursor.breathe()
+            start = cursor.pos
+            root = cursor.pickle().root
+            if type(root) is not tuple or len(root) != 3:
+                raise malformed("a tensor", start)
+            key, storage, _ = root
+            if type(key) is not int or type(storage) is not int or storage not in storages:
+                raise malformed("a tensor", start)
+            found[key] = Call(_REBUILD, (storages[storage], *cursor.geometry()), "reduce")
+        return found
+
+    def info(self) -> tuple[tuple[str, str], ...]:
+        """Read what the file says of the machine that wrote it; torch does not."""
+        member = self._members.get(INFO)
+        if member is None:
+            return ()
+        data = self._source.read_upto(member.payload, min(member.nbytes, _MOST_INFO_NBYTES))
+        try:
+            return facts_of(read_pickle(data, limits=self._limits, progress=self._progress).root)
+        except PickleError:  # nobody needs it
+            return ()
+
+    def object(self, known: dict[int, Value]) -> Stream:
+        """Read the object, with tensors and storages in the place of their keys."""
+
+        def resolve(node: PersistentId) -> Value:
+            pid = node.pid
+            if type(pid) is tuple and pid:  # a class, its source file and its source
+                return pid[0]
+            key = (
+                int(pid)
+                if isinstance(pid, str) and pid.isascii() and pid.isdigit() and len(pid) < 20
+                else None
+            )
+            return known.get(key, node) if key is not None else node
+
+        member = self._members[OBJECT]
+        machine = Machine(
+            self._source.read_upto(member.payload, min(member.nbytes, self._limits.pickle_nbytes)),
+            name=OBJECT,
+            limits=self._limits,
+            progress=self._progress,
+            resolve=resolve,
+        )
+        return self._source.programs.run(machine, OBJECT, "object")
+
+    def _cursor(self, name: str) -> Cursor:
+        return Cursor(self._source, self._members[name], self._limits, self._progress)

@@ -1,0 +1,271 @@
+"""The zip container of torch.save, from its first trial in torch 1.4 to today.
+
+Written by `caffe2/serialize/inline_container.cc` in torch's sources. All records stand below one folder,
+`data.pkl` is the object and `data/KEY` (`tensors/KEY` in 1.4) are the storages, byte for byte.
+"""
+
+from __future__ import annotations
+
+import zlib
+from operator import itemgetter
+from typing import NamedTuple
+
+from inspector.containers.container import Container, Mark, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.persistent_ids import StorageId
+from inspector.containers.programs import ProgramKind
+from inspector.containers.source import Source
+from inspector.containers.zip.directory import (
+    DEFLATED,
+    REFUSED_FLAGS,
+    STORED,
+    Entry,
+    ZipDirectory,
+    payload_offset,
+    payload_offsets,
+    place_of,
+    read_directory,
+)
+from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
+from inspector.containers.zip.facts import is_listed, read_facts
+from inspector.containers.zip.records import TWO_SIZES, UNWRITTEN, read_contents, refused
+from inspector.containers.zip.torch_words import miniz_words
+from inspector.errors import DamagedError, UnsupportedFormatError
+from inspector.limits import Limits
+from inspector.pickles.machine import Machine, Stream
+from inspector.progress import Progress
+from inspector.records import replace
+
+PICKLE = "data.pkl"
+WRONG_PICKLE = "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
+_OVERLAP = "Several records share bytes: no program writes that by itself."
+_OLD = "Written by torch 1.4, whose zip files later versions of torch cannot load."
+_ASK_EACH = 4096
+_MOST_JOINED = 1 << 20
+_SHARED_NAME = "Several records share a name: programs differ in which of them they read."
+_RELATIVES: tuple[tuple[str, str, str, str], ...] = (
+    ("constants.pkl", "torchscript", "a TorchScript archive", "load it with torch.jit.load"),
+    ("archive_format", "pt2", "a torch.export archive", "load it with torch.export.load"),
+    (
+        ".data/extern_modules",
+        "package",
+        "a torch.package archive",
+        "load it with torch.package.PackageImporter",
+    ),
+)
+
+
+class Records:
+    """The records of a torch archive by their name below the archive's folder, which torch finds in any case.
+
+    Attributes:
+        directory: The zip's directory.
+        prefix: The archive's folder with its slash; empty where the first record stands in none.
+    """
+
+    def __init__(self, directory: ZipDirectory) -> None:
+        self.directory = directory
+        first = directory.entries[0].name if directory.entries else ""
+        folder, slash, _ = first.partition("/")
+        self.prefix = folder + slash if slash else ""
+        # Of several records of one name the first; miniz takes whichever its search hits on.
+        self._by_name = {_folded(entry.name): entry for entry in reversed(directory.entries)}
+
+    def get(self, name: str) -> Entry | None:
+        """Return a record by its name below the folder, or None."""
+        return self._by_name.get(_folded(self.prefix + name))
+
+    def storage(self, key: str) -> Entry | None:
+        """Return the record of a storage, or None."""
+        return self.get(f"data/{key}") or self.get(f"tensors/{key}")
+
+
+def _folded(name: str) -> str:
+    """Return a name as miniz compares it: the capital letters of ASCII are small."""
+    if name.islower():
+        return name
+    if name.isascii():
+        return name.lower()
+    return name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
+
+
+def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Container:
+    """Take a torch.save zip apart; one that lost its directory is searched.
+
+    Raises:
+        ContainerError: It is damaged, or a zip of something else.
+        PickleError: Its pickle cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    return open_torchzip(source, limits, progress)[0]
+
+
+def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Records]:
+    """Take a torch.save zip apart, and return its records, too, for those who read them; errors as above."""
+    try:
+        records = Records(read_directory(source, limits, progress))
+        entry = find_pickle(records, source.path)
+        offset = payload_offset(source, entry)
+    except DamagedError as error:
+        from inspector.containers.zip.salvage import salvage_zip  # noqa: PLC0415 - healthy files never need it
+
+        return salvage_zip(source, limits, progress, error)
+    names = [other.name for other in records.directory.entries]
+    shares = _share_a_name(names)
+    rivals = [
+        *(namesakes(entry, records.directory.entries) if shares else ()),
+        *(pickles_elsewhere(source) if records.directory.doubts else ()),
+    ]
+
+    def read_rival(rival: Entry) -> None:
+        read_object(source, rival, limits, progress, "rival")
+
+    stream, crc, doubt = read_object(source, entry, limits, progress)
+    storage_ids = first_storage_ids(stream.persistent_ids, limits)
+    places = find_storages(source, records, storage_ids, progress)
+    facts = read_facts(source, records.get, records.prefix, names)
+    all_doubts = (
+        *records.directory.doubts,
+        doubt,
+        *facts.doubts,
+        *places.doubts,
+        _SHARED_NAME if shares else "",
+    )
+    doubts = dict.fromkeys(filter(None, all_doubts))
+    if rivals:
+        stream = replace(stream, notes=(*stream.notes, *read_rivals(entry, rivals, read_rival)))
+    is_intact = entry.crc in {0, crc}
+    stored = places.stored
+    damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
+    notes = (
+        f"torch refuses this file: {facts.refusal.partition('. ')[0]}." if facts.refusal else None,
+        *doubts,
+        _OVERLAP if places.overlap else None,
+        _OLD if places.is_old else None,
+        None if is_intact else WRONG_PICKLE,
+        damage,
+    )
+    marks: dict[Mark, bool] = {
+        "ambiguous": bool(doubts),
+        "torch-1.4": places.is_old,
+        "wrong-checksum": not is_intact,
+    }
+    container = Container(
+        path=source.path,
+        format="zip",
+        file_nbytes=source.file_nbytes,
+        stream=stream,
+        programs=source.programs.all(),
+        pickle_offset=offset if entry.method == STORED else -1,
+        pickle_nbytes=stream.end,
+        storage_ids=storage_ids,
+        stored=stored,
+        versions=facts.versions,
+        notes=tuple(filter(None, notes)),
+        marks=frozenset(mark for mark, is_set in marks.items() if is_set),
+        refusal=facts.refusal,
+        refused=tuple(places.refused.items()),
+    )
+    return container, records
+
+
+def find_pickle(records: Records, path: str) -> Entry:
+    """Give the record of the object's pickle.
+
+    Raises:
+        NotACheckpointError: The zip is not one of torch's.
+        UnsupportedFormatError: It is one of torch's other archives.
+    """
+    entry = records.get(PICKLE)
+    names = [other.name for other in records.directory.entries]
+    marks = tuple(records.prefix + name for name, _, _, _ in _RELATIVES)
+    marked = [name for name in names if name.startswith(marks)]
+    for name, form, what, remedy in _RELATIVES:
+        # torch.load dispatches TorchScript alone; of the others it loads the data.pkl, if there is one.
+        if is_listed(name, records.prefix, marked) and (entry is None or form == "torchscript"):
+            raise UnsupportedFormatError(
+                f"this is {what}, which this version does not read", where=path, remedy=remedy, form=form
+            )
+    if entry is None:
+        from inspector.containers.foreign.zips import name_zip  # noqa: PLC0415 - healthy files never need it
+
+        raise name_zip(names, path)
+    return entry
+
+
+def read_object(
+    source: Source, entry: Entry, limits: Limits, progress: Progress, kind: ProgramKind = "object"
+) -> tuple[Stream, int, str]:
+    """Read the object's pickle, and return its checksum, and why others may read another one."""
+    data, doubt = read_contents(source, entry, limits.pickle_nbytes)
+    machine = Machine(data, name=place_of(entry), limits=limits, progress=progress)
+    stream = source.programs.run(machine, PICKLE if kind == "object" else entry.name, kind)
+    return stream, zlib.crc32(data), doubt
+
+
+class Places(NamedTuple):
+    """Where the storages are.
+
+    Attributes:
+        stored: Their places, in the order of the file; one whose record is missing or damaged has none.
+        refused: What torch says to the record of a storage, by key, where it says something.
+        doubts: Why torch may read other bytes, one sentence each.
+        overlap: Whether any records overlap.
+        is_old: Whether they stand where only torch 1.4 looks for them.
+    """
+
+    stored: dict[str, StoredBytes]
+    refused: dict[str, str]
+    doubts: tuple[str, ...]
+    overlap: bool
+    is_old: bool
+
+
+def find_storages(
+    source: Source, records: Records, storage_ids: dict[str, StorageId], progress: Progress
+) -> Places:
+    """Place the storages."""
+    progress.start("finding storages", len(storage_ids))
+    found = [(entry.header_offset, key, entry) for key in storage_ids if (entry := records.storage(key))]
+    found.sort(key=itemgetter(0))
+    stored: dict[str, StoredBytes] = {}
+    refusals: dict[str, str] = {}
+    doubts: dict[str, None] = {}
+    reached, overlap, most = 0, False, source.nbytes
+    offsets = payload_offsets(source, [entry for _, _, entry in found])
+    for number, ((header, key, entry), offset) in enumerate(zip(found, offsets, strict=True)):
+        if number % _ASK_EACH == 0:
+            progress.advance(min(_ASK_EACH, len(found) - number))
+        nbytes = entry.stored_nbytes
+        is_plain = entry.method == STORED
+        if entry.trouble or entry.flags & REFUSED_FLAGS or not (is_plain or entry.method == DEFLATED):
+            miniz = refused(entry)
+            if miniz is not None:
+                refusals[key] = miniz_words(f"retrieving file meta-data for data/{key}", miniz)
+                continue
+            if entry.nbytes:
+                doubts[UNWRITTEN] = None
+        if offset is None or offset + nbytes > most:
+            refusals[key] = miniz_words(f"reading file data/{key}", "invalid header or archive is corrupted")
+            continue
+        if is_plain and entry.nbytes != nbytes:
+            doubts[TWO_SIZES] = None
+            continue
+        overlap = overlap or header < reached
+        reached = offset + nbytes
+        # StoredBytes(...) would take thrice as long.
+        stored[key] = tuple.__new__(StoredBytes, (offset if is_plain else None, entry.nbytes))
+    is_old = any(_folded(entry.name).startswith("tensors/", len(records.prefix)) for _, _, entry in found)
+    return Places(stored, refusals, tuple(doubts), overlap, is_old)
+
+
+def _share_a_name(names: list[str]) -> bool:
+    """Say whether programs may take one record for another: torch compares names without case."""
+    is_lower = True
+    each = max(_MOST_JOINED // max(map(len, names), default=1), 1)
+    for start in range(0, len(names), each):  # all at once would be a second copy of them
+        text = "\n".join(names[start : start + each])
+        if "\0" in text:
+            return True
+        is_lower = is_lower and text == text.lower()
+    # Hashes are enough to see it. A loop, since no other thread can run within one long call.
+    return len({hash(name if is_lower else name.lower()) for name in names}) < len(names)

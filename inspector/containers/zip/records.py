@@ -1,0 +1,118 @@
+"""The contents of one record of a zip, as torch's reader hands them out.
+
+miniz checks less than other readers do: no checksum (torch builds it so), not whether a packed record is
+whole, and of a stored record not always whether its two sizes are one. Where it hands out bytes that others
+refuse, or would not hand out twice, that is told as a doubt: what torch does cannot be told then.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple
+
+from inspector.containers.source import Source
+from inspector.containers.zip.directory import DEFLATED, STORED, Entry, payload_offset, place_of
+from inspector.containers.zip.torch_words import MinizError
+from inspector.errors import ContainerError
+
+_ENCRYPTED, _PATCHED = 0x41, 0x20
+_STEPS = (1 << 16, 1 << 8, 1)
+
+UNWRITTEN = (
+    "torch takes a record for a folder or for empty, and hands out memory that nothing was written to."
+)
+TWO_SIZES = "A record has two sizes, and torch reads more or less of it than other programs."
+NOT_WHOLE = "A packed record is damaged or longer than it says; torch reads what it could unpack."
+
+
+class Contents(NamedTuple):
+    """What was read of a record.
+
+    Attributes:
+        data: Its contents, inflated.
+        doubt: Why other readers, or torch another time, may read other contents; empty where all read these.
+    """
+
+    data: bytes
+    doubt: str = ""
+
+
+def refused(entry: Entry) -> MinizError | None:
+    """Return why torch refuses a record before it reads any of it, in miniz' words; None if it takes it."""
+    if entry.trouble == "zip64":
+        return "invalid header or archive is corrupted"
+    if entry.method not in {STORED, DEFLATED}:
+        return "unsupported method"
+    if entry.flags & _ENCRYPTED:
+        return "unsupported encryption"
+    return "unsupported feature" if entry.flags & _PATCHED else None
+
+
+def read_contents(source: Source, entry: Entry, most_nbytes: int) -> Contents:
+    """Read one record, inflated; at most `most_nbytes` bytes whatever the directory claims.
+
+    Raises:
+        ContainerError: It is too large, or torch refuses it.
+    """
+    where = place_of(entry)
+    if max(entry.nbytes, entry.stored_nbytes) > most_nbytes:
+        raise ContainerError(f"a zip record is larger than {most_nbytes:,} bytes", where=where)
+    miniz = refused(entry)
+    if miniz == "unsupported method":
+        raise ContainerError(f"compression method {entry.method} is not supported", where=where)
+    if miniz is not None:
+        what = "a zip record is encrypted" if "encr" in miniz else "a zip record cannot be read"
+        raise ContainerError(what, where=f"{where}: {miniz}")
+    offset = payload_offset(source, entry)
+    if entry.method == DEFLATED:
+        contents = _inflate(source.read(offset, entry.stored_nbytes), entry, where)
+    else:
+        data = source.read(offset, max(entry.nbytes, entry.stored_nbytes))[: entry.nbytes]
+        contents = Contents(data, "" if entry.nbytes == entry.stored_nbytes else TWO_SIZES)
+    return Contents(contents.data, UNWRITTEN) if entry.trouble and entry.nbytes else contents
+
+
+def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
+    """Read one record that all readers read alike; otherwise as `read_contents`.
+
+    Raises:
+        ContainerError: It is too large, damaged, or torch refuses it.
+    """
+    contents = read_contents(source, entry, most_nbytes)
+    if contents.doubt:
+        raise ContainerError("a zip record is damaged", where=f"{place_of(entry)}: {contents.doubt}")
+    return contents.data
+
+
+def _inflate(packed: bytes, entry: Entry, where: str) -> Contents:
+    """Inflate a record; what of it is damaged or too much is left out, as torch leaves it out.
+
+    Raises:
+        ContainerError: It is whole, and not as long as the directory says.
+    """
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        # One byte more than declared is enough to see that the declaration is wrong.
+        data = inflate.decompress(packed, entry.nbytes + 1)
+    except zlib.error:
+        return Contents(_begun(packed, entry.nbytes), NOT_WHOLE)
+    if inflate.eof and len(data) < entry.nbytes:
+        raise ContainerError("a zip record is not as long as the directory says", where=where)
+    return Contents(data[: entry.nbytes], "" if inflate.eof and len(data) == entry.nbytes else NOT_WHOLE)
+
+
+def _begun(packed: bytes, nbytes: int) -> bytes:
+    """Inflate as much of a damaged record as can be; zlib keeps back what it made of the damaged piece."""
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    data = bytearray()
+    pos, steps = 0, list(_STEPS)
+    while steps and pos < len(packed):
+        before = inflate.copy()
+        try:
+            data += inflate.decompress(packed[pos : pos + steps[0]], nbytes - len(data) + 1)
+        except zlib.error:
+            inflate = before
+            del steps[0]
+        else:
+            pos += steps[0]
+    return bytes(data[:nbytes])

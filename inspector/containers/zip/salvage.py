@@ -1,0 +1,134 @@
+"""A torch archive without its directory: the records are found again by walking over the file.
+
+The directory of a zip stands at its end, so it is the first thing that a file loses which was not fetched or
+written whole, while all that it points to may still be there.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import NamedTuple
+
+from inspector.containers.container import Container, Mark, damage_note
+from inspector.containers.foreign.zips import name_zip
+from inspector.containers.source import Source
+from inspector.containers.zip.archive import (
+    PICKLE,
+    WRONG_PICKLE,
+    Records,
+    find_storages,
+    read_object,
+)
+from inspector.containers.zip.directory import STORED, ZipDirectory
+from inspector.containers.zip.duplicates import namesakes, read_rivals
+from inspector.containers.zip.end import NO_END, DirectoryError
+from inspector.containers.zip.facts import read_facts
+from inspector.containers.zip.records import read_record
+from inspector.containers.zip.torch_words import miniz_words
+from inspector.containers.zip.walk import ZipWalk
+from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
+from inspector.limits import Limits
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.units import cut_text, escape_text, format_count
+
+_MOST_NAME_CHARS = 80
+_FETCH = "fetch or copy it again; what is left of it holds no tensor that could be named"
+# Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
+_OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/\d+\.storage)")
+
+
+class Salvage(NamedTuple):
+    """What was found in a zip without a directory.
+
+    Attributes:
+        container: The checkpoint.
+        records: Its records; one that the end of the file cuts off is among them.
+    """
+
+    container: Container
+    records: Records
+
+
+def salvage_zip(source: Source, limits: Limits, progress: Progress, error: DamagedError) -> Salvage:
+    """Take a torch.save zip apart whose directory is missing, or there but of no use, as an error says.
+
+    Raises:
+        DamagedError: Its pickle is not whole, so that nothing in it can be named.
+        NotACheckpointError: It is the beginning of another kind of zip.
+        CancelledError: The work was cancelled.
+    """
+    walk = ZipWalk(source, limits, progress)
+    walk.run()
+    if walk.stream is None or any(map(_OTHERS.match, walk.names)):
+        raise _hopeless(walk, source)
+    directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
+    records = Records(directory)
+    pickle = next(entry for entry in walk.entries if entry.name == records.prefix + PICKLE)
+    odd = read_rivals(
+        pickle,
+        namesakes(pickle, walk.entries),
+        lambda rival: read_object(source, rival, limits, progress, "rival"),
+    )
+    stored = find_storages(source, records, walk.storage_ids, progress).stored
+    damaged = not error.what.startswith(NO_END)
+    what = "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost."
+    if damaged:
+        what = "The zip's directory is damaged: this file was changed or cut off after it was saved."
+    found = f"{what} {format_count(len(walk.entries), 'record')} found by searching."
+    late = "The search took too long and was ended before the end of the file." if walk.gave_up else None
+    # Others who search may find other records.
+    marks: set[Mark] = {"bad-directory" if damaged else "no-directory", "ambiguous"}
+    wrong = None
+    if pickle.crc not in {0, zlib.crc32(read_record(source, pickle, limits.pickle_nbytes))}:
+        wrong = WRONG_PICKLE
+        marks.add("wrong-checksum")
+    damage = damage_note(walk.storage_ids, stored)
+    container = Container(
+        path=source.path,
+        format="zip",
+        file_nbytes=source.file_nbytes,
+        stream=replace(walk.stream, notes=(*walk.stream.notes, *odd)),
+        programs=source.programs.all(),
+        pickle_offset=walk.pickle_offset if pickle.method == STORED else -1,
+        pickle_nbytes=walk.stream.end,
+        storage_ids=walk.storage_ids,
+        stored=stored,
+        versions=read_facts(source, records.get, records.prefix, walk.names).versions,
+        notes=tuple(filter(None, (found, late, wrong, damage))),
+        marks=frozenset(marks),
+        refusal=_words(error),
+    )
+    return Salvage(container, records)
+
+
+def _words(error: DamagedError) -> str:
+    """Return what torch says to the directory, or to the record of the pickle."""
+    if isinstance(error, DirectoryError):
+        return miniz_words("reading zip archive", error.miniz)
+    return miniz_words(f"reading file {PICKLE}", "invalid header or archive is corrupted")
+
+
+def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:
+    """Say why nothing of the file can be shown."""
+    path, names = source.path, walk.names
+    if any(map(_OTHERS.match, names)):
+        return DamagedError(
+            "this is an archive of TorchScript, torch.export or torch.package that is cut off",
+            where=path,
+            remedy="fetch or copy it again",
+        )
+    if walk.pickle_error is not None:
+        what = "the file is cut off or damaged within data.pkl, which says what is in it"
+        why = walk.pickle_error
+        return DamagedError(f"{what}: {why.what}", where=why.where, remedy=_FETCH)
+    error = name_zip(names, path)
+    if names and error.form != "zip":
+        return NotACheckpointError(f"{error.what}, cut off", where=path, remedy=error.remedy, form=error.form)
+    first = f", the first is {escape_text(cut_text(names[0], _MOST_NAME_CHARS))}" if names else ""
+    return DamagedError(
+        "the zip is cut off or damaged, and data.pkl, which says what is in it, is not among what is left",
+        where=f"{source.nbytes:,} bytes, {format_count(len(names), 'record')}{first}",
+        remedy=_FETCH,
+    )

@@ -1,0 +1,29 @@
+"""What a rule looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.findings import Finding
+from inspector.records import dataclass
+from inspector.safety.verdict import SafetyVerdict
+from inspector.target.machine.profile import Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A checkpoint under examination.
+
+    Attributes:
+        checkpoint: The checkpoint.
+        safety: The verdict on its pickle.
+        target: The machine it shall be loaded on, or None for findings about the file alone.
+    """
+
+    checkpoint: Checkpoint
+    safety: SafetyVerdict
+    target: Profile | None
+
+
+Rule = Callable[[Case], Iterable[Finding]]

@@ -1,0 +1,222 @@
+"""Messages about devices that are not there, while `torch.load` restores storages.
+
+The texts are those of `torch/serialization.py` from 1.0 to 2.13, of `torch/cuda/__init__.py`, and of
+`c10::Device`'s parser; `target.restore` has the rules by which torch comes to them.
+"""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
+from inspector.diagnose.errors.ties import devices_of, fix_for, listed, nothing_to_see, paths_on, plain
+from inspector.model.roles.devices import is_accelerator
+from inspector.units import format_count
+
+_BY_KIND = {
+    "cuda": "cuda-unavailable",
+    "mps": "mps-unavailable",
+    "xpu": "xpu-unavailable",
+    **dict.fromkeys(("hpu", "npu", "mtia", "xla", "privateuseone", "ipu", "maia"), "unknown-device"),
+}
+_INDEX_BY_KIND = {**_BY_KIND, "cuda": "cuda-index-out-of-range"}
+_KIND = r"(?P<kind>[a-z][a-z0-9]{1,20})"
+_TO_CPU = (
+    "Load it with map_location='cpu' and move the model afterwards, or export a copy that is saved for the "
+    "CPU. Nothing is lost: a device is a label on the tensors."
+)
+
+
+def _on_kind(context: Context) -> Tied:
+    """Point at the tensors that were saved on devices of the kind that the message names."""
+    kind = context.groups.get("kind", "").lower() or "cuda"
+    devices = devices_of(context, kind)
+    if not devices:
+        return Tied(fits="no", here=_none_on(context, kind))
+    paths = paths_on(context, devices)
+    here = f"{format_count(len(paths), 'tensor')} of this file were saved on {listed(devices)}."
+    if context.target is not None and all(device.endswith("cpu") for device in context.target.devices):
+        here += f" The target ({context.target.label}) has no such device."
+    return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
+
+
+def _none_on(context: Context, kind: str) -> str:
+    saved = sorted({tensor.device for tensor in context.checkpoint.tensors})
+    where = f" (they are on {listed(saved)})" if saved else ""
+    return (
+        f"No tensor of this file is on a {plain(kind)} device{where}: the error comes from another file, or "
+        "from code of yours such as model.cuda() or map_location."
+    )
+
+
+def _on_index(context: Context) -> Tied:
+    """Point at the tensors on the very device that the message counts."""
+    kind, index = context.groups["kind"].lower(), context.groups["index"]
+    device = f"{kind}:{index}"
+    paths = paths_on(context, [device])
+    others = [name for name in devices_of(context, kind) if name != device]
+    if paths:
+        here = f"{format_count(len(paths), 'tensor')} of this file were saved on {device}."
+        if others:
+            here += f" Others are on {listed(others)}: one map for all of them avoids the next error."
+        every = [device, *others]
+        return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, sorted(every)))
+    if others:
+        here = (
+            f"No tensor of this file is on {plain(device)}; they are on {listed(others)}. The error comes "
+            "from another file, or map_location asked for that number."
+        )
+        return Tied(fits="no", here=here)
+    return Tied(fits="no", here=_none_on(context, kind))
+
+
+def _with_tag(context: Context) -> Tied:
+    """Point at the tensors with the tag that torch does not know."""
+    tag = (context.groups.get("tag") or context.groups.get("spelled", "")).strip()
+    if not tag:
+        return _any_accelerator(context)
+    paths = paths_on(context, [tag])
+    if paths:
+        return Tied(
+            fits="yes",
+            here=f"{format_count(len(paths), 'tensor')} of this file carry the tag {plain(tag)}.",
+            paths=paths,
+            fix=fix_for(context, [tag]),
+        )
+    here = f"No tensor of this file carries the tag {plain(tag)}: it was the argument map_location, or the"
+    return Tied(fits="no", here=f"{here} error comes from another file.")
+
+
+def _any_accelerator(context: Context) -> Tied:
+    """Point at all that is not on the CPU."""
+    devices = sorted({row.device for row in context.checkpoint.storages if is_accelerator(row.device)})
+    if not devices:
+        return Tied(fits="no", here=_none_on(context, "cuda"))
+    paths = paths_on(context, devices)
+    here = f"This file was saved on {listed(devices)}, which torch.load asks for again."
+    return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
+
+
+DEVICE_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="device-unavailable",
+        title="Saved on a device that torch does not find on this machine",
+        pattern=rf"Attempting to deserialize object on an? '?{_KIND}'? ?device but "
+        rf"torch\.[a-z]+\.is_available",
+        findings=_BY_KIND,
+        finding="unknown-device",
+        cause="A checkpoint remembers the device that each tensor was saved on, and torch.load puts it there "
+        "again. This torch finds no such device: there is none, its driver is missing, or torch was "
+        "installed in a version for the CPU only.",
+        advice=_TO_CPU + " With a GPU, checkpoint-inspector target tells why torch does not see it.",
+        tie=_on_kind,
+    ),
+    ErrorKind(
+        id="device-index",
+        title="Saved on a GPU number that this machine does not have",
+        pattern=rf"Attempting to deserialize object on '?{_KIND}'? ?device (?P<index>\d{{1,5}}) but "
+        rf"torch\.[a-z]+\.device_count",
+        findings=_INDEX_BY_KIND,
+        finding="unknown-device",
+        cause="GPUs are numbered from 0, and the file was saved on a number that this process does not see: "
+        "the machine has fewer GPUs, or CUDA_VISIBLE_DEVICES shows it only some of them.",
+        advice="Map the number to one that is there: map_location={'cuda:1': 'cuda:0'}, where each number in "
+        "the file needs an entry of its own, or map_location='cuda:0' for all.",
+        tie=_on_index,
+    ),
+    ErrorKind(
+        id="device-tag-unknown",
+        title="A device name that torch cannot restore",
+        pattern=r"don'?t know how to (?:restore|determine) data location of [\w.]{1,80} ?"
+        r"(?:\(tagged with (?P<tag>[^)]{0,80})\))?",
+        finding="unknown-device",
+        cause="The name is not one of torch's own devices here: it belongs to a plug-in that is not imported "
+        "(torch_npu, torch_xla, DirectML), to a newer torch (mps before 1.13), or it is spelled in a way "
+        "that torch refuses. cpu and meta take no number: cpu:0 is refused.",
+        advice=_TO_CPU,
+        tie=_with_tag,
+    ),
+    ErrorKind(
+        id="device-module-missing",
+        title="The plug-in for the file's device is not loaded",
+        pattern=rf"The {_KIND} device module is not registered",
+        finding="unknown-device",
+        cause="The file was saved on a device that torch knows only with its maker's plug-in, such as "
+        "habana_frameworks for hpu.",
+        advice=_TO_CPU + " On a machine with that device, import its plug-in before torch.load.",
+        tie=_on_kind,
+    ),
+    ErrorKind(
+        id="device-not-recognized",
+        title="This build of torch has no such device",
+        pattern=rf"Storage device not recognized: {_KIND}",
+        findings=_BY_KIND,
+        finding="unknown-device",
+        cause="The file was saved on Apple's GPU (mps), which exists only in torch for macOS. Elsewhere "
+        "torch says it in these words.",
+        advice=_TO_CPU,
+        tie=_on_kind,
+    ),
+    ErrorKind(
+        id="device-string",
+        title="A device name with a spelling mistake",
+        pattern=r"Invalid device string: '?(?P<tag>[^'\s]{0,80})|"
+        r"device type at start of device string: ?(?P<spelled>[\w:]{0,80})|Invalid device, must be cuda "
+        r"device",
+        finding="unknown-device",
+        cause="torch reads devices as a kind and a number with a colon between: cuda:0, cpu, mps, xpu:1.",
+        advice="Correct the name where it is written: usually in map_location or in .to(...). 'gpu' is "
+        "called cuda; 'cuda0' lacks its colon.",
+        tie=_with_tag,
+    ),
+    ErrorKind(
+        id="torch-without-device",
+        title="This torch was built without the device",
+        pattern=rf"Torch not compiled with {_KIND} enabled|PyTorch is not linked with support for "
+        rf"(?P<linked>\w+)",
+        findings=_BY_KIND,
+        finding="unknown-device",
+        cause="torch is installed in a version that cannot use this device at all, for instance the one for "
+        "the CPU only ('+cpu' in torch.__version__). A GPU and its driver do not help then.",
+        advice="Install torch for the device (the selector on pytorch.org gives the command), or stay on the "
+        "CPU: map_location='cpu', and no .cuda() in the code.",
+        tie=_any_accelerator,
+    ),
+    ErrorKind(
+        id="no-driver",
+        title="torch can use CUDA, but finds no working NVIDIA driver or GPU",
+        pattern=r"Found no NVIDIA driver|No CUDA GPUs are available|NVIDIA driver on your system is too old|"
+        r"no CUDA-capable device is detected|CUDA driver version is insufficient",
+        finding="cuda-unavailable",
+        cause="The file, or your code, asks for a CUDA device. The driver is missing or too old, the GPU is "
+        "not passed into the container, or CUDA_VISIBLE_DEVICES hides it.",
+        advice="checkpoint-inspector target tells which of these it is. To go on without a GPU, load with "
+        "map_location='cpu' and move nothing to cuda.",
+        tie=_any_accelerator,
+    ),
+    ErrorKind(
+        id="invalid-ordinal",
+        title="A GPU number that does not exist",
+        pattern=r"invalid device ordinal",
+        finding="cuda-index-out-of-range",
+        cause="Something asked CUDA for a GPU by a number that this process does not see.",
+        advice="Count with torch.cuda.device_count(); numbers go from 0 to one less. CUDA_VISIBLE_DEVICES "
+        "renumbers: with CUDA_VISIBLE_DEVICES=2 the one GPU is cuda:0.",
+        tie=_any_accelerator,
+    ),
+    ErrorKind(
+        id="map-location-torchscript",
+        title="A TorchScript file takes no dictionary as map_location",
+        pattern=r"map_location should be either None, string or torch\.device",
+        cause="torch.load hands a TorchScript file on to torch.jit.load, which takes a single device only.",
+        advice="Give one device: torch.jit.load(path, map_location='cpu').",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="map-location-callable",
+        title="This file takes no function as map_location",
+        pattern=r"Callable map_location not supported with",
+        cause="The file holds tensors that name their own device (of XLA, of tensor subclasses); torch asks "
+        "a function about storages only, and refuses.",
+        advice="Give map_location a device instead of a function, such as 'cpu'.",
+        tie=nothing_to_see,
+    ),
+)

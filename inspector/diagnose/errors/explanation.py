@@ -1,0 +1,154 @@
+"""What a pasted error message means for one file, as frozen data; and one row of the table of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from inspector.diagnose.errors.pasted import Pasted
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.findings import MOST_PATHS, Finding, Fix
+from inspector.records import dataclass, field
+from inspector.safety.verdict import SafetyVerdict
+from inspector.target.machine.profile import Profile
+
+Fit = Literal["yes", "no", "unknown"]
+"""Whether the message fits the file: `no` when it must come from another file or from the user's own code."""
+
+UNRECOGNISED = "unrecognised"
+"""The id of the explanation of a text that no row of the table knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The answer to a pasted error. All texts are plain, escaped, and safe to be shown as they are.
+
+    Attributes:
+        id: The kind of message, such as `device-unavailable`; `unrecognised` when no row knows the text.
+        finding: The id of the finding that speaks of the same trouble; empty where there is none.
+        title: What it is, in a few words.
+        quoted: The part of the text that was recognised; empty for an unrecognised one.
+        cause: Why torch says that, for someone who knows no more than `torch.load`.
+        here: What in this file causes it, or why it cannot come from this file.
+        fits: Whether message and file fit together.
+        paths: The tensors that cause it, `MOST_PATHS` at most.
+        count: How many they are.
+        advice: What to do.
+        fix: What the window can do about it, or None.
+        also: Titles of what else was recognised in the text, for instance in an error before the last.
+        checked: For an unrecognised text: what was looked for, in words.
+    """
+
+    id: str
+    finding: str
+    title: str
+    quoted: str
+    cause: str
+    here: str
+    fits: Fit
+    advice: str
+    paths: tuple[str, ...] = ()
+    count: int = 0
+    fix: Fix | None = None
+    also: tuple[str, ...] = ()
+    checked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything that a row may look at to tie a message to a file.
+
+    Attributes:
+        groups: The parts of the message that the row's pattern names, as they stand in the text.
+        pasted: The whole text.
+        checkpoint: The file.
+        safety: The verdict on its pickle.
+        target: The machine, or None.
+        findings: The findings of the file on that machine, by id.
+    """
+
+    groups: Mapping[str, str]
+    pasted: Pasted
+    checkpoint: Checkpoint
+    safety: SafetyVerdict
+    target: Profile | None
+    findings: Mapping[str, Finding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tied:
+    """What a message has to do with a file; the fields are those of `Explanation`.
+
+    Attributes:
+        fits: Whether they fit.
+        here: What in the file causes it.
+        paths: The tensors that do, or the first of them.
+        count: How many they are, where `paths` does not name them all.
+        fix: What the window can do, if it is something else than the row says.
+        advice: What to do, if it is something else than the row says.
+        finding: The id of the finding that speaks of it, if it is another than the row's.
+    """
+
+    fits: Fit
+    here: str
+    paths: Sequence[str] = ()
+    count: int = 0
+    fix: Fix | None = None
+    advice: str = ""
+    finding: str = ""
+
+
+Tie = Callable[[Context], Tied]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorKind:
+    """One row of the table: a message of torch, of Python or of a framework, through all its wordings.
+
+    Attributes:
+        id: Its stable name.
+        title: What it is, in a few words.
+        pattern: Matches the message in a text whose white space is single spaces and whose quotes are plain.
+            Letters stand for large and small ones, so no class in capitals is used; a space may be missing
+            in the text, see `tracebacks`. Repetitions are bounded, so that no text can make it slow.
+        cause: Why torch says that.
+        advice: What to do.
+        tie: Finds the cause in a file.
+        finding: The id of the finding that speaks of the same; empty where there is none.
+        findings: By the text of the group `kind` in lower case, where it decides the finding.
+        finding_of: Tells the finding from the whole text, where that takes more than a group; else None.
+        fix: What helps with any file, or None.
+        is_wrapper: Whether the message says only that another one, before it in the text, was raised.
+    """
+
+    id: str
+    title: str
+    pattern: str
+    cause: str
+    advice: str
+    tie: Tie
+    finding: str = ""
+    findings: Mapping[str, str] = field(default_factory=dict)
+    finding_of: Callable[[Pasted], str] | None = None
+    fix: Fix | None = None
+    is_wrapper: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recognised:
+    """A row that knows a text.
+
+    Attributes:
+        kind: The row.
+        groups: What its pattern names.
+        quoted: The part of the text that it matched.
+    """
+
+    kind: ErrorKind
+    groups: Mapping[str, str]
+    quoted: str
+
+
+def first_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """Give as many paths as an explanation names."""
+    return tuple(paths[:MOST_PATHS])

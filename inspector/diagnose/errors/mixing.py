@@ -1,0 +1,131 @@
+"""Messages about tensors that are on different devices while a model runs or trains.
+
+The wordings: types by name up to torch 1.0 (`torch.cuda.FloatTensor`), backends in 1.1 to 1.4, devices since
+1.5, "found at least two devices" since 1.7, the arguments one by one since 2.9.
+"""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
+from inspector.diagnose.errors.ties import devices_of, listed, of_finding, paths_on
+from inspector.model.findings import Fix
+
+_FINDINGS = (
+    "loss-buffer-left-behind",
+    "mixed-devices",
+    "step-off-accelerator",
+    "step-on-accelerator",
+    "optimizer-off-parameter-device",
+    "rng-off-cpu",
+    "hidden-device",
+)
+_ELSEWHERE = (
+    "the batch was not moved (inputs = inputs.to(device)), a tensor is made in forward() without device=, or "
+    "the optimizer was made or loaded before the model was moved"
+)
+_DEVICE = r"(?:cuda|cpu|mps|xpu|hpu|npu|meta)(?::\d{1,3})?"
+
+
+def _apart(context: Context) -> Tied:
+    """Look for tensors apart in the file; a file that lies on one device is not the cause."""
+    for id_ in _FINDINGS:
+        found = context.findings.get(id_)
+        if found is not None:
+            return of_finding(found, in_full=True)
+    devices = sorted({tensor.device for tensor in context.checkpoint.tensors})
+    if len(devices) < 2:
+        where = f" lies on {devices[0]} as a whole" if devices else " holds no tensors"
+        here = f"This file{where}, so it did not bring two devices together: {_ELSEWHERE}."
+        return Tied(fits="no", here=here)
+    return Tied(
+        fits="unknown",
+        here=f"The tensors of this file are on {listed(devices)}, but those of the model lie together, and "
+        f"what torch keeps on the CPU is where it belongs. More likely {_ELSEWHERE}.",
+    )
+
+
+def _parallel(context: Context) -> Tied:
+    """Point at the weights that are not on the first device of DataParallel."""
+    home, stray = context.groups["home"], context.groups["stray"]
+    paths = paths_on(context, [stray])
+    if paths and stray != "cpu":
+        return Tied(
+            fits="yes",
+            here=f"Tensors of this file were saved on {stray}; loaded without map_location they stay there.",
+            paths=paths,
+            fix=Fix(rule=f"{stray}={home}"),
+        )
+    devices = devices_of(context, home.partition(":")[0])
+    return Tied(
+        fits="no" if not paths else "unknown",
+        here=f"This file holds {'nothing on ' + stray if not paths else 'tensors on ' + stray}"
+        f"{'; its GPU tensors are on ' + listed(devices) if devices else ''}. The model itself was put there "
+        "by code.",
+    )
+
+
+MIXING_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="data-parallel-device",
+        title="DataParallel wants the whole model on its first GPU",
+        pattern=rf"must have its parameters and buffers on device '?(?P<home>{_DEVICE})'? "
+        rf"?\(device_ids\[0\]\) but found one of them on device: ?'?(?P<stray>{_DEVICE})",
+        finding="mixed-devices",
+        cause="nn.DataParallel copies the model from the first GPU of its list to the others, so all weights "
+        "must be on that first one when forward() is called.",
+        advice="Call model.to('cuda:0') (the first of device_ids) before it is wrapped, and load the "
+        "checkpoint with map_location to that device.",
+        tie=_parallel,
+    ),
+    ErrorKind(
+        id="same-device",
+        title="Tensors on different devices met in one operation",
+        pattern=r"Expected all tensors to be on the same device|"
+        rf"found (?:at least )?two devices,? ({_DEVICE})|"
+        r"expected (?:both inputs|all inputs|input and grid|tensors?|self and mask) to be on (?:the )?same "
+        r"device|expected to be in the same device, but got|indices should be either on cpu or on the same "
+        r"device|is on (?:cpu|gpu|cuda), but expected (?:it|them) to be on (?:cpu|gpu|cuda)|"
+        rf"but got \w{{1,30}} is on {_DEVICE}, different from other|"
+        rf"tensor on device '?{_DEVICE}'? is not on the expected device",
+        finding="mixed-devices",
+        cause="One operation got a tensor on the CPU and one on a GPU, or from two GPUs. torch never moves "
+        "tensors by itself.",
+        advice="Move the model once (model.to(device)), then everything that goes into it: batches, masks, "
+        "hidden states, the loss with its class weights. Load the optimizer's state after the model was "
+        "moved.",
+        tie=_apart,
+    ),
+    ErrorKind(
+        id="same-device-by-type",
+        title="A CPU tensor met a GPU tensor (an older torch says it by type)",
+        pattern=r"Input type \(?(?:torch\.)?[\w.]{1,60}\)? and (?:weight|bias) type "
+        r"\(?(?:torch\.)?[\w.]{1,60}\)? should be the same|"
+        r"expected (?:object of )?(?:scalar )?type (?:torch\.)?[\w.]{1,40} but (?:got|found) type "
+        r"(?:torch\.)?(?:cuda\.|CUDA)|"
+        r"expected type torch\.(?:cuda\.)?\w{1,40}(?:Type)? but got torch\.(?:cuda\.)?\w{1,40}|"
+        r"expected object of (?:device type|backend|type) [\w.]{1,40} but (?:got|found) "
+        r"(?:device type|backend|type) |"
+        r"expected backend \w{1,10} and dtype \w{1,20} but got backend|"
+        r"received an invalid combination of arguments - got \([^)]{0,200}torch\.cuda\.\w{1,30}Tensor|"
+        r"a tensor was not cuda",
+        finding="mixed-devices",
+        cause="torch.cuda.FloatTensor is a tensor on a GPU, torch.FloatTensor one on the CPU: the model is "
+        "on one and its input, or the state of the optimizer, on the other. (Two types that differ in their "
+        "number format only, such as Half and Float, are about precision and not about devices.)",
+        advice="Move both to one device: model.to(device) and inputs.to(device). After resuming, move the "
+        "model before optimizer.load_state_dict.",
+        tie=_apart,
+    ),
+    ErrorKind(
+        id="different-gpus",
+        title="Tensors on two GPUs met in one operation",
+        pattern=r"arguments are located on different GPUs|some of weight/gradient/input tensors are located "
+        r"on different GPUs|all tensors must be on devices\[0\]|tensors are on different GPUs",
+        finding="mixed-devices",
+        cause="The file was saved from one GPU and the model is on another; torch.load put each tensor back "
+        "on the GPU it came from.",
+        advice="Load with map_location='cpu', or to the GPU in use, and move the model before "
+        "optimizer.load_state_dict.",
+        tie=_apart,
+    ),
+)

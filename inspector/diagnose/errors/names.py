@@ -1,0 +1,281 @@
+"""Messages of `load_state_dict` about names and shapes, see `torch/nn/modules/module.py`.
+
+torch 1.0 had the two shapes of a size mismatch the wrong way round (pytorch#15720), 0.3 put it in a sentence
+of its own, and named one key at a time.
+"""
+
+from __future__ import annotations
+
+import re
+
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Fit, Tied
+from inspector.diagnose.errors.pasted import Pasted, squeeze
+from inspector.diagnose.errors.state_names import (
+    WRAPPERS,
+    Renaming,
+    StateDict,
+    best_match,
+    find_renaming,
+    state_dicts,
+    wrapper_of,
+)
+from inspector.diagnose.errors.ties import listed, plain
+from inspector.model.findings import Fix
+from inspector.units import format_count, format_shape
+
+_SECTION = re.compile(
+    r"(missing|unexpected) keys?(?:\(s\))? ?(?:in (?:source )?state_dict)?:|size mismatch for|while copying",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"\"([^\"]{1,400})\"|'([^']{1,400})'")
+_OLD_KEY = re.compile(r"(missing|unexpected) key ['\"]?([\w.]{1,300})['\"]? in state_dict", re.IGNORECASE)
+_SIZE = r"(?:torch\.Size\()?\[?\(?(?P<{}>[\d, ]{{0,120}})"
+_SIZES = tuple(
+    (re.compile(pattern, re.IGNORECASE), re.compile(squeeze(pattern), re.IGNORECASE))
+    for pattern in (
+        r"size mismatch for (?P<name>[^\s:]{1,300}): copying a param with shape "
+        + _SIZE.format("file")
+        + r"\)?\]?\)? from checkpoint, the shape in current model is "
+        + _SIZE.format("model"),
+        r"size mismatch for (?P<name>[^\s:]{1,300}): copying a param of "
+        + _SIZE.format("model")
+        + r"\)?\]?\)? from checkpoint, where the shape is "
+        + _SIZE.format("file"),
+        r"while copying the parameter named '?\"?(?P<name>[^\s,'\"]{1,300})'?\"?, whose dimensions in the "
+        r"model are "
+        + _SIZE.format("model")
+        + r"\)?\]?\)? and whose dimensions in the checkpoint are "
+        + _SIZE.format("file"),
+    )
+)
+_MOST_NAMES = 20_000
+_PLAIN = Fix(style="plain")
+Size = tuple[str, str, str]
+"""A parameter's name with its shape in the file and in the model, as texts."""
+
+
+# --- what the message says ----------------------------------------------------------------------------------
+
+
+def read_keys(pasted: Pasted) -> tuple[list[str], list[str]]:
+    """Read the missing and the unexpected names out of a message."""
+    text = pasted.flat
+    keys: dict[str, list[str]] = {"missing": [], "unexpected": []}
+    marks = list(_SECTION.finditer(text))[:_MOST_NAMES]
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    for mark, end in zip(marks, ends, strict=False):
+        if mark[1]:
+            keys[mark[1].lower()] += _names(text[mark.end() : end])
+    for match in _OLD_KEY.finditer(text):
+        keys[match[1].lower()].append(match[2])
+    return keys["missing"][:_MOST_NAMES], keys["unexpected"][:_MOST_NAMES]
+
+
+def _names(section: str) -> list[str]:
+    """Give the quoted names; a space in one is a broken line, and torch 0.3 quoted the set as well."""
+    section = section.replace('"{', "{").replace('}"', "}")
+    return [squeeze(match[1] or match[2]) for match in _QUOTED.finditer(section)]
+
+
+def read_sizes(pasted: Pasted) -> list[Size]:
+    """Read the mismatches out of a message, as (name, shape in the file, shape in the model)."""
+    found: dict[str, Size] = {}
+    for spaced, squeezed in _SIZES:
+        matches = list(spaced.finditer(pasted.flat)) or list(squeezed.finditer(pasted.squeezed))
+        for match in matches[:_MOST_NAMES]:
+            found.setdefault(match["name"], (match["name"], _shape(match["file"]), _shape(match["model"])))
+    return list(found.values())
+
+
+def _shape(text: str) -> str:
+    sizes = [part for part in text.replace(" ", "").split(",") if part]
+    return format_shape(tuple(int(size[:12]) for size in sizes))
+
+
+def _prefix_finding(pasted: Pasted) -> str:
+    """Tell from the names whether a wrapper's prefix makes the difference."""
+    missing, unexpected = read_keys(pasted)
+    prefix = wrapper_of(unexpected)
+    if not prefix or wrapper_of(missing):
+        return ""
+    return _finding_of_wrapper(prefix)
+
+
+def _finding_of_wrapper(prefix: str) -> str:
+    return "prefix-compiled" if prefix.startswith("_orig_mod.") else "prefix-module"
+
+
+# --- what the file says -------------------------------------------------------------------------------------
+
+
+def _keys(context: Context) -> Tied:
+    """Compare the names of the message with those of the file."""
+    missing, unexpected = read_keys(context.pasted)
+    rows = state_dicts(context.checkpoint)
+    whole = _whole_checkpoint(context, unexpected, rows)
+    if whole is not None:
+        return whole
+    row = best_match(rows, unexpected or missing)
+    if row is None or not (missing or unexpected):
+        return Tied(fits="unknown", here="No names could be read out of the text: paste all of it.")
+    renaming = find_renaming(missing, row.tensors) if missing else None
+    if renaming is None and not missing and wrapper_of(unexpected):
+        renaming = Renaming(in_file=wrapper_of(unexpected), in_model="")
+    present = [name for name in unexpected if name in row.tensors]
+    if unexpected and not present:
+        here = f"None of the unexpected names ({listed(unexpected)}) is in this file: it is about another."
+        return Tied(fits="no", here=here)
+    if renaming is not None:
+        return _renamed(row, renaming, present)
+    return _other_names(row, missing, present)
+
+
+def _whole_checkpoint(context: Context, unexpected: list[str], rows: list[StateDict]) -> Tied | None:
+    """See whether a whole checkpoint was given instead of the state dict in it."""
+    tops = {str(tensor.keys[0]) for tensor in context.checkpoint.tensors if len(tensor.keys) > 1}
+    tops |= {str(value.keys[0]) for value in context.checkpoint.values if value.keys}
+    given = [name for name in unexpected if name in tops]
+    weights = next((row for row in rows if row.path), None)
+    if not given or weights is None:
+        return None
+    first = next(iter(weights.tensors.values()))
+    way = "".join(f"[{key!a}]" for key in first.keys[: weights.path.count("/") + 1])
+    return Tied(
+        fits="yes",
+        here=f"load_state_dict was given the whole checkpoint, with {listed(given)} in it. The weights "
+        f"({format_count(len(weights.tensors), 'tensor')}) stand under {plain(weights.path)}.",
+        paths=[tensor.path for tensor in weights.tensors.values()],
+        advice=f"Give it that part only: model.load_state_dict(checkpoint{way}).",
+        fix=_PLAIN,
+    )
+
+
+def _renamed(row: StateDict, renaming: Renaming, present: list[str]) -> Tied:
+    old, new = renaming.in_file, renaming.in_model
+    paths = [tensor.path for name, tensor in row.tensors.items() if name.startswith(old)]
+    sample = next((name for name in row.tensors if name.startswith(old)), "")
+    here = (
+        f"The names differ in their beginning only: what this file calls {plain(sample)} is "
+        f"{plain(new + sample.removeprefix(old))} in your model."
+    )
+    renamed = f"{{{new!a} + name.removeprefix({old!a}): tensor for name, tensor in state_dict.items()}}"
+    advice = f"Rename before loading: state_dict = {renamed}."
+    if old in WRAPPERS and not new:
+        here += f" The model was saved inside a wrapper, which put {old} before every name."
+        paths = [row.tensors[name].path for name in present] or paths
+        return Tied(
+            fits="yes", here=here, paths=paths, fix=_PLAIN, advice=advice, finding=_finding_of_wrapper(old)
+        )
+    if new in WRAPPERS and not old:
+        here += " Your model is inside a wrapper (DataParallel, torch.compile), the file was saved without."
+        advice = "Load the weights before the model is wrapped, or into model.module."
+    return Tied(fits="yes", here=here, paths=paths, advice=advice)
+
+
+def _other_names(row: StateDict, missing: list[str], present: list[str]) -> Tied:
+    where = plain(row.path) or "the root"
+    absent = [name for name in missing if name not in row.tensors]
+    parts = []
+    if present:
+        parts.append(f"In this file, at {where}: {format_count(len(present), 'unexpected name')}.")
+    if absent:
+        parts.append(f"Not in it: {format_count(len(absent), 'missing name')} ({listed(absent)}).")
+    if len(absent) < len(missing):
+        parts.append(f"In it all the same: {listed([name for name in missing if name in row.tensors])}.")
+    parts.append("It is no matter of a prefix: the file is of another model, or of another version of it.")
+    fits: Fit = "yes" if present else "unknown" if absent else "no"
+    return Tied(fits=fits, here=" ".join(parts), paths=[row.tensors[name].path for name in present])
+
+
+def _sizes(context: Context) -> Tied:
+    """Compare the shapes of the message with those of the file."""
+    sizes = read_sizes(context.pasted)
+    row = best_match(state_dicts(context.checkpoint), [name for name, *_ in sizes])
+    held = {name: row.tensors[name] for name, *_ in sizes if name in row.tensors} if row is not None else {}
+    if not held:
+        if not sizes:
+            return Tied(fits="unknown", here="No shape could be read out of the text: paste all of it.")
+        here = f"This file has no tensor named {listed([name for name, *_ in sizes])}: it is about another."
+        return Tied(fits="no", here=here)
+    same = [size for size in sizes if size[0] in held and format_shape(held[size[0]].shape) == size[1]]
+    if not same:
+        name, said, _ = next(size for size in sizes if size[0] in held)
+        here = f"{plain(name)} is {format_shape(held[name].shape)} in this file, and not {said}: it is about"
+        return Tied(fits="no", here=f"{here} another file.", paths=[held[name].path])
+    shown = [f"{name}: {in_file} here, {in_model} in your model" for name, in_file, in_model in same]
+    here = f"{format_count(len(same), 'tensor')} of this file have another shape than your model wants. "
+    here += f"{'; '.join(map(plain, shown[:4]))}."
+    return Tied(fits="yes", here=here, paths=[held[name].path for name, *_ in same])
+
+
+def _not_a_tensor(context: Context) -> Tied:
+    """Point at what the message names."""
+    name = context.groups["name"]
+    values = [value for value in context.checkpoint.values if value.keys and value.keys[-1] == name]
+    if values:
+        here = f"{plain(values[0].path)} is a {plain(values[0].type)} in this file, no tensor."
+        return Tied(fits="yes", here=here)
+    return Tied(fits="unknown", here="In this file that name is a tensor, or it is not there.")
+
+
+def _module_given(context: Context) -> Tied:
+    """Say whether this file gives a module where a state dict was wanted."""
+    name = context.checkpoint.module_class
+    if name is not None:
+        here = f"This file is a whole pickled module, {plain(name)}: torch.load gives the model itself."
+        return Tied(fits="yes", here=here, fix=Fix(style="module"), finding="whole-module")
+    if context.checkpoint.root == "mapping":
+        here = "torch.load gives a dictionary for this file: the error comes from another one."
+        return Tied(fits="no", here=here)
+    return Tied(fits="unknown", here=f"torch.load gives a {plain(context.checkpoint.root)} for this file.")
+
+
+NAME_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="keys-differ",
+        title="The file's names are not those of the model",
+        pattern=r"(?:missing|unexpected) keys?\(s\) in state_dict|"
+        r"(?:missing|unexpected) keys? ['\"{]{0,4}[\w.]{1,300}['\"}]{0,4} in state_dict|"
+        r"(?:missing|unexpected) keys? in (?:source )?state_dict",
+        finding_of=_prefix_finding,
+        cause="load_state_dict goes by names: every parameter of the model must be in the file under the "
+        "same name, and nothing else may be. A wrapper puts a prefix before all names, a checkpoint holds "
+        "the state dict one level deeper, or the model is another.",
+        advice="Make the model exactly as it was when it was saved. strict=False hides the difference: what "
+        "is missing keeps its random values.",
+        tie=_keys,
+    ),
+    ErrorKind(
+        id="size-mismatch",
+        title="The file's tensors have other shapes than the model",
+        pattern=r"size mismatch for [^\s:]{1,300}:|"
+        r"while copying the parameter named [^\s,]{1,300}, whose dimensions in the model",
+        cause="The names fit and the shapes do not: the model was made with other settings (number of "
+        "classes, size of the vocabulary, width) than the one that was saved.",
+        advice="Make the model with the settings of the file. To train on for another number of classes, "
+        "take those tensors out of the state dict and load the rest with strict=False.",
+        tie=_sizes,
+    ),
+    ErrorKind(
+        id="not-a-tensor",
+        title="An entry of the state dict is no tensor",
+        pattern=r"while copying the parameter named ['\"]{0,2}(?P<name>[^\s'\",]{1,300})['\"]{0,2}, expected "
+        r"torch\.Tensor or Tensor-like object",
+        cause="What was given to load_state_dict has something else than a tensor under a parameter's name, "
+        "for instance a NumPy array.",
+        advice="Convert it: torch.as_tensor(value).",
+        tie=_not_a_tensor,
+    ),
+    ErrorKind(
+        id="module-given",
+        title="load_state_dict was given a whole model",
+        pattern=r"Expected state_dict to be dict-like, got|'\w{1,80}' object has no attribute '(?:copy|"
+        r"_metadata)'",
+        finding="whole-module",
+        cause="The file was written by torch.save(model) rather than torch.save(model.state_dict()): what "
+        "torch.load gives back is the model, not a dictionary.",
+        advice="Use it as it is: model = torch.load(path, weights_only=False), or give load_state_dict its "
+        "model.state_dict().",
+        tie=_module_given,
+    ),
+)

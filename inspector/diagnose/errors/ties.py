@@ -1,0 +1,83 @@
+"""How messages are tied to a file, in the ways that many kinds of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from inspector.diagnose.branches import devices_fix
+from inspector.diagnose.errors.explanation import Context, Tie, Tied
+from inspector.model.findings import Finding, Fix
+from inspector.model.roles.devices import device_order
+from inspector.units import cut_text, escape_text, format_count
+
+_MOST_NAMED = 6
+_MOST_CHARS = 120
+
+
+def nothing_to_see(context: Context) -> Tied:
+    """Say nothing about the file: the message is about the code alone."""
+    del context
+    return Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
+
+
+def of_finding(found: Finding, *, in_full: bool = False) -> Tied:
+    """Tie a message to a finding, by its title alone or with all it says."""
+    here = f"{found.title}. {found.detail}" if in_full else f"{found.title}."
+    return Tied(fits="yes", here=here, paths=found.paths, count=found.count, fix=found.fix, finding=found.id)
+
+
+def by_finding(*ids: str, no: str) -> Tie:
+    """Tie a message to the first of these findings; without any it comes from elsewhere."""
+
+    def tie(context: Context) -> Tied:
+        for id_ in ids:
+            found = context.findings.get(id_)
+            if found is not None:
+                return of_finding(found)
+        return Tied(fits="no", here=no)
+
+    return tie
+
+
+def devices_of(context: Context, kind: str) -> list[str]:
+    """List the devices of a kind that this file has tensors or storages on."""
+    devices = {storage.device for storage in context.checkpoint.storages}
+    devices |= {tensor.device for tensor in context.checkpoint.tensors}
+    return sorted(
+        (device for device in devices if device.partition(":")[0] == kind or device == kind), key=device_order
+    )
+
+
+def paths_on(context: Context, devices: Sequence[str]) -> list[str]:
+    """List the tensors on these devices."""
+    wanted = set(devices)
+    return [tensor.path for tensor in context.checkpoint.tensors if tensor.device in wanted]
+
+
+def fix_for(context: Context, devices: Sequence[str]) -> Fix | None:
+    """Give the rule that sends these devices to the best one of the target; without a target, to the CPU."""
+    to = "cpu" if context.target is None else context.target.devices[0]
+    return devices_fix(devices, to)
+
+
+def top_keys(context: Context) -> list[str]:
+    """List the keys that stand at the top of a file."""
+    tensors, values = context.checkpoint.tensors, context.checkpoint.values
+    ways = chain((tensor.keys for tensor in tensors), (value.keys for value in values))
+    return list(dict.fromkeys(str(keys[0]) for keys in ways if keys))
+
+
+def listed(items: Sequence[str], noun: str = "") -> str:
+    """Give a few names out of a file or a message, escaped and cut: `a, b and 3 more`."""
+    shown = [escape_text(cut_text(item, _MOST_CHARS)) for item in items[:_MOST_NAMED]]
+    more = len(items) - len(shown)
+    text = ", ".join(shown)
+    if more > 0:
+        text += f" and {format_count(more, noun)}" if noun else f" and {more:,} more"
+    return text
+
+
+def plain(text: str) -> str:
+    """Give a part of a message so that it can be shown."""
+    return escape_text(cut_text(text, _MOST_CHARS))

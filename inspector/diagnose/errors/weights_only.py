@@ -1,0 +1,181 @@
+"""Messages of `torch.load(weights_only=True)`, the default since torch 2.6.
+
+The wordings: "Unsupported class" in 1.13 to 2.3, "Unsupported global: GLOBAL" since 2.4, see
+`torch/_weights_only_unpickler.py`; around them `_get_wo_message` of `torch/serialization.py`.
+"""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
+from inspector.diagnose.errors.ties import listed, nothing_to_see, plain
+from inspector.model.findings import Fix
+from inspector.pickles.values import package_of
+from inspector.safety.allowlist import default_allow_list
+from inspector.safety.classes import known_classes
+from inspector.safety.names import judge_global
+from inspector.safety.python2 import present_name
+
+_PLAIN = Fix(style="plain")
+_WHY = (
+    "Since torch 2.6, torch.load takes nothing but tensors and plain Python values, unless it is told "
+    "otherwise: a pickle can run any code, and this guards against it."
+)
+_NAME = r"(?P<name>[\w.<>]{1,200})"
+
+
+def _global(context: Context) -> Tied:
+    """Look the refused name up in the file, and say what allowing it means."""
+    name = (context.groups["name"] or context.groups.get("older", "")).strip(".")
+    uses = {present_name(use.name): use.count for use in context.checkpoint.globals}
+    uses |= {use.name: use.count for use in context.checkpoint.globals}
+    wanted = [other for other in context.safety.to_allow if other != name]
+    if name not in uses:
+        asks = f" It asks for {listed(context.safety.to_allow)}." if context.safety.to_allow else ""
+        here = f"This file does not ask for {plain(name)}: the error comes from another file.{asks}"
+        return Tied(fits="no", here=here)
+    here = f"This file asks for {plain(name)}. {_may_be_allowed(context, name)}"
+    if judge_global(name) == "dangerous":
+        return Tied(fits="yes", here=here, finding="dangerous-global", advice=_DANGEROUS)
+    if context.safety.verdict == "needs-allow-list":
+        more = f" Next it would ask for {listed(wanted)}: allow them together." if wanted else ""
+        return Tied(fits="yes", here=f"{here}{more}", fix=_PLAIN)
+    here = f"{here} {_reasons(context)}".strip()
+    if context.safety.verdict == "dangerous":
+        return Tied(fits="yes", here=here, finding=_finding(context), advice=_DANGEROUS)
+    advice = "" if present_name(name) in default_allow_list().names else _NOT_ON_A_LIST
+    return Tied(fits="yes", here=here, finding=_finding(context), fix=_PLAIN, advice=advice)
+
+
+def _may_be_allowed(context: Context, name: str) -> str:
+    """Return what putting a name on torch's list means; only classes of which objects are made may be."""
+    present = present_name(name)
+    if judge_global(name) == "dangerous":
+        return "It can run commands or change this machine: do not allow it, wherever the file is from."
+    if present in default_allow_list().names:
+        return "Recent versions of torch know it: update torch, or allow it."
+    if present not in context.safety.to_allow:
+        return "No list is the place for it: what is on torch's list may be called with any arguments."
+    if present in known_classes():
+        return "It is a class that only holds data, and may be allowed."
+    package = plain(package_of(present))
+    return f"The file only makes objects of it: allow it if {package} is your own code, or code you trust."
+
+
+_NOT_ON_A_LIST = (
+    "Do not add names to torch's list for this file. Best is to have the state_dict alone saved where the "
+    "file was made. If you trust the file, weights_only=False loads it, and runs whatever is in it."
+)
+_DANGEROUS = (
+    "Do not load this file with weights_only=False, and do not allow any of its names. No model needs them. "
+    "Delete the file, or ask where it comes from. This program can show what is in it without running it."
+)
+
+
+def _verdict(context: Context) -> Tied:
+    """Say what the restricted unpickler would say to this file."""
+    if context.safety.weights_only:
+        here = "weights_only=True takes this file as it is: the error comes from another file."
+        return Tied(fits="no", here=here)
+    if context.safety.verdict == "dangerous":
+        return Tied(fits="yes", here=_reasons(context), finding=_finding(context), advice=_DANGEROUS)
+    return Tied(fits="yes", here=_reasons(context), finding=_finding(context), fix=_PLAIN)
+
+
+def _reasons(context: Context) -> str:
+    return " ".join(context.safety.reasons)
+
+
+def _finding(context: Context) -> str:
+    ids = {"dangerous": "dangerous-global", "runs-code": "runs-code", "needs-allow-list": "needs-allow-list"}
+    return ids.get(context.safety.verdict, "")
+
+
+def _opcode(context: Context) -> Tied:
+    """Say whether this file uses opcodes that the restricted unpickler does not know."""
+    protocol = context.checkpoint.safety.protocol
+    tied = _verdict(context)
+    if tied.fits == "yes" and protocol > 3:
+        here = f"This file was pickled with protocol {protocol}; torch saves with 2. {tied.here}"
+        return Tied(fits="yes", here=here, finding=tied.finding, fix=tied.fix, advice=tied.advice)
+    return tied
+
+
+WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="blocked-global",
+        title="The file asks for a module that can run commands",
+        pattern=rf"Trying to load unsupported GLOBAL {_NAME} whose module",
+        finding="dangerous-global",
+        cause=f"{_WHY} Names of modules such as os and sys can never be allowed.",
+        advice=_DANGEROUS,
+        tie=_global,
+    ),
+    ErrorKind(
+        id="unsupported-global",
+        title="torch.load does not know a name in the file, and is not allowed to import it",
+        pattern=rf"Unsupported (?:global: GLOBAL|class) {_NAME}|"
+        r"GLOBAL (?P<older>[\w.]{1,200}) was not an allowed global",
+        finding="needs-allow-list",
+        cause=f"{_WHY} The file holds an object of some other kind: a configuration, a NumPy value, a class "
+        "of a training framework, or a whole model.",
+        advice="Use the loading code of this program: it allows the classes that this file needs, where that "
+        "is enough, and nothing else. weights_only=False runs whatever is in the file. Best is to save the "
+        "state_dict alone next time.",
+        tie=_global,
+    ),
+    ErrorKind(
+        id="unsupported-operand",
+        title="The file was pickled in a way that weights_only=True does not read",
+        pattern=r"Unsupported operand (?P<opcode>\d{1,3})",
+        finding="runs-code",
+        cause="The restricted reader knows the instructions that torch.save writes. A file saved with "
+        "another pickle protocol (torch.save(..., pickle_protocol=4)), or by pickle.dump, uses others; no "
+        "list of allowed names changes that. A download that is no checkpoint at all can say the same.",
+        advice="Have it saved again with torch.save and its usual protocol. If you trust the file, "
+        "weights_only=False reads it, and runs whatever is in it.",
+        tie=_opcode,
+    ),
+    ErrorKind(
+        id="unsupported-call",
+        title="The file does something with an object that weights_only=True does not do",
+        pattern=r"Can only (?:build Tensor|create new object for|append to lists|extend lists|SETITEMS? for)|"
+        r"Trying to call reduce for unrecognized function|Only persistent_load of storage is allowed|"
+        r"persistent_load id must be tuple",
+        finding="runs-code",
+        cause="The restricted reader makes tensors, lists and dictionaries, and sets the state of few "
+        "classes. This file wants more of it, as a whole pickled model does.",
+        advice="Save the state_dict alone where the file was made. If you trust the file, weights_only=False "
+        "reads it, and runs whatever is in it.",
+        tie=_verdict,
+    ),
+    ErrorKind(
+        id="weights-only-format",
+        title="weights_only=True does not read this kind of file",
+        pattern=r"Cannot use '{1,2}weights_only=True'{1,2} with (?:TorchScript|files saved in the legacy "
+        r".tar)",
+        finding="runs-code",
+        cause="TorchScript archives and tar files of torch 0.1 are read by other code, which knows no "
+        "restricted mode.",
+        advice="Load a TorchScript file with torch.jit.load(path, map_location='cpu'). Load and save a tar "
+        "file once with weights_only=False, if you trust it.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="weights-only-pickle-module",
+        title="weights_only and pickle_module exclude each other",
+        pattern=r"Can not safely load weights when explicit pickle_module",
+        cause="A pickle module of one's own reads the file as it likes, so torch cannot restrict it.",
+        advice="Leave one of the two out of the call of torch.load.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="weights-only",
+        title="torch.load refuses the file because it holds more than weights",
+        pattern=r"Weights only load failed|WeightsUnpickler error",
+        finding="runs-code",
+        cause=_WHY,
+        advice="The sentence behind 'WeightsUnpickler error:' says what it was; paste all of it. If you "
+        "trust the file, weights_only=False reads it, and runs whatever is in it.",
+        tie=_verdict,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The rules that find something in a checkpoint, one table for each kind."""

@@ -1,0 +1,108 @@
+"""Rules about what loading imports and runs, and what must be importable for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inspector.diagnose.case import Case, Rule
+from inspector.diagnose.errors.ties import listed
+from inspector.model.findings import Finding, Fix, finding
+from inspector.safety.python2 import present_name
+from inspector.safety.verdict import SafetyVerdict
+
+_MOST_NAMED = 8
+_NESTED = "torch.storage._load_from_bytes"
+# They come with torch and Python; whoever has torch can import them.
+_ALWAYS_THERE = frozenset({"torch", "collections", "builtins", "_codecs", "copyreg", "functools"})
+
+
+def _whole_module(case: Case) -> Iterator[Finding]:
+    """Say that a whole module needs its classes."""
+    name = case.checkpoint.module_class
+    if name is None:
+        return
+    modules = modules_to_import(case) or [name.rpartition(".")[0]]
+    own = "" if "__main__" not in modules else (
+        " __main__ is the script that saved it: the class must be defined, or imported, in the script that "
+        "loads it."
+    )  # fmt: skip
+    yield finding(
+        "whole-module",
+        "warning",
+        f"A whole pickled module, {name}",
+        "Not the weights alone were saved but the model object (torch.save(model), not "
+        f"torch.save(model.state_dict())). Loading it needs {_argument(case.safety)}, and its classes "
+        "importable "
+        f"under the same names, in a version that fits: {', '.join(modules)}.{own} A state dict needs "
+        "neither.",
+        [],
+        fix=Fix(style="module"),
+    )
+
+
+def _argument(safety: SafetyVerdict) -> str:
+    """Return what `torch.load` has to be told, as the loading code does."""
+    if safety.verdict == "dangerous":
+        return "weights_only=False, with which it can run commands"
+    if safety.verdict == "needs-allow-list":
+        return "those classes allowed"
+    return "care, since programs read different things from it" if safety.is_unsure else "weights_only=False"
+
+
+def modules_to_import(case: Case) -> list[str]:
+    """List the modules that a file's classes and functions come from, but for torch's and Python's own."""
+    names = [present_name(use.name) for use in case.checkpoint.globals]
+    modules = dict.fromkeys(
+        name.rpartition(".")[0] for name in names if name.partition(".")[0] not in _ALWAYS_THERE
+    )
+    found = [module for module in modules if module]
+    more = [f"and {len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else []
+    return found[:_MOST_NAMED] + more
+
+
+def _safety(case: Case) -> Iterator[Finding]:
+    """Say what loading would import."""
+    reasons = " ".join(case.safety.reasons)
+    if case.safety.verdict == "dangerous":
+        yield finding("dangerous-global", "error", "Loading this file can run commands", reasons, [])
+    elif case.safety.is_unsure:
+        title = "Programs read different things from this file"
+        yield finding("runs-code", "warning", title, reasons, [])
+    elif case.safety.verdict == "runs-code":
+        title = "This file loads only with weights_only=False, which can run code in it"
+        yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))
+    elif case.safety.verdict == "needs-allow-list":
+        title = "weights_only=True needs names allowed for this file"
+        detail = f"{reasons} {allowing(case.safety)}"
+        yield finding("needs-allow-list", "warning", title, detail, [], fix=Fix(style="plain"))
+
+
+def allowing(safety: SafetyVerdict) -> str:
+    """Return on what allowing the names of a file depends."""
+    if not safety.packages:
+        return "They are classes that only hold data: allow them, as the loading code does."
+    named = listed(safety.packages)
+    return (
+        f"They are classes, and the file only makes objects of them: allow them if {named} is your own code, "
+        "or code that you trust."
+    )
+
+
+def _nested(case: Case) -> Iterator[Finding]:
+    """Say that a file holds further files, whose tensors are not shown and that no map_location reaches."""
+    count = sum(use.count for use in case.checkpoint.globals if present_name(use.name) == _NESTED)
+    if count:
+        yield finding(
+            "nested-pickle",
+            "warning",
+            "Tensors are hidden in pickles within the pickle",
+            "Some tensors were pickled without torch.save (by pickle itself, as joblib, Ray and "
+            "multiprocessing do) and lie in the file as the bytes of another checkpoint. torch.load opens "
+            "them without map_location, so they go to the devices they were saved on, and weights_only=True "
+            "refuses them. They are not listed here. Load the file where it was made, and save it with "
+            "torch.save.",
+            [],
+        )
+
+
+CODE_RULES: tuple[Rule, ...] = (_whole_module, _safety, _nested)

@@ -1,0 +1,181 @@
+"""Rules about the file itself: damage, waste, names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from inspector.diagnose.case import Case, Rule
+from inspector.model.findings import Finding, Fix, finding
+from inspector.model.obstacles import find_obstacle, has_wrong_checksum, lost_directory
+from inspector.model.totals import wasted_nbytes
+from inspector.units import format_count, format_nbytes
+
+_WASTE_NBYTES = 1 << 20
+_MODEL_ROLES = frozenset({"parameter", "buffer", "ema"})
+
+
+def _truncated(case: Case) -> Iterator[Finding]:
+    """Point at tensors whose bytes are not in the file, or say that its end is all that it lost."""
+    missing = {storage.key for storage in case.checkpoint.storages if storage.missing and storage.nbytes}
+    if missing or lost_directory(case.checkpoint):
+        yield finding(
+            "truncated",
+            "error",
+            "Bytes of some tensors are missing" if missing else "The end of the file is missing",
+            "The file ends early or lost records, so torch.load stops. Fetch or copy it again. Where that "
+            "cannot be, the tensors that are whole can be saved: checkpoint-inspector recover FILE -o OUT.",
+            [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
+        )
+
+
+def _invalid(case: Case) -> Iterator[Finding]:
+    """Point at tensors that cannot be what the pickle says."""
+    wrong = [tensor for tensor in case.checkpoint.tensors if tensor.problem is not None]
+    if wrong:
+        yield finding(
+            "invalid-tensor",
+            "error",
+            "Tensors whose description cannot be true",
+            f"For example {wrong[0].path}: {wrong[0].problem}.",
+            [tensor.path for tensor in wrong],
+        )
+
+
+def _refused(case: Case) -> Iterator[Finding]:
+    """Say why torch can load the file nowhere, where no other rule says it."""
+    obstacle = find_obstacle(case.checkpoint)
+    if obstacle is None or obstacle.finding == "truncated":
+        return
+    title = "torch.load refuses this file"
+    if obstacle.finding == "newer-format":
+        title = "The file is of a newer format than torch reads"
+    detail = f"On every machine it stops with: {obstacle.message} {obstacle.remedy}"
+    yield finding(obstacle.finding, "error", title, detail, [])
+
+
+def _checksum(case: Case) -> Iterator[Finding]:
+    """Say that the pickle is not what its checksum says; torch does not look at it."""
+    if has_wrong_checksum(case.checkpoint):
+        yield finding(
+            "bad-crc",
+            "warning",
+            "A checksum in the file is wrong",
+            "The file was damaged, or changed after it was saved. torch.load does not check it. Compare it "
+            "with the original, or fetch it again.",
+            [],
+        )
+
+
+def _oversized(case: Case) -> Iterator[Finding]:
+    """Point at storages of which most is viewed by no tensor."""
+    wasteful = [
+        storage
+        for storage in case.checkpoint.storages
+        if storage.tensors
+        and storage.nbytes - storage.viewed_nbytes > max(_WASTE_NBYTES, storage.viewed_nbytes)
+    ]
+    keys = {storage.key for storage in wasteful}
+    if keys:
+        yield finding(
+            "oversized-storage",
+            "warning",
+            f"{format_nbytes(wasted_nbytes(wasteful))} are stored that no tensor uses",
+            "Small views of large tensors were saved: torch.save writes the whole storage. Save a clone() "
+            "of each.",
+            [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in keys],
+        )
+
+
+def _shared(case: Case) -> Iterator[Finding]:
+    """Name tensors that share their bytes."""
+    shared = {storage.key for storage in case.checkpoint.storages if storage.tensors > 1}
+    if shared:
+        paths = [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in shared]
+        yield finding(
+            "shared-storage",
+            "note",
+            f"{format_count(len(paths), 'tensor')} share their bytes with others",
+            "Tied weights or views of one tensor. torch.load and a fixed copy keep the sharing; "
+            "safetensors does not.",
+            paths,
+        )
+
+
+def _prefixes(case: Case) -> Iterator[Finding]:
+    """Name the wrappers whose prefix stands in parameters' names."""
+    hinted = {
+        tensor.path.rpartition("/")[0]
+        for tensor in case.checkpoint.tensors
+        if "module." in tensor.path or "_orig_mod." in tensor.path
+    }
+    names: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for tensor in case.checkpoint.tensors if hinted else ():
+        if tensor.role in _MODEL_ROLES and tensor.part_of is None:
+            # A path is hashed with a secret; keys could be integers that were made to collide.
+            place, _, name = tensor.path.rpartition("/")
+            if place in hinted:
+                names[place].append((tensor.path, name))
+    found = [[path for rows in names.values() for path in find(rows)] for *_, find in _WRAPPERS]
+    both = "" if set(found[0]).isdisjoint(found[1]) else _BOTH
+    for (id_, prefix, wrapper, _), paths in zip(_WRAPPERS, found, strict=True):
+        if paths:
+            yield finding(
+                id_,
+                "warning",
+                f"Parameter names carry the prefix '{prefix}'",
+                f"The model was saved inside {wrapper}. Loading it into the bare model stops with missing "
+                f"and unexpected keys unless the prefix is removed.{both}",
+                paths,
+                fix=Fix(style="plain"),
+            )
+
+
+def _behind_module(names: list[tuple[str, str]]) -> list[str]:
+    # torch.compile may have wrapped the wrapper; an averaged model counts its updates beside the wrapped one.
+    wrapped = [path for path, name in names if _bare(name).startswith("module.")]
+    others = sum(1 for _, name in names if name != "n_averaged")
+    return wrapped if len(wrapped) == others else []
+
+
+def _bare(name: str) -> str:
+    """Give a name without the mark of torch.compile."""
+    if "_orig_mod" not in name:
+        return name
+    return ".".join(step for step in name.split(".") if step != "_orig_mod")
+
+
+def _behind_compile(names: list[tuple[str, str]]) -> list[str]:
+    """Give the paths that torch.compile left its mark in; nobody else uses that name."""
+    return [path for path, name in names if "_orig_mod." in name and "_orig_mod" in name.split(".")[:-1]]
+
+
+_WRAPPERS = (
+    ("prefix-module", "module.", "DataParallel or DistributedDataParallel", _behind_module),
+    ("prefix-compiled", "_orig_mod.", "torch.compile", _behind_compile),
+)
+_BOTH = " Here two wrappers stand one in the other, 'module.' and '_orig_mod.': both have to go."
+
+
+def _byteorder(case: Case) -> Iterator[Finding]:
+    """Say that the bytes are in the other order."""
+    if dict(case.checkpoint.versions).get("byteorder") == "big":
+        yield finding(
+            "byteorder",
+            "note",
+            "Saved on a big-endian machine",
+            "torch swaps the bytes of typed storages on load.",
+            [],
+        )
+
+
+FILE_RULES: tuple[Rule, ...] = (
+    _refused,
+    _truncated,
+    _invalid,
+    _checksum,
+    _oversized,
+    _shared,
+    _prefixes,
+    _byteorder,
+)

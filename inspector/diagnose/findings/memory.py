@@ -1,0 +1,98 @@
+"""Rules about the memory of the target: what would not fit, and who would fill one GPU for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inspector.diagnose.case import Case, Rule
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.findings import Finding, Fix, finding
+from inspector.model.roles.devices import is_accelerator, split_device
+from inspector.target.load_call import LoadCall
+from inspector.target.machine.profile import Profile
+from inspector.target.memory import HOST, Room, fits, forecast
+from inspector.target.simulate import device_failures
+from inspector.units import format_nbytes
+
+_PLAIN = LoadCall(weights_only=False)
+_MOST_PER_TENSOR_NBYTES = 1 << 13
+
+
+def _all_ranks(case: Case) -> Iterator[Finding]:
+    """Warn of several processes that would all load onto the one GPU in the file."""
+    if case.target is None:
+        return
+    devices = {storage.device for storage in case.checkpoint.storages}
+    saved = [device for device in devices if is_accelerator(device)]
+    if len(saved) != 1:
+        return
+    device = saved[0]
+    kind, _ = split_device(device) or ("", None)
+    count = {"cuda": case.target.cuda, "xpu": case.target.xpu}.get(kind, 0)
+    if count < 2 or device_failures(case.checkpoint, case.target):
+        return
+    yield finding(
+        "all-ranks-on-one-device",
+        "note",
+        f"With several processes, all of them would load onto {device}",
+        f"All that this file has on a GPU was saved on {device}, and the target has {count}. Training on "
+        "several GPUs runs one process for each (torchrun, DistributedDataParallel), and each of them calls "
+        f"torch.load: without map_location every one puts its copy on {device}, which runs full while the "
+        "others stay empty. Give each process its own GPU with map_location=f'cuda:{local_rank}', where "
+        "local_rank is the number of the process on its machine (torchrun sets LOCAL_RANK), or load to the "
+        "CPU first. With a single process there is nothing to do.".replace("cuda:{", f"{kind}:{{"),
+        [tensor.path for tensor in case.checkpoint.tensors if tensor.device == device],
+        fix=Fix(style="distributed"),
+    )
+
+
+def _does_not_fit(case: Case) -> Iterator[Finding]:
+    """Compare what loading takes at its worst moment with the memory that is there."""
+    target = case.target
+    known = (target.memory_nbytes, *(gpu.memory_nbytes for gpu in target.gpus)) if target is not None else ()
+    smallest = min((nbytes for nbytes in known if nbytes is not None), default=None)
+    if target is None or smallest is None or _most_nbytes(case.checkpoint) <= smallest:
+        return
+    for room in fits(forecast(case.checkpoint, target, _PLAIN), target):
+        if room.fits is False:
+            yield _too_large(case, target, room)
+
+
+def _most_nbytes(checkpoint: Checkpoint) -> int:
+    """Give what no load can exceed on any device; nearly every file is below, and needs no forecast."""
+    stored = sum(storage.nbytes for storage in checkpoint.storages)
+    return 2 * stored + _MOST_PER_TENSOR_NBYTES * len(checkpoint.tensors)
+
+
+def _too_large(case: Case, target: Profile, room: Room) -> Finding:
+    on_gpu = room.device != HOST
+    named = room.device if on_gpu else "the CPU"
+    elsewhere = on_gpu and room.needed_nbytes < (target.memory_nbytes or 0)
+    paths = [
+        tensor.path
+        for tensor in case.checkpoint.tensors
+        if not on_gpu or _on_target(tensor.device) == room.device
+    ]
+    return finding(
+        "does-not-fit",
+        "error",
+        f"The file does not fit into the memory of {named}",
+        f"torch.load takes {format_nbytes(room.needed_nbytes)} of {named}, which has "
+        f"{format_nbytes(room.memory_nbytes or 0)}; a model that is made before takes its share as well. "
+        + (
+            "Load to the CPU first, and move only the weights: the state of the optimizer is often two "
+            "thirds of a checkpoint."
+            if on_gpu
+            else "mmap=True reads only what is used; or save the weights alone, without the optimizer."
+        ),
+        paths,
+        fix=Fix(rule=f"{room.device}=cpu") if elsewhere else Fix(option=("mmap", "True")),
+    )
+
+
+def _on_target(device: str) -> str:
+    """Give the device that a tag means: without a number, the first."""
+    return f"{device}:0" if device in {"cuda", "xpu"} else device
+
+
+MEMORY_RULES: tuple[Rule, ...] = (_does_not_fit, _all_ranks)

@@ -1,0 +1,225 @@
+"""Rules of the GPU doctor about GPUs that are there and cannot be reached, or cannot run torch's code."""
+
+from __future__ import annotations
+
+import re
+
+from inspector.doctor.diagnosis import Diagnosis, MachineRule
+from inspector.doctor.drivers import build_for, install_command, oldest_compiled, runs_code
+from inspector.doctor.symptoms import (
+    driver_cuda,
+    driver_line,
+    gpus_line,
+    has_gpu_nodes,
+    quoted,
+    said,
+    torch_line,
+    variable,
+    wants_cuda,
+)
+from inspector.target.machine.evidence import Evidence, SmiGpu, TorchDevice
+
+_MOST_NAMED = 8
+
+
+def no_device_nodes(found: Evidence) -> Diagnosis | None:
+    """A container that was started without its host's GPUs; kernel and bus can be seen from inside."""
+    if not wants_cuda(found) or not found.system.container or found.system.wsl or has_gpu_nodes(found):
+        return None
+    if not found.nvidia.kernel_module and "nvidia" not in found.cards:
+        return None  # nothing says that the host has one: see no_gpu
+    seen = (
+        [f"the host's kernel runs NVIDIA driver {found.nvidia.kernel_module}"]
+        if found.nvidia.kernel_module
+        else []
+    )
+    return Diagnosis(
+        id="no-device-nodes",
+        severity="error",
+        title="The container was started without the GPU",
+        explanation="The host has an NVIDIA GPU, but its device files (/dev/nvidia0 ...) were not handed "
+        "to this container, so nothing inside can use it. Only whoever starts the container can change "
+        "that.",
+        evidence=(
+            torch_line(found),
+            f"this is a {found.system.container} container",
+            *seen,
+            "there is no /dev/nvidia0",
+        ),
+        steps=(
+            "docker run --gpus all ...   # needs the NVIDIA Container Toolkit on the host",
+            "docker compose: give the service deploy.resources.reservations.devices with capabilities [gpu]",
+            "Kubernetes: resources.limits of nvidia.com/gpu: 1",
+            "Apptainer or Singularity: apptainer exec --nv ...",
+        ),
+    )
+
+
+def wsl_without_gpu(found: Evidence) -> Diagnosis | None:
+    """Linux inside Windows that gets no GPU from it; the driver belongs into Windows there."""
+    if not wants_cuda(found) or not found.system.wsl:
+        return None
+    complaint = said(found, "GPU access blocked by the operating system")
+    if found.dxg and found.nvidia.libcuda.found and complaint is None:
+        return None
+    missing = "there is no /dev/dxg" if not found.dxg else "the driver's library from Windows is not found"
+    return Diagnosis(
+        id="wsl-without-gpu",
+        severity="error",
+        title="Windows does not hand its GPU to WSL",
+        explanation="Inside WSL torch uses the driver of Windows, through /dev/dxg and the libraries in "
+        "/usr/lib/wsl/lib. One of them is missing or refuses. A Linux driver must not be installed inside "
+        "WSL: it takes the place of the right library.",
+        evidence=(
+            torch_line(found),
+            missing if complaint is None else "the GPU is blocked",
+            *quoted(complaint),
+        ),
+        steps=(
+            "wsl --update   # in Windows; then wsl --shutdown, and open Linux again",
+            "wsl --list --verbose   # in Windows: the version has to be 2; else wsl --set-version NAME 2",
+            "update the NVIDIA driver in Windows, not in Linux",
+            "sudo apt remove --purge '^libnvidia-.*'   # if a Linux driver was installed inside WSL",
+        ),
+        certainty="certain" if complaint or not found.dxg else "likely",
+    )
+
+
+def no_permission(found: Evidence) -> Diagnosis | None:
+    """Device files that this user may not open."""
+    nodes = [node.path for node in found.nvidia.nodes if _is_needed(node.path) and not node.usable]
+    if not wants_cuda(found) or not nodes:
+        return None
+    return Diagnosis(
+        id="no-permission",
+        severity="error",
+        title="You may not use the GPU's device files",
+        explanation="The driver works, but its device files are closed to this user, so torch finds no GPU.",
+        evidence=(torch_line(found), f"not readable and writable: {', '.join(nodes[:_MOST_NAMED])}"),
+        steps=(
+            "ls -l /dev/nvidia*   # shows the group that may use them",
+            "sudo usermod -aG video $USER   # or that group; then log in again",
+            "on a cluster: ask for a GPU in the job (--gres=gpu:1), the files are closed outside of one",
+        ),
+    )
+
+
+def _is_needed(path: str) -> bool:
+    return re.fullmatch(r"/dev/nvidia([0-9]+|ctl|-uvm)", path) is not None
+
+
+def devices_hidden(found: Evidence) -> Diagnosis | None:
+    """A variable of the environment that leaves no GPU."""
+    torch = found.torch
+    if torch.state != "imported" or torch.cuda_available or not (torch.cuda or torch.hip):
+        return None
+    names = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES") if torch.hip else ("CUDA_VISIBLE_DEVICES",)
+    for name in names:
+        value = variable(found, name)
+        why = None if value is None else _why_none(value, len(found.nvidia.smi.gpus) or None)
+        if value is not None and why is not None:
+            return _hidden(found, name, value, why)
+    return None
+
+
+def _hidden(found: Evidence, name: str, value: str, why: str) -> Diagnosis:
+    return Diagnosis(
+        id="devices-hidden",
+        severity="error",
+        title=f"{name} hides every GPU",
+        explanation=f"{name} says which GPUs a program may see, counted from 0. The list ends at the first "
+        "entry that does not exist, so here none is left. torch then behaves as if there were no GPU.",
+        evidence=(f"{name}={value}: {why}", *((gpus_line(found),) if found.nvidia.smi.gpus else ())),
+        steps=(
+            f"unset {name}   # Windows: set {name}=",
+            f"or name one that exists: export {name}=0",
+            "then start Python again: the variable is read once",
+        ),
+        certainty="certain" if found.nvidia.smi.gpus or not value else "likely",
+    )
+
+
+def _why_none(value: str, count: int | None) -> str | None:
+    """Say why a list shows no device, or None if it shows one (or nobody can tell).
+
+    As the driver reads it: `torch.cuda._parse_visible_devices`, and
+    https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables
+    """
+    entries = [entry.strip() for entry in value.split(",")]
+    first = entries[0]
+    if not first:
+        return "the list is empty"
+    if first.startswith(("GPU-", "MIG-")):
+        return "no GPU has this UUID" if first == "GPU-(not found)" else None
+    number = re.match(r"[+-]?[0-9]{1,9}", first)
+    if number is None:
+        return "this names no GPU"
+    if int(number[0]) < 0:
+        return "a negative number hides all"
+    if count is not None and int(number[0]) >= count:
+        return f"there are {count}, so the highest number is {count - 1}"
+    return "an entry stands there twice, which empties the list" if len(set(entries)) < len(entries) else None
+
+
+def some_hidden(found: Evidence) -> Diagnosis | None:
+    """A variable that leaves fewer GPUs than there are: no fault, but a file may name the others."""
+    count, usable = len(found.nvidia.smi.gpus), found.torch.cuda_count or 0
+    value = variable(found, "CUDA_VISIBLE_DEVICES")
+    if value is None or not found.torch.cuda_available or not 0 < usable < count:
+        return None
+    return Diagnosis(
+        id="some-devices-hidden",
+        severity="note",
+        title=f"torch sees {usable} of {count} GPUs",
+        explanation="CUDA_VISIBLE_DEVICES hides the others. The ones that are left are counted from cuda:0 "
+        "again, so a checkpoint that was saved on a higher number does not load without map_location.",
+        evidence=(f"CUDA_VISIBLE_DEVICES={value}", gpus_line(found)),
+        steps=("unset CUDA_VISIBLE_DEVICES   # if all shall be seen",),
+    )
+
+
+def too_new_or_old(found: Evidence) -> Diagnosis | None:
+    """A GPU that torch's code was not compiled for: it is found, tensors can be moved, and kernels fail."""
+    architectures = found.torch.arch_list
+    oldest = oldest_compiled(architectures)
+    if found.torch.cuda is None or oldest is None:
+        return None
+    devices: tuple[TorchDevice | SmiGpu, ...] = found.torch.cuda_devices or found.nvidia.smi.gpus
+    left = [
+        (device.name, device.capability)
+        for device in devices
+        if device.capability is not None and not runs_code(device.capability, architectures)
+    ]
+    if not left:
+        return None
+    capability = left[0][1]
+    is_old = capability < oldest
+    every = tuple(device.capability for device in devices if device.capability is not None)
+    sm = f"sm_{capability[0]}{capability[1]}"
+    return Diagnosis(
+        id="gpu-too-old" if is_old else "gpu-too-new",
+        severity="error",
+        title=f"This torch has no code for the {'old' if is_old else 'new'} GPU ({sm})",
+        explanation="torch finds the GPU and can load a checkpoint onto it, but the first calculation ends "
+        "with 'no kernel image is available for execution on the device', because its GPU code was compiled "
+        f"for other generations. Builds of torch for {'an older' if is_old else 'a newer'} CUDA have it.",
+        evidence=(
+            torch_line(found),
+            *(f"{name or 'a GPU'} is sm_{has[0]}{has[1]}" for name, has in left[:_MOST_NAMED]),
+            f"torch has code for {', '.join(architectures)}",
+            driver_line(found),
+            *quoted(said(found, f"{sm} is not compatible|not include kernels|of cuda capability")),
+        ),
+        steps=(install_command(build_for(every, driver_cuda(found))),),
+        certainty="certain" if found.torch.cuda_devices else "likely",
+    )
+
+
+DEVICE_RULES: tuple[MachineRule, ...] = (
+    devices_hidden,
+    no_device_nodes,
+    wsl_without_gpu,
+    no_permission,
+    too_new_or_old,
+    some_hidden,
+)

@@ -1,0 +1,165 @@
+"""Rules of the GPU doctor about torch's build and NVIDIA's driver."""
+
+from __future__ import annotations
+
+from inspector.doctor.diagnosis import Diagnosis, MachineRule
+from inspector.doctor.drivers import (
+    build_for,
+    cuda_version,
+    driver_suffices,
+    install_command,
+    oldest_driver,
+)
+from inspector.doctor.symptoms import (
+    capabilities,
+    driver_cuda,
+    driver_line,
+    driver_version,
+    gpus_line,
+    has_driver,
+    is_native_linux,
+    is_windows,
+    quoted,
+    said,
+    torch_line,
+    wants_cuda,
+)
+from inspector.target.machine.evidence import Evidence
+
+_NOT_THE_FILE = (
+    " A checkpoint can neither cause nor cure this: a state dict carries no CUDA version. The CUDA toolkit "
+    "(nvcc --version) plays no part either, because torch brings the CUDA libraries it was built for."
+)
+_DOWNLOAD = "install the newest driver for your GPU from https://www.nvidia.com/Download/index.aspx"
+
+
+def cpu_only_build(found: Evidence) -> Diagnosis | None:
+    """A torch without CUDA beside NVIDIA's GPU: pip's choice on Windows, conda's where it saw no driver."""
+    torch = found.torch
+    if torch.state != "imported" or torch.cuda or torch.hip or torch.xpu or torch.xpu_available:
+        return None
+    if not (has_driver(found) or "nvidia" in found.cards) or found.system.os == "Darwin":
+        return None
+    conda = [
+        f"conda installed {name[6:]} {', '.join(versions)}"
+        for name, versions in found.packages
+        if name[:6] == "conda:"
+    ]
+    command = install_command(build_for(capabilities(found), driver_cuda(found)))
+    driver = () if has_driver(found) else (_DOWNLOAD,)
+    return Diagnosis(
+        id="cpu-only-torch",
+        severity="error",
+        title="This torch was built without CUDA",
+        explanation="There is an NVIDIA GPU, but the torch that is installed here has no GPU code at all, so "
+        "torch.cuda.is_available() is False whatever the driver. Install a build for CUDA instead."
+        + _NOT_THE_FILE,
+        evidence=(torch_line(found), driver_line(found), gpus_line(found), *conda),
+        steps=(*driver, "pip uninstall --yes torch", command),
+        certainty="certain" if has_driver(found) else "likely",
+    )
+
+
+def no_driver(found: Evidence) -> Diagnosis | None:
+    """A card without a driver."""
+    if not wants_cuda(found) or has_driver(found) or found.system.container or found.system.wsl:
+        return None
+    is_seen = "nvidia" in found.cards
+    if not is_seen and (found.system.os == "Linux" or found.cards):
+        return None  # the bus was read: there is no such card
+    return Diagnosis(
+        id="no-driver",
+        severity="error",
+        title="The NVIDIA driver is not installed",
+        explanation="torch is built for CUDA, but it talks to the GPU through NVIDIA's driver, and that is "
+        "not here." + _NOT_THE_FILE,
+        evidence=(
+            torch_line(found),
+            "an NVIDIA card is in this machine" if is_seen else "no card was named",
+            "neither nvidia-smi nor the driver's library was found",
+            *quoted(said(found, "NVIDIA driver")),
+        ),
+        steps=("sudo ubuntu-drivers install", _DOWNLOAD) if found.system.os == "Linux" else (_DOWNLOAD,),
+        certainty="certain" if is_seen else "possible",
+    )
+
+
+def driver_not_running(found: Evidence) -> Diagnosis | None:
+    """A driver whose kernel module is not loaded: after a new kernel, with Secure Boot, beside nouveau."""
+    if not wants_cuda(found):
+        return None
+    complaint = said(found, "couldn't communicate with the NVIDIA driver")
+    is_unloaded = is_native_linux(found) and found.nvidia.libcuda.found and not found.nvidia.kernel_module
+    if complaint is None and not is_unloaded:
+        return None
+    return Diagnosis(
+        id="driver-not-running",
+        severity="error",
+        title="The NVIDIA driver is installed, but not running",
+        explanation="The driver's programs are here, but its part in the kernel is not loaded. That "
+        "happens after a kernel update, when Secure Boot refuses the module, or when the free driver "
+        "nouveau holds the card." + _NOT_THE_FILE,
+        evidence=(torch_line(found), "the kernel has no NVIDIA module loaded", *quoted(complaint)),
+        steps=(
+            "sudo modprobe nvidia",
+            "reboot, and if it stays like this install the driver again",
+            "mokutil --sb-state   # when Secure Boot is on, the module has to be signed",
+        ),
+        certainty="certain" if is_unloaded else "likely",
+    )
+
+
+def driver_too_old(found: Evidence) -> Diagnosis | None:
+    """A driver older than the CUDA that torch was built for."""
+    cuda = cuda_version(found.torch.cuda)
+    if not wants_cuda(found) or cuda is None:
+        return None
+    complaint = said(found, "driver on your system is too old")
+    driver, windows = driver_version(found), is_windows(found)
+    if complaint is None and (driver is None or driver_suffices(driver, cuda, windows=windows) is not False):
+        return None
+    oldest = oldest_driver(cuda, windows=windows)
+    update = f"update the NVIDIA driver to {oldest} or newer" if oldest else "update the NVIDIA driver"
+    known = driver_cuda(found)
+    build = build_for(capabilities(found), known) if known is not None else None
+    return Diagnosis(
+        id="driver-too-old",
+        severity="error",
+        title="The NVIDIA driver is too old for this torch",
+        explanation=f"torch was built for CUDA {found.torch.cuda}, and this driver does not speak it yet. "
+        "Either update the driver, or install a torch that was built for an older CUDA." + _NOT_THE_FILE,
+        evidence=(torch_line(found), driver_line(found), *quoted(complaint)),
+        steps=(f"{update}: https://www.nvidia.com/Download/index.aspx", f"or: {install_command(build)}"),
+        certainty="certain" if complaint else "likely",
+    )
+
+
+def driver_mismatch(found: Evidence) -> Diagnosis | None:
+    """A driver that was updated while its old part was running."""
+    complaint = said(found, r"Driver/library version mismatch|Error 803|unsupported display driver")
+    module = found.nvidia.kernel_module
+    if complaint is None or found.torch.cuda_available:
+        return None
+    where = ("restart the container: its host's driver was updated",) if found.system.container else ()
+    return Diagnosis(
+        id="driver-mismatch",
+        severity="error",
+        title="Two versions of the NVIDIA driver are mixed",
+        explanation="The driver's library is of another version than its running part in the kernel. Most "
+        "often the system updated the driver in the background; a restart loads the new one." + _NOT_THE_FILE,
+        evidence=(
+            driver_line(found),
+            f"the kernel runs version {module}" if module else "the kernel's version is not known",
+            *quoted(complaint),
+        ),
+        steps=(*where, "sudo reboot"),
+    )
+
+
+NVIDIA_RULES: tuple[MachineRule, ...] = (
+    cpu_only_build,
+    driver_mismatch,
+    driver_not_running,
+    driver_too_old,
+    no_driver,
+)

@@ -1,0 +1,215 @@
+"""Rules of the GPU doctor about the GPUs of AMD, Intel and Apple."""
+
+from __future__ import annotations
+
+from inspector.doctor.diagnosis import Diagnosis, MachineRule
+from inspector.doctor.drivers import INDEX, parse_version
+from inspector.doctor.symptoms import has_driver, quoted, torch_line
+from inspector.target.machine.evidence import Evidence, Node
+
+# The oldest macOS by torch's version; what torch says where it is older: "The MPS backend is supported on
+# macOS 14.0+", see https://github.com/pytorch/pytorch/issues/177819 and /issues/78343.
+_OLDEST_MACOS = (((2, 10), "14.0"), ((), "12.3"))
+_GROUPS = "sudo usermod -aG render,video $USER   # then log in again"
+
+
+def rocm_out_of_reach(found: Evidence) -> Diagnosis | None:
+    """A torch for AMD whose driver is missing, closed, or not in the container."""
+    if found.torch.hip is None or found.torch.cuda_available:
+        return None
+    if not found.kfd and "amd" not in found.cards and (has_driver(found) or "nvidia" in found.cards):
+        return _wrong_build(found)
+    closed = _closed((*found.kfd, *found.dri))
+    if found.kfd and closed:
+        return _closed_nodes(found, "rocm-no-permission", "AMD", closed)
+    container = "docker run --device=/dev/kfd --device=/dev/dri --group-add video --group-add render ..."
+    return Diagnosis(
+        id="rocm-no-device" if not found.kfd else "rocm-no-gpu",
+        severity="error",
+        title="AMD's driver hands no GPU to torch",
+        explanation="torch for ROCm reaches the GPU through the file /dev/kfd of the driver amdgpu. "
+        + ("That file is not here." if not found.kfd else "It is here, but ROCm knows no GPU behind it."),
+        evidence=(torch_line(found), *quoted("; ".join(found.torch.cuda_messages))),
+        steps=(
+            *(
+                (container,)
+                if found.system.container
+                else ("sudo modprobe amdgpu", "sudo apt install amdgpu-dkms")
+            ),
+            "rocminfo   # lists the GPUs that ROCm knows",
+            "https://rocm.docs.amd.com/projects/install-on-linux/   # which GPUs and kernels it supports",
+        ),
+        certainty="certain" if not found.kfd else "possible",
+    )
+
+
+def _wrong_build(found: Evidence) -> Diagnosis:
+    return Diagnosis(
+        id="rocm-on-nvidia",
+        severity="error",
+        title="This torch was built for AMD, and the GPU is NVIDIA's",
+        explanation="Builds for ROCm and for CUDA exclude each other. Install the one for CUDA.",
+        evidence=(torch_line(found), "the card on the bus is NVIDIA's"),
+        steps=("pip uninstall --yes torch", f"pip install torch --index-url {INDEX}cu126"),
+        certainty="likely",
+    )
+
+
+def _closed(nodes: tuple[Node, ...]) -> tuple[str, ...]:
+    return tuple(node.path for node in nodes if not node.usable)
+
+
+def _closed_nodes(
+    found: Evidence,
+    id: str,  # noqa: A002 - as the field
+    maker: str,
+    paths: tuple[str, ...],
+) -> Diagnosis:
+    container = ("in a container: docker run --group-add render --group-add video ...",)
+    return Diagnosis(
+        id=id,
+        severity="error",
+        title=f"You may not use {maker}'s device files",
+        explanation="The driver is there, but its device files are closed to this user: only the groups "
+        "render and video may use them.",
+        evidence=(torch_line(found), f"not readable and writable: {', '.join(paths[:8])}"),
+        steps=(_GROUPS, *(container if found.system.container else ())),
+    )
+
+
+def rocm_without_code(found: Evidence) -> Diagnosis | None:
+    """An AMD GPU that torch's code was not compiled for."""
+    torch = found.torch
+    names = [(device.architecture or "").split(":")[0] for device in torch.cuda_devices]
+    known = {architecture.split(":")[0] for architecture in torch.arch_list}
+    left = sorted({name for name in names if name and name not in known})
+    if torch.hip is None or not known or not left:
+        return None
+    return Diagnosis(
+        id="rocm-gpu-unsupported",
+        severity="error",
+        title=f"This torch has no code for {', '.join(left[:8])}",
+        explanation="torch finds the GPU and can load a checkpoint onto it, but calculations fail or "
+        "crash, because its GPU code was compiled for other chips. A close relative's code often runs when "
+        "ROCm is told to use it.",
+        evidence=(torch_line(found), f"torch has code for {', '.join(sorted(known))}"),
+        steps=(
+            "export HSA_OVERRIDE_GFX_VERSION=10.3.0   # gfx1031 to gfx1036; 11.0.0 for gfx1101 to gfx1103",
+            "or install a newer torch: https://pytorch.org/get-started/locally/",
+        ),
+        certainty="likely",
+    )
+
+
+def amd_without_rocm(found: Evidence) -> Diagnosis | None:
+    """A torch without ROCm beside an AMD GPU whose driver is ready."""
+    torch = found.torch
+    if torch.state != "imported" or torch.hip or torch.cuda_available or torch.xpu_available:
+        return None
+    if not found.kfd or "amd" not in found.cards or "nvidia" in found.cards or has_driver(found):
+        return None
+    return Diagnosis(
+        id="amd-without-rocm",
+        severity="warning",
+        title="This torch cannot use the AMD GPU",
+        explanation="AMD's driver is ready for ROCm, but the torch that is installed is not built for it. "
+        "If the GPU is one that ROCm supports (small built-in ones are not), install that build.",
+        evidence=(torch_line(found), "there is an AMD card and its /dev/kfd"),
+        steps=("pip uninstall --yes torch", "the command for ROCm: https://pytorch.org/get-started/locally/"),
+        certainty="possible",
+    )
+
+
+def intel_out_of_reach(found: Evidence) -> Diagnosis | None:
+    """A torch for Intel's GPUs that finds none."""
+    torch = found.torch
+    if torch.state != "imported" or torch.xpu_available or torch.cuda_available:
+        return None
+    if torch.xpu is None and "+xpu" not in (torch.version or ""):
+        return None
+    closed = _closed(found.dri)
+    if closed:
+        return _closed_nodes(found, "xpu-no-permission", "Intel", closed)
+    driver = "sudo apt install libze-intel-gpu1 libze1 intel-opencl-icd   # from Intel's graphics repository"
+    container = "docker run --device /dev/dri ..."
+    return Diagnosis(
+        id="xpu-driver-missing",
+        severity="error",
+        title="Intel's GPU driver is missing",
+        explanation="torch for XPU reaches the GPU through the kernel's render node (/dev/dri/renderD128) "
+        "and Intel's Level Zero library. "
+        + ("The library" if found.dri else "The render node")
+        + " was not found.",
+        evidence=(torch_line(found), *quoted("; ".join(torch.xpu_messages))),
+        steps=(
+            *((container,) if found.system.container and not found.dri else ()),
+            driver
+            if found.system.os == "Linux"
+            else "install Intel's driver: https://www.intel.com/content/www/us/en/download-center/home.html",
+            "https://pytorch.org/docs/stable/notes/get_start_xpu.html   # the GPUs that are supported",
+        ),
+        certainty="likely",
+    )
+
+
+def apple_out_of_reach(found: Evidence) -> Diagnosis | None:
+    """A Mac whose GPU torch does not use."""
+    torch, system = found.torch, found.system
+    if system.os != "Darwin" or torch.state != "imported" or torch.mps_available:
+        return None
+    if system.rosetta:
+        return _translated(found)
+    if system.machine == "x86_64":
+        return Diagnosis(
+            id="mps-intel-mac",
+            severity="note",
+            title="torch uses no GPU on this Mac",
+            explanation="torch uses the GPU of Macs with Apple silicon. Checkpoints load here on the CPU.",
+            evidence=(torch_line(found), "the processor is Intel's"),
+        )
+    oldest = next(macos for since, macos in _OLDEST_MACOS if parse_version(torch.version) >= since)
+    is_old = (0,) < parse_version(system.macos) < parse_version(oldest)
+    return Diagnosis(
+        id="mps-macos-too-old"
+        if is_old
+        else "mps-not-built"
+        if torch.mps_built is not True
+        else "mps-no-metal",
+        severity="error",
+        title="torch cannot use the Apple GPU",
+        explanation=f"This torch wants macOS {oldest} or newer, a build for Apple silicon, and Metal, which "
+        "virtual machines and continuous integration often lack.",
+        evidence=(torch_line(found), f"macOS {system.macos or 'of an unknown version'}, {system.machine}"),
+        steps=(
+            *((f"update macOS to {oldest} or newer",) if is_old else ()),
+            *(("pip install --upgrade torch",) if torch.mps_built is not True else ()),
+            "system_profiler SPDisplaysDataType   # is Metal supported?",
+        ),
+        certainty="certain" if is_old or torch.mps_built is False else "possible",
+    )
+
+
+def _translated(found: Evidence) -> Diagnosis:
+    return Diagnosis(
+        id="mps-rosetta",
+        severity="error",
+        title="This Python is for Intel Macs and runs translated",
+        explanation="The Mac has Apple silicon, but this Python was built for Intel and runs through "
+        "Rosetta. torch for Intel has no MPS, so torch.backends.mps.is_available() is False. Use a Python "
+        "for arm64.",
+        evidence=(torch_line(found), f"Python {found.python.version} for {found.system.machine}, translated"),
+        steps=(
+            "python -c 'import platform; print(platform.machine())'   # has to say arm64",
+            "conda: CONDA_SUBDIR=osx-arm64 conda create -n arm python",
+            "or install Python from python.org or Homebrew in /opt/homebrew, and torch into it",
+        ),
+    )
+
+
+OTHER_RULES: tuple[MachineRule, ...] = (
+    rocm_out_of_reach,
+    rocm_without_code,
+    amd_without_rocm,
+    intel_out_of_reach,
+    apple_out_of_reach,
+)

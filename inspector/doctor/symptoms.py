@@ -1,0 +1,111 @@
+"""Questions about a machine that several rules of the GPU doctor ask, and lines of evidence they show."""
+
+from __future__ import annotations
+
+import re
+
+from inspector.doctor.drivers import cuda_version, highest_cuda
+from inspector.target.machine.evidence import Evidence, Version
+
+_GPU_NODE = re.compile(r"/dev/nvidia[0-9]+")
+
+
+def is_windows(found: Evidence) -> bool:
+    """Say which driver versions count: in WSL nvidia-smi tells those of Windows."""
+    return found.system.os == "Windows" or found.system.wsl
+
+
+def is_native_linux(found: Evidence) -> bool:
+    """Say whether the machine's own files tell the truth: neither a container nor WSL stands between."""
+    return found.system.os == "Linux" and not found.system.wsl and found.system.container is None
+
+
+def wants_cuda(found: Evidence) -> bool:
+    """Say whether torch is there and built for NVIDIA's GPUs, but finds none that it can use."""
+    return found.torch.state == "imported" and found.torch.cuda is not None and not found.torch.cuda_available
+
+
+def driver_version(found: Evidence) -> str | None:
+    """Give the version of NVIDIA's driver, by whoever knows it."""
+    module = found.nvidia.kernel_module
+    return found.nvidia.smi.driver or (module if module != "unknown" else None)
+
+
+def driver_cuda(found: Evidence) -> Version | None:
+    """Give the highest CUDA version that the driver speaks, by whoever knows it."""
+    for said in (found.nvidia.smi.cuda, found.nvidia.libcuda.cuda):
+        version = cuda_version(said)
+        if version is not None:
+            return version
+    number = re.search(r"found version ([0-9]{4,5})\)", " ".join(found.torch.cuda_messages))
+    if number is not None:
+        return int(number[1]) // 1000, int(number[1]) % 1000 // 10
+    driver = driver_version(found)
+    return highest_cuda(driver, windows=is_windows(found)) if driver else None
+
+
+def has_driver(found: Evidence) -> bool:
+    """Say whether any part of NVIDIA's driver is there."""
+    nvidia = found.nvidia
+    return (
+        nvidia.smi.state in {"ok", "failed", "timeout"} or nvidia.libcuda.found or bool(nvidia.kernel_module)
+    )
+
+
+def has_gpu_nodes(found: Evidence) -> bool:
+    """Say whether a device file of an NVIDIA GPU is there."""
+    return any(_GPU_NODE.fullmatch(node.path) for node in found.nvidia.nodes)
+
+
+def capabilities(found: Evidence) -> tuple[Version, ...]:
+    """Give the capabilities of the NVIDIA GPUs, by torch or else by nvidia-smi."""
+    devices = found.torch.cuda_devices or found.nvidia.smi.gpus
+    return tuple(device.capability for device in devices if device.capability is not None)
+
+
+def variable(found: Evidence, name: str) -> str | None:
+    """Give a variable of the environment, or None where it is not set."""
+    return dict(found.environment).get(name)
+
+
+def said(found: Evidence, pattern: str) -> str | None:
+    """Give what torch or nvidia-smi said that fits a pattern, or None."""
+    for text in (*found.torch.cuda_messages, found.nvidia.smi.error or ""):
+        if re.search(pattern, text):
+            return text
+    return None
+
+
+def torch_line(found: Evidence) -> str:
+    """Say which torch it is and what it was built for."""
+    torch = found.torch
+    if torch.version is None:
+        return "torch could not be asked"
+    for name, version in (("CUDA", torch.cuda), ("ROCm", torch.hip), ("XPU", torch.xpu)):
+        if version is not None:
+            return f"torch {torch.version}, built for {name} {version}"
+    return (
+        f"torch {torch.version}, built without GPU support"
+        if torch.mps_built is not True
+        else (f"torch {torch.version}, built for Apple's GPU")
+    )
+
+
+def driver_line(found: Evidence) -> str:
+    """Say which driver there is."""
+    version, cuda = driver_version(found), driver_cuda(found)
+    if version is None:
+        return "NVIDIA driver of an unknown version" if has_driver(found) else "no NVIDIA driver"
+    line = f"NVIDIA driver {version}"
+    return line if cuda is None else f"{line}, which speaks CUDA up to {cuda[0]}.{cuda[1]}"
+
+
+def gpus_line(found: Evidence) -> str:
+    """Name the NVIDIA GPUs as nvidia-smi lists them."""
+    names = [gpu.name or "a GPU without a name" for gpu in found.nvidia.smi.gpus]
+    return "nvidia-smi lists " + ", ".join(names[:8]) if names else "nvidia-smi lists no GPU"
+
+
+def quoted(text: str | None) -> tuple[str, ...]:
+    """Give what a program said as a line of evidence, if it said anything."""
+    return (f"it said: {text}",) if text else ()

@@ -1,0 +1,85 @@
+"""The dialog that shows errors that nobody foresaw."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLayout, QPlainTextEdit, QPushButton, QVBoxLayout
+
+from inspector.gui.dialogs.export.parts import button_row
+from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.theme import Theme, mono_font
+from inspector.gui.widgets.labels import named, plain_label
+from inspector.gui.workspace.banner import confirm_copied
+from inspector.units import format_count
+
+_SIZE = (720, 460)
+_TITLE = "Something unexpected happened"
+_WORDS = (
+    "This is a mistake in Checkpoint Inspector, not in your file. The window goes on, but what you just did "
+    "may not have been done. Please report it with the text below; nothing was sent anywhere."
+)
+
+
+class ErrorDialog(QDialog):
+    """Shows one error, and those that follow while it is open."""
+
+    def __init__(self, theme: Theme, text: str) -> None:
+        # No parent: the window that is in front may be a dialog that closes in the next moment.
+        super().__init__()
+        self._theme = theme
+        self._more = 0
+        self.setWindowTitle(_TITLE)
+        self.setWindowModality(Qt.WindowModality.ApplicationModal)  # also in front of a dialog that is open
+        self.resize(*_SIZE)
+        self._text = named(QPlainTextEdit(text), spoken="The text of the error")
+        self._text.setReadOnly(True)
+        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._text.setFont(mono_font(theme.base_points * 0.95))
+        self._text.setTabChangesFocus(True)
+        self._count = plain_label("", "small")
+        self._count.hide()
+        self._copy = QPushButton("Copy")
+        set_icon(self._copy, "copy", theme.tokens)
+        self._copy.clicked.connect(self._on_copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 24, 24, 20)
+        column.setSpacing(12)
+        column.addLayout(self._build_head())
+        column.addWidget(self._text, 1)
+        column.addWidget(self._count)
+        column.addLayout(self._build_buttons())
+
+    def add(self, text: str) -> None:
+        """Show another error below the others."""
+        self._text.appendPlainText(f"\n{text}")
+        self.count()
+
+    def count(self) -> None:
+        """Count one more error, be it another or one of those that are shown."""
+        self._more += 1
+        self._count.setText(f"{format_count(self._more, 'more error')} since then.")
+        self._count.show()
+
+    def _build_head(self) -> QLayout:
+        words = QVBoxLayout()
+        words.setSpacing(4)
+        words.addWidget(plain_label(_TITLE, "lead", wrap=True))
+        words.addWidget(plain_label(_WORDS, "muted", wrap=True))
+        head = QHBoxLayout()
+        head.setSpacing(16)
+        glyph = Glyph(self._theme, "tone-bad", 40, ink="on_fill", fill="bad_fill")
+        head.addWidget(glyph, 0, Qt.AlignmentFlag.AlignTop)
+        head.addLayout(words, 1)
+        return head
+
+    def _build_buttons(self) -> QLayout:
+        close = QPushButton("Close")
+        close.setProperty("kind", "primary")
+        close.setDefault(True)
+        close.clicked.connect(self.accept)
+        return button_row(self._copy, close)
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._text.toPlainText())
+        confirm_copied(self._copy, self._theme)

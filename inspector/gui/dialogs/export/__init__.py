@@ -1,0 +1,1 @@
+"""The export dialog, one module for each of its states."""

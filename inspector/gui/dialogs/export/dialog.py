@@ -1,0 +1,142 @@
+"""Writing the fixed copy: where to, then how far, then whether it was verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
+
+from inspector.gui.dialogs.export.draft import DraftPage
+from inspector.gui.dialogs.export.pages import ResultPage, RunningPage
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.reveal import show_in_folder
+from inspector.overriding import override
+from inspector.session.screen import ExportPage
+
+_WIDTH = 640
+_TITLE = "Export a fixed copy"
+
+
+class ExportDialog(QDialog):
+    """Copies an `ExportPage`: the draft, the running export, the result. It closes when there is none."""
+
+    export_wanted = Signal(object, bool)  # a path in a Signal(str) would lose the bytes that are no UTF-8
+    cancel_wanted = Signal()
+    back_wanted = Signal()
+    ended = Signal()
+    open_wanted = Signal(object)
+    wish_changed = Signal(object)
+    undo_wanted = Signal()
+    receipt_wanted = Signal(object)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setModal(True)
+        self.setAcceptDrops(False)
+        self.setMinimumWidth(_WIDTH)
+        self._page: ExportPage | None = None
+        self._draft = DraftPage(theme)
+        self._draft.browse_wanted.connect(self._on_browse)
+        self._draft.export_wanted.connect(self.export_wanted)
+        self._draft.wish_changed.connect(self.wish_changed)
+        self._draft.closed.connect(self.reject)
+        self._progress = RunningPage()
+        self._progress.cancel_wanted.connect(self.cancel_wanted)
+        self._result = ResultPage(theme)
+        self._result.closed.connect(self.reject)
+        self._result.back_wanted.connect(self.back_wanted)
+        self._result.folder_wanted.connect(self._on_folder)
+        self._result.open_wanted.connect(self._on_open)
+        self._result.undo_wanted.connect(self.undo_wanted)
+        self._result.receipt_wanted.connect(self._on_receipt)
+        self._pages: tuple[QWidget, ...] = (self._draft, self._progress, self._result)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 24, 24, 20)
+        for page in self._pages:
+            column.addWidget(page)
+
+    @property
+    def state(self) -> str:
+        """Which state is shown: `draft`, `running` or `result`."""
+        shown = [not page.isHidden() for page in self._pages]
+        return ("draft", "running", "result")[shown.index(True)]
+
+    def show_page(self, page: ExportPage | None) -> None:
+        """Show how far an export is; None closes the dialog."""
+        old, self._page = self._page, page
+        if page is None:
+            self._progress.stop()
+            self.hide()
+        elif page != old:
+            self._show_stage(page, old)
+            self.open()
+
+    def _show_stage(self, page: ExportPage, old: ExportPage | None) -> None:
+        told = page.result or page.failure
+        self.setWindowTitle(page.title or (told.title if told is not None else _TITLE))
+        if page.stage == "running":
+            self._progress.follow(page)
+        else:
+            self._progress.stop()
+        if page.stage in {"draft", "looking"} and page.draft is not None:
+            self._draft.show_draft(page.draft, fresh=old is None, is_waiting=page.stage == "looking")
+        if page.result is not None:
+            self._result.show_done(page.result)
+        elif page.failure is not None:
+            self._result.show_failed(
+                page.failure, cancelled=page.cancelled, can_go_back=page.draft is not None
+            )
+        shown = {"looking": self._draft, "draft": self._draft, "running": self._progress}
+        self._turn_to(shown.get(page.stage, self._result))
+
+    @override
+    def reject(self) -> None:
+        """Stop a running export at Escape and the close button, so that its end is shown; else leave."""
+        if self._page is not None and self._page.stage == "running":
+            self.cancel_wanted.emit()
+        else:
+            self.ended.emit()
+
+    @override
+    def closeEvent(self, event: QCloseEvent) -> None:
+        event.ignore()  # it closes when the session has left the export
+        self.reject()
+
+    def _turn_to(self, page: QWidget) -> None:
+        if self.isVisible() and not page.isHidden():
+            self.adjustSize()
+            return
+        for other in self._pages:  # no stack: that would be as high as the highest of them
+            other.setVisible(other is page)
+        for button in page.findChildren(QPushButton):
+            if button.property("kind") == "primary":
+                button.setDefault(True)
+                button.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.adjustSize()
+
+    def _on_browse(self) -> None:
+        # The dialog asks about overwriting itself, in its own words.
+        path, _ = QFileDialog.getSaveFileName(
+            self,
+            "Export a fixed copy to",
+            self._draft.destination,
+            options=QFileDialog.Option.DontConfirmOverwrite,
+        )
+        if path:
+            self._draft.show_destination(path)
+
+    def _on_receipt(self) -> None:
+        result = self._page.result if self._page is not None else None
+        proposed = f"{result.destination if result is not None else ''}.receipt.json"
+        path, _ = QFileDialog.getSaveFileName(self, "Save the receipt", proposed, "JSON (*.json)")
+        if path:
+            self.receipt_wanted.emit(path)
+
+    def _on_folder(self, path: str) -> None:
+        show_in_folder(Path(path))
+
+    def _on_open(self, path: str) -> None:
+        self.ended.emit()
+        self.open_wanted.emit(path)

@@ -1,0 +1,159 @@
+"""The first state of the export dialog: what shall be written, what that changes, and where to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from inspector.gui.dialogs.export.options import ExportOptions
+from inspector.gui.dialogs.export.parts import button_row, fill_lines, page_column
+from inspector.gui.theme.icons import set_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import named, plain_label
+from inspector.gui.widgets.path_text import PathText
+from inspector.session.screen import ExportDraft, ExportWish
+
+_COPY, _IN_PLACE = "Export a fixed copy", "Change the file itself"
+
+
+class DraftPage(QWidget):
+    """Asks for the kind and the destination, and tells what will change."""
+
+    export_wanted = Signal(object, bool)  # a path in a Signal(str) would lose the bytes that are no UTF-8
+    wish_changed = Signal(object)
+    browse_wanted = Signal()
+    closed = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._draft = ExportDraft(wish=ExportWish(), kinds=(), destination="", summary=())
+        self._is_waiting = False
+        self._put = PathText()
+        self._title = plain_label(_COPY, "lead")
+        self._promise = plain_label("", "muted")
+        self._options = ExportOptions()
+        self._options.wish_changed.connect(self.wish_changed)
+        self._caption = plain_label("", "section")
+        self._lines, self._warnings = QVBoxLayout(), QVBoxLayout()
+        for lines in (self._lines, self._warnings):
+            lines.setSpacing(6)
+        self._path = named(QLineEdit(), spoken="Destination")
+        self._path.textChanged.connect(self.refresh)
+        self._browse = QPushButton("Browse\u2026")
+        self._browse.clicked.connect(self.browse_wanted)
+        self._size = plain_label("", "small")
+        self._note = plain_label("", "warning", wrap=True)
+        self._overwrite = QCheckBox("Replace the existing file")
+        self._overwrite.toggled.connect(self.refresh)
+        self._sure = QCheckBox("Change this file")
+        self._sure.toggled.connect(self.refresh)
+        self._export = QPushButton("Export")
+        self._export.setProperty("kind", "primary")
+        set_icon(self._export, "export", theme.tokens, "on_accent")
+        self._export.clicked.connect(self._on_export)
+        self._destination_part = self._build_destination()
+        self._lay_out()
+
+    @property
+    def destination(self) -> str:
+        """The path that stands in the field."""
+        return self._put.path_of(self._path.text())
+
+    def show_draft(self, draft: ExportDraft, *, fresh: bool = True, is_waiting: bool = False) -> None:
+        """Show a draft; one that answers a change keeps the destination that somebody typed.
+
+        Nothing can be exported while the next draft is waited for.
+        """
+        self._is_waiting = is_waiting
+        typed = self.destination if not fresh and self.destination != self._draft.destination else ""
+        self._draft = draft
+        self._title.setText(_IN_PLACE if draft.in_place else _COPY)
+        self._promise.setText("" if draft.in_place else "The file itself stays as it is.")
+        self._promise.setVisible(not draft.in_place)
+        self._options.show_draft(draft)
+        self._caption.setText("What changes" if draft.in_place else "What the copy changes")
+        self._caption.setVisible(bool(draft.summary))
+        fill_lines(self._theme, self._lines, draft.summary, "arrow-right", "accent")
+        warnings = (draft.refusal,) if draft.refusal else draft.warnings
+        fill_lines(self._theme, self._warnings, warnings, "tone-warning", "warning")
+        self._size.setText(f"Size of the copy: {draft.size}" if draft.size else "")
+        self._sure.setChecked(False)
+        self._sure.setVisible(draft.in_place)
+        self._destination_part.setVisible(not draft.in_place)
+        self._export.setText("Change" if draft.in_place else "Export")
+        if fresh:
+            self._overwrite.setChecked(False)
+        self.show_destination(typed or draft.destination)
+
+    def show_destination(self, path: str) -> None:
+        """Put a path in the field."""
+        self._put = PathText(path)
+        self._path.setText(self._put.text)
+        self._path.setCursorPosition(len(self._put.text))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the destination again: is there such a folder, is there a file already?"""
+        path = Path(self.destination)
+        exists = bool(self.destination) and path.is_file()
+        self._overwrite.setVisible(exists)
+        self._note.setText(_note_on(self.destination, path))
+        self._note.setVisible(bool(self._note.text()))
+        good = bool(self.destination) and path.parent.is_dir() and not path.is_dir()
+        good = good and (not exists or self._overwrite.isChecked())
+        if self._draft.in_place:
+            good = self._sure.isChecked()
+        self._export.setEnabled(good and not self._draft.refusal and not self._is_waiting)
+
+    def _build_destination(self) -> QWidget:
+        part = QWidget()
+        label = plain_label("Destination", "section")
+        label.setBuddy(self._path)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self._path, 1)
+        row.addWidget(self._browse)
+        column = QVBoxLayout(part)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(label)
+        column.addLayout(row)
+        for widget in (self._size, self._note, self._overwrite):
+            column.addWidget(widget)
+        return part
+
+    def _lay_out(self) -> None:
+        cancel = QPushButton("Cancel")
+        cancel.clicked.connect(self.closed)
+        column = page_column(self)
+        column.addWidget(self._title)
+        column.addWidget(self._promise)
+        column.addSpacing(4)
+        column.addWidget(self._options)
+        column.addSpacing(8)
+        column.addWidget(self._caption)
+        column.addLayout(self._lines)
+        column.addLayout(self._warnings)
+        column.addSpacing(8)
+        column.addWidget(self._destination_part)
+        column.addWidget(self._sure)
+        column.addStretch(1)
+        column.addSpacing(8)
+        column.addLayout(button_row(cancel, self._export))
+
+    def _on_export(self) -> None:
+        overwrite = not self._overwrite.isHidden() and self._overwrite.isChecked()
+        self.export_wanted.emit("" if self._draft.in_place else self.destination, overwrite)
+
+
+def _note_on(text: str, path: Path) -> str:
+    if not text:
+        return "Say where the copy shall go."
+    if path.is_dir():
+        return "This is a folder. Add a file name."
+    if path.is_file():
+        return "There is a file of this name already."
+    return "" if path.parent.is_dir() else "There is no such folder."

@@ -1,0 +1,100 @@
+"""What shall be written: the kind of export, and what goes with it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
+
+from inspector.gui.widgets.combo import CalmComboBox
+from inspector.gui.widgets.labels import blocked, named, plain_label
+from inspector.session.screen import ExportDraft, ExportWish
+
+_PAUSE_MS = 300
+_LABEL_WIDTH = 68
+_CASTS = (("", "as they are"), ("bfloat16", "bfloat16"), ("float16", "float16"))
+_VERIFIES = (
+    ("quick", "Open the copy again and compare"),
+    ("full", "Compare every byte as well"),
+    ("torch", "Load it with torch as well"),
+)
+
+
+class ExportOptions(QWidget):
+    """One line for each question that the kind of export leaves open."""
+
+    wish_changed = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kinds = named(CalmComboBox(), spoken="What is written")
+        self._kinds.activated.connect(self._on_changed)
+        self._casts = named(CalmComboBox(), spoken="Type of the weights")
+        for id_, label in _CASTS:
+            self._casts.addItem(label, id_)
+        self._casts.activated.connect(self._on_changed)
+        self._ema = QCheckBox("The averaged weights (EMA)")
+        self._ema.toggled.connect(self._on_changed)
+        self._exclude = named(QLineEdit(), spoken="What is left out")
+        self._exclude.setPlaceholderText("optimizer/**  scheduler/**")
+        self._exclude.setToolTip("Patterns of paths: * stands for anything but a slash, ** for anything")
+        self._pause = QTimer(self, interval=_PAUSE_MS, singleShot=True)
+        self._pause.timeout.connect(self._on_changed)
+        self._exclude.textEdited.connect(self._pause.start)
+        self._verify = named(CalmComboBox(), spoken="How the copy is checked")
+        for id_, label in _VERIFIES:
+            self._verify.addItem(label, id_)
+        self._verify.activated.connect(self._on_changed)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(8)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+        self._labels: dict[QWidget, QLabel] = {}
+        self._add("Write", self._kinds)
+        self._add("Weights", self._casts)
+        self._add("", self._ema)
+        self._add("Leave out", self._exclude)
+        self._add("Check", self._verify)
+
+    def show_draft(self, draft: ExportDraft) -> None:
+        """Show what is asked for, and only the questions that go with it."""
+        wish = draft.wish
+        with blocked(self._kinds, self._casts, self._ema, self._verify):
+            self._kinds.clear()
+            for kind in draft.kinds:
+                self._kinds.addItem(kind.label, kind.id)
+            self._kinds.setCurrentIndex(max(0, self._kinds.findData(wish.kind)))
+            self._casts.setCurrentIndex(max(0, self._casts.findData(wish.cast)))
+            self._ema.setChecked(wish.ema)
+            self._verify.setCurrentIndex(max(0, self._verify.findData(wish.verify)))
+        if self._exclude.text() != wish.exclude and not self._pause.isActive():
+            self._exclude.setText(wish.exclude)
+        self._show(self._kinds, shown=len(draft.kinds) > 1)
+        self._show(self._casts, shown=draft.can_cast)
+        self._show(self._ema, shown=draft.can_average)
+        self._show(self._exclude, shown=draft.can_exclude)
+        self._show(self._verify, shown=draft.can_verify)
+
+    def _add(self, text: str, widget: QWidget) -> None:
+        line = self._grid.rowCount()
+        label = self._labels[widget] = plain_label(text, "muted")
+        label.setBuddy(widget)
+        self._grid.addWidget(label, line, 0)
+        self._grid.addWidget(widget, line, 1)
+
+    def _show(self, widget: QWidget, *, shown: bool) -> None:
+        widget.setVisible(shown)
+        self._labels[widget].setVisible(shown)
+
+    def _on_changed(self) -> None:
+        self._pause.stop()
+        self.wish_changed.emit(
+            ExportWish(
+                kind=str(self._kinds.currentData() or "copy"),
+                cast=str(self._casts.currentData()),
+                ema=self._ema.isChecked(),
+                exclude=str(self._exclude.text()),
+                verify=str(self._verify.currentData()),
+            )
+        )

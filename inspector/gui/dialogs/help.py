@@ -1,0 +1,112 @@
+"""The keys at a glance, made from the table of commands, and a word on what this program is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from inspector.gui.actions import COMMANDS, MENUS, key_text
+from inspector.gui.start.empty import AppMark
+from inspector.gui.theme.icons import Glyph
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import named, plain_label
+
+_HINTS = (
+    ("name layer1", "words match anywhere in the path"),
+    ('"layer1.0"', "quotes are exact"),
+    ("device:cuda:1", "by original device"),
+    ("dtype:bf16", "by type"),
+    ("role:optimizer", "by role"),
+    ("shape:64", "by shape"),
+    ("size>10MB", "by size"),
+)
+
+
+class HelpDialog(QDialog):
+    """Lists every command that has a key, and the words of the search."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Keys and hints")
+        columns = QHBoxLayout()
+        columns.setSpacing(40)
+        left, right = QVBoxLayout(), QVBoxLayout()
+        for side in (left, right):
+            side.setSpacing(16)
+            columns.addLayout(side)
+        for menu in MENUS:
+            (left if menu in MENUS[:2] else right).addLayout(_menu_block(menu))
+        right.addLayout(_block("Search", _HINTS))
+        for side in (left, right):
+            side.addStretch(1)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(28, 24, 28, 20)
+        whole.setSpacing(16)
+        whole.addWidget(plain_label("Keys and hints", "lead"))
+        whole.addLayout(columns)
+        whole.addLayout(_close_row(self))
+
+
+class AboutDialog(QDialog):
+    """Says what the program does, and what it never does."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("About Checkpoint Inspector")
+        self.setFixedWidth(460)
+        promise = QHBoxLayout()
+        promise.addWidget(Glyph(theme, "shield", 18, ink="good"), 0, Qt.AlignmentFlag.AlignTop)
+        promise.addWidget(
+            plain_label("Nothing that is in a file is ever executed, and nothing is uploaded.", wrap=True), 1
+        )
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(28, 28, 28, 20)
+        whole.setSpacing(12)
+        whole.addWidget(AppMark(72))
+        whole.addWidget(plain_label("Checkpoint Inspector", "title"))
+        whole.addWidget(
+            plain_label(
+                "What is in a PyTorch checkpoint, where its tensors live, and how to make it load here.",
+                "muted",
+                wrap=True,
+            )
+        )
+        whole.addLayout(promise)
+        whole.addLayout(_close_row(self))
+
+
+def _menu_block(menu: str) -> QGridLayout:
+    commands = [command for command in COMMANDS if command.menu == menu and command.keys]
+    rows = tuple((key_text(command), _plain(command.text)) for command in commands)
+    return _block(menu.replace("&", ""), rows)
+
+
+def _block(title: str, rows: tuple[tuple[str, str], ...]) -> QGridLayout:
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(16)
+    grid.setVerticalSpacing(6)
+    grid.setColumnMinimumWidth(0, 120)
+    grid.setColumnStretch(1, 1)
+    grid.addWidget(plain_label(title, "section"), 0, 0, 1, 2)
+    grid.addWidget(named(QFrame(), "line"), 1, 0, 1, 2)
+    for line, (keys, words) in enumerate(rows, start=2):
+        grid.addWidget(plain_label(keys, "mono"), line, 0)
+        grid.addWidget(plain_label(words), line, 1)
+    return grid
+
+
+def _close_row(dialog: QDialog) -> QHBoxLayout:
+    close = QPushButton("Close")
+    close.setProperty("kind", "primary")
+    close.setDefault(True)
+    close.clicked.connect(dialog.accept)
+    row = QHBoxLayout()
+    row.addStretch(1)
+    row.addWidget(close)
+    return row
+
+
+def _plain(text: str) -> str:
+    return text.replace("&", "").rstrip("\u2026")

@@ -1,0 +1,125 @@
+"""How another machine is described: a script to run there, and its answer to bring here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import named, plain_label
+from inspector.gui.widgets.notice import show_notice
+from inspector.gui.widgets.start_folder import start_folder
+from inspector.resources import PROBE, resource_path
+from inspector.session.screen import FailurePage
+
+_COMMAND = "python3 checkpoint_inspector_probe.py > machine.json"
+_WIDTH = 560
+
+
+class MachineDialog(QDialog):
+    """Explains the three steps, and takes the last."""
+
+    file_chosen = Signal(object)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Load on another machine")
+        self.setFixedWidth(_WIDTH)
+        self._theme = theme
+        self._save = QPushButton("Save the script\u2026")
+        set_icon(self._save, "file", theme.tokens)
+        self._save.clicked.connect(self._on_save)
+        self._open = QPushButton("Open machine.json\u2026")
+        self._open.setProperty("kind", "primary")
+        set_icon(self._open, "open", theme.tokens, "on_accent")
+        self._open.clicked.connect(self._on_open)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(28, 24, 28, 20)
+        whole.setSpacing(14)
+        whole.addWidget(plain_label("Load on another machine", "lead"))
+        intro = "Find out what this file does on a server, a cluster node or a friend's computer."
+        whole.addWidget(plain_label(intro, "muted", wrap=True))
+        whole.addLayout(_step("1", "Save the probe script and copy it to that machine.", self._save))
+        whole.addLayout(_step("2", "Run it there. It needs Python 3.8 or newer and changes nothing."))
+        whole.addWidget(self._build_command())
+        whole.addLayout(_step("3", "Open its answer here, or drop it on the window.", self._open))
+        whole.addLayout(self._build_promise())
+        close = QPushButton("Close")
+        close.clicked.connect(self.reject)
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(close)
+        whole.addLayout(foot)
+
+    def _build_command(self) -> QFrame:
+        inset = named(QFrame(), "inset")
+        row = QHBoxLayout(inset)
+        row.setContentsMargins(12, 8, 8, 8)
+        row.addWidget(plain_label(_COMMAND, "mono", selectable=True), 1)
+        copy = named(QToolButton(), spoken="Copy the command")
+        copy.setToolTip("Copy the command")
+        copy.setProperty("kind", "icon")
+        set_icon(copy, "copy", self._theme.tokens)
+        copy.clicked.connect(_copy_command)
+        row.addWidget(copy)
+        return inset
+
+    def _build_promise(self) -> QLayout:
+        row = QHBoxLayout()
+        row.setSpacing(10)
+        row.addWidget(Glyph(self._theme, "shield", 18, ink="good"), 0, Qt.AlignmentFlag.AlignTop)
+        text = "It names GPUs, drivers and versions, and leaves out users, hosts, folders and addresses."
+        row.addWidget(plain_label(text, "small", wrap=True), 1)
+        return row
+
+    def _on_save(self) -> None:
+        proposed = str(Path.home() / Path(PROBE).name)
+        path, _ = QFileDialog.getSaveFileName(self, "Save the probe script", proposed, "Python (*.py)")
+        if path:
+            self.save_script(path)
+
+    def save_script(self, path: str) -> None:
+        """Write the probe script where somebody wants it."""
+        try:
+            Path(path).write_bytes(resource_path(PROBE).read_bytes())
+        except OSError as error:
+            title, remedy = "The script was not saved", "choose another folder"
+            what = error.strerror or "the folder takes no file"
+            show_notice(self, FailurePage(title=title, what=what, where=path, remedy=remedy))
+
+    def _on_open(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(
+            self, "Open the answer", start_folder(), "Machine profiles (*.json)"
+        )
+        if path:
+            self.file_chosen.emit(path)
+            self.accept()
+
+
+def _copy_command() -> None:
+    QGuiApplication.clipboard().setText(_COMMAND)
+
+
+def _step(number: str, text: str, button: QPushButton | None = None) -> QLayout:
+    row = QHBoxLayout()
+    row.setSpacing(12)
+    row.addWidget(plain_label(number, "strong"), 0, Qt.AlignmentFlag.AlignVCenter)
+    row.addWidget(plain_label(text, wrap=True), 1, Qt.AlignmentFlag.AlignVCenter)
+    if button is not None:
+        row.addWidget(button)
+    return row

@@ -1,0 +1,1 @@
+"""The pages on the right of the window, and the table of them."""

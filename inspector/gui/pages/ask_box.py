@@ -1,0 +1,96 @@
+"""Where somebody pastes an error message, and reads what it means for this file."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QTextCursor
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout
+
+from inspector.gui.theme.icons import set_icon
+from inspector.gui.theme.theme import Theme, mono_font
+from inspector.gui.widgets.labels import blocked, plain_label
+
+_PAUSE_MS = 250
+_LINES = 6
+_HINT = "Paste a traceback or an error message here. It is looked at on this computer only."
+
+
+class AskBox(QFrame):
+    """A button that opens into a field for the text; the answer is a card below it."""
+
+    asked = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._told = ""
+        self._button = QPushButton("Paste an error\u2026")
+        self._button.setToolTip("Find out what an error message means for this file (Ctrl+Shift+V)")
+        set_icon(self._button, "paste", theme.tokens)
+        self._button.clicked.connect(self.begin)
+        self._close = QPushButton("Clear")
+        self._close.setProperty("kind", "quiet")
+        self._close.clicked.connect(self._on_closed)
+        self._hint = plain_label("Got an error message?", "muted", wrap=True)
+        self._text = QPlainTextEdit()
+        self._text.setAccessibleName("The error message to be explained")
+        self._text.setPlaceholderText(_HINT)
+        self._text.setFont(mono_font(theme.base_points * 0.95))
+        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self._text.setTabChangesFocus(True)
+        self._text.setFixedHeight(self._text.fontMetrics().lineSpacing() * _LINES + 20)
+        self._text.textChanged.connect(self._on_changed)
+        self._pause = QTimer(self, interval=_PAUSE_MS, singleShot=True)
+        self._pause.timeout.connect(self._ask)
+        self._lay_out()
+        self._show_open(is_open=False)
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(self._hint, 1, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self._close)
+        row.addWidget(self._button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addLayout(row)
+        column.addWidget(self._text)
+
+    def begin(self) -> None:
+        """Open the field, with the text on the clipboard in it if that looks like an error message."""
+        self._show_open(is_open=True)
+        self._text.setFocus(Qt.FocusReason.OtherFocusReason)
+        found = QGuiApplication.clipboard().text()
+        if not self._text.toPlainText() and "Error" in found:
+            self._text.setPlainText(found)
+            self._text.moveCursor(QTextCursor.MoveOperation.End)  # a traceback ends with what it is about
+
+    def show_text(self, text: str) -> None:
+        """Show what is being explained."""
+        told, self._told = self._told, text
+        if text:
+            self._show_open(is_open=True)
+        elif told and told == self._text.toPlainText():  # taken back, and not by emptying the field
+            self._show_open(is_open=False)
+        if self._pause.isActive() or text == self._text.toPlainText():
+            return  # somebody is typing, and will be answered
+        with blocked(self._text):
+            self._text.setPlainText(text)
+
+    def _show_open(self, *, is_open: bool) -> None:
+        self._text.setVisible(is_open)
+        self._close.setVisible(is_open)
+        self._button.setVisible(not is_open)
+
+    def _on_changed(self) -> None:
+        self._pause.start()
+
+    def _ask(self) -> None:
+        self.asked.emit(self._text.toPlainText())
+
+    def _on_closed(self) -> None:
+        self._pause.stop()
+        with blocked(self._text):
+            self._text.setPlainText("")
+        self._show_open(is_open=False)
+        self.asked.emit("")

@@ -1,0 +1,101 @@
+"""The figures of a chart as a table: the legend of stacked bars, or a ranking with a bar in each line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
+
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import ElidedLabel, named, plain_label
+from inspector.gui.workspace.device_map import Swatch
+from inspector.overriding import override
+from inspector.session.screen import Chart, Segment
+from inspector.units import format_nbytes
+
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_LABEL_WIDTH = 128
+_FIGURE_WIDTH = 72
+
+
+def is_ranking(chart: Chart) -> bool:
+    """Tell whether each bar stands for one thing only, so that it needs no legend."""
+    return all(len(bar.segments) == 1 and bar.segments[0].label == bar.label for bar in chart.bars)
+
+
+def build_legend(chart: Chart, colour_of: Callable[[Segment], QColor]) -> QWidget:
+    """Build the legend of stacked bars: one line a colour, one column a bar."""
+    holder, grid = _build_grid()
+    grid.setColumnStretch(1, 1)
+    parts = {part.label: part for bar in chart.bars for part in bar.segments}
+    if len(chart.bars) > 1:
+        for column, bar in enumerate(chart.bars, start=2):
+            grid.addWidget(plain_label(bar.label, "small"), 0, column, _RIGHT)
+    for line, (label, part) in enumerate(parts.items(), start=1):
+        grid.addWidget(Swatch(partial(colour_of, part), 10), line, 0)
+        grid.addWidget(ElidedLabel(label), line, 1)
+        for column, bar in enumerate(chart.bars, start=2):
+            nbytes = sum(each.nbytes for each in bar.segments if each.label == label)
+            grid.addWidget(_figure(format_nbytes(nbytes) if nbytes else "\u2013"), line, column)
+    return holder
+
+
+def build_ranking(theme: Theme, chart: Chart) -> QWidget:
+    """Build a ranking: what it is, its part of the whole as a bar, and its size."""
+    holder, grid = _build_grid()
+    grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+    grid.setColumnStretch(1, 1)
+    total = sum(bar.segments[0].nbytes for bar in chart.bars) or 1
+    for line, bar in enumerate(chart.bars):
+        share = bar.segments[0].nbytes / total
+        label = ElidedLabel(bar.label)
+        label.setMaximumWidth(_LABEL_WIDTH)
+        grid.addWidget(label, line, 0)
+        grid.addWidget(named(ShareBar(theme, share), spoken=f"{bar.label}: {share:.0%}"), line, 1)
+        grid.addWidget(_figure(bar.text), line, 2)
+        percent = _figure(f"{share:.0%}" if share >= 0.01 else "<1%", "small")
+        percent.setMinimumWidth(36)
+        grid.addWidget(percent, line, 3)
+    return holder
+
+
+class ShareBar(QWidget):
+    """A part of a whole, as a bar on a track."""
+
+    def __init__(self, theme: Theme, share: float) -> None:
+        super().__init__()
+        self._theme, self._share = theme, share
+        self.setFixedHeight(10)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(tokens.colour("neutral_soft"))
+        painter.drawRoundedRect(QRectF(self.rect()), 4, 4)
+        painter.setBrush(tokens.shade(0))
+        width = max(3.0, self.width() * self._share)
+        painter.drawRoundedRect(QRectF(0, 0, width, self.height()), min(4.0, width / 2), 4)
+        painter.end()
+
+
+def _build_grid() -> tuple[QWidget, QGridLayout]:
+    holder = QWidget()
+    grid = QGridLayout(holder)
+    grid.setContentsMargins(0, 0, 0, 0)
+    grid.setHorizontalSpacing(12)
+    grid.setVerticalSpacing(6)
+    return holder, grid
+
+
+def _figure(text: str, role: str = "") -> QLabel:
+    label = plain_label(text, role)
+    label.setMinimumWidth(_FIGURE_WIDTH)
+    label.setAlignment(_RIGHT)
+    return label

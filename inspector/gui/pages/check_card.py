@@ -1,0 +1,77 @@
+"""Whether the file's bytes are those that were saved: asked for with a button, followed, and answered."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout
+
+from inspector.gui.dialogs.export.parts import fill_lines
+from inspector.gui.start.failure import POLL_MS, show_fraction
+from inspector.gui.theme.icons import set_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import named, plain_label
+from inspector.session.screen import CheckPage
+
+_UNASKED = "torch.load compares no checksums. Reading all of the file shows whether it is as it was saved."
+_ICONS = {"good": "check", "bad": "tone-bad", "warning": "tone-warning", "neutral": "arrow-right"}
+
+
+class CheckCard(QFrame):
+    """Shows a `CheckPage`."""
+
+    check_wanted = Signal()
+    cancel_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._page = CheckPage()
+        self.setProperty("card", True)
+        self._hint = plain_label(_UNASKED, "muted", wrap=True)
+        self._label = plain_label("", "muted")
+        self._bar = named(QProgressBar(), spoken="Progress of the check")
+        self._bar.setTextVisible(False)
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(6)
+        self._check = QPushButton("Check every byte")
+        set_icon(self._check, "shield", theme.tokens)
+        self._check.clicked.connect(self.check_wanted)
+        self._cancel = QPushButton("Cancel")
+        self._cancel.clicked.connect(self.cancel_wanted)
+        self._timer = QTimer(self, interval=POLL_MS)
+        self._timer.timeout.connect(self._on_tick)
+        words = QVBoxLayout()
+        words.setSpacing(6)
+        words.addWidget(self._hint)
+        words.addWidget(self._label)
+        words.addWidget(self._bar)
+        words.addLayout(self._lines)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 12, 14, 12)
+        row.setSpacing(12)
+        row.addLayout(words, 1)
+        for button in (self._check, self._cancel):
+            row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        self.show_check(self._page)
+
+    def show_check(self, page: CheckPage) -> None:
+        """Show how far a check is, or what it found."""
+        self._page = page
+        runs = page.progress is not None
+        self._hint.setVisible(not runs and not page.lines)
+        self._label.setVisible(runs)
+        self._bar.setVisible(runs)
+        self._check.setVisible(not runs)
+        self._cancel.setVisible(runs)
+        fill_lines(self._theme, self._lines, page.lines, _ICONS[page.tone], page.tone)
+        if runs:
+            self._on_tick()
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    def _on_tick(self) -> None:
+        progress = self._page.progress
+        if progress is not None:
+            self._label.setText(progress.label)
+            show_fraction(self._bar, progress.fraction)

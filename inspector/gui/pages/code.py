@@ -1,0 +1,81 @@
+"""The loading snippet: chosen by style, highlighted, one button away from the clipboard."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from inspector.gui.theme.highlight import PythonHighlighter
+from inspector.gui.theme.icons import set_icon
+from inspector.gui.theme.theme import Theme, mono_font
+from inspector.gui.widgets.combo import CalmComboBox
+from inspector.gui.widgets.labels import blocked, named, plain_label
+from inspector.gui.workspace.banner import confirm_copied
+from inspector.session.screen import CodePage, Screen
+
+
+class CodePanel(QWidget):
+    """Shows a `CodePage`."""
+
+    style_chosen = Signal(str)
+    copy_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._styles = CalmComboBox()
+        self._styles.setAccessibleName("Style of the loading code")
+        self._styles.setMinimumWidth(220)
+        self._styles.activated.connect(self._on_activated)
+        label = plain_label("Style", "muted")
+        label.setBuddy(self._styles)
+        self._copy = QPushButton("Copy")
+        self._copy.setToolTip("Copy the loading code (Ctrl+Shift+C)")
+        set_icon(self._copy, "copy", theme.tokens)
+        self._copy.clicked.connect(self.copy_wanted)
+        self._text = _build_text(theme)
+        self._highlighter = PythonHighlighter(self._text.document(), theme)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(label)
+        row.addWidget(self._styles)
+        row.addStretch(1)
+        row.addWidget(self._copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(12)
+        column.addLayout(row)
+        column.addWidget(self._text, 1)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show the snippet of a screen."""
+        code = screen.code or CodePage(styles=(), style="", text="")
+        with blocked(self._styles):
+            self._styles.clear()
+            for choice in code.styles:
+                self._styles.addItem(choice.label, choice.id)
+            self._styles.setCurrentIndex(max(0, self._styles.findData(code.style)))
+        self._styles.setEnabled(len(code.styles) > 1)
+        self._copy.setEnabled(bool(code.text))
+        if code.text != self._text.toPlainText():
+            self._text.setPlainText(code.text)
+
+    def confirm_copied(self) -> None:
+        """Say that the code is on the clipboard."""
+        confirm_copied(self._copy, self._theme)
+
+    def _on_activated(self, place: int) -> None:
+        self.style_chosen.emit(str(self._styles.itemData(place)))
+
+
+def _build_text(theme: Theme) -> QPlainTextEdit:
+    text = named(QPlainTextEdit(), spoken="Loading code")
+    text.setReadOnly(True)
+    text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+    text.setFont(mono_font(theme.base_points))
+    text.setTabStopDistance(4 * QFontMetricsF(text.font()).horizontalAdvance(" "))
+    text.setTabChangesFocus(True)
+    text.setAcceptDrops(False)
+    text.viewport().setAcceptDrops(False)
+    return text

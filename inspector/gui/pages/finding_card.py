@@ -1,0 +1,142 @@
+"""One card of the findings page: what was found, why it matters, the rows it speaks of, and the way out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import WrappedText, named, plain_label, plain_tooltip
+from inspector.report.tree import Tree
+from inspector.session.screen import FindingRow, Fix
+from inspector.units import cut_text
+
+_MOST_LINKS = 4
+_FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code"}
+_SPOKEN = {"good": "Good", "bad": "Problem", "warning": "Warning", "neutral": "Note"}
+
+
+def node_path(tree: Tree, node_id: int) -> str:
+    """Give the names from the root down to a node, for people to read."""
+    names: list[str] = []
+    while node_id > 0:
+        node = tree.nodes[node_id]
+        if node.kind != "bucket":
+            names.append(node.name)
+        node_id = node.parent
+    return " / ".join(reversed(names))
+
+
+class FindingCard(QFrame):
+    """Shows a `FindingRow`; a click on a row's name selects it in the tree."""
+
+    node_wanted = Signal(int)
+    fix_wanted = Signal(object)
+
+    def __init__(self, theme: Theme, finding: FindingRow, tree: Tree | None) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setAccessibleName(f"{_SPOKEN[finding.tone]}: {finding.title}")
+        self.setProperty("card", True)
+        words = QVBoxLayout()
+        words.setSpacing(6)
+        words.addWidget(plain_label(finding.title, "strong", wrap=True, selectable=True))
+        if finding.detail:
+            words.addWidget(plain_label(finding.detail, "muted", wrap=True, selectable=True))
+        for caption, text in finding.facts:
+            words.addLayout(_build_fact(caption, text))
+        if finding.steps:
+            words.addWidget(self._build_steps(finding.steps))
+        if tree is not None and finding.nodes:
+            words.addWidget(self._build_links(finding, tree))
+        words.addLayout(self._build_foot(finding))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 12, 14, 12)
+        row.setSpacing(12)
+        glyph = Glyph(theme, f"tone-{finding.tone}", 24, ink="on_fill", fill=f"{finding.tone}_fill")
+        row.addWidget(glyph, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(words, 1)
+
+    def _build_foot(self, finding: FindingRow) -> QLayout:
+        foot = QHBoxLayout()
+        foot.setSpacing(8)
+        foot.addWidget(plain_label(finding.id, "small", selectable=True), 1)
+        if finding.fix is not None:
+            foot.addWidget(self._build_fix(finding.fix))
+        return foot
+
+    def _build_fix(self, fix: Fix) -> QPushButton:
+        text = fix.label
+        if fix.option is not None:
+            text = f"Copy {fix.option[0]}={fix.option[1]}"
+        button = QPushButton(cut_text(text, 48).replace("&", "&&"))
+        button.setToolTip(plain_tooltip(fix.label))
+        set_icon(button, _FIX_ICONS[fix.kind], self._theme.tokens)
+        button.clicked.connect(partial(self.fix_wanted.emit, fix))
+        return button
+
+    def _build_steps(self, steps: tuple[str, ...]) -> QFrame:
+        inset = named(QFrame(), "inset")
+        row = QHBoxLayout(inset)
+        row.setContentsMargins(12, 8, 8, 8)
+        row.setSpacing(8)
+        text = "\n".join(steps)
+        shown = WrappedText(text)
+        shown.setAccessibleName("What to do")
+        copy = named(QToolButton(), spoken="Copy these steps")
+        copy.setToolTip("Copy these steps")
+        copy.setProperty("kind", "icon")
+        set_icon(copy, "copy", self._theme.tokens)
+        copy.clicked.connect(partial(QGuiApplication.clipboard().setText, text))
+        row.addWidget(shown, 1)
+        row.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
+        return inset
+
+    def _build_links(self, finding: FindingRow, tree: Tree) -> QWidget:
+        holder = QWidget()
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for place, node_id in enumerate(finding.nodes):
+            path = node_path(tree, node_id)
+            link = QPushButton(_cut_middle(path).replace("&", "&&"))
+            link.setProperty("kind", "link")
+            link.setCursor(Qt.CursorShape.PointingHandCursor)
+            link.setAccessibleName(f"Select {path}")
+            link.setToolTip(plain_tooltip(path))
+            link.clicked.connect(partial(self.node_wanted.emit, node_id))
+            link.setVisible(place < _MOST_LINKS)
+            column.addWidget(link, 0, Qt.AlignmentFlag.AlignLeft)
+        if len(finding.nodes) > _MOST_LINKS:
+            column.addWidget(_build_more(holder, len(finding.nodes) - _MOST_LINKS))
+        return holder
+
+
+def _build_fact(caption: str, text: str) -> QLayout:
+    column = QVBoxLayout()
+    column.setSpacing(1)
+    column.addWidget(plain_label(caption, "section"))
+    column.addWidget(plain_label(text, wrap=True, selectable=True))
+    return column
+
+
+def _build_more(holder: QWidget, count: int) -> QPushButton:
+    more = QPushButton(f"Show {count} more")
+    more.setProperty("kind", "link")
+
+    def show_all() -> None:
+        for link in holder.findChildren(QPushButton):
+            link.setVisible(link is not more)
+
+    more.clicked.connect(show_all)
+    return more
+
+
+def _cut_middle(path: str, most: int = 56) -> str:
+    if len(path) <= most:
+        return path
+    return cut_text(path, most // 2) + path[-(most - most // 2) :]

@@ -1,0 +1,1 @@
+"""The window without a file, or with one that cannot be read."""

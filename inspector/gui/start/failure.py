@@ -1,0 +1,202 @@
+"""The pages that stand in place of the tree: while a file is being read, and when it cannot be."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import ElidedLabel, WrappedText, named, plain_label
+from inspector.progress import Progress
+from inspector.session.screen import FailurePage, Screen
+from inspector.units import escape_text
+
+POLL_MS = 100
+_STEPS = 1000
+_WIDTH = 680
+
+
+def show_fraction(bar: QProgressBar, fraction: float | None) -> None:
+    """Show a part from 0 to 1, or a running bar while it is unknown."""
+    if fraction is None:
+        bar.setRange(0, 0)
+    else:
+        bar.setRange(0, _STEPS)
+        bar.setValue(round(fraction * _STEPS))
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital and end with a stop: errors are worded to stand within a line."""
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?:" else ".")
+
+
+class OpeningPage(QWidget):
+    """Shown while a file is read; stays blank for the first tenth of a second."""
+
+    cancel_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("openingPage")
+        self._progress: Progress | None = None
+        self._timer = QTimer(self, interval=POLL_MS)
+        self._timer.timeout.connect(self._on_tick)
+        self._name = ElidedLabel("", "lead", Qt.TextElideMode.ElideMiddle)
+        self._label = ElidedLabel("", "muted")
+        self._bar = named(QProgressBar(), spoken="Progress of opening")
+        self._bar.setTextVisible(False)
+        cancel = QPushButton("Cancel")
+        cancel.clicked.connect(self.cancel_wanted)
+        self.setFocusProxy(cancel)
+        self._middle = QWidget()
+        self._middle.setFixedWidth(_WIDTH)
+        column = QVBoxLayout(self._middle)
+        column.setSpacing(12)
+        for part in (self._name, self._bar, self._label):
+            column.addWidget(part)
+        column.addWidget(cancel, 0, Qt.AlignmentFlag.AlignRight)
+        whole = QVBoxLayout(self)
+        whole.addStretch(2)
+        whole.addWidget(self._middle, 0, Qt.AlignmentFlag.AlignHCenter)
+        whole.addStretch(3)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Follow the progress of a screen; None ends it."""
+        self._progress = screen.progress if screen.phase == "opening" else None
+        self._middle.hide()
+        if self._progress is None:
+            self._timer.stop()
+            return
+        self._name.setText(f"Opening {escape_text(PurePath(screen.path).name)}")
+        self._timer.start()
+
+    def _on_tick(self) -> None:
+        if self._progress is not None:
+            self._middle.show()
+            self._label.setText(self._progress.label)
+            show_fraction(self._bar, self._progress.fraction)
+
+
+class FailurePageWidget(QScrollArea):
+    """Shown in place of everything else when a file cannot be read."""
+
+    open_wanted = Signal()
+    retry_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("failurePage")
+        self._theme = theme
+        self._title = plain_label("", "title", wrap=True, selectable=True)
+        self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
+        self._what = WrappedText()
+        self._runs, self._where, self._remedy = WrappedText(), WrappedText("", "mono"), WrappedText()
+        self._code = WrappedText("", "mono")
+        self._copy = named(QToolButton(), spoken="Copy the loading code")
+        self._copy.setToolTip("Copy the loading code")
+        self._copy.setProperty("kind", "icon")
+        set_icon(self._copy, "copy", theme.tokens)
+        self._copy.clicked.connect(self._on_copy)
+        self._code_part = self._build_part("Code that loads it", self._code, self._copy)
+        titles = {"What loading would run": self._runs, "Where": self._where, "What to do": self._remedy}
+        parts = [self._build_part(title, text) for title, text in titles.items()]
+        self._runs_part, self._where_part, self._remedy_part = parts
+        middle = QHBoxLayout()
+        middle.addStretch(1)
+        middle.addWidget(self._build_card())
+        middle.addStretch(1)
+        content = named(QWidget(), "scrolled")
+        whole = QVBoxLayout(content)
+        whole.addStretch(2)
+        whole.addLayout(middle)
+        whole.addStretch(3)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidget(content)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show why the file could not be read."""
+        failure = screen.failure or FailurePage(title="", what="", where="", remedy="")
+        self._path.setText(escape_text(screen.path))
+        self._title.setText(failure.title)
+        self._what.setText(sentence(failure.what))
+        self._runs.setText(failure.runs)
+        self._runs_part.setVisible(bool(failure.runs))
+        self._where.setText(failure.where)
+        self._where_part.setVisible(failure.where not in {"", screen.path})
+        self._remedy.setText(sentence(failure.remedy))
+        self._remedy_part.setVisible(bool(failure.remedy))
+        self._code.setText(failure.code.rstrip())
+        self._code_part.setVisible(bool(failure.code))
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(f"{self._code.toPlainText()}\n")
+
+    def _build_card(self) -> QFrame:
+        card = QFrame()
+        card.setProperty("card", True)
+        card.setFixedWidth(_WIDTH)
+        column = QVBoxLayout(card)
+        column.setContentsMargins(32, 32, 32, 24)
+        column.setSpacing(8)
+        column.addWidget(Glyph(self._theme, "file-broken", 56, ink="bad"))
+        column.addSpacing(8)
+        for part in (self._title, self._path):
+            column.addWidget(part)
+        column.addSpacing(8)
+        for widget in (
+            self._what,
+            self._runs_part,
+            self._where_part,
+            self._remedy_part,
+            self._code_part,
+        ):
+            column.addWidget(widget)
+        column.addSpacing(16)
+        column.addLayout(self._build_buttons())
+        return card
+
+    def _build_part(self, title: str, text: WrappedText, button: QToolButton | None = None) -> QFrame:
+        part = named(QFrame(), "inset")
+        head = QHBoxLayout()
+        head.addWidget(plain_label(title, "section"), 1)
+        if button is not None:
+            head.addWidget(button)
+        column = QVBoxLayout(part)
+        column.setContentsMargins(14, 10, 14, 10)
+        column.setSpacing(4)
+        column.addLayout(head)
+        column.addWidget(text)
+        return part
+
+    def _build_buttons(self) -> QHBoxLayout:
+        other = QPushButton("Open another file\u2026")
+        other.setProperty("kind", "primary")
+        set_icon(other, "open", self._theme.tokens, "on_accent")
+        other.clicked.connect(self.open_wanted)
+        self.setFocusProxy(other)
+        again = QPushButton("Try again")
+        set_icon(again, "reload", self._theme.tokens)
+        again.clicked.connect(self.retry_wanted)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(other)
+        row.addWidget(again)
+        row.addStretch(1)
+        return row

@@ -1,0 +1,1 @@
+"""The tree of modules, tensors and optimizer slots."""

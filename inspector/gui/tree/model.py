@@ -1,0 +1,270 @@
+"""The rows of a `Tree` for Qt, made on demand: a million rows cost nothing until they are looked at.
+
+Indexes carry the integer id of their node, since `createIndex` keeps no Python object alive. Two things are
+added to the plain tree: an order (a column, file order otherwise) and a filter (only the matches of a search,
+what leads to them, and what is below them). Both are lists of children made when a row is first asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from inspector.gui.widgets.labels import plain_tooltip
+from inspector.overriding import override
+from inspector.report.tree import Node, Tree
+from inspector.units import format_count, format_nbytes
+
+AnyIndex = QModelIndex | QPersistentModelIndex
+NODE_ROLE = Qt.ItemDataRole.UserRole + 1
+_NO_INDEX = QModelIndex()
+
+
+class Column(IntEnum):
+    """The columns, in their first order."""
+
+    NAME = 0
+    DEVICE = 1
+    SHAPE = 2
+    TYPE = 3
+    SIZE = 4
+
+
+_EMPTY = Tree(
+    nodes=(
+        Node(
+            parent=-1,
+            row=0,
+            kind="group",
+            name="",
+            children=[],
+            index=-1,
+            devices=(),
+            device_text="",
+            shape_text="",
+            type_text="",
+            nbytes=0,
+            tensors=0,
+            text="",
+        ),
+    ),
+    tensor_nodes=(),
+    value_nodes=(),
+    colours={},
+)
+_TITLES = ("Name", "Device", "Shape", "Type", "Size")
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+
+
+def _alignment(column: int) -> int:
+    return _RIGHT if column == Column.SIZE else _LEFT
+
+
+def natural_key(text: str) -> list[tuple[int, int, str]]:
+    """Give a key that sorts `layer.2` before `layer.10`."""
+    parts = re.split(r"(\d+)", text.casefold())
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
+
+
+def cell_text(node: Node, column: int) -> str:
+    """Give what one cell says; a value's own text stands where a tensor has its shape."""
+    if column == Column.NAME:
+        return node.name
+    if column == Column.DEVICE:
+        return node.device_text
+    if column == Column.SHAPE:
+        return node.shape_text or node.text
+    if column == Column.TYPE:
+        return node.type_text
+    return format_nbytes(node.nbytes) if node.tensors else ""
+
+
+class TreeModel(QAbstractItemModel):
+    """A read-only view of one `Tree`, with an order and a filter."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tree = _EMPTY
+        self._shown: set[int] | None = None
+        self._whole: set[int] = set()
+        self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
+        self._children: dict[int, Sequence[int]] = {}
+        self._rows: dict[int, int] = {}
+        self._givers: dict[int, Callable[[int, int], object]] = {
+            NODE_ROLE: lambda node_id, _column: node_id,
+            Qt.ItemDataRole.DisplayRole: self._text,
+            Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: _alignment(column),
+            Qt.ItemDataRole.ToolTipRole: self._tooltip,
+            Qt.ItemDataRole.AccessibleTextRole: self._accessible,
+        }
+
+    @property
+    def tree(self) -> Tree:
+        """The tree that is shown."""
+        return self._tree
+
+    def set_tree(self, tree: Tree | None) -> None:
+        """Show another tree, without a filter."""
+        self.beginResetModel()
+        self._tree = tree or _EMPTY
+        self._shown = None
+        self._forget()
+        self.endResetModel()
+
+    def set_filter(self, matches: Iterable[int] | None) -> None:
+        """Show only these nodes and what leads to them, and below a match without further ones, all there is.
+
+        None shows everything again.
+        """
+        self.beginResetModel()
+        found = set(matches or ())
+        above = self._ancestors(found)
+        self._shown = None if matches is None else found | above
+        self._whole = found - above
+        self._forget()
+        self.endResetModel()
+
+    def node(self, node_id: int) -> Node:
+        """Give a node by its id."""
+        return self._tree.nodes[node_id]
+
+    def node_id(self, index: AnyIndex) -> int:
+        """Give the id of the node at an index; 0, the root, for the invalid index."""
+        return int(index.internalId()) if index.isValid() else 0
+
+    def index_of(self, node_id: int, column: int = 0) -> QModelIndex:
+        """Give the index of a node; the invalid one for the root and for nodes that the filter hides."""
+        if not 0 < node_id < len(self._tree.nodes) or not self._is_shown(node_id):
+            return QModelIndex()
+        return self.createIndex(self._row(node_id), column, node_id)
+
+    def below(self, node_id: int) -> Sequence[int]:
+        """Give the ids below a node, in the present order and through the filter."""
+        if self._shown is None and self._order[0] < 0:
+            return self._tree.nodes[node_id].children
+        known = self._children.get(node_id)
+        return self._arrange(node_id) if known is None else known
+
+    @override
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Order the rows by a column; -1 is the file's own order. Selection and expansion are kept."""
+        if self._order == (column, order):
+            return
+        self.layoutAboutToBeChanged.emit()
+        before = self.persistentIndexList()
+        self._order = (column, order)
+        self._forget()
+        after = [self.index_of(self.node_id(index), index.column()) for index in before]
+        self.changePersistentIndexList(before, after)
+        self.layoutChanged.emit()
+
+    # The interface that Qt asks for.
+
+    @override
+    def index(self, row: int, column: int, parent: AnyIndex = _NO_INDEX) -> QModelIndex:
+        if not 0 <= column < len(_TITLES) or (parent.isValid() and parent.column() != 0):
+            return QModelIndex()
+        ids = self.below(self.node_id(parent))
+        return self.createIndex(row, column, ids[row]) if 0 <= row < len(ids) else QModelIndex()
+
+    @override
+    def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
+        """Give the index of the row above."""
+        if not index.isValid():
+            return QModelIndex()
+        above = self._tree.nodes[index.internalId()].parent
+        return self.createIndex(self._row(above), 0, above) if above > 0 else QModelIndex()
+
+    @override
+    def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
+        return 0 if parent.isValid() and parent.column() != 0 else len(self.below(self.node_id(parent)))
+
+    @override
+    def hasChildren(self, parent: AnyIndex = _NO_INDEX) -> bool:
+        return self.rowCount(parent) > 0
+
+    @override
+    def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:  # all rows have the same
+        return len(_TITLES)
+
+    @override
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(_TITLES):
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return _TITLES[section] if role == Qt.ItemDataRole.DisplayRole else None
+
+    @override
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        give = self._givers.get(role)
+        return None if give is None else give(int(index.internalId()), index.column())
+
+    def _text(self, node_id: int, column: int) -> str:
+        return cell_text(self._tree.nodes[node_id], column)
+
+    def _tooltip(self, node_id: int, column: int) -> str:
+        return plain_tooltip(self._remark(self.node(node_id), column))
+
+    def _remark(self, node: Node, column: int) -> str:
+        if column == Column.DEVICE:
+            return "\n".join(f"{device}: {format_nbytes(nbytes)}" for device, nbytes in node.devices)
+        if column == Column.SIZE:
+            return f"{node.nbytes:,} bytes in {format_count(node.tensors, 'tensor')}" if node.tensors else ""
+        return cell_text(node, column)
+
+    def _accessible(self, node_id: int, column: int) -> str:
+        text = cell_text(self.node(node_id), column)
+        return f"{_TITLES[column]}: {text}" if text else f"{_TITLES[column]}: none"
+
+    def _ancestors(self, node_ids: Iterable[int]) -> set[int]:
+        above: set[int] = set()
+        for node_id in node_ids:
+            parent = self.node(node_id).parent
+            while parent > 0 and parent not in above:
+                above.add(parent)
+                parent = self.node(parent).parent
+        return above
+
+    def _is_shown(self, node_id: int) -> bool:
+        if self._shown is None or node_id in self._shown:
+            return True
+        above = self.node(node_id).parent
+        while above > 0 and above not in self._whole:
+            above = self.node(above).parent
+        return above > 0
+
+    def _row(self, node_id: int) -> int:
+        if self._shown is None and self._order[0] < 0:
+            return self.node(node_id).row
+        if node_id not in self._rows:
+            self._arrange(self.node(node_id).parent)
+        return self._rows[node_id]
+
+    def _arrange(self, node_id: int) -> Sequence[int]:
+        ids: Sequence[int] = self.node(node_id).children
+        if self._shown is not None:
+            ids = [child for child in ids if self._is_shown(child)]
+        column, order = self._order
+        if column >= 0:
+            ids = sorted(ids, key=self._sort_key(column), reverse=order == Qt.SortOrder.DescendingOrder)
+        self._children[node_id] = ids
+        self._rows.update((child, row) for row, child in enumerate(ids))
+        return ids
+
+    def _sort_key(self, column: int) -> Callable[[int], list[tuple[int, int, str]]]:
+        if column == Column.SIZE:
+            return lambda child: [(0, self.node(child).nbytes, "")]
+        return lambda child: natural_key(cell_text(self.node(child), column))
+
+    def _forget(self) -> None:
+        self._children = {}
+        self._rows = {}

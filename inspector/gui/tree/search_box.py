@@ -1,0 +1,165 @@
+"""The search field: says how many rows match, walks them, and can hide everything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton
+
+from inspector.gui.theme.icons import Glyph, draw_icons, name_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import blocked, named, plain_label, set_state
+from inspector.overriding import override
+
+if TYPE_CHECKING:
+    from inspector.session.screen import Screen
+
+_PAUSE_MS = 120
+_WIDTH = 440
+_HINT = "Search:  conv1  dtype:bf16  device:cuda:1  size>10MB"
+
+
+class SearchBox(QFrame):
+    """A line with a count of the matches and buttons to walk them."""
+
+    query_changed = Signal(str)
+    step_wanted = Signal(int)
+    only_toggled = Signal(bool)
+    left = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setObjectName("searchBox")
+        self._line = named(QLineEdit(), spoken="Search the tree")
+        self._line.setPlaceholderText(_HINT)
+        self._line.setAcceptDrops(False)
+        self._line.installEventFilter(self)
+        self._line.textChanged.connect(self._on_text_changed)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.timeout.connect(self.flush)
+        self._count = plain_label("", "small")
+        self._count.setAccessibleName("Number of matches")
+        self._back = self._make_button("chevron-up", "Previous match (Shift+F3)")
+        self._back.clicked.connect(self._on_back)
+        self._on = self._make_button("chevron-down", "Next match (F3)")
+        self._on.clicked.connect(self._on_next)
+        self._only = self._make_button("filter", "Show only the matches")
+        self._only.setCheckable(True)
+        self._only.setChecked(True)
+        self._only.toggled.connect(self.only_toggled)
+        self._clear = self._make_button("close", "End the search (Esc)")
+        self._clear.clicked.connect(self.leave)
+        self._parts = (self._count, self._back, self._on, self._only, self._clear)
+        self._lay_out()
+        self.setFocusProxy(self._line)
+        self.show_matches(None, None)
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 0, 4, 0)
+        row.setSpacing(2)
+        row.addWidget(Glyph(self._theme, "search", 16))
+        row.addWidget(self._line, 1)
+        for part in self._parts:
+            row.addWidget(part)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(_WIDTH, super().sizeHint().height())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(_WIDTH // 2, super().minimumSizeHint().height())
+
+    @property
+    def only(self) -> bool:
+        """Whether everything but the matches is to be hidden."""
+        return self._only.isChecked()
+
+    def show_query(self, query: str) -> None:
+        """Show the session's query, unless it is being typed at this moment."""
+        if not self._pause.isActive() and query != self._line.text():
+            with blocked(self._line):
+                self._line.setText(query)
+
+    def forget(self) -> None:
+        """Let go of what was being typed: it was meant for a file that is gone."""
+        self._pause.stop()
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show how many rows match, and which of them is selected."""
+        if screen.matches is None:
+            self.show_matches(None, None)
+            return
+        selected = screen.selected
+        place = screen.matches.index(selected) if selected in screen.matches else None
+        self.show_matches(len(screen.matches), place)
+
+    def show_matches(self, matches: int | None, place: int | None) -> None:
+        """Show how many rows match, and which of them is current."""
+        for part in self._parts:
+            part.setVisible(matches is not None)
+        set_state(self, "missed", "true" if matches == 0 else "false")
+        if matches is None:
+            return
+        draw_icons((self._back, self._on, self._only, self._clear), self._theme.tokens)
+        text = f"{matches:,}" if place is None else f"{place + 1:,} of {matches:,}"
+        self._count.setText("no match" if matches == 0 else text)
+        for button in (self._back, self._on):
+            button.setEnabled(matches > 0)
+
+    def begin(self) -> None:
+        """Take the keyboard, with the present text selected."""
+        self._line.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._line.selectAll()
+
+    def flush(self) -> None:
+        """Search at once for what was typed."""
+        self._pause.stop()
+        self.query_changed.emit(self._line.text())
+
+    def leave(self) -> None:
+        """End the search and give the keyboard back."""
+        self._line.clear()
+        self.flush()
+        self.left.emit()
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QFocusEvent):
+            set_state(self, "active", "true" if event.gotFocus() else "false")
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self._take_key(event)
+        return super().eventFilter(watched, event)
+
+    def _take_key(self, event: QKeyEvent) -> bool:
+        if event.key() == Qt.Key.Key_Escape:
+            self.leave()
+            return True
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if self._pause.isActive():
+                self.flush()
+            backwards = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self.step_wanted.emit(-1 if backwards else 1)
+            return True
+        return False
+
+    def _make_button(self, icon: str, words: str) -> QToolButton:
+        button = named(QToolButton(), spoken=words)
+        button.setToolTip(words)
+        button.setProperty("kind", "icon")
+        name_icon(button, icon)
+        return button
+
+    def _on_text_changed(self) -> None:
+        self._pause.start(_PAUSE_MS)
+
+    def _on_back(self) -> None:
+        self.step_wanted.emit(-1)
+
+    def _on_next(self) -> None:
+        self.step_wanted.emit(1)

@@ -1,0 +1,1 @@
+"""Small widgets and texts that several parts of the window share."""

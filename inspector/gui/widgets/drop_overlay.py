@@ -1,0 +1,57 @@
+"""What lies over the window while a file is dragged across it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from inspector.gui.theme.icons import draw_svg
+from inspector.gui.theme.theme import Theme
+from inspector.overriding import override
+
+_MARGIN = 12
+_ICON = 48
+_TEXT = "Drop to open"
+
+
+class DropOverlay(QWidget):
+    """Says that a drop is welcome; lets the pointer through."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAcceptDrops(False)
+        self.hide()
+
+    def cover(self, area: QWidget) -> None:
+        """Lie over a part of the window."""
+        self.setGeometry(area.geometry())
+        self.show()
+        self.raise_()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        veil = QColor(tokens.colour("window"))
+        veil.setAlpha(150)
+        painter.fillRect(self.rect(), veil)
+        frame = QRectF(self.rect()).adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
+        painter.setPen(QPen(tokens.colour("accent"), 2, Qt.PenStyle.DashLine))
+        ground = tokens.colour("accent_soft")
+        ground.setAlpha(215)
+        painter.setBrush(ground)
+        painter.drawRoundedRect(frame, 16, 16)
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() * 1.6)
+        font.setWeight(font.Weight.DemiBold)
+        painter.setFont(font)
+        painter.setPen(tokens.colour("text"))
+        painter.drawText(frame.adjusted(0, _ICON, 0, 0), Qt.AlignmentFlag.AlignCenter, _TEXT)
+        icon = draw_svg("drop", tokens.colour("accent"), _ICON, self.devicePixelRatioF())
+        place = frame.center()
+        painter.drawPixmap(int(place.x() - _ICON / 2), int(place.y() - _ICON), icon)
+        painter.end()

@@ -1,0 +1,139 @@
+"""What the pages are made of: cards that scroll, an empty state, and lists of facts."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from inspector.gui.pages.check_card import CheckCard
+from inspector.gui.theme.icons import Glyph
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import ElidedLabel, WrappedText, clear_layout, named, plain_label
+from inspector.session.screen import FactGroup, Screen
+
+_LABEL_WIDTHS = (136, 240)
+_LONGEST_WORD = 24
+
+
+class ScrollPanel(QScrollArea):
+    """A page whose cards stand one above the other and scroll when there are too many."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self.theme = theme
+        self.setAccessibleName(name)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        holder = named(QWidget(), "scrolled")
+        self.cards = QVBoxLayout(holder)
+        self.cards.setContentsMargins(16, 16, 16, 16)
+        self.cards.setSpacing(12)
+        self.setWidget(holder)
+
+    def clear(self) -> None:
+        """Remove all cards."""
+        clear_layout(self.cards)
+
+    def show_empty(self, icon: str, title: str, text: str) -> None:
+        """Say that there is nothing to show, and why."""
+        self.clear()
+        self.cards.addStretch(2)
+        self.cards.addWidget(Glyph(self.theme, icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
+        for words, role in ((title, "strong"), (text, "muted")):
+            label = plain_label(words, role, wrap=True)
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            self.cards.addWidget(label)
+        self.cards.addStretch(3)
+
+
+class FactsPanel(ScrollPanel):
+    """Groups of facts in two aligned columns; every value can be selected and copied."""
+
+    def __init__(self, theme: Theme, name: str, empty: tuple[str, str, str]) -> None:
+        super().__init__(theme, name)
+        self._empty = empty
+
+    def show_facts(self, groups: tuple[FactGroup, ...]) -> None:
+        """Show the facts of a tensor or of the file."""
+        if not groups:
+            self.show_empty(*self._empty)
+            return
+        self.clear()
+        for group in groups:
+            self.cards.addWidget(self._build_group(group))
+        self.cards.addStretch(1)
+        self.verticalScrollBar().setValue(0)
+
+    def _build_group(self, group: FactGroup) -> QWidget:
+        holder = QWidget()
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(0, 0, 0, 8)
+        column.setSpacing(7)
+        column.addWidget(plain_label(group.title, "strong", wrap=True))
+        column.addWidget(named(QFrame(), "line"))
+        metrics = self.fontMetrics()
+        longest = max((metrics.horizontalAdvance(label) for label, _ in group.facts), default=0)
+        width = min(max(longest + 2, _LABEL_WIDTHS[0]), _LABEL_WIDTHS[1])
+        for label, value in group.facts:
+            column.addLayout(_build_fact(label, value, width))
+        return holder
+
+
+def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
+    """Lay one fact out in a row of its own: a grid miscounts the heights of texts that wrap."""
+    row = QHBoxLayout()
+    row.setSpacing(16)
+    if label:
+        name = ElidedLabel(label, "muted", Qt.TextElideMode.ElideMiddle)
+        name.setFixedWidth(width)
+        row.addWidget(name, 0, Qt.AlignmentFlag.AlignTop)
+    row.addWidget(_value_text(label, value), 1, Qt.AlignmentFlag.AlignTop)
+    return row
+
+
+def _value_text(label: str, value: str) -> QWidget:
+    """Make a label, or for what no label can break, the heavier widget that can."""
+    longest = max(map(len, value.split()), default=0)
+    if longest > _LONGEST_WORD:
+        text: QWidget = WrappedText(value)
+    else:
+        text = plain_label(value or "\u2013", wrap=True, selectable=True)
+    text.setAccessibleName(f"{label}: {value}")
+    text.setMinimumWidth(40)
+    return text
+
+
+class TensorPanel(FactsPanel):
+    """What is known of the selected row."""
+
+    def __init__(self, theme: Theme) -> None:
+        empty = ("tensor", "Nothing selected", "Choose a row of the tree to see all that is known about it.")
+        super().__init__(theme, "Tensor", empty)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show the selected node's facts."""
+        self.show_facts(screen.tensor)
+
+
+class FilePanel(FactsPanel):
+    """What is known of the file as a whole."""
+
+    check_wanted = Signal()
+    check_cancelled = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, "File", ("file", "No facts", "Nothing is known about this file."))
+        self._facts: tuple[FactGroup, ...] | None = None
+        self._check: CheckCard | None = None
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show the file's facts, and what is known of its bytes."""
+        if self._check is None or self._facts != screen.file:
+            self._facts = screen.file
+            self.show_facts(screen.file)
+            self._check = CheckCard(self.theme)
+            self._check.check_wanted.connect(self.check_wanted)
+            self._check.cancel_wanted.connect(self.check_cancelled)
+            self.cards.insertWidget(0, self._check)
+        self._check.show_check(screen.check)

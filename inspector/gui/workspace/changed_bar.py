@@ -1,0 +1,91 @@
+"""Says that the file on disk is no longer the one that is shown, and offers to read it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
+
+from inspector.containers.source import Stamp, stamp_of
+from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import plain_label
+
+_SETTLED_MS = 400
+_CHANGED = "The file has changed on disk since it was read."
+_GONE = "The file is no longer there; this is what was in it."
+
+
+class ChangedBar(QFrame):
+    """Watches one file; hidden as long as nothing happens to it."""
+
+    reload_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("changedBar")
+        self._path = ""
+        self._seen: Stamp | None = None
+        self._watcher = QFileSystemWatcher(self)
+        self._watcher.fileChanged.connect(self._on_touched)
+        self._watcher.directoryChanged.connect(self._on_touched)
+        self._pause = QTimer(self)  # a checkpoint is written in many pieces
+        self._pause.setSingleShot(True)
+        self._pause.timeout.connect(self._look)
+        self._words = plain_label("")
+        self._reload = QPushButton("Reload")
+        set_icon(self._reload, "reload", theme.tokens)
+        self._reload.clicked.connect(self.reload_wanted)
+        dismiss = QPushButton("Not now")
+        dismiss.setProperty("kind", "quiet")
+        dismiss.clicked.connect(self.hide)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 6, 8, 6)
+        row.setSpacing(8)
+        row.addWidget(Glyph(theme, "clock", 18, ink="warning"))
+        row.addWidget(self._words, 1)
+        row.addWidget(self._reload)
+        row.addWidget(dismiss)
+        self.hide()
+
+    def watch(self, path: str, stamp: Stamp | None) -> None:
+        """Watch another file for changes since it was read; an empty path watches nothing.
+
+        Args:
+            path: The file.
+            stamp: What it looked like when it was read, which may be a while ago.
+        """
+        if watched := self._watcher.files() + self._watcher.directories():
+            self._watcher.removePaths(watched)
+        self._pause.stop()
+        self.hide()
+        self._path = path
+        self._seen = stamp
+        if path:
+            self._look()
+
+    def _watch_on(self) -> None:
+        if not self._watcher.addPath(self._path):  # gone, or its name is no UTF-8: then by its folder
+            self._watcher.addPath(str(Path(self._path).parent))
+
+    def _on_touched(self) -> None:
+        self._pause.start(_SETTLED_MS)
+
+    def _look(self) -> None:
+        stamp = _stamp(self._path)
+        if stamp is not None and not self._watcher.files():
+            self._watch_on()  # replaced by another file: the watch went with the old one
+        if stamp != self._seen:
+            self._seen = stamp
+            self._words.setText(_GONE if stamp is None else _CHANGED)
+            self._reload.setVisible(stamp is not None)
+            self.show()
+
+
+def _stamp(path: str) -> Stamp | None:
+    """Return what changes when a file does, or None when it is not there."""
+    try:
+        return stamp_of(Path(path).stat())
+    except (OSError, ValueError):
+        return None

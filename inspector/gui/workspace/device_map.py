@@ -1,0 +1,213 @@
+"""The device map, always in sight: each original device, what was saved there, and where it shall go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from inspector.gui.theme.icons import Glyph
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.combo import CalmComboBox
+from inspector.gui.widgets.labels import ElidedLabel, blocked, clear_layout, named, plain_label, plain_tooltip
+from inspector.gui.workspace.branch_list import BranchList
+from inspector.overriding import override
+from inspector.session.screen import BranchRow, DeviceRow
+
+_CARD_WIDTH = 300
+_CARD_MAX_WIDTH = 440
+_TITLE_WIDTH = 128
+_ROWS_IN_SIGHT = 2
+_HIGH_WINDOW = 700
+
+
+class Swatch(QWidget):
+    """A square of one colour, asked for anew each time it is painted: the theme may have changed."""
+
+    def __init__(self, colour: Callable[[], QColor], size: int = 12) -> None:
+        super().__init__()
+        self._colour = colour
+        self.setFixedSize(size, size)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._colour())
+        painter.drawRoundedRect(QRectF(self.rect()), 3.5, 3.5)
+        painter.end()
+
+
+def swatch_icon(theme: Theme, colour: int) -> QIcon:
+    """Make the icon that stands before a device in a list."""
+    pixmap = QPixmap(QSize(24, 24))
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.tokens.device(colour))
+    painter.drawRoundedRect(QRectF(2, 2, 20, 20), 6, 6)
+    painter.end()
+    icon = QIcon(pixmap)
+    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # or Qt would mix it with the colour of the selection
+    return icon
+
+
+class DeviceCard(QFrame):
+    """One row of the map."""
+
+    mapping_chosen = Signal(str, str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._device = ""
+        self.setProperty("card", True)
+        self.setMaximumWidth(_CARD_MAX_WIDTH)
+        self._colour = -1
+        self._swatch = Swatch(lambda: theme.tokens.device(self._colour))
+        self._name = ElidedLabel("", "strong")
+        self._summary = ElidedLabel("", "small")
+        self._note = ElidedLabel("", "small")
+        self._arrow = Glyph(theme, "arrow-right", 18, ink="faint")
+        self._to = CalmComboBox()
+        self._to.setMinimumWidth(112)
+        self._to.setIconSize(QSize(12, 12))
+        self._to.currentTextChanged.connect(self._on_chosen)
+        words = QVBoxLayout()
+        words.setSpacing(1)
+        for label in (self._name, self._summary, self._note):
+            words.addWidget(label)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 8, 10, 8)
+        row.setSpacing(10)
+        row.addWidget(self._swatch)
+        row.addLayout(words, 1)
+        row.addWidget(self._arrow)
+        row.addWidget(self._to)
+
+    def show_row(self, row: DeviceRow, colours: dict[str, int]) -> None:
+        """Show one original device and where it goes."""
+        self._device = row.device
+        self._colour = row.colour
+        self._swatch.update()
+        self._name.setText(row.device)
+        self._summary.setText(row.summary)
+        self._note.setText(row.note)
+        self._note.setVisible(bool(row.note))
+        self._to.setAccessibleName(f"Where the tensors of {row.device} go")
+        self.setToolTip(plain_tooltip(row.note))
+        self._arrow.show_glyph("arrow-right", ink="faint" if row.to == row.device else "accent")
+        with blocked(self._to):
+            self._to.clear()
+            for choice in row.choices:
+                self._to.addItem(swatch_icon(self._theme, colours.get(choice, -1)), choice)
+            self._to.setCurrentText(row.to)
+
+    def _on_chosen(self, text: str) -> None:
+        if text:
+            self.mapping_chosen.emit(self._device, text)
+
+
+class DeviceMapBar(QWidget):
+    """All rows of the map side by side, wrapped where the window is narrow."""
+
+    mapping_chosen = Signal(str, str)
+    branch_removed = Signal(object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._branches = BranchList(theme)
+        self._branches.removed.connect(self.branch_removed)
+        self._shown_branches: tuple[BranchRow, ...] = ()
+        self._cards: list[DeviceCard] = []
+        self._columns = 0
+        self._rows: tuple[DeviceRow, ...] = ()
+        self._colours: dict[str, int] = {}
+        theme.changed.connect(self._on_theme_changed)
+        self.setAccessibleName("Device map")
+        self._grid_holder = named(QWidget(), "scrolled")
+        self._grid = QGridLayout(self._grid_holder)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(8)
+        self._grid.setAlignment(Qt.AlignmentFlag.AlignLeft)
+        self._scroll = _build_scroll(self._grid_holder)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(_build_title())
+        column = QVBoxLayout()
+        column.setSpacing(6)
+        column.addWidget(self._scroll)
+        column.addWidget(self._branches)
+        row.addLayout(column, 1)
+
+    def show_rows(
+        self, rows: tuple[DeviceRow, ...], colours: dict[str, int], branches: tuple[BranchRow, ...] = ()
+    ) -> None:
+        """Show the map; `colours` are those of the file's devices."""
+        self._rows, self._colours, self._shown_branches = rows, colours, branches
+        self._branches.show_branches(branches)
+        self.setVisible(bool(rows))
+        if len(rows) != len(self._cards):
+            clear_layout(self._grid)
+            self._cards = [self._make_card() for _ in rows]
+            self._columns = 0
+        for card, row in zip(self._cards, rows, strict=True):
+            card.show_row(row, colours)
+        self._arrange()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _on_theme_changed(self) -> None:
+        self.show_rows(self._rows, self._colours, self._shown_branches)
+
+    def _make_card(self) -> DeviceCard:
+        card = DeviceCard(self._theme)
+        card.mapping_chosen.connect(self.mapping_chosen)
+        return card
+
+    def _arrange(self) -> None:
+        if not self._cards:
+            return
+        room = self.width() - _TITLE_WIDTH
+        columns = max(1, min(len(self._cards), room // _CARD_WIDTH))
+        if columns != self._columns:
+            self._columns = columns
+            for place, card in enumerate(self._cards):
+                self._grid.addWidget(card, place // columns, place % columns)
+        lines = -(-len(self._cards) // columns)
+        height = max(card.sizeHint().height() for card in self._cards)
+        for card in self._cards:
+            card.setMinimumHeight(height)
+        in_sight = _ROWS_IN_SIGHT if self.window().height() >= _HIGH_WINDOW else 1
+        self._scroll.setFixedHeight(min(lines, in_sight) * (height + 8) - 8)
+
+
+def _build_title() -> QWidget:
+    holder = QWidget()
+    holder.setFixedWidth(_TITLE_WIDTH)
+    column = QVBoxLayout(holder)
+    column.setContentsMargins(4, 8, 0, 0)
+    column.setSpacing(1)
+    column.addWidget(plain_label("Device map", "strong"))
+    column.addWidget(plain_label("saved on \u2192 goes to", "small"))
+    column.addStretch(1)
+    return holder
+
+
+def _build_scroll(content: QWidget) -> QScrollArea:
+    scroll = QScrollArea()
+    scroll.setFrameShape(QFrame.Shape.NoFrame)
+    scroll.setWidgetResizable(True)
+    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setWidget(content)
+    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    return scroll

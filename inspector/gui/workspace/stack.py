@@ -1,0 +1,127 @@
+"""The middle of the window: one page for each phase, made when it is first needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from inspector.gui.theme.theme import Theme
+
+if TYPE_CHECKING:
+    from inspector.gui.workspace.workspace import Workspace
+    from inspector.session.screen import Screen
+
+
+class PhaseStack(QStackedWidget):
+    """Shows the page of a screen's phase: empty, opening, failed, or the workspace."""
+
+    open_wanted = Signal()
+    demo_wanted = Signal()
+    path_wanted = Signal(object)  # a Signal(str) would lose the bytes of names that are no UTF-8
+    retry_wanted = Signal()
+    cancel_wanted = Signal()
+    workspace_built = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._pages: dict[str, QWidget] = {}
+        self._workspace: Workspace | None = None
+        self._has_file = False
+
+    @property
+    def workspace(self) -> Workspace:
+        """The tree and the pages; made when they are first asked for."""
+        if self._workspace is None:
+            from inspector.gui.workspace.workspace import Workspace
+
+            self._workspace = Workspace(self._theme)
+            self.addWidget(self._workspace)
+            self.workspace_built.emit()
+        return self._workspace
+
+    def prepare(self) -> None:
+        """Make the workspace now, since it will be needed soon."""
+        if self.workspace.isHidden():
+            self.workspace.ensurePolished()
+
+    @property
+    def built_workspace(self) -> Workspace | None:
+        """The workspace, if there was ever a file."""
+        return self._workspace
+
+    @property
+    def is_empty_page(self) -> bool:
+        """Whether the window has no file, so that the page itself says where to drop one."""
+        return self.currentWidget() is not None and self.currentWidget() is self._pages.get("empty")
+
+    def show_changes(self, old: Screen | None, new: Screen) -> None:
+        """Bring the present page in line with a screen and turn to it."""
+        page = self._page(new.phase)
+        self._feed("opening", new)
+        if new.phase in ("failed", "empty"):
+            self._feed(new.phase, new)
+        if self._workspace is not None and new.phase != "ready" and self._has_file:
+            self._workspace.forget()
+        self._has_file = new.phase == "ready"
+        if page is self._workspace:
+            ready = old if old is not None and old.phase == "ready" else None
+            self.workspace.show_changes(ready, new)
+        if self.currentWidget() is not page:
+            self.setCurrentWidget(page)
+            self.take_focus()
+
+    def take_focus(self) -> None:
+        """Give the keyboard to what is most likely wanted on the present page."""
+        page = self.currentWidget()
+        if page is not None:
+            (page.focusProxy() or page).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_hot(self, *, hot: bool) -> None:
+        """Light up the drop target of the empty page."""
+        from inspector.gui.start.empty import EmptyPage
+
+        page = self._pages.get("empty")
+        if isinstance(page, EmptyPage):
+            page.show_hot(hot=hot)
+
+    def _feed(self, phase: str, screen: Screen) -> None:
+        page = self._pages.get(phase)
+        if page is not None:
+            page.show_screen(screen)  # type: ignore[attr-defined]  # each of the three has it
+
+    def _page(self, phase: str) -> QWidget:
+        if phase == "ready":
+            return self.workspace
+        if phase not in self._pages:
+            builders = (self._build_empty, self._build_opening, self._build_failure)
+            build = dict(zip(("empty", "opening", "failed"), builders, strict=True))
+            self._pages[phase] = build[phase]()
+            self.addWidget(self._pages[phase])
+        return self._pages[phase]
+
+    def _build_empty(self) -> QWidget:
+        from inspector.gui.start.empty import EmptyPage
+
+        page = EmptyPage(self._theme)
+        page.open_wanted.connect(self.open_wanted)
+        page.demo_wanted.connect(self.demo_wanted)
+        page.path_wanted.connect(self.path_wanted)
+        return page
+
+    def _build_opening(self) -> QWidget:
+        from inspector.gui.start.failure import OpeningPage
+
+        page = OpeningPage()
+        page.cancel_wanted.connect(self.cancel_wanted)
+        return page
+
+    def _build_failure(self) -> QWidget:
+        from inspector.gui.start.failure import FailurePageWidget
+
+        page = FailurePageWidget(self._theme)
+        page.open_wanted.connect(self.open_wanted)
+        page.retry_wanted.connect(self.retry_wanted)
+        return page

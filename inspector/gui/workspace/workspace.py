@@ -1,0 +1,89 @@
+"""What is in sight while a file is open: the verdict, the tree, the pages and the device map."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+
+from inspector.gui.pages.registry import Pages
+from inspector.gui.theme.theme import Theme
+from inspector.gui.tree.view import TensorTreeView
+from inspector.gui.workspace.banner import BannerFrame
+from inspector.gui.workspace.changed_bar import ChangedBar
+from inspector.gui.workspace.device_map import DeviceMapBar
+from inspector.session.screen import Screen
+
+_MARGIN = 12
+_SHARES = (58, 42)
+
+
+class Workspace(QWidget):
+    """Lays the parts out; the window connects them."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("workspace")
+        self.changed = ChangedBar(theme)
+        self.banner = BannerFrame(theme)
+        self.tree = TensorTreeView(theme)
+        self.pages = Pages(theme)
+        self.device_map = DeviceMapBar(theme)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setHandleWidth(_MARGIN)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(self.tree)
+        self._splitter.addWidget(self.pages)
+        self.setFocusProxy(self.tree)
+        self.tree.setMinimumWidth(320)
+        self.pages.setMinimumWidth(360)
+        for place, share in enumerate(_SHARES):
+            self._splitter.setStretchFactor(place, share)
+        self._splitter.setSizes([share * 100 for share in _SHARES])
+        column = QVBoxLayout(self)
+        column.setContentsMargins(_MARGIN, _MARGIN, _MARGIN, _MARGIN)
+        column.setSpacing(_MARGIN)
+        column.addWidget(self.changed)
+        column.addWidget(self.banner)
+        column.addWidget(self._splitter, 1)
+        column.addWidget(self.device_map)
+
+    def show_changes(self, old: Screen | None, new: Screen) -> None:
+        """Bring the parts in line with a screen, each only where its own fields differ."""
+        if old is None or old.tree is not new.tree:
+            self.tree.show_tree(new.tree)
+            self.changed.watch(new.path, new.stamp)
+        if old is None or old.banner != new.banner:
+            self.banner.show_banner(new.banner)
+        if old is None or old.safety != new.safety:
+            self.banner.show_safety(new.safety)
+        if old is None or old.can_export != new.can_export:
+            self.banner.show_can_export(allowed=new.can_export)
+        if old is None or _mapped(old) != _mapped(new):
+            self.device_map.show_rows(new.device_map, _device_colours(new), new.branches)
+        self.pages.show_screen(new)
+
+    def forget(self) -> None:
+        """Let go of the file that was shown."""
+        self.tree.show_tree(None)
+        self.changed.watch("", None)
+        self.pages.forget()
+
+    def split_state(self) -> QByteArray:
+        """Give the place of the splitter, to be remembered."""
+        return self._splitter.saveState()
+
+    def restore_split(self, state: QByteArray) -> None:
+        """Put the splitter where it was."""
+        self._splitter.restoreState(state)
+
+
+def _mapped(screen: Screen) -> tuple[object, ...]:
+    """Return what the device map reads of a screen."""
+    return screen.device_map, screen.branches, screen.charts
+
+
+def _device_colours(screen: Screen) -> dict[str, int]:
+    """Give the colours of the file's devices, and of those that they are sent to."""
+    parts = (part for chart in screen.charts for bar in chart.bars for part in bar.segments)
+    colours = {part.label: part.colour for part in parts}
+    return colours | {row.device: row.colour for row in screen.device_map}

@@ -1,0 +1,1 @@
+"""Which arguments the callables on torch's allow-list take, without calling them."""

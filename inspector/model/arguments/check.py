@@ -1,0 +1,200 @@
+"""Whether what torch's restricted unpickler lets a pickle call takes the arguments that it is given.
+
+`arguments.json` holds, for each callable and number of arguments, the types that it takes at each position.
+It is written by `tests/hostile/making_arguments.py`, which calls torch 2.13 thousands of times. Where the
+value decides as well as its type, `argument_values` does. Neither depends on the machine: a device or a CUDA
+tensor counts as one that the machine has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+from inspector.containers.persistent_ids import STORAGE_DTYPES
+from inspector.model.arguments.kinds import (
+    PARAMETER,
+    REBUILDS,
+    STORAGE,
+    TENSOR,
+    UNKNOWN,
+    is_tensor_class,
+    kind_of,
+    kind_of_name,
+    listed_name,
+)
+from inspector.model.arguments.tensors import (
+    TENSOR_RULES,
+    has_no_gradient,
+    may_be_state,
+    takes_elements_of,
+    takes_sparse_parts,
+)
+from inspector.model.arguments.values import ITERABLE, RULES, Args, items_of, shape_of
+from inspector.pickles.values import Call, Dict, Global, Set, Value
+
+_LONG = 16  # what a call with more in one argument was found to be is remembered
+# Their `__new__` looks at no argument: `__init__` does, and NEWOBJ does not call it.
+_MADE_OF_ANYTHING = frozenset(
+    {
+        *("builtins.bytearray", "builtins.set", "collections.Counter", "collections.OrderedDict"),
+        "torch.storage.TypedStorage",
+    }
+)
+_ITERABLE_BY_BYTES = frozenset({TENSOR, PARAMETER, STORAGE})
+_SPARE = 8
+# Where common functions are told whether gradients are wanted, and how many arguments they have.
+_PLAIN = {
+    "_rebuild_parameter": (1, 3),
+    "_rebuild_tensor": (-1, 4),
+    "_rebuild_tensor_v2": (4, 6),
+    "_rebuild_tensor_v3": (4, 7),
+}
+# They take a class, or an array, that the user must have allowed: nobody knows more of it.
+_TAKE_WHAT_IS_ALLOWED = {
+    "torch._utils._rebuild_device_tensor_from_numpy": 4,
+    "torch._utils._rebuild_wrapper_subclass": 8,
+}
+Table = dict[str, dict[int, tuple[frozenset[str], ...]]]
+
+
+class Arguments:
+    """Judges calls of one checkpoint, whose values stay alive meanwhile; each crowd of values once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], bool] = {}
+
+    def may_take(self, name: str, call: Call) -> bool:
+        """Return whether a call of a name may succeed, as far as its arguments tell."""
+        args = call.args
+        if not (_is_crowd(args) if isinstance(args, list | tuple) else _is_long(args)):
+            return _may_take(name, call)
+        parts = args if isinstance(args, list | tuple) and len(args) <= _SPARE else (args,)
+        key = (name, call.kind, *map(id, parts))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _may_take(name, call)
+        return found
+
+
+def may_take(name: str, call: Call) -> bool:
+    """Return whether a call of a name may succeed, as far as its arguments tell."""
+    return Arguments().may_take(name, call)
+
+
+def is_plain(call: Call, dtype: str) -> bool:
+    """Return quickly whether a call is that of nearly every tensor, which torch takes if its view is true.
+
+    Args:
+        call: What makes a tensor or a parameter.
+        dtype: The type of its elements.
+    """
+    func, args = call.func, call.args
+    if type(func) is not Global or not func.common or type(args) is not tuple:
+        return False
+    place, count = _PLAIN.get(func.name, (0, -1))
+    if len(args) != count or not call.state is call.items is call.pairs is None:
+        return False
+    if place < 0:  # `_rebuild_tensor` is not told
+        return type(args[1]) is int
+    wants = args[place]
+    if type(wants) is not bool or (wants and has_no_gradient(dtype)):
+        return False
+    if func.name == "_rebuild_parameter":
+        return type(args[0]) is Call and is_plain(args[0], dtype)
+    return type(args[1]) is int and not (wants and func.name == "_rebuild_tensor_v3")
+
+
+def is_judged(name: str) -> bool:
+    """Return whether a name is on torch's list, so that anything is known of what it takes."""
+    return kind_of_name(name) != UNKNOWN
+
+
+def _may_take(name: str, call: Call) -> bool:
+    name = name.replace("__builtin__.", "builtins.")
+    kind = kind_of_name(name)
+    if kind == UNKNOWN:
+        return isinstance(call.args, list | tuple)
+    if kind not in {"function", "type"} or (kind == "function" and call.kind == "newobj"):
+        return False
+    given = kind_of(call.args)
+    if call.kind == "newobj" and name in _MADE_OF_ANYTHING:
+        return given in ITERABLE | _ITERABLE_BY_BYTES and shape_of(call.args) != ()
+    if given not in ITERABLE:
+        return False
+    return _takes(name, tuple(items_of(call.args)))
+
+
+def _takes(name: str, args: Args) -> bool:
+    entry, dtype = _entry(name)
+    kinds = [kind_of(arg) for arg in args]
+    if UNKNOWN in kinds and entry in _TAKE_WHAT_IS_ALLOWED:
+        return len(args) == _TAKE_WHAT_IS_ALLOWED[entry]
+    places = _table()[entry].get(len(args))
+    if places is None:
+        return False
+    if not all(kind in place or kind == UNKNOWN for kind, place in zip(kinds, places, strict=True)):
+        return False
+    if entry in _OF_TYPES:
+        return _OF_TYPES[entry](dtype, args)
+    rule = _RULES.get(entry)
+    return rule is None or rule(args)
+
+
+def _rebuilds_type(args: Args) -> bool:
+    """Check `_rebuild_from_type_v2`: a function, the class of its result, its arguments, a state."""
+    function, new_type, given, state = args
+    made = Call(function, given, "reduce")
+    # None of the functions of torch's list makes anything but tensors when it is called with tensors.
+    is_made = (
+        listed_name(function) in REBUILDS
+        and isinstance(given, tuple)
+        and _may_take(listed_name(function), made)
+    )
+    is_type = listed_name(new_type) in {"torch.Tensor", "torch.nn.parameter.Parameter"}
+    return is_made and (is_type or kind_of(new_type) == UNKNOWN) and may_be_state(state)
+
+
+_OF_TYPES = {
+    "torch.FloatTensor": takes_elements_of,
+    "torch.Tensor": takes_elements_of,
+    "torch.sparse.FloatTensor": takes_sparse_parts,
+}
+_RULES = {**RULES, **TENSOR_RULES, "torch._tensor._rebuild_from_type_v2": _rebuilds_type}
+
+
+@lru_cache(maxsize=256)
+def _entry(name: str) -> tuple[str, str]:
+    """Return the name under which the table holds a callable, and the element type where it is one's class.
+
+    One class of tensors stands for all of its kind.
+    """
+    if name == "torch.Tensor" or not is_tensor_class(name):
+        return name, ""
+    dtype = STORAGE_DTYPES[name.rpartition(".")[2].removesuffix("Tensor")][0]
+    return ("torch.sparse.FloatTensor" if ".sparse." in name else "torch.FloatTensor"), dtype
+
+
+def _is_crowd(args: Sequence[Value]) -> bool:
+    return len(args) > _LONG or any(map(_is_long, args[:_SPARE]))
+
+
+def _is_long(value: Value) -> bool:
+    if isinstance(value, Call):
+        given = value.args[0] if isinstance(value.args, tuple) and value.args else None
+        return len(value.pairs or ()) > _LONG or (not isinstance(given, Call) and _is_long(given))
+    items = value.pairs if isinstance(value, Dict) else value.items if isinstance(value, Set) else value
+    return isinstance(items, str | bytes | list | tuple) and len(items) > _LONG
+
+
+@cache
+def _table() -> Table:
+    document = json.loads(Path(__file__).with_name("arguments.json").read_text(encoding="utf-8"))
+    return {
+        name: {
+            int(count): tuple(frozenset(kinds.split()) for kinds in places) for count, places in rows.items()
+        }
+        for name, rows in document.items()
+    }

@@ -1,0 +1,1 @@
+"""Optimizer state dicts, and their slots by the name of the parameter."""

@@ -1,0 +1,236 @@
+"""Optimizer slots under the name of their parameter: certain, or not at all.
+
+A file that says the names is believed. Otherwise `Optimizer.state_dict` numbers parameters in the order in
+which they were handed over. A single group is handed over in the model's order: `Adam(model.parameters())`,
+or what a filter left of it. Nothing of the kind holds for several groups, which are filled by name, by layer
+or by number of dimensions, sorted or not; there only a shape that occurs once can tell a parameter. Wherever
+two parameters could be meant, the slots stay without a name and the optimizer says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+from inspector.model.checkpoint import Key, Naming
+from inspector.model.optimizer.parameters import Parameters, Shape, salted
+from inspector.model.optimizer.state_dict import OptimizerDraft
+from inspector.model.values.text import cut_name
+from inspector.records import dataclass
+
+Shapes = dict[Key, Shape]
+MOST_COMPARED = 8_000_000
+"""Parameters compared for one file; 350,000 of a model beside two copies of it take 3 million."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The outcome for one optimizer.
+
+    Attributes:
+        by_id: The parameter's name for each number or name of the optimizer's own, where it is certain.
+        naming: How.
+        detail: Why, in one sentence.
+    """
+
+    by_id: dict[Key, str]
+    naming: Naming
+    detail: str
+
+
+_NONE_FITS = Names({}, "unknown", "No set of parameters in this file fits the optimizer's count and shapes.")
+_TOO_MANY = Names({}, "unknown", "The file holds more models and optimizers than are compared.")
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """An optimizer with what its slots tell of its parameters.
+
+    Attributes:
+        optimizer: The optimizer.
+        shapes: The shapes of those parameters whose slots tell it.
+        owners: The parameters that have slots.
+        together: Whether one state serves all parameters, as that of LBFGS does.
+    """
+
+    optimizer: OptimizerDraft
+    shapes: Shapes
+    owners: Collection[Key] = ()
+    together: bool = False
+
+    @property
+    def ids(self) -> list[Key]:
+        """The parameters that its groups list, in order."""
+        groups = self.optimizer.listed.groups
+        return groups[0].ids if len(groups) == 1 else [key for group in groups for key in group.ids]
+
+
+class _Room:
+    """How much may still be compared: a file can hold a thousand models and a thousand optimizers."""
+
+    def __init__(self) -> None:
+        self._left = MOST_COMPARED
+
+    def spend(self, parts: int) -> bool:
+        """Count parts that are about to be compared; says whether that is still to be done."""
+        self._left -= parts + 1
+        return self._left >= 0
+
+
+def name_parameters(owned: Sequence[Owned], models: Sequence[Parameters]) -> list[Names]:
+    """Name the parameters of all optimizers of a file.
+
+    A model all of whose parameters belong to one optimizer is not looked at for a part that another, whose
+    own model may not be in the file, could fit by chance. Where so many models and optimizers stand in one
+    file that comparing them takes too long, the rest of the optimizers stays without names.
+    """
+    room = _Room()
+    by_count: dict[int, list[Parameters]] = defaultdict(list)
+    for model in models:
+        by_count[len(model.names)].append(model)
+    whole = [_find_whole(one, by_count.get(one.optimizer.listed.parameters, []), room) for one in owned]
+    claimed = {id(model) for fitting in whole for model in fitting or ()}
+    free = [model for model in models if id(model) not in claimed]
+    return [
+        _TOO_MANY if fitting is None else _name(one, fitting, free, room)
+        for one, fitting in zip(owned, whole, strict=True)
+    ]
+
+
+def _find_whole(owned: Owned, models: Sequence[Parameters], room: _Room) -> list[Parameters] | None:
+    """Find the models all of whose parameters an optimizer has; None where there are too many to compare."""
+    found = []
+    for model in models:
+        if not room.spend(owned.optimizer.listed.parameters):
+            return None
+        if _fits_wholly(owned, model):
+            found.append(model)
+    return found
+
+
+def _name(owned: Owned, whole: Sequence[Parameters], free: Sequence[Parameters], room: _Room) -> Names:
+    optimizer = owned.optimizer
+    listed = optimizer.listed.parameters + len(optimizer.listed.groups)
+    if not room.spend(listed + len(optimizer.state_ids)):
+        return _TOO_MANY
+    said = _names_in_file(owned)
+    if said is not None:
+        return said
+    if owned.together:
+        return Names({}, "unknown", "It keeps one state for all its parameters together.")
+    outcome: Names | None = None
+    for model in whole or (free if len(owned.shapes) > 1 else ()):
+        if not room.spend(listed + len(model.names)):
+            return _TOO_MANY
+        other = _match(owned, model)
+        outcome = outcome or other
+        if outcome is not None and other is not None and other.by_id != outcome.by_id:
+            several = "Several sets of parameters in this file fit this optimizer equally well."
+            return Names({}, "unknown", several)
+    return outcome or _NONE_FITS
+
+
+def _names_in_file(owned: Owned) -> Names | None:
+    groups, owners = owned.optimizer.listed.groups, owned.owners
+    if groups and all(group.names and len(group.names) == len(group.ids) for group in groups):
+        names = {
+            key: cut_name(name)
+            for group in groups
+            for key, name in zip(group.ids, group.names, strict=True)
+            if key in owners
+        }
+        return Names(names, "names", "The file names them (param_names).")
+    ids = owned.optimizer.state_ids
+    # Numbers that went through JSON are texts and still no names.
+    if ids and all(type(key) is str for key in ids) and not all(str(key).isdecimal() for key in ids):
+        kept = "The optimizer's state is kept by parameter name."
+        return Names({key: cut_name(key) for key in owners if isinstance(key, str)}, "names", kept)
+    return None
+
+
+# --- one optimizer against one model ------------------------------------------------------------------------
+
+
+def _fits_wholly(owned: Owned, model: Parameters) -> bool:
+    """Say whether an optimizer has all parameters of a model: count, shapes and (in one group) order."""
+    ids = owned.ids
+    if not ids or owned.together:
+        return False
+    if len(owned.optimizer.listed.groups) == 1:
+        return all(
+            owned.shapes.get(key, shape) == shape for key, shape in zip(ids, model.shapes, strict=True)
+        )
+    return _count(owned.shapes.values()) <= _count(model.shapes)
+
+
+def _match(owned: Owned, model: Parameters) -> Names | None:
+    """Name what a model leaves only one name for; None if the optimizer cannot be of this model."""
+    if len(owned.optimizer.listed.groups) == 1:
+        return _match_by_order(owned, model)
+    return _match_by_shape(owned, model)
+
+
+def _match_by_order(owned: Owned, model: Parameters) -> Names | None:
+    """Pick parameters of these shapes in the model's order.
+
+    The first that can be picked and the last that can be picked bound all other ways to do it, so where both
+    are the same parameter there is no other.
+    """
+    ids = owned.ids
+    shapes = [owned.shapes.get(key) for key in ids]
+    first = _pick(shapes, model.shapes)
+    last = _pick(shapes[::-1], model.shapes[::-1])
+    if first is None or last is None:
+        return None
+    end = len(model.shapes) - 1
+    names = {
+        key: model.names[early]
+        for key, early, late in zip(ids, first, reversed(last), strict=True)
+        if early == end - late and key in owned.owners
+    }
+    return _outcome(owned, model, names, "order")
+
+
+def _pick(wanted: Sequence[Shape | None], offered: Sequence[Shape]) -> list[int] | None:
+    """Give the places of the first offered shapes that are the wanted ones in this order; None fits any."""
+    places: list[int] = []
+    place = 0
+    for shape in wanted:
+        while place < len(offered) and shape is not None and offered[place] != shape:
+            place += 1
+        if place == len(offered):
+            return None
+        places.append(place)
+        place += 1
+    return places
+
+
+def _match_by_shape(owned: Owned, model: Parameters) -> Names | None:
+    """Name the parameters whose shape no other parameter of the model has."""
+    offered = _count(model.shapes)
+    if owned.optimizer.listed.parameters > len(model.names) or not _count(owned.shapes.values()) <= offered:
+        return None
+    name_of = dict(zip(map(salted, model.shapes), model.names, strict=True))
+    found = ((key, salted(shape)) for key, shape in owned.shapes.items())
+    names = {key: name_of[shape] for key, shape in found if offered[shape] == 1}
+    return _outcome(owned, model, names, "shape")
+
+
+def _count(shapes: Iterable[Shape]) -> Counter[tuple[object, ...]]:
+    return Counter(map(salted, shapes))
+
+
+def _outcome(owned: Owned, model: Parameters, names: dict[Key, str], naming: Naming) -> Names:
+    total = len(owned.shapes)
+    named = sum(1 for key in owned.shapes if key in names)
+    if named == total:
+        reason = {
+            "order": f"Count, order and shapes agree with {model.where}.",
+            "shape": f"Each shape occurs once in {model.where}.",
+        }[naming]
+        return Names(names, naming, reason)
+    groups = "its groups may be filled in any order" if naming == "shape" else "some may be left out"
+    reason = (
+        f"The shapes decide {named} of {total} against {model.where}, the others could be several: {groups}."
+    )
+    return Names(names, "partial" if named else "unknown", reason)

@@ -1,0 +1,174 @@
+"""Optimizer state dicts as they lie in a file: groups, parameters by number or name, options.
+
+The layout is that of `Optimizer.state_dict` in torch's `torch/optim/optimizer.py`: `state` maps a parameter's
+number (its `id()` before torch 0.4.1, its name in some frameworks) to its slots, `param_groups` lists the
+numbers, the options and, since torch 2.6, the names.
+"""
+
+from __future__ import annotations
+
+from inspector.limits import Work
+from inspector.model.checkpoint import Key
+from inspector.model.values.children import breadth_of, mapping_pairs
+from inspector.model.values.text import key_of
+from inspector.pickles.values import Value
+from inspector.records import dataclass, field
+
+_KEPT_ON_CPU = frozenset({"step", "mu_product"})
+_MOST_PARTS = 64
+_KEPT_PARTS = 24
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupDraft:
+    """One parameter group.
+
+    Attributes:
+        ids: Its parameters, by number or name.
+        names: Their names where the file gives them, else empty.
+        capturable: Whether `capturable` or `fused` is set, so that `step` lives on the device.
+        step_follows: Whether the algorithm keeps its counters beside the parameter (ASGD does).
+    """
+
+    ids: list[Key] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    capturable: bool = False
+    step_follows: bool = False
+
+
+class Groups:
+    """The parameter groups of an optimizer; optimizers that share theirs in the file share this.
+
+    Attributes:
+        groups: The groups.
+        sizes: How many parameters each of them lists.
+        parameters: How many all of them list.
+        capturable: Whether any of them is.
+        by_id: The group that lists a parameter, where there are several groups.
+    """
+
+    __slots__ = ("by_id", "capturable", "groups", "parameters", "sizes")
+
+    def __init__(self, groups: list[GroupDraft]) -> None:
+        self.groups = groups
+        self.sizes = tuple(len(group.ids) for group in groups)
+        self.parameters = sum(self.sizes)
+        self.capturable = any(group.capturable for group in groups)
+        several = groups if len(groups) > 1 else []
+        self.by_id: dict[Key, GroupDraft] = {key: group for group in several for key in group.ids}
+
+
+@dataclass(slots=True, kw_only=True)
+class OptimizerDraft:
+    """One optimizer state dict.
+
+    Attributes:
+        keys: Where it stands.
+        path: The same as text.
+        listed: Its parameter groups.
+        state_ids: The parameters that have state, in file order.
+    """
+
+    keys: tuple[Key, ...]
+    path: str
+    listed: Groups
+    state_ids: list[Key]
+
+    def is_kept_on_cpu(self, parameter: Key, slot: str, shape: tuple[int, ...]) -> bool:
+        """Say whether torch keeps this slot on the CPU wherever the parameter is.
+
+        `_init_group` of Adam and most others makes `step` a CPU tensor of one number unless the group is
+        capturable or fused, and `load_state_dict` leaves it where it is.
+        """
+        if slot not in _KEPT_ON_CPU or any(size != 1 for size in shape):
+            return False
+        group = self.group_of(parameter)
+        return group is None or not (group.capturable or group.step_follows)
+
+    def group_of(self, parameter: Key) -> GroupDraft | None:
+        """Give the group that lists a parameter; the only group even if it does not."""
+        groups = self.listed.groups
+        return groups[0] if len(groups) == 1 else self.listed.by_id.get(parameter)
+
+
+def looks_like_optimizer(value: Value) -> bool:
+    """Say whether a value is an optimizer's state dict: a mapping with `state` and `param_groups`."""
+    if breadth_of(value) > _MOST_PARTS:
+        return False
+    names = [key for key, _ in mapping_pairs(value) or [] if isinstance(key, str)]
+    return "state" in names and "param_groups" in names
+
+
+class OptimizerReader:
+    """Reads the state dicts of optimizers; what several of them share is read once.
+
+    Values are remembered by their `id`, and stay alive meanwhile.
+    """
+
+    def __init__(self, work: Work) -> None:
+        """Begin; `work` counts what is read."""
+        self._work = work
+        self._ids: dict[int, list[Key]] = {}
+        self._states: dict[int, list[Key]] = {}
+        self._groups: dict[int, GroupDraft] = {}
+        self._listed: dict[int, Groups] = {}
+
+    def read(self, keys: tuple[Key, ...], path: str, value: Value) -> OptimizerDraft:
+        """Read one; parts that are malformed count as empty.
+
+        Raises:
+            ModelError: The optimizers of the file list more than the limits allow.
+        """
+        parts = dict(_named(value))
+        listed, state = parts.get("param_groups"), parts.get("state")
+        found = self._listed.get(id(listed))
+        if found is None:
+            found = self._listed[id(listed)] = self._read_groups(listed)
+        state_ids = self._states.get(id(state))
+        if state_ids is None:
+            self._keep(breadth_of(state))
+            state_ids = self._states[id(state)] = [key_of(key) for key, _ in mapping_pairs(state) or []]
+        return OptimizerDraft(keys=keys, path=path, listed=found, state_ids=state_ids)
+
+    def _read_groups(self, listed: Value) -> Groups:
+        items = listed if isinstance(listed, list | tuple) else []
+        self._keep(len(items))
+        groups = [self._read_group(item) for item in items]
+        self._keep(sum(len(group.ids) for group in groups) if len(groups) > 1 else 0)
+        return Groups(groups)
+
+    def _read_group(self, value: Value) -> GroupDraft:
+        found = self._groups.get(id(value))
+        if found is not None:
+            return found
+        self._keep(breadth_of(value))
+        parts = dict(_named(value))
+        names = parts.get("param_names")
+        self._groups[id(value)] = found = GroupDraft(
+            ids=self._read_ids(parts.get("params")),
+            names=self._read_names(names) if isinstance(names, list | tuple) else [],
+            capturable=parts.get("capturable") is True or parts.get("fused") is True,
+            step_follows={"lambd", "t0"} <= parts.keys(),
+        )
+        return found
+
+    def _read_ids(self, ids: Value) -> list[Key]:
+        if not isinstance(ids, list | tuple):
+            return []
+        found = self._ids.get(id(ids))
+        if found is None:
+            self._keep(len(ids))
+            found = self._ids[id(ids)] = [key_of(item) for item in ids]
+        return found
+
+    def _read_names(self, names: list[Value] | tuple[Value, ...]) -> list[str]:
+        self._keep(len(names))
+        return [name for name in names if isinstance(name, str)]
+
+    def _keep(self, entries: int) -> None:
+        """Count entries that stay in memory: each is worth as much as many parts that are looked at."""
+        self._work.look(_KEPT_PARTS * entries)
+
+
+def _named(value: Value) -> list[tuple[str, Value]]:
+    return [(key, item) for key, item in mapping_pairs(value) or [] if isinstance(key, str)]

@@ -1,0 +1,1 @@
+"""What the programs of a file import, call and construct."""

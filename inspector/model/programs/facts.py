@@ -1,0 +1,149 @@
+"""What the programs of a file do, as facts that a verdict can be made of: names, uses, calls and oddities."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from inspector.containers.programs import Program, count_globals
+from inspector.errors import CheckpointError
+from inspector.model.arguments.check import Arguments
+from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.model.programs.calls import MOST_OF_ONE_NAME, list_calls, note_calls
+from inspector.model.programs.constructing import split_by_use
+from inspector.model.programs.uses import PERSISTENT_ID, Uses, note_attributes
+from inspector.model.values.text import cut_name
+from inspector.pickles.instructions import OPCODES
+from inspector.pickles.notes import Note
+from inspector.pickles.values import Global
+from inspector.records import replace
+
+UNREAD = "unread"
+"""The format of what stands for a file that cannot be read."""
+BROKEN = "At least one pickle of this file breaks off."
+_MOST_SECONDS = 1.0
+
+
+def _count_nothing(_parts: int) -> None:
+    """Count no work: of a file that cannot be read only the first calls of each name are looked at."""
+
+
+def note_program_uses(
+    uses: Uses,
+    programs: Iterable[Program],
+    arguments: Arguments,
+    look: Callable[[int], None],
+    ends_s: float,
+) -> None:
+    """Add what the programs do with the names that they import, wherever the results end.
+
+    Args:
+        uses: Where to add it.
+        programs: The programs.
+        arguments: Judges what is handed to calls.
+        look: Counts the work, see `Work`.
+        ends_s: When the time is over.
+
+    Raises:
+        ModelError: It is more work than the limits allow.
+        CancelledError: The work was cancelled.
+    """
+    for program in programs:
+        stream = program.stream
+        note_calls(uses, stream.calls, arguments, look)
+        note_attributes(uses, stream, ends_s)
+        if program.kind == "part" and stream.persistent_ids:
+            uses.add((PERSISTENT_ID, "load"))
+
+
+def list_globals(programs: Iterable[Program]) -> tuple[GlobalUse, ...]:
+    """Return the names that the programs import, in the order of the first use."""
+    return tuple(
+        GlobalUse(name=cut_name(name), count=count) for name, count in count_globals(programs).items()
+    )
+
+
+def describe_safety(  # noqa: PLR0913 - each is told by another reader of the file
+    programs: Sequence[Program],
+    uses: Uses,
+    *,
+    protocol: int,
+    look: Callable[[int], None] = _count_nothing,
+    notes: Iterable[Note] = (),
+    faults: AbstractSet[str] = frozenset(),
+    places: Mapping[int, str] | None = None,
+) -> Safety:
+    """Return what loading needs, over all programs of a file.
+
+    Args:
+        programs: The programs.
+        uses: What they do with names, see `model.programs.uses`.
+        protocol: The pickle protocol of the object's program.
+        look: Counts the work, see `Work`.
+        notes: What else is odd about the file.
+        faults: What else stops real unpicklers.
+        places: Paths of the values that have a row, by their `id`.
+    """
+    streams = [program.stream for program in programs]
+    calls = tuple(call for stream in streams for call in stream.calls)
+    constructed, called = split_by_use(calls, look)
+    look(len(calls))
+    odd = (*notes, *(note for stream in streams for note in stream.notes))
+    return Safety(
+        opcodes=tuple(dict.fromkeys(OPCODES[code].name for stream in streams for code in stream.firsts)),
+        protocol=protocol,
+        oddities=tuple(dict.fromkeys(map(str, odd))),
+        uses=tuple(sorted((cut_name(name), verb) for name, verb in uses)),
+        calls=list_calls(calls, dict(places or {})) if calls else (),
+        calls_made=len(calls),
+        constructed=tuple(map(cut_name, constructed)),
+        called=tuple(map(cut_name, called)),
+        faults=tuple(sorted({note.kind for note in odd}.union(faults, *(one.faults for one in streams)))),
+    )
+
+
+def _first_calls(program: Program) -> Program:
+    """Return a program with the first few calls of each name: time is short once an error was met."""
+    counts: dict[int, int] = {}
+    found = []
+    for call in program.stream.calls:
+        number = id(call.func) if isinstance(call.func, Global) else 0
+        count = counts[number] = counts.get(number, 0) + 1
+        if count <= MOST_OF_ONE_NAME:
+            found.append(call)
+    return program._replace(stream=replace(program.stream, calls=tuple(found)))
+
+
+def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
+    """Return what the programs of a file do that cannot be read, as of a checkpoint without a row.
+
+    Returns:
+        The checkpoint, or None where no program was seen that imports anything.
+    """
+    seen = [program for program in error.programs if isinstance(program, Program)]
+    programs = [_first_calls(program) for program in seen]
+    uses: Uses = set()
+    note_program_uses(uses, programs, Arguments(), _count_nothing, time.thread_time() + _MOST_SECONDS)
+    found = list_globals(programs)
+    if not found:
+        return None
+    return Checkpoint(
+        path=error.where or "",
+        format=UNREAD,
+        file_nbytes=0,
+        tensors=(),
+        storages=(),
+        values=(),
+        globals=found,
+        hidden_devices=(),
+        optimizers=(),
+        versions=(),
+        root="value",
+        module_class=None,
+        safety=replace(
+            describe_safety(programs, uses, protocol=max(one.stream.protocol for one in programs)),
+            calls_made=sum(len(program.stream.calls) for program in seen),
+        ),
+        notes=() if all(program.is_whole for program in programs) else (BROKEN,),
+    )

@@ -1,0 +1,175 @@
+"""What a pickle does with the names that it imports, as far as torch's restricted unpickler minds.
+
+Importing is only the first step: `weights_only=True` also refuses to append to anything but a list, to set
+items of anything but three kinds of dictionary, and to set the state of what it does not know. And `getattr`
+reaches names that are imported nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+
+from inspector.containers.persistent_ids import parse_storage_id
+from inspector.model.arguments.check import Arguments
+from inspector.model.arguments.kinds import UNKNOWN, kind_of
+from inspector.model.arguments.states import may_set
+from inspector.model.tensors.numpy_arrays import describe_array, describe_scalar
+from inspector.pickles.machine import Stream
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
+
+PERSISTENT_ID = "<persistent id>"
+"""Stands for the name of what comes as a persistent id and is no storage: a class in a legacy file."""
+
+_GETATTR = frozenset({"builtins.getattr", "__builtin__.getattr"})
+_DTYPE_CLASSES = {
+    "bool": "BoolDType",
+    "str": "StrDType",
+    "bytes": "BytesDType",
+    "void": "VoidDType",
+    "object": "ObjectDType",
+    "datetime64": "DateTime64DType",
+    "timedelta64": "TimeDelta64DType",
+}
+_ASK_EACH = 4096
+_MOST_NAME = 1000
+_ZIP_PARTS, _LEGACY_PARTS, _VIEW_PARTS = 5, 6, 3
+Uses = set[tuple[str, str]]
+
+
+def note_use(uses: Uses, call: Call, arguments: Arguments | None = None) -> None:
+    """Add what is done in one call, as (name, verb).
+
+    The verbs are `call` and `miscall`, `build` and `misbuild`, `append` and `setitem`.
+    """
+    name = _name_of(call.func)
+    uses.add((name, "call" if (arguments or Arguments()).may_take(name, call) else "miscall"))
+    _note_filling(uses, name, call)
+    array = describe_array(call) or describe_scalar(call)
+    if array is not None:
+        # The state of a dtype is set, and its class is one for each element type, named nowhere in the file.
+        uses.add((f"numpy.dtypes.{_dtype_class(array.dtype)}", "build"))
+
+
+def note_state(uses: Uses, name: str, call: Call) -> None:
+    """Add that a call's result is given a state, unless torch knows its type and sets it."""
+    kind = kind_of(call)
+    if kind == UNKNOWN:
+        uses.add((name, "build"))
+    elif not may_set(kind, call.state):
+        uses.add((name, "misbuild"))
+
+
+def note_fault(uses: Uses, name: str, call: Call, arguments: Arguments) -> None:
+    """Note a call of a name that torch knows, if it does not take its arguments or its result no state."""
+    if not arguments.may_take(name, call):
+        uses.add((name, "miscall"))
+    _note_filling(uses, name, call)
+
+
+def _note_filling(uses: Uses, name: str, call: Call) -> None:
+    if call.items is not None:
+        uses.add((name, "append"))
+    if call.pairs is not None:
+        uses.add((name, "setitem"))
+    if call.state is not None:
+        note_state(uses, name, call)
+
+
+def note_strangers(uses: Uses, stream: Stream, *, is_legacy: bool) -> None:
+    """Add that there are persistent ids of something else than storages, if there are."""
+    count = _LEGACY_PARTS if is_legacy else _ZIP_PARTS
+    for node in stream.persistent_ids:
+        pid = node.pid
+        if type(pid) is not tuple or not pid or pid[0] != "storage":
+            uses.add((PERSISTENT_ID, "load"))
+            return
+        if parse_storage_id(node) is None or len(pid) != count or not _is_view(pid[_ZIP_PARTS:]):
+            uses.add((PERSISTENT_ID, "misread"))
+
+
+def _is_view(parts: tuple[Value, ...]) -> bool:
+    """Return whether the last part of a legacy storage's id is a view of it, or None; a zip's have none."""
+    view = parts[0] if parts else None
+    if not isinstance(view, tuple | list):
+        return view is None
+    return len(view) == _VIEW_PARTS and all(isinstance(number, int) for number in view[1:])
+
+
+def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> None:
+    """Add what `getattr` reaches, as (name, `getattr`); the name is empty where that cannot be told.
+
+    Everything below the root is looked through, also what is never listed, and below every call, wherever its
+    result ends: on the stack below the root, or dropped.
+    What is left when the time is over, by the clock of this thread, counts as reaching anything.
+    """
+    if not any(node.dotted in _GETATTR for node in stream.globals):
+        return
+    if stream.notes:
+        uses.add(("", "getattr"))
+    for step, value in enumerate(_everything_below([stream.root, *stream.calls])):
+        _note_attribute(uses, value)
+        if step % _ASK_EACH == 0 and time.thread_time() > ends_s:
+            uses.add(("", "getattr"))
+            return
+
+
+def _note_attribute(uses: Uses, value: Value) -> None:
+    if isinstance(value, Call) and _is_getattr(value.func):
+        uses.add((_attribute_of(value.args), "getattr"))
+    elif _is_getattr(value):  # handed to somebody else to be called
+        uses.add(("", "getattr"))
+
+
+def _everything_below(root: Value) -> Iterator[Value]:
+    seen: set[int] = set()
+    stack: list[Value] = [root]
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        below = _everything_in(value)
+        if below:
+            seen.add(id(value))
+            stack.extend(below)
+        yield value
+
+
+def _is_getattr(value: Value) -> bool:
+    return isinstance(value, Global) and value.dotted in _GETATTR
+
+
+def _attribute_of(args: Value) -> str:
+    if not isinstance(args, tuple) or len(args) != 2:
+        return ""
+    owner, name = args
+    if not isinstance(owner, Global) or not isinstance(name, str):
+        return ""
+    return f"{owner.dotted[:_MOST_NAME]}.{name[:_MOST_NAME]}"  # one long text can be part of many names
+
+
+def _everything_in(value: Value) -> Iterable[Value]:
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, Dict):
+        return [part for pair in value.pairs for part in pair]
+    if isinstance(value, Set):
+        return value.items
+    if isinstance(value, PersistentId):
+        return [value.pid]
+    if not isinstance(value, Call):
+        return ()
+    func = () if isinstance(value.func, Global) else (value.func,)
+    pairs = [part for pair in value.pairs or () for part in pair]
+    return [*func, value.args, value.kwargs, value.state, *(value.items or ()), *pairs]
+
+
+def _name_of(func: Value) -> str:
+    if isinstance(func, PersistentId):
+        return PERSISTENT_ID
+    return func.dotted if isinstance(func, Global) else ""
+
+
+def _dtype_class(dtype: str) -> str:
+    return _DTYPE_CLASSES.get(dtype) or f"{dtype.capitalize()}DType".replace("Uint", "UInt")

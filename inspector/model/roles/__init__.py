@@ -1,0 +1,1 @@
+"""What a tensor is for, and which device it was saved on."""

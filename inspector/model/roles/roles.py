@@ -1,0 +1,161 @@
+"""What a tensor is for, told from where it stands: the names on the way to it and what stands beside it.
+
+A `Context` is handed down while the values are walked. It is a guess made of conventions, and it never
+changes what a tensor is: only the role shown, and which state a remap leaves on the CPU.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from inspector.model.checkpoint import Key, Role
+from inspector.model.tensors.dtypes import is_whole
+from inspector.model.tensors.views import TensorFacts
+from inspector.records import dataclass, field
+
+_RNG = re.compile(r"(^|_)rng(_|$)|^rng|random_state|rng_state|^generator_state$", re.IGNORECASE)
+_SCHEDULER = re.compile(r"sched", re.IGNORECASE)
+_EMA = re.compile(
+    r"(^|[_.])(ema|swa|averaged|avg_model|shadow)([_.]|$)|^(ema|shadow|averaged)", re.IGNORECASE
+)
+_OPTIMIZER = re.compile(r"(^|_)(optim|optimizer)(s|_?[a-z0-9]|_states?|_state_dict)?$", re.IGNORECASE)
+# The CPU's Mersenne Twister; CUDA's Philox today (16) and up to torch 1.7 (816, and 824 with its offset).
+_CPU_GENERATOR_NBYTES = 5056
+_GENERATOR_NBYTES = frozenset({_CPU_GENERATOR_NBYTES, 16, 816, 824})
+_GENERATOR_OWNER = re.compile(r"cuda|xpu|mps|npu|seed|generator|random", re.IGNORECASE)
+_MODEL = re.compile(r"^(state_?dict|model|net|network|module|weights|params|.*_state_dict)$", re.IGNORECASE)
+_BUFFERS = frozenset(
+    {"running_mean", "running_var", "num_batches_tracked", "position_ids", "inv_freq", "attn_mask"}
+)
+DICTIONARIES = frozenset({"._modules", "._parameters", "._buffers"})
+"""The dictionaries of `nn.Module`, which are no part of a parameter's name."""
+
+
+@dataclass(slots=True, eq=False)
+class ModelDraft:
+    """One set of parameters that an optimizer may belong to: a state dict, or a whole module.
+
+    Attributes:
+        keys: Where it stands.
+        path: The same as text.
+        rows: Its parameters, as indexes of tensor rows.
+    """
+
+    keys: tuple[Key, ...]
+    path: str
+    rows: list[int] = field(default_factory=list)
+
+
+class Context(NamedTuple):
+    """What is known of a place from the way to it.
+
+    Attributes:
+        role: The role of everything below, or None while nothing says.
+        model: The parameters being collected, or None.
+        kind: Inside a whole module, `parameter` or `buffer`, as its dictionaries say.
+        optimizer: Index of the optimizer state dict around, or None.
+        steps: Inside of that, 0 at its top, 1 in its `state`, 2 in a parameter's, and so on; -1 elsewhere.
+        owner: The parameter of its own that the state around belongs to, by number or name, or None.
+        slot: The way from the parameter to here, as text with a slash behind.
+    """
+
+    role: Role | None = None
+    model: ModelDraft | None = None
+    kind: Role | None = None
+    optimizer: int | None = None
+    steps: int = 0
+    owner: Key | None = None
+    slot: str = ""
+
+
+NOWHERE = Context()
+
+
+def enter(context: Context, key: Key, step: str) -> Context:
+    """Give the context below one step of the path.
+
+    Args:
+        context: The context above.
+        key: The step.
+        step: The same as text.
+    """
+    if context.optimizer is not None:
+        return _enter_optimizer(context, key, step)
+    if key == "._parameters":
+        return context._replace(kind="parameter")
+    if key == "._buffers":
+        return context._replace(kind="buffer")
+    if context.role is not None or context.model is not None:
+        return context  # names inside a model are parameters' names
+    role = role_of_key(key)
+    return context if role is None else Context(role)
+
+
+def _enter_optimizer(context: Context, key: Key, step: str) -> Context:
+    role, model, kind, optimizer, steps, owner, slot = context
+    if steps < 0:
+        return context
+    if steps == 0:
+        return context._replace(steps=1 if key == "state" else -1)
+    if steps == 1:
+        return Context(role, model, kind, optimizer, 2, key, "")
+    return Context(role, model, kind, optimizer, steps + 1, owner, f"{slot}{step}/")
+
+
+def names_model(key: Key | None) -> bool:
+    """Say whether a key is a usual name of a state dict; the root (None) is one too."""
+    return key is None or (isinstance(key, str) and _MODEL.match(key) is not None)
+
+
+def role_of_tensor(context: Context, keys: tuple[Key, ...], facts: TensorFacts) -> Role:
+    """Say what a tensor is for."""
+    if context.optimizer is not None:
+        return "optimizer"
+    last = keys[-1] if keys else ""
+    role = context.role
+    if role is None and context.model is None:
+        role = role_of_key(last)
+    if role is not None:
+        return role
+    if facts.dtype == "uint8" and _is_generator_state(keys, facts):
+        return "rng"
+    return context.kind or _role_in_model(context, last, facts)
+
+
+def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
+    if facts.is_parameter:
+        return "parameter"
+    if context.model is None or not isinstance(last, str):
+        return "other"
+    return "buffer" if last.rpartition(".")[2] in _BUFFERS or is_whole(facts.dtype) else "parameter"
+
+
+def parameter_name(model: ModelDraft, keys: tuple[Key, ...]) -> str:
+    """Give a parameter's name within its model: the dotted path without the dictionaries of `nn.Module`."""
+    steps = keys[len(model.keys) :]
+    return ".".join(str(step) for step in steps if step not in DICTIONARIES)
+
+
+def role_of_key(key: Key) -> Role | None:
+    """Give the role that a key names for everything below it, or None."""
+    if not isinstance(key, str):
+        return None
+    name = key.removeprefix(".")
+    if _RNG.search(name):
+        return "rng"
+    if _EMA.search(name):
+        return "ema"
+    if _SCHEDULER.search(name):
+        return "scheduler"
+    return "optimizer" if _OPTIMIZER.search(name) else None
+
+
+def _is_generator_state(keys: tuple[Key, ...], facts: TensorFacts) -> bool:
+    """Say whether bytes are a random generator's state: named so, or as long as one in a likely place."""
+    names = [key for key in keys[-2:] if isinstance(key, str)]
+    if any(_RNG.search(name) for name in names[-1:]):
+        return True
+    if len(facts.shape) != 1 or facts.shape[0] not in _GENERATOR_NBYTES:
+        return False
+    return facts.shape[0] == _CPU_GENERATOR_NBYTES or any(_GENERATOR_OWNER.search(name) for name in names)

@@ -1,0 +1,1 @@
+"""Tensors as pickles describe them: rebuild functions, views of storages, element types."""

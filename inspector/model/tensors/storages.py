@@ -1,0 +1,82 @@
+"""Storages: what the file holds of each, and how much of that its tensors view."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from inspector.containers.container import Container
+from inspector.model.checkpoint import Storage, Tensor
+from inspector.model.values.text import device_label, int_text
+
+Span = tuple[int, int]
+_MOST = (1 << 63) - 1
+
+
+class Views:
+    """What tensors view of each storage: bytes from (inclusive) and to (exclusive), holes included.
+
+    Nearly all storages have one tensor, so only the others get a list.
+    """
+
+    __slots__ = ("first", "more")
+
+    def __init__(self) -> None:
+        self.first: dict[str, Span] = {}
+        self.more: defaultdict[str, list[Span]] = defaultdict(list)
+
+    def add(self, key: str, span: Span) -> None:
+        """Add what one tensor views."""
+        if key in self.first:
+            self.more[key].append(span)
+        else:
+            self.first[key] = span
+
+    def total(self, key: str) -> tuple[int, int]:
+        """Give how many bytes of a storage are viewed at least once, and by how many tensors."""
+        start, end = self.first.get(key, (0, 0))
+        if key not in self.more:
+            return end - start, int(key in self.first)
+        spans = [(start, end), *self.more[key]]
+        return _length_of_union(spans), len(spans)
+
+
+def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
+    """Describe every storage, in the order of first use."""
+    rows: list[Storage] = []
+    stored, total = container.stored, views.total
+    device, labelled = "", None
+    for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
+        if location != labelled:  # seldom: neighbours lie together
+            device, labelled = device_label(location), location
+        declared, place = numel * itemsize, stored.get(key)
+        missing, expected = place is None, None
+        if place is None:
+            file_offset, nbytes = None, declared if declared <= _MOST else 0
+        else:
+            file_offset, nbytes = place
+            if nbytes != declared:
+                expected = declared
+        viewed, tensors = total(key)
+        row = (key, device, dtype, nbytes, file_offset, missing, min(viewed, nbytes), tensors, expected)
+        rows.append(tuple.__new__(Storage, row))  # Storage(...) would take thrice as long
+    return tuple(rows)
+
+
+def mark_misfits(tensors: list[Tensor], storages: Iterable[Storage]) -> None:
+    """Name the problem of tensors whose storage is not as long in the file as their pickle says."""
+    misfits = {storage.key: storage for storage in storages if storage.expected_nbytes is not None}
+    for row, tensor in enumerate(tensors) if misfits else ():
+        storage = misfits.get(tensor.storage or "")
+        if storage is not None and storage.expected_nbytes is not None and tensor.problem is None:
+            expected = int_text(storage.expected_nbytes)
+            problem = f"its storage should have {expected} bytes, and the file holds {storage.nbytes}"
+            tensors[row] = tensor._replace(problem=problem)
+
+
+def _length_of_union(spans: list[Span]) -> int:
+    total, reached = 0, 0
+    for start, end in sorted(spans):
+        total += max(end - max(start, reached), 0)
+        reached = max(reached, end)
+    return total

@@ -1,0 +1,258 @@
+"""Views: where in a storage a tensor lies, as pickles say it, and why it may not be true.
+
+A view is what torch's `_rebuild_tensor` is called with: a storage, an offset, sizes and strides, all of them
+numbers that anybody can have written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+from math import prod
+from operator import mul
+from typing import Any, NamedTuple, cast
+
+from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.model.tensors.dtypes import ITEMSIZES, PLAIN_ITEMSIZES, known_dtype, stored_nbytes
+from inspector.model.values.text import device_label, int_text
+from inspector.pickles.values import Call, Global, PersistentId, Value
+
+Geometry = tuple[Any, ...]
+"""Offset, sizes and strides, as they stand in the arguments of a rebuild function."""
+
+_MOST = (1 << 63) - 1  # torch counts elements and steps in 64 bits with a sign
+_MOST_DIMENSIONS = 1024
+_MOST_NESTED = 8  # a parameter of a wrapper of a quantized tensor ...
+
+
+def _count_nothing(parts: int) -> None:
+    """Count nothing: few tensors are read."""
+
+
+class Known(NamedTuple):
+    """What is known before a tensor is read.
+
+    Attributes:
+        storages: The first persistent id of each storage. torch believes only that one, so it counts for
+            every tensor; of a storage that is not among them, a tensor's own id is taken.
+        room: How many more tensors may be nested in one another; a file can nest them without end.
+        look: Counts the parts looked at, where a file decides how many there are.
+    """
+
+    storages: Mapping[str, StorageId]
+    room: int = _MOST_NESTED
+    look: Callable[[int], None] = _count_nothing
+
+
+NOTHING_KNOWN = Known({})
+
+
+class TensorFacts(NamedTuple):
+    """What a rebuild call says of its tensor.
+
+    Attributes:
+        device: The device's text, fit to be shown.
+        dtype: torch's name of the element type.
+        shape: Sizes by dimension.
+        stride: Steps by dimension in elements, or None.
+        offset: First element in the storage, or None.
+        layout: torch's name of the layout.
+        requires_grad: Whether gradients were asked for.
+        nbytes: Elements times item size.
+        storage: The storage viewed, or None.
+        span: First byte viewed and the one behind the last, holes of a strided view included.
+        parts: Tensors it is made of, by torch's names for them.
+        state: Attributes set on it, to be looked through for more tensors.
+        is_parameter: Whether it was an `nn.Parameter`.
+        problem: Why the description cannot be true, or None.
+    """
+
+    device: str
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...] | None = None
+    offset: int | None = None
+    layout: str = "strided"
+    requires_grad: bool = False
+    nbytes: int = 0
+    storage: StorageId | None = None
+    span: tuple[int, int] = (0, 0)
+    parts: tuple[tuple[str, Value], ...] = ()
+    state: Value = None
+    is_parameter: bool = False
+    problem: str | None = None
+
+
+class NoTensorError(Exception):
+    """The arguments are not those of a tensor: another generation's, or a deceiver's. Stays in the model."""
+
+
+# --- storages -----------------------------------------------------------------------------------------------
+
+
+def storage_of(value: Value, known: Known) -> StorageId:
+    """Give the storage that a persistent id means.
+
+    Raises:
+        NoTensorError: It is no storage's id.
+    """
+    own = parse_storage_id(value) if type(value) is PersistentId else None
+    if own is None:
+        raise NoTensorError
+    if own.view is not None:
+        own = own.viewed()
+    first = known.storages.get(own.key)
+    # torch remembers a storage by its address; those without bytes or on meta have none, so each id counts.
+    if first is None or not first.numel or not own.numel or first.location == "meta":
+        return own
+    return first
+
+
+def bare_storage(storage: StorageId) -> TensorFacts:
+    """Describe a storage that is saved as such: one dimension, no geometry."""
+    facts = strided(storage, storage.dtype, (0, (storage.numel,), (1,)), requires_grad=False)
+    return facts._replace(stride=None, offset=None, layout="storage")
+
+
+# --- views --------------------------------------------------------------------------------------------------
+
+
+def strided(storage: StorageId, dtype: str, geometry: Geometry, *, requires_grad: bool) -> TensorFacts:
+    """Describe a view of a storage.
+
+    Raises:
+        NoTensorError: The geometry is none.
+    """
+    if len(geometry) != 3:
+        raise NoTensorError
+    offset, shape, stride = geometry
+    itemsize = PLAIN_ITEMSIZES.get(dtype)
+    if itemsize and type(offset) is int and type(shape) is tuple and type(stride) is tuple:
+        numel, reach = _extent(shape, stride)
+        start = offset * itemsize
+        end = start + (reach + 1) * itemsize if numel else start
+        if 0 <= numel <= _MOST and start >= 0 and end <= storage.numel * storage.itemsize:
+            device, nbytes, span = device_label(storage.location), numel * itemsize, (start, end)
+            place = (device, dtype, shape, stride, offset, "strided", requires_grad, nbytes, storage, span)
+            # TensorFacts(...) would take thrice as long.
+            return tuple.__new__(TensorFacts, (*place, (), None, False, None))
+    return _doubtful(storage, dtype, geometry, requires_grad=requires_grad)
+
+
+def _extent(shape: tuple[Any, ...], stride: tuple[Any, ...]) -> tuple[int, int]:
+    """Give the number of elements (-1 if the numbers are none) and the way from the first to the last."""
+    if not len(shape) == len(stride) <= _MOST_DIMENSIONS:
+        return -1, 0
+    numel, reach = 1, 0
+    for size, step in zip(shape, stride, strict=True):
+        if type(size) is not int or type(step) is not int or not (0 <= size <= _MOST and 0 <= step <= _MOST):
+            return -1, 0
+        numel *= size
+        reach += (size - 1) * step
+    return numel, reach
+
+
+def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_grad: bool) -> TensorFacts:
+    """Describe a view that is not plain, and say why it cannot be true if it cannot."""
+    offset = geometry[0]
+    shape, problem = shape_of(geometry[1])
+    stride, stride_problem = sizes_of(() if geometry[2] is None else geometry[2])
+    if (
+        not stride and not stride_problem and not dtype.startswith("q")
+    ):  # torch takes missing strides for those of a contiguous tensor
+        stride = contiguous(shape)
+    problem = problem or stride_problem
+    if type(offset) is not int or not 0 <= offset <= _MOST:
+        offset, problem = 0, problem or "its offset is no sensible number"
+    problem = problem or _misfit(storage, dtype, offset, shape, stride)
+    return TensorFacts(
+        device_label(storage.location),
+        dtype,
+        shape,
+        stride,
+        offset,
+        requires_grad=requires_grad,
+        nbytes=nbytes_of(dtype, shape),
+        storage=storage,
+        span=(0, storage.nbytes) if problem else _span(dtype, offset, shape, stride),
+        problem=problem,
+    )
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of a tensor without holes, as torch counts them: a size of 0 counts as 1."""
+    steps = accumulate((max(size, 1) for size in shape[:0:-1]), mul, initial=1)
+    return tuple(steps)[::-1][: len(shape)]
+
+
+def _misfit(
+    storage: StorageId, dtype: str, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]
+) -> str | None:
+    """Say why a view cannot lie within its storage, or None if it can."""
+    if len(shape) != len(stride):
+        return f"it has {len(shape)} sizes but {len(stride)} strides"
+    _, end = _span(dtype, offset, shape, stride)
+    if end > storage.nbytes:
+        return f"it runs past its storage: {int_text(end)} of {int_text(storage.nbytes)} bytes"
+    return None
+
+
+def _span(dtype: str, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, int]:
+    if 0 in shape:
+        return 0, 0
+    last = offset + sum(map(mul, shape, stride)) - sum(stride)
+    return stored_nbytes(dtype, offset), stored_nbytes(dtype, last + 1)
+
+
+# --- their parts --------------------------------------------------------------------------------------------
+
+
+def sizes_of(value: Value) -> tuple[tuple[int, ...], str | None]:
+    """Read sizes or strides: the numbers, and why they cannot be true if they cannot.
+
+    Raises:
+        NoTensorError: They are no sequence.
+    """
+    if isinstance(value, Call) and is_call_to(value, "torch", "Size"):
+        value = value.args[0] if isinstance(value.args, tuple) and value.args else ()
+    if not isinstance(value, tuple | list):
+        raise NoTensorError
+    if len(value) > _MOST_DIMENSIONS:
+        return (), f"it claims {len(value):,} dimensions"
+    sizes = tuple(size for size in value if type(size) is int and 0 <= size <= _MOST)
+    if len(sizes) < len(value):
+        return (), "its sizes or strides are not all sensible numbers"
+    return (cast("tuple[int, ...]", value) if type(value) is tuple else sizes), None  # shared as in the file
+
+
+def shape_of(value: Value) -> tuple[tuple[int, ...], str | None]:
+    """Read sizes as `sizes_of` does, and see whether their product can be counted."""
+    shape, problem = sizes_of(value)
+    if prod(shape) > _MOST:
+        return shape, "it has more elements than 64 bits can count"
+    return shape, problem
+
+
+def nbytes_of(dtype: str, shape: tuple[int, ...]) -> int:
+    """Give elements times item size, or 0 if nobody could count the elements."""
+    numel = prod(shape)
+    return numel * ITEMSIZES[dtype] if numel <= _MOST else 0
+
+
+def dtype_of(value: Value) -> str:
+    """Read a dtype.
+
+    Raises:
+        NoTensorError: It is none that torch has.
+    """
+    name = known_dtype(value.name) if isinstance(value, Global) and value.module == "torch" else None
+    if name is None:
+        raise NoTensorError
+    return name
+
+
+def is_call_to(value: Value, module: str, name: str) -> bool:
+    """Say whether a value is a call of that global."""
+    if not isinstance(value, Call) or not isinstance(value.func, Global):
+        return False
+    return value.func.name == name and value.func.module == module

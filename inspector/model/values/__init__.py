@@ -1,0 +1,1 @@
+"""Inert values: their children, and their text."""

@@ -1,0 +1,297 @@
+"""What is inside a value: its children by key, whatever kind of container it is.
+
+The order and the keys are those that `show --json` promises: mapping keys, sequence indices, and an
+object's attributes with a leading dot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TypeGuard, cast
+
+from inspector.model.checkpoint import Key
+from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes, describe_scalar
+from inspector.model.values.text import key_of
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+
+_MOST_PARTS = 8
+_SCALARS = (type(None), bool, int, float, str, bytes, Blob, Global)
+_SCALAR_TYPES = frozenset(_SCALARS)
+# Called with what fills them; everything else shows its arguments by their index.
+_MAPPINGS = frozenset({"collections.OrderedDict", "collections.Counter", "builtins.dict", "__builtin__.dict"})
+_SEQUENCES = frozenset(
+    {
+        "builtins.set",
+        "builtins.frozenset",
+        "builtins.list",
+        "builtins.tuple",
+        "__builtin__.set",
+        "__builtin__.frozenset",
+        "__builtin__.list",
+        "__builtin__.tuple",
+        "collections.deque",
+    }
+)
+# Their arguments are their value, not their contents.
+_CLOSED = frozenset(
+    {
+        "torch.Size",
+        "torch.device",
+        "torch.serialization._get_layout",
+        "builtins.complex",
+        "__builtin__.complex",
+    }
+)
+
+
+class Numbered:
+    """The items of a sequence by their index, made only while somebody goes through them.
+
+    A list of all pairs would take ten times as much memory as the sequence itself.
+    """
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Value] | tuple[Value, ...]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[tuple[int, Value]]:
+        """Go through them."""
+        return enumerate(self.items)
+
+
+Children = list[tuple[Key, Value]]
+
+
+class _Couples:
+    """The pairs of a list of pairs, whatever else is in it; made only while somebody goes through them."""
+
+    __slots__ = ("_count", "_items")
+
+    def __init__(self, items: list[Value]) -> None:
+        self._items = items
+        self._count = sum(map(_is_couple, items))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self._count
+
+    def __iter__(self) -> Iterator[tuple[Value, Value]]:
+        """Go through them."""
+        return ((item[0], item[1]) for item in self._items if _is_couple(item))
+
+
+def _is_couple(item: Value) -> TypeGuard[tuple[Value, Value]]:
+    return isinstance(item, list | tuple) and len(item) == 2
+
+
+_Pairs = list[tuple[Value, Value]] | _Couples
+
+
+class _Renamed:
+    """Pairs under other keys, made only while somebody goes through them: many objects can share them."""
+
+    __slots__ = ("_pairs", "_step")
+
+    def __init__(self, pairs: _Pairs, step: Callable[[Value], Key]) -> None:
+        self._pairs = pairs
+        self._step = step
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._pairs)
+
+    def __iter__(self) -> Iterator[tuple[Key, Value]]:
+        """Go through them."""
+        step = self._step
+        return ((step(key), item) for key, item in self._pairs)
+
+
+class Chained:
+    """Children of several kinds, one kind behind the other; none is copied, since objects can share them.
+
+    Objects nested in one another that all have the same million arguments would take a million each.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: list[Children | Numbered | _Renamed]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[tuple[Key, Value]]:
+        """Go through them."""
+        return chain.from_iterable(self._parts)
+
+
+def breadth_of(value: Value) -> int:
+    """Return how many parts `children_of` and its like look at: what asking them costs, before it is paid."""
+    if isinstance(value, list | tuple):
+        return len(value)
+    if isinstance(value, Dict):
+        return len(value.pairs)
+    if isinstance(value, Set):
+        return len(value.items)
+    if not isinstance(value, Call):
+        return 0
+    breadth = len(value.items or ()) + len(value.pairs or ())
+    if value.state is not None or value.kwargs is not None:
+        breadth += _breadth_of_parts(value.state) + _breadth_of_parts(value.kwargs)
+    return breadth + _breadth_of_parts(value.args)
+
+
+def _breadth_of_parts(value: Value) -> int:
+    """Return the breadth of arguments or of a state, and of what they hold at the place of contents."""
+    parts = value[:_MOST_PARTS] if isinstance(value, tuple | list) else [value]
+    inside = sum(_own_breadth(part) for part in parts if type(part) not in _SCALAR_TYPES)
+    return inside + (len(value) if isinstance(value, tuple | list) else 0)
+
+
+def _own_breadth(value: Value) -> int:
+    if isinstance(value, list | tuple):
+        return len(value)
+    if isinstance(value, Dict):
+        return len(value.pairs)
+    if isinstance(value, Set):
+        return len(value.items)
+    if isinstance(value, Call):  # a mapping given as the state
+        args = value.args if isinstance(value.args, tuple) else ()
+        return len(value.pairs or ()) + sum(len(arg) for arg in args[:1] if isinstance(arg, list | tuple))
+    return 0
+
+
+def children_of(value: Value) -> Children | Numbered | Chained:
+    """Give what is inside a value, or nothing for what is shown as one leaf.
+
+    A sequence of plain numbers and texts is one leaf: 624 words of a random generator's state are no news.
+    """
+    if isinstance(value, Dict):
+        return _pairs_by_key(value.pairs)
+    if isinstance(value, list | tuple):
+        return _items(value)
+    if isinstance(value, Set):
+        return _items(value.items)
+    if isinstance(value, Call):
+        return _children_of_call(value)
+    return _items([value.pid] if isinstance(value, PersistentId) else [])
+
+
+def mapping_pairs(value: Value) -> list[tuple[Value, Value]] | None:
+    """Return the pairs of a dictionary or of an object that is one, such as OrderedDict; None for others."""
+    if isinstance(value, Dict):
+        return value.pairs
+    parts = _mapping_parts(value)
+    return None if parts is None else list(chain.from_iterable(parts))
+
+
+def _mapping_parts(value: Value) -> list[_Pairs] | None:
+    """Return the pairs of a mapping in parts that are not copied; None for what is none."""
+    if isinstance(value, Dict):
+        return [value.pairs]
+    if not isinstance(value, Call):
+        return None
+    name = value.func.dotted if isinstance(value.func, Global) else ""
+    own: list[_Pairs] = [value.pairs] if value.pairs else []
+    if name in _MAPPINGS:
+        return [*_given_pairs(value), *own]
+    return own if own or name == "collections.defaultdict" else None
+
+
+def attributes_of(state: Value) -> Children:
+    """Return what BUILD sets: a dict of attributes, or (dict, slots); anything else as `.state`."""
+    return list(chain.from_iterable(_attributes(state)))
+
+
+def find_attribute(state: Value, name: str) -> Value:
+    """Return the first attribute of this name that BUILD sets, or None; the others are not written down."""
+    return next((item for key, item in chain.from_iterable(_attributes(state)) if key == name), None)
+
+
+def _attributes(state: Value) -> list[Children | _Renamed]:
+    if state is None:
+        return []
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
+    if len(parts) == 2 and any(part is not None and not isinstance(part, Dict) for part in parts):
+        parts = (state,)
+    children: list[Children | _Renamed] = []
+    for part in parts:
+        mapping = _mapping_parts(part)
+        if mapping is not None:
+            children += [_Renamed(pairs, _attribute_step) for pairs in mapping]
+        elif part is not None:
+            children.append([(".state", part)])
+    return children
+
+
+def _attribute_step(key: Value) -> Key:
+    return f".{key_of(key)}"
+
+
+def _items(items: list[Value] | tuple[Value, ...]) -> Children | Numbered:
+    return [] if all(isinstance(item, _SCALARS) for item in items) else Numbered(items)
+
+
+def _pairs_by_key(pairs: list[tuple[Value, Value]]) -> Children:
+    """Give pairs by their key as a step: nearly all are just that, and stay what they are."""
+    if all(type(key) is str for key, _ in pairs):
+        return cast("Children", pairs)
+    steps = ((key_of(pair[0]), pair) for pair in pairs)
+    return [cast("tuple[Key, Value]", pair) if step is pair[0] else (step, pair[1]) for step, pair in steps]
+
+
+def _given_pairs(call: Call) -> list[_Pairs]:
+    """Read the argument of a mapping's constructor: a dictionary, or a list of pairs as Python 2 wrote it."""
+    first = call.args[0] if isinstance(call.args, tuple) and call.args else None
+    if isinstance(first, Dict):
+        return [first.pairs]
+    return [_Couples(first)] if isinstance(first, list) and first else []
+
+
+def _children_of_call(call: Call) -> Children | Numbered | Chained:
+    name = call.func.dotted if isinstance(call.func, Global) else ""
+    array = describe_array(call)
+    if array is not None:
+        return _items(array.items or ())
+    if name in _CLOSED or describe_bytes(call) is not None or describe_scalar(call) is not None:
+        return []
+    parts: list[Children | Numbered | _Renamed] = []
+    if name in _MAPPINGS:
+        parts += [_Renamed(pairs, key_of) for pairs in _given_pairs(call)]
+    else:
+        parts.append(_args_of(call, name))
+    parts.append(_pairs_by_key(call.pairs or []))
+    parts.append(Numbered(call.items or ()))
+    parts += [*_attributes(call.kwargs), *_attributes(call.state)]
+    found = [part for part in parts if part]
+    return Chained(found) if len(found) > 1 else _only(found)
+
+
+def _only(found: list[Children | Numbered | _Renamed]) -> Children | Numbered | Chained:
+    if not found:
+        return []
+    return Chained(found) if isinstance(found[0], _Renamed) else found[0]
+
+
+def _args_of(call: Call, name: str) -> Children | Numbered:
+    args = call.args if isinstance(call.args, tuple) else (call.args,)
+    if name in _SEQUENCES and args and isinstance(args[0], list | tuple):
+        return _items(args[0])
+    if name.startswith(
+        ("copyreg.", "copy_reg.")
+    ):  # (class, base, the base's value): only the last is contents
+        return _contents(args[2]) if len(args) == 3 else []
+    return _items(args)
+
+
+def _contents(value: Value) -> Children | Numbered:
+    if isinstance(value, Dict):
+        return _pairs_by_key(value.pairs)
+    return _items(value) if isinstance(value, list | tuple) else []

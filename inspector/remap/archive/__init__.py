@@ -1,0 +1,1 @@
+"""torch's own containers, written byte for byte as torch lays them out."""

@@ -1,0 +1,117 @@
+"""Whether one file is a copy of another but for its devices: everything it says, and every byte it holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from inspector.containers.sniff import open_source
+from inspector.errors import ExportError
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import Checkpoint
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.compare.same_bytes import (
+    Span,
+    find_difference,
+    legacy_spans,
+    tar_spans,
+    total_nbytes,
+    zip_spans,
+)
+from inspector.remap.compare.verify import compare_with_plan
+from inspector.remap.plan import Plan, device_texts, plan_remap
+from inspector.remap.rules import Rule
+
+_PAIRS = {"legacy": legacy_spans, "tar": tar_spans, "zip": zip_spans}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What came out of comparing a copy with its original.
+
+    Attributes:
+        differences: What is not as it should be, a sentence each, at most twenty; nothing if all is.
+        tensors: How many tensors the original has.
+        moves: The devices that differ, as (there, here, how many tensors).
+        compared_nbytes: How many bytes were compared one by one.
+    """
+
+    differences: tuple[str, ...]
+    tensors: int
+    moves: tuple[tuple[str, str, int], ...]
+    compared_nbytes: int
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs but devices, and those as planned where a plan was given."""
+        return not self.differences
+
+
+def compare_files(
+    copy: str,
+    original: str,
+    rules: Sequence[Rule] | None = None,
+    *,
+    move_all: bool = False,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare a copy with the file that it was made from.
+
+    Args:
+        copy: The copy.
+        original: The file it was made from.
+        rules: What devices were to become; None accepts whatever the copy has.
+        move_all: Whether state that torch keeps on the CPU was to move as well.
+        progress: Told of the stages and bytes, asked for cancellation.
+
+    Raises:
+        CheckpointError: One of the files cannot be read.
+        PlanError: The rules contradict each other.
+        CancelledError: The work was cancelled.
+    """
+    progress = progress or Progress()
+    before = open_checkpoint(original, progress=progress)
+    after = open_checkpoint(copy, progress=progress)
+    plan = _observed(before, after) if rules is None else plan_remap(before, rules, move_all=move_all)
+    differences = list(compare_with_plan(before, after, plan))
+    found, nbytes = _compare_bytes(before, after, progress)
+    pairs = zip(before.tensors, after.tensors, strict=False)
+    moves = Counter((one.device, other.device) for one, other in pairs if one.device != other.device)
+    return Comparison(
+        differences=(*differences, *found),
+        tensors=len(before.tensors),
+        moves=tuple((there, here, count) for (there, here), count in moves.items()),
+        compared_nbytes=nbytes,
+    )
+
+
+def _observed(before: Checkpoint, after: Checkpoint) -> Plan:
+    """Give the plan that makes the one's devices out of the other's, whatever they are."""
+    tensors = enumerate(zip(before.tensors, after.tensors, strict=False))
+    storages = {row.key: row.device for row in after.storages}
+    return Plan(
+        rules=(),
+        tensors={index: other.device for index, (one, other) in tensors if one.device != other.device},
+        storages={row.key: storages[row.key] for row in before.storages if row.key in storages},
+        kept=(),
+        held=frozenset(),
+        texts=device_texts(before),
+    )
+
+
+def _compare_bytes(before: Checkpoint, after: Checkpoint, progress: Progress) -> tuple[list[str], int]:
+    """Compare all bytes but those of the pickles; gives the differences, and how many bytes were compared."""
+    if before.format != after.format:
+        return [f"One is a {before.format} file, the other a {after.format} file."], 0
+    with open_source(before.path) as source, open_source(after.path) as copy:
+        try:
+            pair = _PAIRS[before.format]
+            spans: list[Span] = pair(source, copy, progress)
+        except ExportError as error:
+            return [f"{error.what[0].upper()}{error.what[1:]}."], 0
+        progress.start("comparing bytes", total_nbytes(spans))
+        difference = find_difference(source, copy, spans, progress)
+    if difference is not None:
+        return [f"The contents differ from byte {difference.copy_offset:,} of the copy on."], progress.done
+    return [], total_nbytes(spans)

@@ -1,0 +1,171 @@
+"""Whether bytes that were copied are the same in both files: all of them, or samples from all over them.
+
+Nobody needs the whole of a large copy read again after the kernel has copied it: that would cost more than
+the copy did. But a copy whose bytes landed in the wrong place shows at any place that is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import NamedTuple
+
+from inspector.containers.legacy import read_layout
+from inspector.containers.source import Source
+from inspector.containers.zip.archive import Records, find_pickle
+from inspector.containers.zip.directory import Entry, payload_offsets, read_directory
+from inspector.errors import ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.progress import Progress
+
+SAMPLE_NBYTES = 32 << 20
+"""How much of a large copy is compared by default; what is smaller than this is compared whole."""
+_STEP_NBYTES = 1 << 20
+_WINDOW_NBYTES = 1 << 17
+
+
+class Span(NamedTuple):
+    """Bytes of one file that stand in another, too: where in each, and how many."""
+
+    offset: int
+    copy_offset: int
+    nbytes: int
+
+
+def total_nbytes(spans: Iterable[Span]) -> int:
+    """Give how many bytes spans hold together."""
+    return sum(span.nbytes for span in spans)
+
+
+def sample_spans(spans: list[Span], most_nbytes: int) -> list[Span]:
+    """Give spans as they are if they hold no more than that, else so many bytes from all over them.
+
+    The first and last bytes of all are among them, and windows at even distances between.
+    """
+    total = total_nbytes(spans)
+    if total <= most_nbytes:
+        return spans
+    count = max(most_nbytes // _WINDOW_NBYTES, 2)
+    starts = [(total - _WINDOW_NBYTES) * number // (count - 1) for number in range(count)]
+    return list(_cut(spans, starts))
+
+
+def _cut(spans: list[Span], starts: list[int]) -> Iterator[Span]:
+    """Give the window at each start, in bytes from the start of all spans; spans come in the same order."""
+    wanted = iter(starts)
+    start = next(wanted, None)
+    passed = 0
+    for span in spans:
+        while start is not None and start < passed + span.nbytes:
+            skipped = start - passed
+            nbytes = min(_WINDOW_NBYTES, span.nbytes - skipped)
+            yield Span(span.offset + skipped, span.copy_offset + skipped, nbytes)
+            start = next(wanted, None)
+        passed += span.nbytes
+
+
+def find_difference(source: Source, copy: Source, spans: Iterable[Span], progress: Progress) -> Span | None:
+    """Compare spans byte by byte; gives the first step of at most 1 MB that differs, or None.
+
+    Raises:
+        ContainerError: A file ends early or cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    for span in spans:
+        for done in range(0, span.nbytes, _STEP_NBYTES):
+            step = Span(span.offset + done, span.copy_offset + done, min(_STEP_NBYTES, span.nbytes - done))
+            if source.read(step.offset, step.nbytes) != copy.read(step.copy_offset, step.nbytes):
+                return step
+            progress.advance(step.nbytes)
+    return None
+
+
+# --- what has to be the same in two files -------------------------------------------------------------------
+
+
+def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
+    """Pair everything but the object's pickle of two legacy files.
+
+    Raises:
+        CheckpointError: One of them cannot be read, or they are not equally long behind their pickles.
+    """
+    one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
+    rest = copy.nbytes - other.object_end
+    if source.reaches(one.object_end + rest + 1) or not source.reaches(one.object_end + rest):
+        raise ExportError("the files are not equally long behind their pickles")
+    return [
+        Span(0, 0, min(one.object_start, other.object_start)),
+        Span(one.object_end, other.object_end, rest),
+    ]
+
+
+def tar_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
+    """Pair the storages and the other members of two tar files.
+
+    Raises:
+        CheckpointError: One of them cannot be read, or their storages differ.
+    """
+    from inspector.containers.tar.archive import read_layout  # noqa: PLC0415 - files of 2017 are rare
+    from inspector.containers.tar.members import STORAGES  # noqa: PLC0415 - as above
+
+    one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
+    names = one.members.keys() - {STORAGES}
+    if names != other.members.keys() - {STORAGES} or one.views != other.views:
+        raise ExportError("the members of the two files differ")
+    pairs = [(one.members[name], other.members[name]) for name in sorted(names)]
+    if any(first.nbytes != second.nbytes for first, second in pairs):
+        raise ExportError("the members of the two files differ")
+    spans = [Span(first.payload, second.payload, first.nbytes) for first, second in pairs]
+    for first, second in zip_longest(one.storages, other.storages):
+        if first is None or second is None or (first.key, first.nbytes) != (second.key, second.nbytes):
+            raise ExportError("the storages of the two files differ")
+        spans.append(Span(first.payload, second.payload, first.nbytes))
+    return spans
+
+
+def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
+    """Pair the contents of all records but the pickle of two archives.
+
+    Raises:
+        CheckpointError: One of them cannot be read, or their records differ.
+    """
+    rows = []
+    for file in (source, copy):
+        records = Records(read_directory(file, DEFAULT_LIMITS, progress))
+        pickle = find_pickle(records, file.path)
+        rows.append([entry for entry in records.directory.entries if entry is not pickle])
+    one, other = rows
+    if list(map(_looks, one)) != list(map(_looks, other)):
+        raise ExportError("the records of the two archives differ in name, size or checksum")
+    starts = list(payload_offsets(source, one)), list(payload_offsets(copy, other))
+    spans = []
+    for entry, start, copy_start in zip(one, *starts, strict=True):
+        if start is not None and copy_start is not None:
+            spans.append(Span(start, copy_start, entry.stored_nbytes))
+        elif start is not copy_start:
+            raise ExportError("a record of one archive is not where its directory says")
+    return spans
+
+
+def _looks(entry: Entry) -> tuple[object, ...]:
+    return entry.name.partition("/")[2], entry.nbytes, entry.stored_nbytes, entry.method, entry.crc
+
+
+def hash_file(path: str, progress: Progress) -> str:
+    """Give the SHA-256 of a file's bytes, as `sha256sum` does.
+
+    Raises:
+        ContainerError: It cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    import hashlib  # noqa: PLC0415 - only a receipt needs it
+
+    found = hashlib.sha256()
+    with Source(path) as file:
+        progress.start("hashing", file.nbytes)
+        offset = 0
+        while data := file.read_upto(offset, _STEP_NBYTES):
+            found.update(data)
+            offset += len(data)
+            progress.advance(len(data))
+    return found.hexdigest()

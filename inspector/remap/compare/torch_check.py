@@ -1,0 +1,105 @@
+"""A copy loaded by torch itself, in a child process, and compared with what torch makes of the original.
+
+Our own re-reading says what is in the bytes; only torch can say what torch makes of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from inspector.child import ask_child, worker_script
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.files.outfile import OutFile
+from inspector.units import cut_text, escape_text
+
+Verdict = Literal["equal", "differs", "failed", "unchecked"]
+"""`equal`: torch loads the copy, and its tensors are equal. `differs`, `failed`: they are not, it does not.
+
+`unchecked`: that could not be tried here.
+"""
+
+_VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in get_args(Verdict)}
+_TIMEOUT_S = 900.0
+_MOST_TEXT = 300
+_MOST_ANSWER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchCheck:
+    """What torch made of a copy.
+
+    Attributes:
+        verdict: The answer.
+        detail: torch's error, the first difference, or why nothing was checked; empty if all is equal.
+        call: How the copy was loaded; empty where it was not.
+        torch: torch's version; empty where there was no answer.
+        tensors: How many tensors were compared.
+        missing: Devices that the copy names and this machine has not: whether they take it was not tried.
+    """
+
+    verdict: Verdict
+    detail: str = ""
+    call: str = ""
+    torch: str = ""
+    tensors: int = 0
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether torch found the copy wanting."""
+        return self.verdict in {"differs", "failed"}
+
+
+def check_with_torch(copy: OutFile, original: str, devices: Iterable[str], progress: Progress) -> TorchCheck:
+    """Have torch load a copy and its original, and compare.
+
+    Args:
+        copy: The copy, which may have no name yet: the child gets its descriptor.
+        original: The file it was made from.
+        devices: The devices that the copy names.
+        progress: Asked for cancellation, which ends the child.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    progress.start("asking torch to load the copy")
+    names = sorted(device for device in devices if device.isascii() and device.isprintable())
+    passed = (copy.fd,) if copy.part is None else ()
+    try:
+        answer = ask_child(
+            worker_script("load_check"),
+            os.path.abspath(copy.path),  # noqa: PTH100 - a link stays a link
+            os.path.abspath(original),  # noqa: PTH100 - the same
+            *names,
+            timeout_s=_TIMEOUT_S,
+            progress=progress,
+            pass_fds=passed,
+        )
+    except OSError as error:
+        return TorchCheck(verdict="unchecked", detail=f"no child process could be started: {error.strerror}")
+    return _parse(answer)
+
+
+def _parse(answer: str) -> TorchCheck:
+    """Read the child's answer: texts in it come from the files, so they are cut and made harmless."""
+    try:
+        found = json.loads(answer[:_MOST_ANSWER])
+        return TorchCheck(
+            verdict=_VERDICTS[found["verdict"]],
+            detail=_text(found.get("detail", "")),
+            call=_text(found.get("call", "")),
+            torch=_text(found["torch"]),
+            tensors=int(found.get("tensors", 0)),
+            missing=tuple(_text(device) for device in found.get("missing", ())),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        detail = "torch gave no answer: see whether python -c 'import torch' works"
+        return TorchCheck(verdict="unchecked", detail=detail)
+
+
+def _text(value: object) -> str:
+    return cut_text(escape_text(str(value)), _MOST_TEXT)

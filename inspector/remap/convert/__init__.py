@@ -1,0 +1,1 @@
+"""A checkpoint in another form: the weights alone, a state dict, safetensors."""

@@ -1,0 +1,107 @@
+"""Whether a file in another form is what was planned: opened again and compared, tensor by tensor.
+
+Names, types, shapes and strides are compared for all tensors; of the bytes, the beginning and the end of
+every run that was copied. Runs that were cast or put in another order are not looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from inspector.containers.container import Container
+from inspector.containers.sniff import read_container
+from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import build_checkpoint
+from inspector.progress import Progress
+from inspector.remap.convert.expected import Description, describe_row
+from inspector.remap.convert.forms import Form
+from inspector.remap.convert.planner import Content
+from inspector.remap.convert.safetensors import Contents, format_header, read_header
+from inspector.remap.convert.safetensors_file import is_plain, key_of
+from inspector.remap.convert.storages import Range
+from inspector.remap.convert.stored_bytes import Stock, read_at
+from inspector.remap.files.outfile import OutFile
+from inspector.units import escape_text
+
+SAMPLE_NBYTES = 1 << 12
+
+
+class Copied(NamedTuple):
+    """Bytes that were copied: of which storage, from where to where in it, and their place in the copy."""
+
+    key: str
+    span: Range
+    place: int
+
+
+def verify_form(content: Content, form: Form, stock: Stock, out: OutFile, progress: Progress) -> None:
+    """Compare a file that was just written with what was planned, and with the source.
+
+    Raises:
+        ExportError: It is something else.
+        CancelledError: The work was cancelled.
+    """
+    progress.start("checking the copy")
+    if content.safetensors is not None:
+        found = read_header(out.fd)
+        runs = _copied_tensors(content.safetensors, stock)
+    else:
+        copy = _read(out, progress)
+        found = _rows(copy, form, progress)
+        runs = _copied_storages(content, stock, copy)
+    if found != content.expected:
+        pairs = zip(found, content.expected, strict=False)
+        wrong = next((one for one, other in pairs if one != other), ("their number",))
+        raise ExportError("the copy is not as planned", where=escape_text(str(wrong[0])))
+    for run in runs:
+        progress.advance(0)
+        _compare(run, stock, out, progress)
+
+
+def _read(out: OutFile, progress: Progress) -> Container:
+    try:
+        return read_container(str(out.path), DEFAULT_LIMITS, progress)
+    except CancelledError:
+        raise
+    except CheckpointError as error:
+        raise ExportError(f"the copy cannot be read: {error}") from error
+
+
+def _rows(container: Container, form: Form, progress: Progress) -> tuple[Description, ...]:
+    copy = build_checkpoint(container, progress=progress)
+    damaged = next((row for row in copy.tensors if row.problem), None)
+    if damaged is not None:
+        raise ExportError("a tensor of the copy is damaged", where=f"{damaged.path}: {damaged.problem}")
+    if form.takes_model:
+        return tuple(describe_row(row) for row in copy.tensors if len(row.keys) == 1)
+    return tuple(describe_row(row, named=False) for row in copy.tensors)
+
+
+def _copied_storages(content: Content, stock: Stock, copy: Container) -> Iterator[Copied]:
+    for piece in content.pieces:
+        stored = copy.stored.get(piece.name.key)
+        if stored is None or stored.file_offset is None or stock.is_cast(piece.source, piece.dtype):
+            continue
+        place = stored.file_offset
+        for span in piece.ranges:
+            yield Copied(piece.source, span, place)
+            place += span[1] - span[0]
+
+
+def _copied_tensors(contents: Contents, stock: Stock) -> Iterator[Copied]:
+    start = len(format_header(contents))
+    for slot in contents.slots:
+        key = key_of(slot.facts)
+        if slot.nbytes and is_plain(slot.facts) and not stock.is_cast(key, slot.dtype):
+            yield Copied(key, slot.facts.span, start + slot.start)
+
+
+def _compare(run: Copied, stock: Stock, out: OutFile, progress: Progress) -> None:
+    read = stock.reader(run.key, progress)
+    first, last = run.span
+    nbytes = min(last - first, SAMPLE_NBYTES)
+    for pos in {first, last - nbytes}:
+        if read(pos, nbytes) != read_at(out.fd, run.place + pos - first, nbytes):
+            raise ExportError("the bytes of the copy differ from the file's", where=f"storage {run.key[:40]}")

@@ -1,0 +1,192 @@
+"""An export in another form: the weights alone, a state dict, safetensors, without waste, as a new file.
+
+The same promises as for a plain copy: the source is only read, bytes go from file to file, and the result
+appears whole, synced and compared, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from inspector.containers.sniff import open_source, read_container
+from inspector.errors import ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import build_checkpoint, collector_paused
+from inspector.progress import Progress
+from inspector.remap.archive.torch_files import TorchFile
+from inspector.remap.convert.cast import Caster
+from inspector.remap.convert.check import verify_form
+from inspector.remap.convert.forms import Form, FormExport, LeftOut, check_form, refuse_suffix
+from inspector.remap.convert.planner import Content, Deciding
+from inspector.remap.convert.safetensors_file import SafetensorsFile
+from inspector.remap.convert.stored_bytes import STEP_NBYTES, Stock, refuse_full_disk
+from inspector.remap.files.copying import write_bytes
+from inspector.remap.files.outfile import explained, writing
+from inspector.remap.plan import Plan
+from inspector.remap.relabel.export import refuse_destination
+
+_OPEN_FILES = Path("/proc/self/fd")
+
+
+def export_form(  # noqa: PLR0913 - what, where, how, and three words for what may go wrong
+    path: str,
+    destination: Path,
+    plan: Plan | None,
+    form: Form,
+    progress: Progress | None = None,
+    *,
+    overwrite: bool = False,
+    verify: bool = True,
+) -> FormExport:
+    """Write a checkpoint in another form.
+
+    Args:
+        path: The checkpoint.
+        destination: Where the new file shall stand.
+        plan: Where storages go, made from this very file; without one weights go to the CPU.
+        form: What is wanted.
+        progress: Told of bytes copied, asked for cancellation.
+        overwrite: Whether a file that stands there may be replaced.
+        verify: Whether the new file is opened again and compared.
+
+    Raises:
+        CheckpointError: The source cannot be read.
+        PlanError: The form cannot be had of it.
+        ExportError: It cannot be written, or is not as it should be. Nothing is left behind.
+        CancelledError: The work was cancelled. Nothing is left behind.
+    """
+    progress = progress or Progress()
+    check_form(form)
+    if form.shape != "safetensors":
+        refuse_suffix(destination, form.shape)
+    refuse_destination(path, destination, overwrite=overwrite)
+    with collector_paused(), _plain_path(path, destination.parent, progress) as plain:
+        status = _status_of(path)
+        container = read_container(plain, DEFAULT_LIMITS, progress)
+        content = Deciding(
+            container=container,
+            checkpoint=build_checkpoint(container, progress=progress),
+            form=form,
+            plan=plan,
+            progress=progress,
+        ).decide()
+        refuse_full_disk(destination.parent, content.nbytes)
+        with ExitStack() as exits:
+            source = exits.enter_context(open_source(plain, DEFAULT_LIMITS))
+            caster = exits.enter_context(Caster(form.cast)) if form.cast else None
+            stock = exits.enter_context(Stock(source, content.container, destination.parent, caster))
+            out = exits.enter_context(writing(destination, like=status, overwrite=overwrite))
+            _write(content, stock, out.fd, _folder_of(destination), progress)
+            _refuse_changed(path, status)
+            if verify:
+                verify_form(content, form, stock, out, progress)
+            nbytes = os.fstat(out.fd).st_size
+            progress.start("waiting for the disk")
+    return FormExport(
+        destination=destination,
+        form=form,
+        format=content.format,
+        model=content.model,
+        tensors=len(content.expected),
+        nbytes=nbytes,
+        source_nbytes=status.st_size,
+        left_out=content.left_out,
+        prefix=content.prefix,
+        tied=content.tied,
+        overflowed=0 if caster is None else caster.overflowed,
+        verified=verify,
+    )
+
+
+def list_left_out(
+    path: str, plan: Plan | None, form: Form, progress: Progress | None = None
+) -> tuple[LeftOut, ...]:
+    """Return what an export in a form would not hold, decided as the export itself decides it.
+
+    Raises:
+        CheckpointError: As `export_form` does.
+    """
+    progress = progress or Progress()
+    with collector_paused():
+        container = read_container(path, DEFAULT_LIMITS, progress)
+        checkpoint = build_checkpoint(container, progress=progress)
+        deciding = Deciding(
+            container=container, checkpoint=checkpoint, form=form, plan=plan, progress=progress
+        )
+        return deciding.decide().left_out
+
+
+def _write(content: Content, stock: Stock, target: int, folder: str, progress: Progress) -> None:
+    if content.safetensors is not None:
+        SafetensorsFile(content.safetensors, stock, target, progress).write()
+        return
+    file = TorchFile(
+        pickle=content.pickle,
+        pieces=content.pieces,
+        stock=stock,
+        byteorder=content.byteorder,
+        target=target,
+        progress=progress,
+    )
+    if content.format == "legacy":
+        file.write_legacy()
+    else:
+        file.write_zip(folder)
+
+
+def _folder_of(destination: Path) -> str:
+    """Name the folder of all records as torch does: after the file, up to its last dot."""
+    name = destination.name.rpartition(".")[0] or destination.name
+    return name if name.isprintable() and "\\" not in name and name.strip(". ") else "archive"
+
+
+# --- the source ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _plain_path(path: str, folder: Path, progress: Progress) -> Iterator[str]:
+    """Give the path of the file, or of what gzip made it from, in a file that vanishes by itself."""
+    with open_source(path, DEFAULT_LIMITS) as source:
+        if not source.gzipped:
+            yield path
+            return
+        with explained(folder):
+            unpacked = _vanishing(folder)
+        with unpacked:
+            progress.start("unpacking")
+            offset = 0
+            while data := source.read_upto(offset, STEP_NBYTES):
+                with explained(folder):
+                    progress.advance(write_bytes(unpacked.fileno(), data))
+                offset += len(data)
+            name = unpacked.name
+            yield str(_OPEN_FILES / str(unpacked.fileno())) if isinstance(name, int) else name
+
+
+def _vanishing(folder: Path) -> IO[bytes]:
+    """Give a new file that is gone once it is closed; without a name where it can be opened by its number."""
+    if _OPEN_FILES.is_dir():
+        return tempfile.TemporaryFile(dir=folder)
+    return tempfile.NamedTemporaryFile(dir=folder, prefix=".", suffix=".part")
+
+
+def _status_of(path: str) -> os.stat_result:
+    try:
+        return Path(path).stat()
+    except OSError as error:
+        raise ExportError("the file is gone", where=path, remedy="try again") from error
+
+
+def _refuse_changed(path: str, before: os.stat_result) -> None:
+    after = _status_of(path)
+    if (after.st_ino, after.st_size, after.st_mtime_ns) != (
+        before.st_ino,
+        before.st_size,
+        before.st_mtime_ns,
+    ):
+        raise ExportError("the file changed while it was copied", where=path, remedy="try again")

@@ -1,0 +1,169 @@
+"""What an export in a form would be, told from the rows alone: quick enough to be asked at every click.
+
+The file is not read. Two things only the export itself knows: modules that two parents share are counted
+once, and the sets of buffers that are not saved are read from their short text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.tensors.dtypes import ITEMSIZES
+from inspector.remap.convert.cast import SOURCE
+from inspector.remap.convert.forms import EXCLUDED, Form, FormPreview, LeftOut, check_form
+from inspector.remap.convert.safetensors import find_tied, refusal_of
+from inspector.remap.convert.selection import (
+    Model,
+    Patterns,
+    find_prefix,
+    left_beside,
+    lineage_of,
+    name_in,
+    select_model,
+    without_choice,
+)
+
+_RECORD_NBYTES = 300  # both headers of a zip record, with their padding
+_TENSOR_NBYTES = 100  # a tensor in the pickle, or in the header of safetensors
+_NOT_SAVED = "._non_persistent_buffers_set"
+_PLAIN_LAYOUTS = frozenset({"strided", "storage"})
+
+
+def preview_form(checkpoint: Checkpoint, form: Form) -> FormPreview:
+    """Say what an export in a form would hold, and nearly how large it would be.
+
+    Raises:
+        PlanError: The form cannot be had of this checkpoint.
+    """
+    check_form(form)
+    patterns = Patterns(form.exclude)
+    if not form.takes_model:
+        return _everything(checkpoint, form, patterns)
+    model = select_model(checkpoint, form)
+    form = without_choice(form, model)
+    rows, left_out = _rows_of(checkpoint, model, patterns)
+    prefix = find_prefix(form, [name for name, _ in rows])
+    rows = [(name.removeprefix(prefix), row) for name, row in rows]
+    tied: tuple[tuple[str, str], ...] = ()
+    refusals: list[str] = []
+    if form.shape == "safetensors":
+        tied = tuple(find_tied((name, _view(row)) for name, row in rows))
+        gone = dict(tied)
+        kept = [row for name, row in rows if name not in gone]
+        nbytes = sum(_nbytes(row, form) + _TENSOR_NBYTES for row in kept)
+        refusals = [reason for name, row in rows if (reason := _refusal(name, row))]
+    else:
+        kept = [row for _, row in rows]
+        nbytes = _stored_nbytes(checkpoint, kept, form)
+    return FormPreview(
+        model=model.path,
+        tensors=len(kept),
+        nbytes=nbytes,
+        source_nbytes=checkpoint.file_nbytes,
+        left_out=(*left_out, *left_beside(checkpoint, model)),
+        prefix=prefix,
+        tied=tied,
+        refusals=tuple(refusals),
+    )
+
+
+def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns) -> FormPreview:
+    gone: dict[str, LeftOut] = {}
+    kept = []
+    for row in checkpoint.tensors:
+        if not patterns.cover(row.path):
+            kept.append(row)
+        elif row.part_of is None:
+            path = _branch(row.path, patterns)
+            known = gone.get(path, LeftOut(path, EXCLUDED, 0, 0))
+            gone[path] = known._replace(tensors=known.tensors + 1, nbytes=known.nbytes + row.nbytes)
+    for value in checkpoint.values:
+        if patterns.cover(value.path):
+            path = _branch(value.path, patterns)
+            gone.setdefault(path, LeftOut(path, EXCLUDED, 0, 0))
+    prefix, place = "", None
+    if form.strip_prefix is not None:
+        model = select_model(checkpoint, form)
+        rows, _ = _rows_of(checkpoint, model, Patterns(form.exclude))
+        prefix, place = find_prefix(form, [name for name, _ in rows]), model.path
+    nbytes = _stored_nbytes(checkpoint, kept, form)
+    return FormPreview(
+        model=place,
+        tensors=len(kept),
+        nbytes=nbytes,
+        source_nbytes=checkpoint.file_nbytes,
+        left_out=tuple(gone.values()),
+        prefix=prefix,
+        tied=(),
+        refusals=(),
+    )
+
+
+def _branch(path: str, patterns: Patterns) -> str:
+    """Give the outermost part of a path that a pattern covers."""
+    return next(part for part in lineage_of(path) if patterns.cover(part))
+
+
+def _rows_of(
+    checkpoint: Checkpoint, model: Model, patterns: Patterns
+) -> tuple[list[tuple[str, Tensor]], list[LeftOut]]:
+    """Give a model's tensors by name, and what of them is not wanted."""
+    unsaved = _unsaved(checkpoint, model)
+    rows, left_out = [], []
+    for row in checkpoint.tensors:
+        name = name_in(model, row)
+        if name is None or (row.role == "buffer" and row.keys in unsaved):
+            continue
+        if patterns.cover(row.path, name):
+            left_out.append(LeftOut(row.path, EXCLUDED, 1, row.nbytes))
+        else:
+            rows.append((name, row))
+    return rows, left_out
+
+
+def _unsaved(checkpoint: Checkpoint, model: Model) -> set[tuple[object, ...]]:
+    """Give the buffers that no state dict has, from the texts of the sets that name them."""
+    found: set[tuple[object, ...]] = set()
+    if model.is_module:
+        for value in checkpoint.values:
+            if value.keys and value.keys[-1] == _NOT_SAVED:
+                names = value.text.split('"')[1::2]
+                found |= {(*value.keys[:-1], "._buffers", name) for name in names}
+    return found
+
+
+def _view(row: Tensor) -> object:
+    if row.storage is None or not row.nbytes:
+        return None
+    return row.storage, row.dtype, row.storage_offset, row.shape, row.stride
+
+
+def _refusal(name: str, row: Tensor) -> str:
+    return refusal_of(name, row.dtype, row.layout, is_stored=row.storage is not None)
+
+
+def _nbytes(row: Tensor, form: Form) -> int:
+    is_cast = form.cast is not None and row.dtype == SOURCE
+    return row.nbytes // ITEMSIZES[SOURCE] * 2 if is_cast else row.nbytes
+
+
+def _stored_nbytes(checkpoint: Checkpoint, rows: Iterable[Tensor], form: Form) -> int:
+    """Estimate what tensors take in a file of torch's: their storages, each once, and what stands around."""
+    viewed: dict[str, int] = {}
+    count = 0
+    for row in rows:
+        count += 1
+        if row.storage is not None:
+            viewed[row.storage] = viewed.get(row.storage, 0) + row.nbytes
+    parts = {row.storage for row in checkpoint.tensors if row.part_of is not None}
+    total = count * _TENSOR_NBYTES
+    for storage in checkpoint.storages:
+        if storage.key not in viewed and storage.key not in parts:
+            continue
+        nbytes = storage.nbytes
+        if form.compact:
+            nbytes = min(viewed.get(storage.key, nbytes), storage.viewed_nbytes)
+        is_cast = form.cast is not None and storage.dtype == SOURCE
+        total += _RECORD_NBYTES + (nbytes // 2 if is_cast else nbytes)
+    return total

@@ -1,0 +1,233 @@
+"""Which model of a checkpoint is meant, and what its tensors are called, told from the rows alone.
+
+A row's role says whether it is a weight; what it stands in is its model. Nothing is guessed where two models
+could be meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, Value
+from inspector.model.roles.roles import DICTIONARIES
+from inspector.remap.convert.forms import Form, LeftOut
+from inspector.remap.rules import Rule
+from inspector.units import cut_text
+
+_WEIGHTS: frozenset[Role] = frozenset({"parameter", "buffer"})
+_WRAPPERS = ("module.", "_orig_mod.")
+"""What DataParallel and DistributedDataParallel, and torch.compile, put before every name."""
+_MOST_NAMES = 6
+_MOST_CHARS = 80
+_WHY: dict[Role, str] = {
+    "parameter": "another model",
+    "buffer": "another model",
+    "optimizer": "the state of an optimizer",
+    "scheduler": "the state of a scheduler",
+    "rng": "the state of a random generator",
+    "ema": "averaged weights",
+    "other": "not among the model's weights",
+}
+_NO_TENSOR = "no tensor"
+
+
+class Model(NamedTuple):
+    """A model in a checkpoint.
+
+    Attributes:
+        keys: The way to it.
+        path: The same as text; empty for the root.
+        is_module: Whether it is a module with its class, not a dictionary of tensors.
+        is_average: Whether its weights are averaged ones.
+    """
+
+    keys: tuple[Key, ...]
+    path: str
+    is_module: bool
+    is_average: bool
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.path or "the checkpoint itself"
+
+
+# --- models -------------------------------------------------------------------------------------------------
+
+
+def select_model(checkpoint: Checkpoint, form: Form) -> Model:
+    """Give the model that a form takes.
+
+    Raises:
+        PlanError: There is none, or several could be meant.
+    """
+    models = _models(checkpoint)
+    wanted = form.path
+    if wanted is None and any(model.path == form.strip_prefix for model in models if model.path):
+        wanted = form.strip_prefix
+    if wanted is not None:
+        below = f"{wanted}/"
+        found = [model for model in models if model.path == wanted]
+        found = found or [model for model in models if model.path.startswith(below)]
+        return _only(found, f"no weights stand at {wanted}", models)
+    if form.ema:
+        found = [model for model in models if model.is_average]
+        return _only(found, "no averaged weights were recognised", models)
+    found = [model for model in models if not model.is_average] or models
+    return _only(found, "no weights of a model were recognised", models)
+
+
+def _only(found: Sequence[Model], otherwise: str, models: Sequence[Model]) -> Model:
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(cut_text(model.label, _MOST_CHARS) for model in (found or models)[:_MOST_NAMES])
+    if found:
+        raise PlanError(
+            "several models could be meant", where=names, remedy="name one: --strip-prefix with its path"
+        )
+    raise PlanError(otherwise, where=names or None)
+
+
+def _models(checkpoint: Checkpoint) -> list[Model]:
+    """Give the models of a checkpoint in file order; those within another are parts of it."""
+    found: dict[tuple[Key, ...], Model] = {}
+    strangers: dict[tuple[Key, ...], Model] = {}
+    for row in checkpoint.tensors:
+        if row.part_of is None and row.keys and isinstance(row.keys[-1], str):
+            keys = _owner(row.keys)
+            is_weight = row.role in _WEIGHTS or row.role == "ema"
+            where = found if is_weight else strangers
+            if keys not in where and (is_weight or row.role == "other"):
+                path = "/".join(row.path.split("/")[: len(keys)])
+                where[keys] = Model(keys, path, row.keys[len(keys)] in DICTIONARIES, row.role == "ema")
+    return [model for keys, model in (found or strangers).items() if not _is_inside(keys, found or strangers)]
+
+
+def _owner(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    place = next((number for number, key in enumerate(keys) if key in DICTIONARIES), len(keys) - 1)
+    return keys[:place]
+
+
+def _is_inside(keys: tuple[Key, ...], models: Iterable[tuple[Key, ...]]) -> bool:
+    return any(keys[:length] in models for length in range(len(keys)))
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def name_in(model: Model, row: Tensor) -> str | None:
+    """Give a row's name in its model as torch would; None if it has none there."""
+    steps = row.keys[len(model.keys) :]
+    if row.part_of is not None or not steps or row.keys[: len(model.keys)] != model.keys:
+        return None
+    if not model.is_module:
+        return str(steps[0]) if len(steps) == 1 else None
+    inner = steps[::2]
+    is_regular = len(steps) % 2 == 0 and all(step in DICTIONARIES for step in inner)
+    is_regular = is_regular and all(step == "._modules" for step in inner[:-1]) and inner[-1] != "._modules"
+    return ".".join(map(str, steps[1::2])) if is_regular else None
+
+
+def find_prefix(form: Form, names: Sequence[str]) -> str:
+    """Give what is removed from the front of all names: what was asked for, or what wrappers put there.
+
+    Raises:
+        PlanError: Not all names begin with what was asked for.
+    """
+    asked = form.strip_prefix or ""
+    if asked:
+        others = [name for name in names if not name.startswith(asked) or name == asked]
+        if others:
+            shown = ", ".join(cut_text(name, _MOST_CHARS) for name in others[:_MOST_NAMES])
+            raise PlanError(f"{len(others):,} names do not begin with {asked!r}", where=shown)
+        return asked
+    found = ""
+    while form.only_weights and (more := _wrapper_of(names, found)):
+        found += more
+    return found
+
+
+def _wrapper_of(names: Sequence[str], found: str) -> str:
+    for wrapper in _WRAPPERS:
+        prefix = found + wrapper
+        if names and all(name.startswith(prefix) and name != prefix for name in names):
+            return wrapper
+    return ""
+
+
+def without_choice(form: Form, model: Model) -> Form:
+    """Take the prefix out of a form where it named a model instead."""
+    if form.path is None and form.strip_prefix is not None and form.strip_prefix == model.path:
+        return form.with_path(model.path)
+    return form
+
+
+# --- what is left out ---------------------------------------------------------------------------------------
+
+
+class Patterns:
+    """The paths that are left out, each with everything below it."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._rules = [Rule(path=pattern, to="cpu") for pattern in patterns]
+        self._unused = list(self._rules)
+
+    def cover(self, *paths: str) -> bool:
+        """Return whether something known by these paths is left out, and remember which pattern did it."""
+        return bool(self._rules) and self.name([part for path in paths for part in lineage_of(path)])
+
+    def name(self, paths: Sequence[str]) -> bool:
+        """Return whether a pattern covers one of these paths itself, whatever they stand in."""
+        found = [rule for rule in self._rules if rule.matches("", paths)]
+        if found and self._unused:
+            self._unused = [rule for rule in self._unused if rule not in found]
+        return bool(found)
+
+    def refuse_unused(self) -> None:
+        """Refuse patterns that left nothing out: most likely they are mistyped.
+
+        Raises:
+            PlanError: There is one.
+        """
+        if self._unused:
+            where = self._unused[0].path
+            raise PlanError(
+                "nothing in the file has such a path", where=where, remedy="see the paths of: show FILE"
+            )
+
+
+def lineage_of(path: str) -> list[str]:
+    """Give a path and all that it is below, outermost first."""
+    steps = path.split("/")
+    return ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]
+
+
+def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:
+    """Give the branches of a checkpoint that are not the model, each in one row."""
+    rows: dict[tuple[Key, ...], LeftOut] = {}
+    every: tuple[Tensor | Value, ...] = (*checkpoint.tensors, *checkpoint.values)
+    for row in every:
+        depth = _common(row.keys, model.keys)
+        if depth == len(model.keys):
+            continue
+        branch = row.keys[: depth + 1]
+        known = rows.get(branch)
+        if known is None:
+            path = "/".join(row.path.split("/")[: depth + 1])
+            known = LeftOut(path, _WHY[row.role] if isinstance(row, Tensor) else _NO_TENSOR, 0, 0)
+        if isinstance(row, Tensor) and row.part_of is None:
+            why = _WHY[row.role] if known.why == _NO_TENSOR else known.why
+            known = LeftOut(known.path, why, known.tensors + 1, known.nbytes + row.nbytes)
+        rows[branch] = known
+    return list(rows.values())
+
+
+def _common(keys: tuple[Key, ...], others: tuple[Key, ...]) -> int:
+    depth = 0
+    for key, other in zip(keys, others, strict=False):
+        if key != other:
+            break
+        depth += 1
+    return depth

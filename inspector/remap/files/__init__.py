@@ -1,0 +1,1 @@
+"""Output files that appear whole or not at all, and how bytes are copied into them."""

@@ -1,0 +1,1 @@
+"""The objects of a checkpoint, selected and written as a pickle again."""

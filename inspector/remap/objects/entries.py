@@ -1,0 +1,197 @@
+"""The entries of a model's state dict as the pickle has them, without what only a class could load.
+
+Tensors are taken out of the objects around them: attributes set on a tensor, a subclass that adds nothing
+to its data, the device that it would be sent to while loading. What has no data of its own is left out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from inspector.containers.container import Container
+from inspector.errors import ExportError
+from inspector.model.checkpoint import Key
+from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
+from inspector.model.tensors.views import Known, TensorFacts
+from inspector.model.values.children import attributes_of, children_of, mapping_pairs
+from inspector.model.values.text import cut_name, key_of, step_text, type_of
+from inspector.pickles.values import Call, Global, Value
+from inspector.remap.convert.forms import EXCLUDED, LeftOut
+from inspector.remap.convert.selection import Model, Patterns
+from inspector.remap.objects.modules import Entry, read_module
+
+_TYPED = frozenset({"_rebuild_from_type", "_rebuild_from_type_v2"})
+SENT = frozenset(
+    {
+        "_rebuild_device_tensor_from_numpy",
+        "_rebuild_device_tensor_from_cpu_tensor",
+        "_rebuild_xla_tensor",
+    }
+)
+"""What sends a tensor that is stored on the CPU to another device while it is loaded."""
+_PARAMETER = "_rebuild_parameter"
+_PARAMETER_ARGS = 3  # without the attributes of _rebuild_parameter_with_state
+_OWN_CLASS = frozenset({"_rebuild_wrapper_subclass", "_rebuild_njt"})
+_PLAIN = frozenset(
+    {
+        "collections.OrderedDict",
+        "_codecs.encode",
+        "torch.Size",
+        "builtins.set",
+        "builtins.complex",
+        "builtins.bytearray",
+    }
+)
+_OWN_WAY = "its class keeps the data in a way of its own"
+
+
+class Taken(NamedTuple):
+    """The entries of a state dict.
+
+    Attributes:
+        entries: Name and value of each, in order; a value is a tensor, or plain data.
+        facts: What each of the tensors is, by its place; None for plain data.
+        left_out: The entries that could not be taken, or were not wanted.
+        metadata: What torch keeps beside the names (the version of each module), or None.
+    """
+
+    entries: list[tuple[str, Value]]
+    facts: list[TensorFacts | None]
+    left_out: list[LeftOut]
+    metadata: Value
+
+
+def take_entries(container: Container, model: Model, patterns: Patterns) -> Taken:
+    """Take the entries of a model out of a container.
+
+    Raises:
+        ExportError: It is not where the rows say, or cannot be read as a state dict.
+    """
+    root = value_at(container.stream.root, model.keys)
+    nameless: list[str] = []
+    found = read_module(root) if model.is_module else _read_mapping(root, nameless)
+    taken = Taken([], [], [], None if model.is_module else metadata_of(root))
+    known = Known(container.storage_ids)
+    prefix = f"{model.path}/" if model.path else ""
+    taken.left_out.extend(LeftOut(prefix + step, "its name is no text", 0, 0) for step in nameless)
+    for entry in found:
+        path = prefix + "/".join(map(step_text, entry.steps))
+        facts = describe_tensor(entry.value, known)
+        nbytes, count = (0, 0) if facts is None else (facts.nbytes, 1)
+        if patterns.cover(path, entry.name):
+            taken.left_out.append(LeftOut(path, EXCLUDED, count, nbytes))
+            continue
+        value, why = _bare(entry.value, facts, detach=model.is_module)
+        if why:
+            taken.left_out.append(LeftOut(path, why, count, nbytes))
+            continue
+        taken.entries.append((entry.name, value))
+        taken.facts.append(facts if value is entry.value else describe_tensor(value, known))
+    if model.is_module:
+        taken.left_out.append(LeftOut(model.path, "the module's class and its other attributes", 0, 0))
+    return taken
+
+
+def value_at(root: Value, keys: tuple[Key, ...]) -> Value:
+    """Give the value at the end of a way.
+
+    Raises:
+        ExportError: There is none.
+    """
+    for key in keys:
+        found = [value for step, value in children_of(root) if type(step) is type(key) and step == key]
+        if not found:
+            raise ExportError("the model is not where it was before", where=step_text(key))
+        root = found[0]
+    return root
+
+
+def _read_mapping(value: Value, nameless: list[str]) -> list[Entry]:
+    """Give the entries whose keys are texts, and note the others; of a key given twice the last counts."""
+    pairs = mapping_pairs(value)
+    if pairs is None:
+        raise ExportError("the weights are not in a dictionary by name, so they have no names")
+    found: dict[str, Entry] = {}
+    for key, item in pairs:
+        if isinstance(key, str):
+            found[key] = Entry(key, (str(key),), item)
+        else:
+            nameless.append(step_text(key_of(key)))
+    return list(found.values())
+
+
+def metadata_of(value: Value) -> Value:
+    """Give what torch keeps beside a state dict's names, the version of each module; None without it."""
+    attributes = attributes_of(value.state) if isinstance(value, Call) else []
+    return next((item for key, item in attributes if key == "._metadata"), None)
+
+
+def strip_metadata(metadata: Value, prefix: str) -> Value:
+    """Give the versions of modules under the names that they have without the prefix."""
+    if not prefix:
+        return metadata
+    made = Call(Global("collections", "OrderedDict"), (), "reduce")
+    made.pairs = [
+        (type(key)(f"{key}.".removeprefix(prefix).removesuffix(".")), value)
+        for key, value in mapping_pairs(metadata) or []
+        if isinstance(key, str) and f"{key}.".startswith(prefix)
+    ]
+    return made
+
+
+def _bare(value: Value, facts: TensorFacts | None, *, detach: bool) -> tuple[Value, str]:
+    """Give an entry without what only a class could load, and why it cannot be taken if it cannot."""
+    if facts is None:
+        if looks_like_tensor(value):
+            return value, _OWN_WAY
+        stranger = _stranger_in(value)
+        return value, f"needs the class {stranger} to be loaded" if stranger else ""
+    while (inner := _unwrapped(value, detach=detach)) is not value:
+        value = inner
+    return value, _OWN_WAY if _function_of(value) in _OWN_CLASS | SENT else ""
+
+
+def _unwrapped(value: Value, *, detach: bool) -> Value:
+    """Take one object off a tensor."""
+    name = _function_of(value)
+    if not isinstance(value, Call) or not isinstance(value.args, tuple) or not value.args:
+        return value
+    args, first = value.args, value.args[0]
+    if name in _TYPED and len(args) > 2:
+        return Call(first, args[2], "reduce")
+    if name in SENT:
+        return value if describe_tensor(first) is None else first
+    if name.startswith(_PARAMETER):
+        return first if detach else _plain_parameter(value, args)
+    # What BUILD would set on it are attributes; tensors of torch 0.x have their data there instead.
+    return Call(value.func, args, "reduce") if value.state is not None and name.startswith("_reb") else value
+
+
+def _plain_parameter(value: Call, args: tuple[Value, ...]) -> Value:
+    inner = _unwrapped(args[0], detach=False)
+    if inner is args[0] and len(args) <= _PARAMETER_ARGS:
+        return value
+    return Call(Global("torch._utils", _PARAMETER), (inner, *args[1:_PARAMETER_ARGS]), "reduce")
+
+
+def _function_of(value: Value) -> str:
+    return value.func.name if isinstance(value, Call) and isinstance(value.func, Global) else ""
+
+
+def _stranger_in(value: Value) -> str:
+    """Name a class that plain data does not have; empty if there is none."""
+    todo, seen = [value], set[int]()
+    while todo:
+        item = todo.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Call):
+            func = item.func
+            dotted = func.dotted.replace("__builtin__", "builtins") if isinstance(func, Global) else ""
+            if not looks_like_tensor(item) and dotted not in _PLAIN:
+                return type_of(item)
+        if isinstance(item, Global) and item.module != "torch":  # torch's own are dtypes and layouts
+            return cut_name(item.dotted)
+        todo += [child for _, child in children_of(item)]
+    return ""

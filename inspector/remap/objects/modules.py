@@ -1,0 +1,84 @@
+"""The state dict of a module that was pickled whole, without its class: what `module.state_dict()` gives.
+
+Names and order are those of `Module.state_dict` in torch's `torch/nn/modules/module.py`: a module's own
+parameters, then its buffers but for those that are not persistent, then its children; a module that two
+parents share is listed under both.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from inspector.errors import ExportError
+from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.model.values.children import attributes_of, mapping_pairs
+from inspector.pickles.values import ByteString, Call, Global, Set, Value
+
+_NOT_PERSISTENT = "._non_persistent_buffers_set"
+
+
+class Entry(NamedTuple):
+    """One entry of a state dict.
+
+    Attributes:
+        name: Its name.
+        steps: The way to it within the module or mapping, as the path of its row has it.
+        value: What it is.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    value: Value
+
+
+def read_module(module: Value, limits: Limits = DEFAULT_LIMITS) -> list[Entry]:
+    """Give the entries of a module's state dict.
+
+    Raises:
+        ExportError: Modules contain each other without end.
+    """
+    entries: list[Entry] = []
+    todo: list[tuple[str, tuple[str, ...], Value]] = [("", (), module)]
+    while todo:
+        prefix, steps, value = todo.pop()
+        if len(steps) > 2 * limits.depth or len(entries) > limits.rows:
+            raise ExportError("the modules contain each other without end", where=prefix[:200])
+        attributes = dict(_text_keys(value))
+        unsaved = _texts(attributes.get(_NOT_PERSISTENT))
+        for kind in ("._parameters", "._buffers"):
+            for name, item in _named(attributes.get(kind)):
+                if item is not None and not (kind == "._buffers" and name in unsaved):
+                    entries.append(Entry(_join(prefix, name), (*steps, kind, str(name)), item))
+        children = [
+            (_join(_join(prefix, name), "."), (*steps, "._modules", str(name)), item)
+            for name, item in _named(attributes.get("._modules"))
+            if isinstance(item, Call)
+        ]
+        todo += reversed(children)
+    return entries
+
+
+def _text_keys(value: Value) -> list[tuple[str, Value]]:
+    attributes = attributes_of(value.state) if isinstance(value, Call) else []
+    return [(key, item) for key, item in attributes if isinstance(key, str)]
+
+
+def _named(mapping: Value) -> list[tuple[str, Value]]:
+    return [(key, item) for key, item in mapping_pairs(mapping) or [] if isinstance(key, str)]
+
+
+def _join(first: str, second: str) -> str:
+    """Join two parts of a name; with a part whose encoding nobody knows, the whole is bytes."""
+    text = first + second
+    is_old = isinstance(first, ByteString) or isinstance(second, ByteString)
+    return text if text.isascii() or not is_old else ByteString(text)
+
+
+def _texts(value: Value) -> set[str]:
+    """Read a set of texts, in any of its spellings."""
+    items: Value = value.items if isinstance(value, Set) else None
+    if isinstance(value, Call) and isinstance(value.func, Global) and value.func.name == "set":
+        first = value.args[0] if isinstance(value.args, tuple) and value.args else []
+        items = first if isinstance(first, list | tuple) else []
+        items = [*items, *(value.items or [])]
+    return {item for item in items if isinstance(item, str)} if isinstance(items, list) else set()

@@ -1,0 +1,1 @@
+"""What is whole in a damaged file, as a checkpoint that loads."""

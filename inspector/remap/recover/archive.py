@@ -1,0 +1,146 @@
+"""The new archive of what was saved, as torch.save of today lays it out, whatever the damaged file was.
+
+Bytes are summed once more while they are copied: what was whole when it was checked must be so still.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+from inspector.containers.container import Container
+from inspector.containers.extents import Extents, extent_bytes
+from inspector.containers.persistent_ids import STORAGE_DTYPES, parse_storage_id
+from inspector.containers.source import Source
+from inspector.containers.zip.directory import STORED, Entry
+from inspector.errors import ExportError
+from inspector.pickles.values import Call, PersistentId
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, lay_out
+from inspector.remap.files.copying import write_bytes
+from inspector.remap.objects.views import StorageName
+
+_FOLDER = "archive/"
+_UNTYPED = ("torch.storage", "UntypedStorage")
+_CLASSES = {
+    dtype: ("torch", f"{name}Storage") for name, (dtype, _) in STORAGE_DTYPES.items() if "ntyped" not in name
+}
+
+
+class Numbering:
+    """Numbers the storages in the order of their first use, as torch.save does.
+
+    A storage that torch 0.x knew as a view of another becomes one of its own.
+
+    Attributes:
+        keys: The old keys, each at its new number.
+    """
+
+    def __init__(self, container: Container, crcs: Mapping[str, int]) -> None:
+        """Number the storages of a container, of which those in `crcs` are whole."""
+        self._container = container
+        self._crcs = crcs
+        self._names: dict[str, StorageName] = {}
+
+    @property
+    def keys(self) -> list[str]:
+        """The old keys in the order of the new ones."""
+        return list(self._names)
+
+    def name_storage(self, node: PersistentId) -> StorageName | None:
+        """Give what is written for a storage.
+
+        Raises:
+            ExportError: It is lost, and stands where nobody looked for tensors.
+        """
+        own = parse_storage_id(node)
+        if own is None:
+            return None
+        viewed = own.viewed()
+        name = self._names.get(viewed.key)
+        if name is None:
+            if viewed.key not in self._crcs:
+                raise ExportError(
+                    "a lost tensor is nested so deeply that it cannot be left out",
+                    where=f"storage {viewed.key[:40]!a}",
+                )
+            first = self._container.storage_ids.get(viewed.key, viewed)
+            cls = _UNTYPED if first.untyped else _CLASSES[first.dtype]
+            numel = viewed.numel if own.view is not None else first.numel
+            name = StorageName(cls, str(len(self._names)), first.location, numel)
+            self._names[viewed.key] = name
+        return name
+
+    def move_view(self, _call: Call) -> int | None:
+        """Leave offsets as they are: storages are kept whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """Writes one archive.
+
+    Attributes:
+        source: The damaged file.
+        extents: Where its storages are.
+        crcs: The checksums of those that are whole.
+        progress: Told of bytes copied, asked for cancellation.
+    """
+
+    source: Source
+    extents: Extents
+    crcs: Mapping[str, int]
+    progress: Progress
+
+    def write(self, target: int, pickle: bytes, keys: Sequence[str]) -> None:
+        """Write the objects and their storages, by their old keys in the order of the new ones.
+
+        Raises:
+            ExportError: The bytes are not what they were when they were checked.
+            OSError: The target cannot take them.
+            CancelledError: The work was cancelled.
+        """
+        contents = self._contents(pickle, keys)
+        records = [self._record(name, content) for name, content in contents]
+        self.progress.start("copying", sum(self.extents.whole[key].nbytes for key in keys))
+        for part in lay_out(records, DEFAULT_ALIGNMENT):
+            content = part if isinstance(part, bytes) else contents[part.number][1]
+            if isinstance(content, bytes):
+                write_bytes(target, content)
+            else:
+                self._copy(target, content)
+
+    def _contents(self, pickle: bytes, keys: Sequence[str]) -> list[tuple[str, bytes | str]]:
+        """Give name and contents of each record; those of a storage are its old key."""
+        byteorder = dict(self.extents.container.versions).get("byteorder")
+        head = {
+            "data.pkl": pickle,
+            ".format_version": b"1",
+            ".storage_alignment": str(DEFAULT_ALIGNMENT).encode(),
+            "byteorder": b"big" if byteorder == "big" else b"little",
+        }
+        storages = [(f"data/{number}", key) for number, key in enumerate(keys)]
+        if self.source.gzipped:
+            # Read forwards only. With its version goes the promise that the order is that of their use.
+            del head[".format_version"]
+            storages.sort(key=lambda item: self.extents.whole[item[1]].offset)
+        tail = {"version": b"3\n", ".data/serialization_id": b"%040d" % zlib.crc32(pickle)}
+        return [*head.items(), *storages, *tail.items()]
+
+    def _record(self, name: str, content: bytes | str) -> Record:
+        if isinstance(content, bytes):
+            crc, nbytes = zlib.crc32(content), len(content)
+        else:
+            crc, nbytes = self.crcs[content], self.extents.whole[content].nbytes
+        entry = Entry(_FOLDER + name, 0, nbytes, nbytes, STORED, crc, 0, 0)
+        return Record(entry, crc, nbytes, nbytes)
+
+    def _copy(self, target: int, key: str) -> None:
+        crc = 0
+        for data in extent_bytes(self.source, self.extents.whole[key]):
+            crc = zlib.crc32(data, crc)
+            self.progress.advance(write_bytes(target, data))
+        if crc != self.crcs[key]:
+            raise ExportError(
+                "the file changed while it was read", where=self.source.path, remedy="try again"
+            )

@@ -1,0 +1,160 @@
+"""What is whole in a damaged file, saved as a checkpoint that torch loads.
+
+All bytes are read and their checksums compared first, so that nothing damaged passes for whole. The objects
+are then written again without the tensors that are lost: an entry of a dictionary is left out, so that
+`load_state_dict(strict=False)` names it, and in lists and tuples None stands in its place.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from inspector.containers.collector import collector_paused
+from inspector.containers.extents import Extents, read_extents, sum_extents
+from inspector.containers.sniff import open_source
+from inspector.containers.source import Source
+from inspector.errors import CancelledError, CheckpointError, DamagedError, ExportError
+from inspector.limits import Limits
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.convert.forms import refuse_suffix
+from inspector.remap.files.outfile import OutFile, writing
+from inspector.remap.objects.pickle_writer import write_pickle
+from inspector.remap.objects.rewritable import names_are_present, refuse_odd
+from inspector.remap.objects.views import Writing
+from inspector.remap.recover.archive import Archive, Numbering
+from inspector.remap.recover.values import PATIENT, Lost, Rows, leave_out, list_rows
+from inspector.remap.relabel.export import refuse_destination
+from inspector.safety.verdict import FileVerdict, judge
+from inspector.units import format_count
+
+_NOT_WRITTEN = "what is left cannot be written"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What was saved of a file.
+
+    Attributes:
+        destination: The new checkpoint.
+        nbytes: Its size.
+        tensors: How many tensors were saved; one that stands in two places counts twice.
+        storages: How many storages they have.
+        storage_nbytes: How many bytes those take.
+        unchecked: How many of them the file has no checksum of: they are as long as they should be.
+        lost: The tensors that are not whole, in the order of the file.
+        verdict: What loading the new file would do: what is saved of the objects may run code as before.
+    """
+
+    destination: Path
+    nbytes: int
+    tensors: int
+    storages: int
+    storage_nbytes: int
+    unchecked: int
+    lost: tuple[Lost, ...]
+    verdict: FileVerdict
+
+    @property
+    def lost_nbytes(self) -> int:
+        """How many bytes the lost tensors would take."""
+        return sum(row.nbytes for row in self.lost)
+
+
+def recover(
+    path: str,
+    destination: Path,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    limits: Limits = PATIENT,
+) -> Recovery:
+    """Save every tensor of a file that is whole as a new checkpoint; the file itself is only read.
+
+    Raises:
+        CheckpointError: Nothing in the file can be named, or no tensor of it is whole.
+        PlanError: The new file is named as one of another format.
+        ExportError: The new file cannot be written. Nothing is left behind.
+        CancelledError: The work was cancelled. Nothing is left behind.
+    """
+    progress = progress or Progress()
+    refuse_suffix(destination, "same")
+    refuse_destination(path, destination, overwrite=overwrite)
+    with open_source(path, limits) as source, collector_paused():
+        before = os.fstat(source.fd)
+        extents = read_extents(source, limits.started(), progress)
+        refuse_odd(extents.container.stream)
+        sums = sum_extents(source, extents.whole, progress)
+        rows = list_rows(extents.container, extents.lost | sums.faults, limits, progress)
+        if rows.lost and not rows.kept:
+            raise _nothing_left(rows)
+        numbering = Numbering(extents.container, sums.crcs)
+        pickle = _write_objects(extents, rows, numbering, progress)
+        with writing(destination, like=before, overwrite=overwrite, what=_NOT_WRITTEN) as out:
+            archive = Archive(source=source, extents=extents, crcs=sums.crcs, progress=progress)
+            archive.write(out.fd, pickle, numbering.keys)
+            _refuse_changed(source, before)
+            verdict = judge(_verify(out, rows, progress)).verdict
+            nbytes = os.fstat(out.fd).st_size
+            progress.start("waiting for the disk")
+    keys = numbering.keys
+    return Recovery(
+        destination=destination,
+        nbytes=nbytes,
+        tensors=sum(tensor.part_of is None for tensor in rows.kept),
+        storages=len(keys),
+        storage_nbytes=sum(extents.whole[key].nbytes for key in keys),
+        unchecked=sum(key in sums.unchecked for key in keys),
+        lost=rows.lost,
+        verdict=verdict,
+    )
+
+
+def _nothing_left(rows: Rows) -> DamagedError:
+    first = rows.lost[0]
+    return DamagedError(
+        f"none of the file's {format_count(len(rows.lost), 'tensor')} is whole",
+        where=f"{first.path}: {first.why}",
+        remedy="fetch or copy the file again",
+    )
+
+
+def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress: Progress) -> bytes:
+    progress.start("writing the objects")
+    stream = extents.container.stream
+    root = leave_out(stream.root, rows.lost_values, progress)
+    how = Writing(
+        naming=numbering,
+        data=stream.data,
+        names_are_present=names_are_present(stream),
+        progress=progress,
+    )
+    return write_pickle(root, how)
+
+
+def _refuse_changed(source: Source, before: os.stat_result) -> None:
+    after = os.fstat(source.fd)
+    if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise ExportError("the file changed while it was read", where=source.path, remedy="try again")
+
+
+def _verify(out: OutFile, rows: Rows, progress: Progress) -> Checkpoint:
+    """Open what was written, and compare the tensors with those that shall be in it; return it."""
+    progress.start("checking the new file")
+    try:
+        copy = open_checkpoint(str(out.path), PATIENT, progress)
+    except CancelledError:
+        raise
+    except CheckpointError as error:
+        raise ExportError(f"the new file cannot be read: {error}") from error
+    is_whole = not any(storage.missing or storage.expected_nbytes is not None for storage in copy.storages)
+    if not is_whole or list(map(_looks, copy.tensors)) != list(map(_looks, rows.kept)):
+        raise ExportError("the new file does not hold what it should")
+    return copy
+
+
+def _looks(tensor: Tensor) -> tuple[object, ...]:
+    return tensor.path, tensor.device, tensor.dtype, tensor.shape, tensor.stride, tensor.storage_offset

@@ -1,0 +1,1 @@
+"""Other devices in the same pickle: a patched copy, or the file changed in place."""

@@ -1,0 +1,244 @@
+"""From a plan to a file: the same checkpoint with other devices, at the cost of copying it.
+
+A device is a few letters in the pickle. Where those do not grow, the copy is the source with its pickle
+record overwritten; otherwise the records move, and their contents are still copied by the kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from inspector.containers.container import Container
+from inspector.containers.sniff import open_source, read_container
+from inspector.containers.source import Source
+from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.compare.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes
+from inspector.remap.compare.verify import compare_with_plan
+from inspector.remap.convert.forms import refuse_suffix
+from inspector.remap.files.outfile import OutFile, explained, writing
+from inspector.remap.plan import Plan, device_texts, with_viewed
+from inspector.remap.relabel.rewrite import rewrite_pickle
+from inspector.remap.relabel.writers import CopyWriter
+
+if TYPE_CHECKING:
+    from inspector.remap.compare.torch_check import TorchCheck
+
+Verify = Literal["none", "quick", "full", "torch"]
+"""How thoroughly a copy is checked, see `export_copy`."""
+_COPIED_BY_NAME = frozenset({"darwin", "win32"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """A copy that was written.
+
+    Attributes:
+        destination: Where it stands.
+        nbytes: Its size.
+        moved_tensors: How many tensors have another device now.
+        kept_tensors: How many stayed on the CPU by design.
+        in_one_piece: Whether no byte outside the pickle changed its place.
+        verified: Whether the copy was opened again and compared.
+        compared_nbytes: How many of the copied bytes were compared with the original's, one by one ...
+        copied_nbytes: ... of how many.
+        torch: What torch made of the copy, where it was asked.
+    """
+
+    destination: Path
+    nbytes: int
+    moved_tensors: int
+    kept_tensors: int
+    in_one_piece: bool
+    verified: bool
+    compared_nbytes: int = 0
+    copied_nbytes: int = 0
+    torch: TorchCheck | None = None
+
+
+def export_copy(
+    path: str,
+    destination: Path,
+    plan: Plan,
+    *,
+    overwrite: bool = False,
+    verify: Verify = "quick",
+    progress: Progress | None = None,
+) -> Export:
+    """Write a copy of a checkpoint with the devices of a plan.
+
+    The plan must have been made from this very file. The source is only read; the copy appears once it is
+    complete, synced and compared.
+
+    Args:
+        path: The checkpoint.
+        destination: Where the copy shall stand.
+        plan: What changes.
+        overwrite: Whether a file that stands there may be replaced.
+        verify: How the copy is checked before it appears: `quick` opens it again, compares all that it says
+            and up to 32 MB of what was copied; `full` compares every byte; `torch` does what `quick` does and
+            has torch load it; `none` trusts.
+        progress: Told of the stages and of bytes, asked for cancellation.
+
+    Raises:
+        CheckpointError: The source cannot be read (any more).
+        PlanError: A device is written in a way that cannot be changed, or the name says another format.
+        ExportError: The copy cannot be written, or is not as planned. Nothing is left behind.
+        CancelledError: The work was cancelled. Nothing is left behind.
+    """
+    progress = progress or Progress()
+    refuse_suffix(destination, "same")
+    refuse_destination(path, destination, overwrite=overwrite)
+    limits = DEFAULT_LIMITS
+    with open_source(path, limits) as source:
+        before = os.fstat(source.fd)
+        with collector_paused():
+            container = read_container(path, limits, progress)
+            _refuse_changed(path, before, _status_of(path))
+            plan = with_viewed(plan, container.storage_ids.values())
+            pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
+        with writing(destination, like=before, overwrite=overwrite) as out:
+            writer = CopyWriter(
+                source=source,
+                target=out.fd,
+                pickle=pickle,
+                limits=limits,
+                progress=progress,
+                clone=_cloner(source, out, progress),
+            )
+            in_one_piece = _write(container, writer, plan)
+            _refuse_changed(path, before, os.fstat(source.fd))
+            devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
+            compared_nbytes = _compare_bytes(writer, out, verify)
+            torch = _ask_torch(path, out, devices, progress) if verify == "torch" else None
+            nbytes = os.fstat(out.fd).st_size
+            progress.start("waiting for the disk")
+    return Export(
+        destination=destination,
+        nbytes=nbytes,
+        moved_tensors=len(plan.tensors),
+        kept_tensors=len(plan.kept),
+        in_one_piece=in_one_piece,
+        verified=verify != "none",
+        compared_nbytes=compared_nbytes,
+        copied_nbytes=total_nbytes(writer.copied),
+        torch=torch,
+    )
+
+
+def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None:
+    """Refuse to write over the source, or over anything unless that was asked for.
+
+    Raises:
+        ExportError: The destination is the source, exists already, or its folder does not.
+    """
+    if "\0" in str(destination):
+        raise ExportError("this is no name for a file", where=repr(str(destination)))
+    with explained(destination):
+        if destination.exists() and Path(path).exists() and destination.samefile(path):
+            raise ExportError(
+                "the copy would replace the file itself", where=str(destination), remedy="name another file"
+            )
+        if destination.is_dir():
+            raise ExportError("this is a folder", where=str(destination), remedy="name a file in it")
+        if destination.exists() and not destination.is_file():
+            raise ExportError("this is no regular file", where=str(destination), remedy="name another")
+        if not overwrite and os.path.lexists(destination):
+            raise ExportError(
+                "there is a file already", where=str(destination), remedy="name another, or use --force"
+            )
+        if not destination.parent.is_dir():
+            raise ExportError("there is no such folder", where=str(destination.parent))
+
+
+def copy_times(path: str, destination: Path) -> None:
+    """Give a copy the times of the original.
+
+    Raises:
+        ExportError: The system does not allow it.
+    """
+    with explained(destination, "the times cannot be set"):
+        status = Path(path).stat()
+        os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _write(container: Container, writer: CopyWriter, plan: Plan) -> bool:
+    if container.format == "legacy":
+        return writer.write_legacy()
+    if container.format == "tar":
+        from inspector.remap.relabel.tar import tar_edits  # noqa: PLC0415 - files of 2017 are rare
+
+        return writer.write_tar(tar_edits(writer.source, container, plan, writer.progress))
+    return writer.write_zip()
+
+
+def _status_of(path: str) -> os.stat_result | None:
+    try:
+        return Path(path).stat()
+    except OSError:
+        return None
+
+
+def _refuse_changed(path: str, before: os.stat_result, after: os.stat_result | None) -> None:
+    if after is None or _identity(after) != _identity(before):
+        raise ExportError("the file changed while it was copied", where=path, remedy="try again")
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> frozenset[str]:
+    """Open the copy again and compare; gives the devices it names."""
+    progress.start("checking the copy")
+    try:
+        copy = open_checkpoint(str(out.path), progress=progress)
+    except CancelledError:
+        raise
+    except CheckpointError as error:
+        raise ExportError(f"the copy cannot be read: {error}") from error
+    with collector_paused():
+        differences = compare_with_plan(build_checkpoint(container, progress=progress), copy, plan)
+    if differences:
+        raise ExportError(f"the copy is not as planned: {differences[0]}")
+    return device_texts(copy)
+
+
+def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
+    """Compare what was copied, or samples of it; gives how many bytes."""
+    if verify == "none" or (writer.source.gzipped and verify != "full"):  # it had to be inflated again
+        return 0
+    spans = writer.copied if verify == "full" else sample_spans(writer.copied, SAMPLE_NBYTES)
+    total = total_nbytes(spans)
+    writer.progress.start("comparing bytes", total)
+    with Source(str(out.path)) as copy:
+        difference = find_difference(writer.source, copy, spans, writer.progress)
+    if difference is not None:
+        where = f"byte {difference.copy_offset:,}"
+        raise ExportError("the copy has other bytes than the file", where=where, remedy="try another disk")
+    return total
+
+
+def _ask_torch(path: str, out: OutFile, devices: frozenset[str], progress: Progress) -> TorchCheck:
+    from inspector.remap.compare.torch_check import check_with_torch  # noqa: PLC0415 - `subprocess` takes 8 ms
+
+    found = check_with_torch(out, path, devices, progress)
+    if found.is_bad:
+        raise ExportError(f"torch does not load the copy as planned: {found.detail}", where=found.call)
+    return found
+
+
+def _cloner(source: Source, out: OutFile, progress: Progress) -> Callable[[], bool] | None:
+    """Give what has the system copy the whole file, where it does that by name."""
+    if sys.platform not in _COPIED_BY_NAME:
+        return None
+    from inspector.remap.files.cloning import Original, clone_by_name  # noqa: PLC0415 - ctypes takes 5 ms
+
+    return lambda: clone_by_name(Original(fd=source.fd, path=source.path), out, progress)

@@ -1,0 +1,317 @@
+"""A file's devices changed in the file itself: some kilobytes are written, whatever its size.
+
+An undo record goes first (see `inspector.remap.relabel.undo`), so that `undo_patch` gives the file back bit
+for bit, also after a crash half-way. The file keeps its name, owner, permissions and links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from inspector.containers.container import Container
+from inspector.containers.legacy import read_layout
+from inspector.containers.sniff import open_source, read_container
+from inspector.containers.source import Source
+from inspector.containers.zip.archive import Records, find_pickle
+from inspector.containers.zip.directory import read_directory
+from inspector.containers.zip.records import read_record as read_zip_record
+from inspector.errors import ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.compare.verify import compare_with_plan
+from inspector.remap.files.copying import write_bytes, write_over
+from inspector.remap.files.outfile import explained, sync_folder, writing
+from inspector.remap.plan import Plan, with_viewed
+from inspector.remap.relabel.padding import fit_pickle
+from inspector.remap.relabel.patches import Piece, appended_piece, fits, refuse_doubles, zip_pieces
+from inspector.remap.relabel.rewrite import rewrite_pickle
+from inspector.remap.relabel.undo import (
+    UndoRecord,
+    format_record,
+    make_record,
+    patched_path,
+    read_record,
+    record_path,
+    refuse_stranger,
+    restore,
+)
+from inspector.remap.relabel.undoing import refuse_foreign
+
+_COPY = "write a copy instead, with -o OUT"
+_FILE = "the file cannot be changed"
+_RECORD = "the undo record cannot be written"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patched:
+    """A file that was changed.
+
+    Attributes:
+        path: The file.
+        record: Its undo record; None where nothing had to change.
+        nbytes: Its size now.
+        written_nbytes: How many bytes were written over or appended.
+        appended: Whether the file grew: its new pickle stands at the end.
+        moved_tensors: How many tensors have another device now.
+        kept_tensors: How many stayed on the CPU by design.
+        verified: Whether the file was opened again and compared.
+    """
+
+    path: Path
+    record: Path | None
+    nbytes: int
+    written_nbytes: int
+    appended: bool
+    moved_tensors: int
+    kept_tensors: int
+    verified: bool
+
+
+def patch_in_place(
+    path: str, plan: Plan, *, force: bool = False, verify: bool = True, progress: Progress | None = None
+) -> Patched:
+    """Give a file the devices of a plan that was made from it.
+
+    Args:
+        path: The file; of a link, what it points to.
+        plan: What changes.
+        force: Change it even if it is write-protected or has other names (hard links), which change with it.
+        verify: Open it again and compare; if it is not as planned it is restored.
+        progress: Told of the stages, asked for cancellation.
+
+    Raises:
+        CheckpointError: The file cannot be read.
+        PlanError: A device is written in a way that cannot be changed.
+        ExportError: The file cannot be changed in place, or is not as planned; it is as it was.
+        CancelledError: The work was cancelled; the file is as it was.
+    """
+    progress = progress or Progress()
+    record_at = record_path(Path(path))
+    _refuse_patched(path, record_at)
+    with _opened(path, force=force) as fd, open_source(path) as source:
+        status = os.fstat(fd)
+        with collector_paused():
+            container = read_container(path, DEFAULT_LIMITS, progress)
+            plan = with_viewed(plan, container.storage_ids.values())
+            pieces = _pieces(container, source, plan, progress)
+        if pieces:
+            record = make_record(source, pieces, plan, status.st_mtime_ns)
+            _refuse_changed(path, status, fd)
+            _write_record(record, record_at, status)
+            with _restored_on_failure(fd, record, record_at), explained(Path(path), _FILE):
+                _write(fd, pieces)
+                if verify:
+                    _verify(container, path, plan, progress)
+        return Patched(
+            path=Path(path),
+            record=record_at if pieces else None,
+            nbytes=os.fstat(fd).st_size,
+            written_nbytes=sum(len(piece.data) for piece in pieces),
+            appended=any(piece.offset >= status.st_size for piece in pieces),
+            moved_tensors=len(plan.tensors) if pieces else 0,
+            kept_tensors=len(plan.kept),
+            verified=verify and bool(pieces),
+        )
+
+
+def undo_patch(path: str, *, force: bool = False, progress: Progress | None = None) -> int:
+    """Restore a file that was patched, bit for bit, and remove its undo record; return its size.
+
+    Args:
+        path: The file; of a link, what it points to.
+        force: Restore it even if it is write-protected or has other names, and whatever the record makes of
+            it: records come with files, and are believed only as far as they take a change of devices back.
+        progress: Told of the stages, asked for cancellation.
+
+    Raises:
+        CheckpointError: The file cannot be read.
+        ExportError: There is no record of it, it was changed since, or the record is of no change that this
+            program makes. It is as it was.
+        CancelledError: The work was cancelled; the file is as it was.
+    """
+    record_at = record_path(Path(path))
+    if not os.path.lexists(record_at):
+        raise ExportError("there is nothing to undo: no record stands beside the file", where=str(record_at))
+    with _opened(path, force=force) as fd, Source(path) as source:
+        status = os.fstat(fd)
+        record = read_record(record_at)
+        refuse_stranger(source, record)
+        if not force:
+            refuse_foreign(source, record, _pieces, progress or Progress())
+        _refuse_changed(path, status, source.fd)
+        _refuse_changed(path, status, fd)
+        with explained(Path(path), _FILE):
+            _give_back(fd, record, record_at)
+    return record.nbytes
+
+
+# --- what is written ----------------------------------------------------------------------------------------
+
+
+def _pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
+    """Give what has to be written; nothing where the file says already what it shall."""
+    if source.gzipped:
+        raise ExportError("a gzip file cannot be changed in place", where=source.path, remedy=_COPY)
+    if container.format == "tar":
+        return _tar_pieces(container, source, plan, progress)
+    pickle = rewrite_pickle(container.stream, plan, progress=progress)
+    if container.stream.data[: container.stream.end] == pickle:
+        return ()
+    if container.format == "legacy":
+        return _legacy_pieces(source, pickle, progress)
+    records = Records(read_directory(source, DEFAULT_LIMITS, progress))
+    entry = find_pickle(records, source.path)
+    refuse_doubles(source, records, entry)
+    if fits(entry, pickle):
+        return _changed(source, zip_pieces(source, entry, pickle))
+    read_zip_record(source, entry, DEFAULT_LIMITS.pickle_nbytes)
+    return (appended_piece(source, records, entry, pickle),)
+
+
+def _legacy_pieces(source: Source, pickle: bytes, progress: Progress) -> tuple[Piece, ...]:
+    layout = read_layout(source, DEFAULT_LIMITS, progress)
+    fitted = fit_pickle(pickle, layout.object_end - layout.object_start)
+    if fitted is None:
+        raise _no_room(source, is_longer=len(pickle) > layout.object_end - layout.object_start)
+    return _changed(source, (Piece(layout.object_start, fitted),))
+
+
+def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
+    from inspector.remap.relabel.tar import tar_edits  # noqa: PLC0415 - files of 2017 are rare
+
+    edits = tar_edits(source, container, plan, progress)
+    growth = [len(edit.data) - (edit.end - edit.start) for edit in edits]
+    if any(growth):  # the first and the last are the member's headers and its padding
+        raise _no_room(source, is_longer=max(growth[1:-1]) > 0)
+    return _changed(source, tuple(Piece(edit.start, edit.data) for edit in edits))
+
+
+def _no_room(source: Source, *, is_longer: bool) -> ExportError:
+    longer = "longer, and a file of this format has no room for it"
+    shorter = "a byte shorter, and a file of this format has nothing to fill that with"
+    return ExportError(
+        f"what names the devices becomes {longer if is_longer else shorter}",
+        where=source.path,
+        remedy=_COPY,
+    )
+
+
+def _changed(source: Source, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    return tuple(piece for piece in pieces if source.read(piece.offset, len(piece.data)) != piece.data)
+
+
+def _write(fd: int, pieces: tuple[Piece, ...]) -> None:
+    for piece in pieces:
+        write_over(fd, piece.offset, piece.data)
+    os.fsync(fd)
+
+
+def _verify(container: Container, path: str, plan: Plan, progress: Progress) -> None:
+    progress.start("checking the file")
+    changed = open_checkpoint(path, progress=progress)
+    with collector_paused():
+        differences = compare_with_plan(build_checkpoint(container, progress=progress), changed, plan)
+    if differences:
+        raise ExportError(f"the file is not as planned, and was restored: {differences[0]}", where=path)
+
+
+def _write_record(record: UndoRecord, record_at: Path, like: os.stat_result) -> None:
+    """Have the record complete on the disk before anything changes."""
+    try:
+        with writing(record_at, like=like, overwrite=False, what=_RECORD) as out:
+            write_bytes(out.fd, format_record(record))
+    except ExportError:  # it did not come to stand there
+        raise
+    except BaseException:  # a second Ctrl+C just then
+        record_at.unlink(missing_ok=True)
+        raise
+
+
+# --- who may, and what if it fails --------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _opened(path: str, *, force: bool) -> Iterator[int]:
+    """Open a file for changing it, alone."""
+    with explained(Path(path), _FILE):
+        fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        _lock(fd, path)
+        status = os.fstat(fd)
+        if not status.st_mode & 0o222 and not force:  # root may write it all the same
+            raise ExportError("the file is write-protected", where=path, remedy="use --force")
+        if status.st_nlink > 1 and not force:
+            raise ExportError(
+                f"the file has {status.st_nlink} names, and would change under each of them",
+                where=path,
+                remedy=f"{_COPY}, or use --force",
+            )
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int, path: str) -> None:
+    """Keep a second run of this program out, where the system has locks that end with the process."""
+    try:
+        import fcntl  # noqa: PLC0415 - exists on Unix only
+    except ImportError:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ExportError(
+            "the file is being changed by another run of this program", where=path, remedy="wait for its end"
+        ) from error
+    except OSError:  # a file system without locks
+        return
+
+
+def _refuse_patched(path: str, record_at: Path) -> None:
+    if os.path.lexists(record_at):
+        raise ExportError(
+            "the file was changed before, and its undo record is still there",
+            where=str(record_at),
+            remedy=f"remap {path} --undo, or delete the record if the file is as it should be",
+        )
+
+
+def _refuse_changed(path: str, before: os.stat_result, fd: int) -> None:
+    after = os.fstat(fd)
+    if _stamp(after) != _stamp(before):
+        raise ExportError("the file changed while it was read", where=path, remedy="try again")
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@contextlib.contextmanager
+def _restored_on_failure(fd: int, record: UndoRecord, record_at: Path) -> Iterator[None]:
+    """Give the file back as it was if the block fails for any reason."""
+    try:
+        yield
+    except BaseException as failure:
+        try:
+            _give_back(fd, record, record_at)
+        except OSError as error:
+            raise ExportError(
+                f"{failure}; the file could not be restored: {error.strerror}",
+                where=str(record_at),
+                remedy="remap FILE --undo restores it once it can be written",
+            ) from failure
+        raise
+
+
+def _give_back(fd: int, record: UndoRecord, record_at: Path) -> None:
+    restore(fd, record)
+    with contextlib.suppress(OSError):  # a convenience for those who look at times
+        os.utime(patched_path(record_at), ns=(os.fstat(fd).st_atime_ns, record.mtime_ns))
+    record_at.unlink()
+    with contextlib.suppress(OSError):
+        sync_folder(record_at.parent)

@@ -1,0 +1,115 @@
+"""Whether an undo record tells of a change that this program makes, and what the file would be then.
+
+A record lies beside a file and may come from whoever the file comes from. So nothing of it is believed: the
+file as it would be is read like any other, the change is worked out again from the devices that the record
+names, and what would be written must be what the record says, byte for byte. What is given back then differs
+from what is there by the devices alone; whatever else is in it was in the file before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+from inspector.containers.collector import collector_paused
+from inspector.containers.container import Container
+from inspector.containers.sniff import find_reader
+from inspector.containers.source import Source
+from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import build_checkpoint, open_checkpoint
+from inspector.model.checkpoint import Checkpoint
+from inspector.progress import Progress
+from inspector.remap.plan import Plan, device_texts, plan_moves, with_viewed
+from inspector.remap.relabel.overlay import Overlay
+from inspector.remap.relabel.patches import Piece
+from inspector.remap.relabel.undo import UndoRecord
+from inspector.remap.rules import Rule, check_destination
+from inspector.safety.verdict import FileVerdict, judge
+
+_VERDICTS: tuple[FileVerdict, ...] = get_args(FileVerdict)  # the best first
+_WORDS: dict[FileVerdict, str] = {
+    "weights-only": "holds weights only",
+    "needs-allow-list": "imports names that torch does not know",
+    "runs-code": "runs code when it is loaded",
+    "dangerous": "can run anything when it is loaded",
+}
+_MOST_QUESTIONS = 10_000_000
+"""How often a rule may be asked about a device: some seconds."""
+_ANYHOW = "if you made the change yourself, use remap FILE --undo --force"
+_SomePlan = Callable[[Container, Source, Plan, Progress], tuple[Piece, ...]]
+
+
+def refuse_foreign(source: Source, record: UndoRecord, pieces_of: _SomePlan, progress: Progress) -> None:
+    """Refuse a record that would do anything but take a change of devices back.
+
+    Args:
+        source: The file.
+        record: Its record.
+        pieces_of: What a plan changes in a file.
+        progress: Told of the stages, asked for cancellation.
+
+    Raises:
+        ExportError: It is such a record, or the file would become worse than it is.
+        ContainerError: The file cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    with collector_paused(), Overlay(source.path, record.before, record.nbytes) as old:
+        try:
+            container, checkpoint = _read(old, progress)
+            plan = with_viewed(_plan_of(record, checkpoint), container.storage_ids.values())
+            pieces = pieces_of(container, old, plan, progress)
+        except CancelledError:
+            raise
+        except CheckpointError as error:
+            what = f"the undo record is of no change that this program makes: {error.what}"
+            raise ExportError(what, where=source.path, remedy=_ANYHOW) from error
+    if tuple(sorted(pieces)) != record.after:
+        what = "the undo record is of no change that this program makes"
+        raise ExportError(what, where=source.path, remedy=_ANYHOW)
+    del container
+    _refuse_worse(source.path, judge(checkpoint).verdict, progress)
+
+
+def _read(source: Source, progress: Progress) -> tuple[Container, Checkpoint]:
+    limits = DEFAULT_LIMITS.started()
+    container = find_reader(source)(source, limits, progress)
+    return container, build_checkpoint(container, limits, progress)
+
+
+def _plan_of(record: UndoRecord, checkpoint: Checkpoint) -> Plan:
+    """Make the plan that the record notes.
+
+    Raises:
+        PlanError: It is none for this file.
+    """
+    count = len(checkpoint.tensors)
+    moves: dict[int, str] = {}
+    kept: list[int] = []
+    last = 0
+    for start, end, device in record.runs:
+        if not last <= start < end <= count:
+            raise PlanError("it moves tensors that are not there")
+        last = end
+        if device:
+            moves |= dict.fromkeys(range(start, end), check_destination(device))
+        else:
+            kept += range(start, end)
+    asked = len(record.rules) * (len(device_texts(checkpoint)) + checkpoint.safety.calls_made)
+    if asked > _MOST_QUESTIONS:
+        raise PlanError("it has more rules than could be followed")
+    rules = [Rule(device=device, to=check_destination(to)) for device, to in record.rules]
+    return plan_moves(checkpoint, rules or [Rule(role="", to="cpu")], moves, kept)
+
+
+def _refuse_worse(path: str, will_be: FileVerdict, progress: Progress) -> None:
+    """Refuse to make a file worse than it is; what a broken-off change made unreadable harms nobody yet."""
+    try:
+        now = judge(open_checkpoint(path, progress=progress)).verdict
+    except CancelledError:
+        raise
+    except CheckpointError:
+        now = _VERDICTS[0]
+    if _VERDICTS.index(will_be) > _VERDICTS.index(now):
+        what = f"the file that the undo record gives back {_WORDS[will_be]}, unlike the present one"
+        raise ExportError(what, where=path, remedy=_ANYHOW)

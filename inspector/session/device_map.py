@@ -1,0 +1,122 @@
+"""The device map: where the tensors of each original device go, and what a person may choose there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.roles.devices import device_order
+from inspector.records import dataclass
+from inspector.remap.plan import Plan, plan_remap, rules_for_target
+from inspector.remap.rules import Rule, check_destination
+from inspector.report.colours import NEUTRAL, device_name
+from inspector.session.document import Document
+from inspector.session.screen import DeviceRow
+from inspector.target.machine.profile import Profile
+from inspector.target.simulate import restore_failure
+from inspector.units import format_count, format_nbytes
+
+Pairs = tuple[tuple[str, str], ...]
+"""(original device, destination)."""
+
+_MOST_ROWS = 64
+"""More devices than any machine has; a hostile file may name a hundred thousand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DeviceMap:
+    """Where each device goes, and what that changes.
+
+    Attributes:
+        checkpoint: The file.
+        going: Each device of the file with its destination, whether it moves or not.
+        branches: Rules for parts of the tree, which go before the devices.
+        plan: What an export would change; nothing when it is refused.
+        refusal: Why the map cannot be carried out, or None.
+    """
+
+    checkpoint: Checkpoint
+    going: Pairs
+    branches: tuple[Rule, ...]
+    plan: Plan
+    refusal: PlanError | None
+
+    @property
+    def moves(self) -> Pairs:
+        """Only the devices that move."""
+        return tuple((device, to) for device, to in self.going if device != to)
+
+
+def map_devices(
+    document: Document, target: Profile, chosen: Pairs, branches: tuple[Rule, ...] = ()
+) -> DeviceMap:
+    """Send each device where the person chose, else where it makes the file load on the target.
+
+    Args:
+        document: The file.
+        target: The machine.
+        chosen: Destinations that the person chose, by device.
+        branches: Rules for parts of the tree, which go before those for devices.
+    """
+    checkpoint = document.checkpoint
+    needed = rules_for_target(checkpoint, target)
+    wanted = {rule.device: rule.to for rule in needed if rule.device is not None}
+    held = [rule for rule in needed if rule.device is None]  # what the target has no type for
+    picked = dict(chosen)
+    going = []
+    for device in (total.device for total in document.totals):
+        name = device_name(device)
+        to = picked.get(name) or wanted.get(device) or device
+        going.append((device, device if to == name else to))
+    rules = [*branches, *held, *(Rule(device=device, to=to) for device, to in going if device != to)]
+    try:
+        plan, refusal = plan_remap(checkpoint, rules), None
+    except PlanError as error:
+        plan, refusal = plan_remap(checkpoint, ()), error
+    return DeviceMap(checkpoint=checkpoint, going=tuple(going), branches=branches, plan=plan, refusal=refusal)
+
+
+def device_rows(
+    document: Document, target: Profile, device_map: DeviceMap, colours: Mapping[str, int]
+) -> tuple[DeviceRow, ...]:
+    """Give the rows of the device map."""
+    kept = Counter(document.checkpoint.tensors[index].device for index in device_map.plan.kept)
+    rows = list(zip(document.totals, device_map.going, strict=True))[:_MOST_ROWS]
+    offered = {to for _, (_, to) in rows} | {total.device for total, _ in rows} | {*target.devices, "cpu"}
+    offered = {device for device in offered if _can_be_reached(device)}
+    return tuple(
+        DeviceRow(
+            device=device_name(device),
+            colour=colours.get(device, NEUTRAL),
+            summary=f"{format_count(total.tensors, 'tensor')}, {format_nbytes(total.nbytes)}",
+            to=device_name(to),
+            choices=_choices(device, offered),
+            note=_note(device, to, target, device_map, kept[device]),
+        )
+        for total, (device, to) in rows
+    )
+
+
+def _choices(device: str, offered: set[str]) -> tuple[str, ...]:
+    if device == "meta":  # there is no data to put anywhere
+        return ("meta",)
+    return tuple(sorted({device_name(device), *offered}, key=device_order))
+
+
+def _can_be_reached(device: str) -> bool:
+    try:
+        check_destination(device)
+    except PlanError:
+        return False
+    return True
+
+
+def _note(device: str, to: str, target: Profile, device_map: DeviceMap, kept: int) -> str:
+    """Say what is not plain from the row: what stays behind, what is missing, and what is left alone."""
+    if restore_failure(to, target) is not None:
+        return f"the target has no {device_name(to)}"
+    if kept:
+        return f"{format_count(kept, 'tensor')} kept on cpu by design (step, RNG state)"
+    return "kept as saved" if device == to and device_map.moves else ""

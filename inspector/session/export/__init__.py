@@ -1,0 +1,1 @@
+"""The export of one window: proposed, carried out, undone."""

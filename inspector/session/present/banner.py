@@ -1,0 +1,193 @@
+"""The banner and the safety chip: the verdict in one sentence, for the chosen target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from inspector.model.findings import Finding
+from inspector.model.roles.devices import split_device
+from inspector.model.totals import DeviceTotal
+from inspector.report.colours import device_name
+from inspector.report.verdicts import load_sentence, place, refusal_sentence, shown_message
+from inspector.safety.verdict import SafetyVerdict
+from inspector.session.device_map import DeviceMap
+from inspector.session.document import Document
+from inspector.session.judgment import load_of
+from inspector.session.screen import Banner, Chip, Tone
+from inspector.target.default_load import DefaultLoad
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.simulate import restore_failure
+from inspector.units import cut_text, escape_text, format_count, format_nbytes
+
+_MOST_NAMED = 3
+_MOST_CHARS = 300
+_SAID_BY_HEADLINE = frozenset({"needs-allow-list", "runs-code", "whole-module"})
+_UNSURE: tuple[str, Tone, str] = (
+    "ambiguous",
+    "warning",
+    "Programs read different things from this file, so it counts as running code.",
+)
+_CHIPS: dict[str, tuple[str, Tone, str]] = {
+    "weights-only": (
+        "safe: weights only",
+        "good",
+        "torch.load(weights_only=True) takes this file: it runs no code.",
+    ),
+    "needs-allow-list": (
+        "names to allow",
+        "warning",
+        "weights_only=True needs names allowed first; the code does that.",
+    ),
+    "runs-code": (
+        "not weights only",
+        "warning",
+        "It loads only with weights_only=False, which can run code in it.",
+    ),
+    "dangerous": ("dangerous", "bad", "Loading this file with weights_only=False can run commands."),
+}
+
+
+def banner(document: Document, target: Profile, device_map: DeviceMap, findings: Sequence[Finding]) -> Banner:
+    """Say what `torch.load` does on the target, and what the device map makes of it; the worst first."""
+    saved = saved_on(document)
+    advice = _advice(device_map, target)
+    load = load_of(document, target)
+    if load.way == "never":
+        return _dangerous(load, saved)
+    failure = load.last_error
+    if failure is not None:
+        where = place(target) if failure.device else "every machine"
+        if failure.device not in dict(device_map.going):  # no map of storages can help
+            detail = next((found.detail for found in findings if found.id == failure.finding), "")
+            advice = _plain(detail.rpartition(failure.message)[2].lstrip(". "))  # the error is said already
+        before = refusal_sentence(load)
+        stops = f"{before} Then, on {where}, it" if before else f"On {where}, torch.load"
+        text = escape_text(shown_message(load, failure))
+        return Banner(tone="bad", headline=f"{saved} {stops} stops here:", advice=advice, error_text=text)
+    damage = next((finding for finding in findings if finding.severity == "error"), None)
+    if damage is not None:
+        headline = f"{saved} torch.load does not take it: {_small(damage.title)}."
+        return Banner(tone="bad", headline=headline, advice=_plain(damage.detail), error_text=None)
+    warnings = [finding for finding in findings if finding.severity == "warning"]
+    remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
+    if remark is not None:
+        advice = f"{_plain(remark.title)}. {advice}".strip()
+    is_good = load.way == "as-it-is" and not warnings and device_map.refusal is None
+    tone: Tone = "good" if is_good else "warning"
+    return Banner(
+        tone=tone, headline=f"{saved} {_loads(document, load, target)}", advice=advice, error_text=None
+    )
+
+
+def saved_on(document: Document) -> str:
+    """Say where the tensors were saved."""
+    totals, module = document.totals, document.checkpoint.module_class
+    if not totals:
+        return "This file holds no tensors."
+    if all(total.device == "meta" for total in totals):
+        count = sum(total.tensors for total in totals)
+        return f"Saved on meta: {format_count(count, 'tensor')} without data."
+    named = _named(totals)
+    if len(named) > _MOST_NAMED + 1:
+        named = [*named[:_MOST_NAMED], f"{len(named) - _MOST_NAMED} more devices"]
+    where = f"aved on {_listed(named)}."
+    return f"S{where}" if module is None else f"A whole module ({_plain(module)}), s{where}"
+
+
+def safety_chip(safety: SafetyVerdict) -> Chip:
+    """Give the chip of the safety verdict."""
+    text, tone, meaning = _UNSURE if safety.is_unsure else _CHIPS[safety.verdict]
+    return Chip(text=text, tone=tone, tooltip=" ".join((meaning, *map(_plain, safety.reasons))))
+
+
+def _dangerous(load: DefaultLoad, saved: str) -> Banner:
+    why = _plain(" ".join(load.safety.reasons[:1]))
+    return Banner(
+        tone="bad",
+        headline=f"{load_sentence(load, '')} {saved}",
+        advice=f"{why} Do not load it unless you made it yourself; a fixed copy would hold the same.".strip(),
+        error_text=None,
+    )
+
+
+def _loads(document: Document, load: DefaultLoad, target: Profile) -> str:
+    module = document.checkpoint.module_class
+    everywhere = load.way != "unchecked" and all(
+        restore_failure(total.device, CPU_ONLY) is None for total in document.totals
+    )
+    said = load_sentence(load, "every machine" if everywhere else place(target))
+    return said if module is None else f"{said} Its class must be importable there."
+
+
+# --- advice -------------------------------------------------------------------------------------------------
+
+
+def _advice(device_map: DeviceMap, target: Profile) -> str:
+    if device_map.refusal is not None:
+        return f"This map cannot be carried out: {_plain(device_map.refusal.what)}."
+    missing = {to for _, to in device_map.going if restore_failure(to, target) is not None}
+    if missing:
+        names = _listed([device_name(to) for to in sorted(missing)[:_MOST_NAMED]])
+        return f"The map leaves tensors on {names}, and {place(target)} has no such device: choose another."
+    moves = device_map.moves
+    if not moves:
+        return ""
+    if len({to for _, to in moves}) == 1:
+        runs = [name for name, _ in _runs([device for device, _ in moves])]
+        sent = f"{_listed(_few(runs))} to {moves[0][1]}"
+    else:
+        sent = _listed(_few([f"{device_name(device)} to {to}" for device, to in moves]))
+    return f"Map {sent}: export a fixed copy, or load it with the code."
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def _named(totals: Sequence[DeviceTotal]) -> list[str]:
+    """Name devices with what lies on them, runs such as cuda:0 to cuda:7 in one."""
+    by_device = {total.device: total for total in totals}
+    named = []
+    for name, devices in _runs(list(by_device)):
+        nbytes = sum(by_device[device].nbytes for device in devices)
+        count = sum(by_device[device].tensors for device in devices)
+        amount = format_nbytes(nbytes) if nbytes else format_count(count, "tensor")
+        named.append(f"{name} ({amount})")
+    return named
+
+
+def _runs(devices: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Join three or more devices that are numbered in a row: `cuda:0\u20137`."""
+    runs = []
+    numbered = enumerate(devices)
+    for _, group in groupby(numbered, key=lambda item: _row_of(*item)):
+        run = [device for _, device in group]
+        if len(run) < 3:
+            runs += [("the CPU" if device == "cpu" else device_name(device), [device]) for device in run]
+        else:
+            runs.append((f"{run[0]}\u2013{run[-1].rpartition(':')[2]}", run))
+    return runs
+
+
+def _row_of(position: int, device: str) -> tuple[str, int]:
+    """Give what is the same for devices that are numbered in a row, and different for all others."""
+    kind, index = split_device(device) or (device, None)
+    return (kind, index - position) if index is not None else (device, -1)
+
+
+def _few(items: list[str]) -> list[str]:
+    return (
+        items if len(items) <= _MOST_NAMED + 1 else [*items[:_MOST_NAMED], f"{len(items) - _MOST_NAMED} more"]
+    )
+
+
+def _listed(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _small(title: str) -> str:
+    return _plain(title[:1].lower() + title[1:])
+
+
+def _plain(text: str) -> str:
+    return escape_text(cut_text(text, _MOST_CHARS))

@@ -1,0 +1,81 @@
+"""The cards of the findings page: findings, what a pasted error means, and what ails the machine's GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from inspector.model.findings import Finding
+from inspector.session.screen import FindingRow, Tone
+from inspector.units import escape_text
+
+if TYPE_CHECKING:
+    from inspector.diagnose.errors.explanation import Explanation
+    from inspector.doctor.diagnosis import Diagnosis
+    from inspector.target.machine.profile import Profile
+
+_MOST_NODES = 20
+_TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}
+_FITS: dict[str, Tone] = {"yes": "bad", "no": "neutral", "unknown": "warning"}
+
+
+def finding_card(finding: Finding, nodes: Mapping[str, int]) -> FindingRow:
+    """Give the card of a finding; `nodes` are the tree's, by path."""
+    return FindingRow(
+        id=finding.id,
+        tone=_TONES[finding.severity],
+        title=escape_text(finding.title),
+        detail=escape_text(finding.detail),
+        nodes=_nodes(finding.paths, nodes),
+        fix=finding.fix,
+    )
+
+
+def explanation_card(explanation: Explanation, nodes: Mapping[str, int]) -> FindingRow:
+    """Give the card that answers a pasted error."""
+    facts = [
+        ("Why", explanation.cause),
+        ("In this file", explanation.here),
+        ("What to do", explanation.advice),
+    ]
+    if explanation.also:
+        facts.append(("Also in the text", "; ".join(explanation.also)))
+    if explanation.checked:
+        facts.append(("Looked for", "; ".join(explanation.checked)))
+    return FindingRow(
+        id=explanation.finding or explanation.id,
+        tone=_FITS[explanation.fits],
+        title=explanation.title,
+        detail=explanation.quoted,
+        nodes=_nodes(explanation.paths, nodes),
+        fix=explanation.fix,
+        facts=tuple((caption, text) for caption, text in facts if text),
+    )
+
+
+@lru_cache(maxsize=8)
+def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
+    """Give the cards about a machine's GPUs; none for a machine that nobody has looked at."""
+    if machine.evidence is None:
+        return ()
+    from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed, and never at once
+
+    return tuple(map(_diagnosis_card, examine(machine)))
+
+
+def _diagnosis_card(diagnosis: Diagnosis) -> FindingRow:
+    seen = (("Seen", "\n".join(map(escape_text, diagnosis.evidence))),) if diagnosis.evidence else ()
+    sure = () if diagnosis.certainty == "certain" else (("Certainty", f"{diagnosis.certainty}"),)
+    return FindingRow(
+        id=diagnosis.id,
+        tone=_TONES[diagnosis.severity],
+        title=escape_text(diagnosis.title),
+        detail=escape_text(diagnosis.explanation),
+        facts=(*seen, *sure),
+        steps=tuple(map(escape_text, diagnosis.steps)),
+    )
+
+
+def _nodes(paths: tuple[str, ...], nodes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple([nodes[path] for path in paths[:_MOST_NODES] if path in nodes])

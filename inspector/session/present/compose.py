@@ -1,0 +1,296 @@
+"""From state to screen. Pure, and remembered part by part so that a click costs only what it changes."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from inspector.diagnose.run import diagnose
+from inspector.errors import PlanError
+from inspector.model.findings import Finding
+from inspector.model.obstacles import is_damaged
+from inspector.records import replace
+from inspector.remap.rules import Rule
+from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
+from inspector.report.colours import device_name, more_colours
+from inspector.report.details import (
+    FactGroup,
+    Lookup,
+    file_facts,
+    look_up,
+    tensor_facts,
+    value_facts,
+    written_by,
+)
+from inspector.report.query import Rows, matching_nodes, parse_query, searchable
+from inspector.report.tree import Node
+from inspector.session.cache import remembered
+from inspector.session.checker import check_page
+from inspector.session.device_map import DeviceMap, Pairs, device_rows, map_devices
+from inspector.session.document import Document
+from inspector.session.judgment import load_of
+from inspector.session.present.banner import banner, safety_chip
+from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
+from inspector.session.present.forecast import forecast_page
+from inspector.session.screen import (
+    Banner,
+    BranchRow,
+    CheckPage,
+    Choice,
+    CodePage,
+    DeviceRow,
+    FindingRow,
+    ForecastPage,
+    Loading,
+    Screen,
+)
+from inspector.session.state import State
+from inspector.snippet.styles.table import render, styles
+from inspector.target.machine.profile import PRESETS, Profile
+from inspector.units import cut_text, escape_text, format_count, format_nbytes
+
+if TYPE_CHECKING:
+    from inspector.remap.compare.integrity import FileCheck
+
+PROGRAM = "Checkpoint Inspector"
+_MOST_BRANCH = 80
+_SAVE_INTACT = "Save what is intact\u2026"
+Branches = tuple[Rule, ...]
+
+
+def compose(state: State) -> Screen:
+    """Give the screen that shows a state."""
+    name = escape_text(PurePath(state.path).name)
+    title = PROGRAM if state.phase == "empty" else f"{cut_text(name, 120)} - {PROGRAM}"
+    document = state.document if state.phase == "ready" else None
+    if document is None:
+        return _frame(state, title)
+    asked = document, target_of(state), state.chosen, state.branches
+    return replace(
+        _frame(state, title),
+        stamp=document.checkpoint.stamp,
+        banner=_banner(*asked),
+        safety=safety_chip(load_of(document, target_of(state)).safety),
+        tree=document.tree,
+        matches=_matches(document, state.query),
+        device_map=_device_rows(*asked),
+        branches=_branch_rows(state.branches),
+        charts=_charts(*asked),
+        forecast=_forecast(*asked, state.loading),
+        tensor=_node_facts(document, state.selected),
+        findings=_finding_rows(document, target_of(state), state.check.result),
+        explanation=_explanation(document, target_of(state), state.error_text),
+        doctor=doctor_cards(target_of(state)),
+        code=_code(*asked, state.style),
+        file=_file(document),
+        check=check_page(state.check),
+        status=_status(document),
+        can_export=device_map_of(*asked).refusal is None,
+        can_undo=document.can_undo,
+    )
+
+
+def target_of(state: State) -> Profile:
+    """Give the chosen machine."""
+    known = (*PRESETS, *state.machines)
+    return next((profile for profile in known if profile.id == state.target), state.machine)
+
+
+def targets_of(state: State) -> tuple[Choice, ...]:
+    """Give the machines to choose from."""
+    label = state.machine.label
+    this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:])
+    others = (*state.machines, *PRESETS)
+    return (this, *(Choice(id=profile.id, label=profile.label) for profile in others))
+
+
+def _frame(state: State, title: str) -> Screen:
+    """Give the screen of a state without a document; `compose` fills in the rest."""
+    return Screen(
+        phase=state.phase,
+        title=title,
+        path=state.path,
+        stamp=None,
+        progress=state.progress,
+        failure=state.failure,
+        banner=None,
+        safety=None,
+        targets=targets_of(state),
+        target=state.target,
+        tree=None,
+        query=state.query,
+        matches=None,
+        selected=state.selected,
+        device_map=(),
+        branches=(),
+        charts=(),
+        forecast=None,
+        tensor=(),
+        findings=(),
+        error_text=state.error_text,
+        explanation=None,
+        doctor=(),
+        code=None,
+        file=(),
+        check=CheckPage(),
+        export=state.export,
+        status=(),
+        recent=state.recent,
+        can_export=False,
+        can_undo=False,
+    )
+
+
+# --- what depends on the target and the map -----------------------------------------------------------------
+
+
+@remembered
+def device_map_of(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> DeviceMap:
+    """Give where each device goes, and what that changes."""
+    return map_devices(document, target, chosen, branches)
+
+
+@remembered
+def _banner(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> Banner:
+    device_map = device_map_of(document, target, chosen, branches)
+    found = banner(document, target, device_map, _findings(document, target))
+    return replace(found, action=_SAVE_INTACT) if is_damaged(document.checkpoint) else found
+
+
+@remembered
+def _device_rows(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
+) -> tuple[DeviceRow, ...]:
+    device_map = device_map_of(document, target, chosen, branches)
+    return device_rows(document, target, device_map, _colours(document, target, device_map))
+
+
+@remembered
+def _charts(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> tuple[Chart, ...]:
+    device_map = device_map_of(document, target, chosen, branches)
+    colours = _colours(document, target, device_map)
+    return (device_chart(document.checkpoint, device_map.plan.storages, colours), *_fixed_charts(document))
+
+
+@remembered
+def _forecast(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches, loading: Loading
+) -> ForecastPage | None:
+    device_map = device_map_of(document, target, chosen, branches)
+    return forecast_page(document, target, device_map, loading)
+
+
+@remembered
+def _fixed_charts(document: Document) -> tuple[Chart, ...]:
+    return role_chart(document.checkpoint), dtype_chart(document.checkpoint)
+
+
+def _branch_rows(branches: Branches) -> tuple[BranchRow, ...]:
+    return tuple(
+        BranchRow(pattern=rule.path, label=escape_text(cut_text(rule.path, _MOST_BRANCH)), to=rule.to)
+        for rule in branches
+        if rule.path is not None
+    )
+
+
+def _colours(document: Document, target: Profile, device_map: DeviceMap) -> dict[str, int]:
+    """Colour the file's devices as its tree does, and new destinations after them."""
+    return more_colours(document.tree.colours, {*target.devices, *(to for _, to in device_map.going)})
+
+
+@remembered
+def _findings(document: Document, target: Profile) -> tuple[Finding, ...]:
+    return diagnose(document.checkpoint, load_of(document, target).safety, target)
+
+
+@remembered
+def _finding_rows(document: Document, target: Profile, check: FileCheck | None) -> tuple[FindingRow, ...]:
+    """Give the cards, those of a check of all bytes in place of what was known before it."""
+    nodes = _nodes_by_path(document)
+    checked = check.findings if check is not None else ()
+    known = {finding.id for finding in checked}
+    others = (finding for finding in _findings(document, target) if finding.id not in known)
+    return tuple(finding_card(finding, nodes) for finding in (*checked, *others))
+
+
+@remembered
+def _explanation(document: Document, target: Profile, text: str) -> FindingRow | None:
+    if not text.strip():
+        return None
+    from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - most windows are never asked
+
+    return explanation_card(explain_error(text, document.checkpoint, target), _nodes_by_path(document))
+
+
+@remembered
+def _nodes_by_path(document: Document) -> dict[str, int]:
+    paths = (tensor.path for tensor in document.checkpoint.tensors)
+    return dict(zip(paths, document.tree.tensor_nodes, strict=True))
+
+
+@remembered
+def _code(document: Document, target: Profile, chosen: Pairs, branches: Branches, wanted: str) -> CodePage:
+    offered = styles(document.checkpoint)
+    ids = [style.id for style in offered]
+    style = wanted if wanted in ids else next(iter(ids), "")
+    moves = device_map_of(document, target, chosen, branches).moves
+    try:
+        text = render(document.checkpoint, style=style, target=target, mapping=moves)
+    except PlanError as error:
+        text = f"# {escape_text(error.what)}\n"
+    choices = tuple(Choice(id=style.id, label=style.label) for style in offered)
+    return CodePage(styles=choices, style=style, text=text)
+
+
+# --- what depends on the file alone -------------------------------------------------------------------------
+
+
+@remembered
+def _matches(document: Document, text: str) -> tuple[int, ...] | None:
+    return matching_nodes(parse_query(text), _rows(document), document.tree)
+
+
+@remembered
+def _rows(document: Document) -> Rows:
+    return searchable(document.checkpoint)
+
+
+def _node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
+    lookup = _lookup(document)
+    if id_ is None or not 0 < id_ < len(document.tree.nodes):
+        return ()
+    node = document.tree.nodes[id_]
+    if node.kind == "tensor":
+        return tensor_facts(document.checkpoint, node.index, lookup)
+    if node.kind == "value":
+        return value_facts(document.checkpoint.values[node.index])
+    return _group_facts(node)
+
+
+@remembered
+def _lookup(document: Document) -> Lookup:
+    return look_up(document.checkpoint)
+
+
+def _group_facts(node: Node) -> tuple[FactGroup, ...]:
+    facts = (("Name", node.name), ("Tensors", f"{node.tensors:,}"), ("Size", format_nbytes(node.nbytes)))
+    below = tuple((device_name(device), format_nbytes(nbytes)) for device, nbytes in node.devices)
+    groups = (FactGroup(title="Group", facts=facts), FactGroup(title="On devices", facts=below))
+    return tuple(group for group in groups if group.facts)
+
+
+@remembered
+def _file(document: Document) -> tuple[FactGroup, ...]:
+    return file_facts(document.checkpoint, document.safety)
+
+
+def _status(document: Document) -> tuple[str, ...]:
+    checkpoint = document.checkpoint
+    written = written_by(checkpoint)
+    return (
+        escape_text(checkpoint.path),
+        f"{checkpoint.format}, {written}" if written else checkpoint.format,
+        format_count(len(checkpoint.tensors), "tensor"),
+        format_nbytes(checkpoint.file_nbytes),
+        f"opened in {document.open_seconds:.2f} s",
+    )

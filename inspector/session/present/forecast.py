@@ -1,0 +1,43 @@
+"""The forecast of the memory page: loading as the device map says, and filling a model."""
+
+from __future__ import annotations
+
+from inspector.model.roles.devices import is_accelerator
+from inspector.records import replace
+from inspector.report.forecast import forecast_report
+from inspector.session.device_map import DeviceMap
+from inspector.session.document import Document
+from inspector.session.judgment import load_of
+from inspector.session.screen import ForecastPage, Loading
+from inspector.target.machine.profile import Profile
+from inspector.target.map_location import TagMap
+from inspector.target.memory import Routine, forecast
+
+_MOST_RANKS = 8
+
+
+def forecast_page(
+    document: Document, target: Profile, device_map: DeviceMap, loading: Loading
+) -> ForecastPage | None:
+    """Forecast what loading the file takes; None where there is nothing to load."""
+    checkpoint = document.checkpoint
+    if not checkpoint.storages:
+        return None
+    can_map = checkpoint.format == "zip"
+    mmap = loading.mmap and can_map
+    map_location = TagMap(pairs=device_map.moves) if device_map.moves else None
+    code = load_of(document, target).code
+    call = replace(code, map_location=map_location, mmap=mmap, refusal=None)
+    best = target.devices[0]
+    fills = any(tensor.role == "parameter" for tensor in checkpoint.tensors)
+    own = best.partition(":")[0] if best.startswith("cuda") else best  # each rank's own GPU
+    routine = Routine(fills_model=fills, to=own if fills and is_accelerator(best) else None)
+    report = forecast_report(forecast(checkpoint, target, call, routine, ranks=loading.ranks), target)
+    return ForecastPage(
+        loading=Loading(ranks=loading.ranks, mmap=mmap),
+        most_ranks=max(_MOST_RANKS, target.cuda),
+        can_map=can_map,
+        chart=report.chart,
+        notes=report.notes,
+        is_tight=report.is_tight,
+    )

@@ -1,0 +1,129 @@
+"""Styles for several processes: in `distributed` each rank loads, in `distributed-broadcast` one does.
+
+What a rank loads without `map_location` lands on the GPU where it was saved: on cuda:0, for every rank. And a
+model is filled before `DistributedDataParallel` wraps it, since the wrapper renames its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inspector.model.roles.devices import is_accelerator
+from inspector.snippet.device import RUN_TIME
+from inspector.snippet.layout import Bracketed, Script, format_code
+from inspector.snippet.literals import literal, lookup
+from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load
+from inspector.snippet.order import Order
+from inspector.snippet.styles.resume import states_in
+from inspector.target.machine.profile import Profile
+
+_TO_CPU = 'map_location="cpu"'
+_BACKENDS = {"cuda": "nccl", "xpu": "xccl"}
+"""How the ranks of a kind of device talk to each other: torch/distributed/distributed_c10d.py."""
+_WRAP = "DistributedDataParallel"
+
+
+def render_distributed(order: Order) -> str:
+    """Write the code for ranks that load the file each."""
+    script = Script()
+    _write_start(script, order.target)
+    write_load(script, order, _map_location(order))
+    script.paragraph(
+        *(() if all(model.is_module for _, model in order.models) else (YOURS,)),
+        *(line for name, _ in order.models for line in _fill(script, order, name)),
+        *(f"{name} = {_WRAP}({name})" for name, _ in order.models),
+    )
+    states = ((name, lookup(order.root, keys)) for name, keys in states_in(order))
+    script.paragraph(*(f"{name}.load_state_dict({state})" for name, state in states))
+    script.paragraph("# No rank may write the file anew while another still reads it.", "dist.barrier()")
+    return script.text()
+
+
+def render_broadcast(order: Order) -> str:
+    """Write the code for ranks of which one loads the file, and sends what is in it to the others."""
+    script, states = Script(), tuple(states_in(order))
+    _write_start(script, order.target)
+    trust = write_allowed(script, order)
+    on_cpu = set(order.placement.places) <= {"cpu"}
+    said = Trust(weights_only=trust.weights_only, comments=())
+    lines = load_lines(script, order, said, None if on_cpu else _TO_CPU, indent="    ")
+    for name, model in order.models:
+        lines += [f"    {line}" for line in fill_model(script, order, name, model)]
+    if states:
+        sent = tuple(lookup(order.root, keys) for _, keys in states)
+        lines += format_code(Bracketed(head="states = [", items=sent, tail="]"), "    ")
+    moves = [f"{name}.to(device)" for name, _ in order.models if not _is_cpu_only(order.target)]
+    script.paragraph(
+        YOURS,
+        *moves,
+        *((f"states = [None] * {len(states)}",) if states else ()),
+        *trust.comments,
+        "if dist.get_rank() == 0:",
+        *lines,
+    )
+    script.paragraph(
+        "# Wrapping a model sends the weights of rank 0 to all ranks.",
+        *(f"{name} = {_WRAP}({name})" for name, _ in order.models),
+    )
+    if states:
+        loads = (f"{name}.load_state_dict(states[{place}])" for place, (name, _) in enumerate(states))
+        script.paragraph("dist.broadcast_object_list(states, src=0)", *loads)
+    return script.text()
+
+
+def _write_start(script: Script, target: Profile) -> None:
+    script.need("import torch.distributed as dist")
+    script.need(f"from torch.nn.parallel import {_WRAP}")
+    lines = ["# Start it once for each device: torchrun --nproc-per-node=COUNT script.py"]
+    if _is_cpu_only(target):
+        script.paragraph(*lines, 'dist.init_process_group("gloo")')
+        return
+    script.need("import os")
+    script.paragraph(*lines, 'local_rank = int(os.environ["LOCAL_RANK"])', *_choice(target))
+
+
+def _choice(target: Profile) -> Iterator[str]:
+    """Give each rank its own device, and the way in which these talk to each other."""
+    if target.id != RUN_TIME:
+        yield from _device_lines("cuda" if target.cuda else "xpu", "")
+        return
+    yield "if torch.cuda.is_available():"
+    yield from _device_lines("cuda", "    ")
+    yield "elif torch.xpu.is_available():"
+    yield from _device_lines("xpu", "    ")
+    yield "else:"
+    yield '    device = "cpu"'
+    yield '    dist.init_process_group("gloo")'
+
+
+def _device_lines(kind: str, indent: str) -> Iterator[str]:
+    yield f'{indent}device = f"{kind}:{{local_rank}}"'
+    yield f"{indent}torch.{kind}.set_device(device)"
+    yield f'{indent}dist.init_process_group("{_BACKENDS[kind]}")'
+
+
+def _is_cpu_only(target: Profile) -> bool:
+    """Say whether ranks compute on the CPU; torch has no way to talk between Apple's GPUs."""
+    return target.id != RUN_TIME and not target.cuda and not target.xpu
+
+
+def _map_location(order: Order) -> str | Bracketed | None:
+    """Send everything to the rank's own device; to the CPU what more than the model's weights is in.
+
+    There `load_state_dict` moves the optimizer's state by itself, and leaves its `step` where it belongs.
+    """
+    tags = [tag for tag in order.placement.places if tag != "cpu"]
+    if not tags:
+        return None
+    is_simple = not order.contents.optimizers and all(is_accelerator(tag) for tag in tags)
+    if _is_cpu_only(order.target) or order.placement.as_one or not is_simple:
+        return _TO_CPU
+    items = tuple(f"{literal(tag)}: device" for tag in tags)
+    return Bracketed(head="map_location={", items=items, tail="}")
+
+
+def _fill(script: Script, order: Order, name: str) -> Iterator[str]:
+    model = dict(order.models)[name]
+    move = () if _is_cpu_only(order.target) else (f"{name}.to(device)",)
+    filled = fill_model(script, order, name, model)
+    yield from (*filled, *move) if model.is_module else (*move, *filled)

@@ -1,0 +1,272 @@
+"""Machine profiles: the JSON document that the probe prints, here or on any other machine."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from inspector.containers.source import Source
+from inspector.errors import ContainerError
+from inspector.target.machine.evidence import (
+    Evidence,
+    Libcuda,
+    Node,
+    Nvidia,
+    Python,
+    Smi,
+    SmiGpu,
+    System,
+    TorchDevice,
+    TorchFound,
+)
+from inspector.target.machine.fields import REMEDY, Fields
+from inspector.target.machine.profile import Gpu, Profile
+from inspector.units import cut_text, escape_text
+
+MARK = "checkpoint_inspector_profile"
+"""The key that a profile begins with; its value is the version of the format."""
+_NEWEST = 1
+_MOST_NBYTES = 1_000_000
+_HEAD_NBYTES = 4096
+_MOST_DEVICES = 1024
+_MOST_LABEL_CHARS = 40
+
+
+def read_profile(path: str) -> Profile:
+    """Read the profile of another machine.
+
+    Raises:
+        ContainerError: It cannot be read, or is no profile.
+    """
+    with Source(path) as source:
+        data = source.read_upto(0, _MOST_NBYTES + 1)
+    if len(data) > _MOST_NBYTES:
+        raise ContainerError("this is no machine profile: it is too large", where=path, remedy=REMEDY)
+    try:
+        evidence = parse_evidence(data)
+    except ContainerError as error:
+        where = path if error.where is None else f"{path}, {error.where}"
+        raise ContainerError(error.what, where=where, remedy=error.remedy) from error
+    name = cut_text(escape_text(os.path.basename(path)), _MOST_LABEL_CHARS)  # noqa: PTH119 - a name is a text
+    return build_profile(evidence, id=path, name=name.removesuffix(".json"))
+
+
+def is_profile(path: str) -> bool:
+    """Say whether a file begins like a profile, for a window that is handed files of all kinds."""
+    try:
+        with Source(path) as source:
+            head = source.read_upto(0, _HEAD_NBYTES)
+    except ContainerError:
+        return False
+    return MARK.encode() in head.replace(b"\0", b"")  # PowerShell writes UTF-16
+
+
+def parse_evidence(data: bytes) -> Evidence:
+    """Read the document that the probe printed.
+
+    It is the last line: a greeting of the shell on another machine may stand before it.
+
+    Raises:
+        ContainerError: It is none, or one of a newer version.
+    """
+    try:
+        text = data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig")
+        found = _loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ContainerError("this is no machine profile: it is no JSON", remedy=REMEDY) from error
+    fields = Fields(found)
+    version = fields.count(MARK)
+    if version is None:
+        raise ContainerError(f"this is no machine profile: it lacks {MARK}", remedy=REMEDY)
+    if not 1 <= version <= _NEWEST:
+        what = f"this machine profile is of version {version}, and this program reads up to {_NEWEST}"
+        raise ContainerError(what, remedy="use the probe script that this program prints, or a newer program")
+    return _evidence(fields)
+
+
+def _loads(text: str) -> object:
+    """Parse a document that was reformatted, or else the last line."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads((text.splitlines() or [""])[-1])
+
+
+def build_profile(evidence: Evidence, *, id: str, name: str) -> Profile:  # noqa: A002 - as the field
+    """Make the machine of what was found on it."""
+    torch = evidence.torch
+    cuda = (torch.cuda_count or len(torch.cuda_devices)) if torch.cuda_available else 0
+    cuda, xpu, mps = _bounded(cuda), _bounded(len(torch.xpu_devices)), bool(torch.mps_available)
+    gpus = (*_gpus("cuda", torch.cuda_devices), *_gpus("xpu", torch.xpu_devices))
+    if mps:
+        # Apple's GPU works in the machine's own memory.
+        gpus += (Gpu(device="mps", name="Apple GPU", memory_nbytes=evidence.system.memory_nbytes),)
+    return Profile(
+        id=id,
+        label=f"{name} ({_state(torch) or _names(cuda, xpu, mps=mps, rocm=bool(torch.hip))})",
+        cuda=cuda,
+        xpu=xpu,
+        mps=mps,
+        torch_version=torch.version,
+        gpus=gpus,
+        memory_nbytes=evidence.system.memory_nbytes,
+        evidence=evidence,
+    )
+
+
+def _bounded(count: int) -> int:
+    return max(0, min(count, _MOST_DEVICES))
+
+
+def _gpus(kind: str, devices: tuple[TorchDevice, ...]) -> tuple[Gpu, ...]:
+    return tuple(
+        Gpu(
+            device=f"{kind}:{index}",
+            name=device.name,
+            memory_nbytes=device.memory_nbytes,
+            capability=device.capability,
+        )
+        for index, device in enumerate(devices)
+    )
+
+
+def _state(torch: TorchFound) -> str:
+    if torch.state in {"", "imported"}:
+        return ""
+    return "torch is not installed" if torch.state == "missing" else "torch does not start"
+
+
+def _names(cuda: int, xpu: int, *, mps: bool, rocm: bool) -> str:
+    parts = []
+    if cuda:
+        kind = "AMD GPU" if rocm else "CUDA GPU"
+        parts.append(f"1 {kind}" if cuda == 1 else f"{cuda} {kind}s")
+    if xpu:
+        parts.append("1 Intel GPU" if xpu == 1 else f"{xpu} Intel GPUs")
+    if mps:
+        parts.append("Apple GPU")
+    return ", ".join(parts) or "CPU only"
+
+
+def document(found: object) -> object:
+    """Give evidence as the probe writes it, but for its mark; a mapping is a tuple of pairs here."""
+    if isinstance(found, tuple):
+        return [document(value) for value in found]
+    names = getattr(found, "__slots__", None)
+    if names is None:
+        return found
+    parts = {name: document(getattr(found, name)) for name in names}
+    if isinstance(found, Evidence):
+        packages = {name: list(versions) for name, versions in found.packages}
+        parts |= {"packages": packages, "environment": dict(found.environment)}
+    return parts
+
+
+def _evidence(fields: Fields) -> Evidence:
+    packages, environment = fields.inside("packages"), fields.inside("environment")
+    return Evidence(
+        system=_system(fields.inside("system")),
+        python=_python(fields.inside("python")),
+        torch=_torch(fields.inside("torch")),
+        nvidia=_nvidia(fields.inside("nvidia")),
+        cards=fields.texts("cards"),
+        dri=_nodes(fields, "dri"),
+        kfd=_nodes(fields, "kfd"),
+        dxg=bool(fields.flag("dxg")),
+        toolkits=fields.texts("toolkits"),
+        nvcc=fields.text("nvcc"),
+        packages=tuple((_key(name), packages.texts(name)) for name in packages.names),
+        environment=tuple((_key(name), environment.text(name) or "") for name in environment.names),
+    )
+
+
+def _key(name: str) -> str:
+    return cut_text(escape_text(name), _MOST_LABEL_CHARS)
+
+
+def _system(fields: Fields) -> System:
+    return System(
+        os=fields.text("os") or "",
+        release=fields.text("release") or "",
+        machine=fields.text("machine") or "",
+        macos=fields.text("macos"),
+        rosetta=fields.flag("rosetta"),
+        wsl=bool(fields.flag("wsl")),
+        container=fields.text("container"),
+        memory_nbytes=fields.nbytes("memory_nbytes"),
+    )
+
+
+def _python(fields: Fields) -> Python:
+    return Python(
+        version=fields.text("version") or "",
+        implementation=fields.text("implementation") or "",
+        bits=fields.count("bits"),
+    )
+
+
+def _torch(fields: Fields) -> TorchFound:
+    return TorchFound(
+        state=fields.text("state") or "",
+        error=fields.text("error"),
+        version=fields.text("version"),
+        cuda=fields.text("cuda"),
+        hip=fields.text("hip"),
+        xpu=fields.text("xpu"),
+        messages=fields.texts("messages"),
+        cuda_available=fields.flag("cuda_available"),
+        cuda_count=fields.count("cuda_count"),
+        cuda_messages=fields.texts("cuda_messages"),
+        cuda_devices=_devices(fields, "cuda_devices"),
+        arch_list=fields.texts("arch_list"),
+        mps_built=fields.flag("mps_built"),
+        mps_available=fields.flag("mps_available"),
+        xpu_available=fields.flag("xpu_available"),
+        xpu_messages=fields.texts("xpu_messages"),
+        xpu_devices=_devices(fields, "xpu_devices"),
+        hpu=bool(fields.flag("hpu")),
+    )
+
+
+def _devices(fields: Fields, name: str) -> tuple[TorchDevice, ...]:
+    return tuple(
+        TorchDevice(
+            name=device.text("name") or "",
+            memory_nbytes=device.nbytes("memory_nbytes"),
+            capability=device.version("capability"),
+            architecture=device.text("architecture"),
+        )
+        for device in fields.each(name)
+    )
+
+
+def _nvidia(fields: Fields) -> Nvidia:
+    smi, libcuda = fields.inside("smi"), fields.inside("libcuda")
+    return Nvidia(
+        smi=Smi(
+            state=smi.text("state") or "",
+            exit_code=smi.count("exit_code"),
+            error=smi.text("error"),
+            driver=smi.text("driver"),
+            cuda=smi.text("cuda"),
+            gpus=tuple(_smi_gpu(gpu) for gpu in smi.each("gpus")),
+        ),
+        kernel_module=fields.text("kernel_module"),
+        libcuda=Libcuda(found=bool(libcuda.flag("found")), cuda=libcuda.text("cuda")),
+        nodes=_nodes(fields, "nodes"),
+    )
+
+
+def _smi_gpu(fields: Fields) -> SmiGpu:
+    return SmiGpu(
+        name=fields.text("name") or "",
+        memory_nbytes=fields.nbytes("memory_nbytes"),
+        mig=fields.text("mig") or "",
+        capability=fields.version("capability"),
+    )
+
+
+def _nodes(fields: Fields, name: str) -> tuple[Node, ...]:
+    return tuple(
+        Node(path=node.text("path") or "", usable=bool(node.flag("usable"))) for node in fields.each(name)
+    )

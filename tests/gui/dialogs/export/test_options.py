@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
+
+from inspector.gui.dialogs.export.options import ExportOptions
+from inspector.records import replace
+from inspector.session.screen import Choice, ExportDraft, ExportWish
+
+DRAFT = ExportDraft(
+    wish=ExportWish(kind="weights"),
+    kinds=(Choice(id="copy", label="All"), Choice(id="weights", label="Weights")),
+    destination="/x",
+    summary=(),
+    can_cast=True,
+    can_average=True,
+    can_exclude=True,
+    can_verify=True,
+)
+
+
+@pytest.fixture
+def options(qtbot) -> ExportOptions:
+    options = ExportOptions()
+    qtbot.addWidget(options)
+    options.show_draft(DRAFT)
+    options.show()
+    return options
+
+
+def combo(options: ExportOptions, name: str) -> QComboBox:
+    return next(each for each in options.findChildren(QComboBox) if each.accessibleName() == name)
+
+
+def choose(box: QComboBox, id_: str) -> None:
+    box.setCurrentIndex(box.findData(id_))
+    box.activated.emit(box.currentIndex())
+
+
+def test_a_draft_is_shown_without_asking(options, qtbot):
+    wish = ExportWish(kind="copy", cast="float16", ema=True, exclude="a/**", verify="torch")
+    with qtbot.assertNotEmitted(options.wish_changed, wait=400):
+        options.show_draft(replace(DRAFT, wish=wish))
+    assert combo(options, "What is written").currentData() == "copy"
+    assert combo(options, "Type of the weights").currentData() == "float16"
+    assert combo(options, "How the copy is checked").currentData() == "torch"
+    assert options.findChild(QCheckBox).isChecked()
+    assert options.findChild(QLineEdit).text() == "a/**"
+
+
+@pytest.mark.parametrize(
+    ("name", "id_", "wish"),
+    [
+        ("What is written", "copy", ExportWish(kind="copy")),
+        ("Type of the weights", "bfloat16", ExportWish(kind="weights", cast="bfloat16")),
+        ("How the copy is checked", "full", ExportWish(kind="weights", verify="full")),
+    ],
+)
+def test_each_choice_is_a_wish(options, qtbot, name, id_, wish):
+    with qtbot.waitSignal(options.wish_changed) as changed:
+        choose(combo(options, name), id_)
+    assert changed.args == [wish]
+
+
+def test_patterns_are_asked_for_when_the_typing_pauses(options, qtbot):
+    line = options.findChild(QLineEdit)
+    with qtbot.waitSignal(options.wish_changed) as changed:
+        qtbot.keyClicks(line, "opt*")
+        options.show_draft(DRAFT)  # an answer to something older does not take the typing back
+    assert changed.args == [ExportWish(kind="weights", exclude="opt*")]
+
+
+def test_only_open_questions_are_asked(options):
+    options.show_draft(replace(DRAFT, can_cast=False, can_average=False, can_exclude=False, can_verify=False))
+    assert combo(options, "What is written").isVisible()
+    assert not combo(options, "Type of the weights").isVisible()
+    assert not options.findChild(QCheckBox).isVisible()
+    assert not options.findChild(QLineEdit).isVisible()
+    assert not combo(options, "How the copy is checked").isVisible()

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
+
+from inspector.gui.pages.check_card import CheckCard
+from inspector.gui.widgets.panels import FilePanel
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.session.screen import CheckPage
+from tests.gui import fakes
+
+
+@pytest.fixture
+def card(qtbot, theme) -> CheckCard:
+    card = CheckCard(theme)
+    qtbot.addWidget(card)
+    card.show()
+    return card
+
+
+def button(card, text: str) -> QPushButton:
+    return next(each for each in card.findChildren(QPushButton) if each.text() == text)
+
+
+def said(card) -> str:
+    return "\n".join(label.text() for label in card.findChildren(QLabel) if label.isVisible())
+
+
+def test_it_is_asked_for_with_a_button(card, qtbot):
+    assert "compares no checksums" in said(card)
+    with qtbot.waitSignal(card.check_wanted):
+        button(card, "Check every byte").click()
+
+
+def test_a_running_check_is_followed_and_can_be_stopped(card, qtbot):
+    work = Progress()
+    work.start("reading every byte", 1000)
+    card.show_check(CheckPage(progress=work))
+    work.advance(500)
+    bar = card.findChild(QProgressBar)
+    qtbot.waitUntil(lambda: bar.maximum() > 0 and bar.value() == bar.maximum() // 2)
+    assert "reading every byte" in said(card)
+    assert not button(card, "Check every byte").isVisible()
+    with qtbot.waitSignal(card.cancel_wanted):
+        button(card, "Cancel").click()
+
+
+@pytest.mark.parametrize("tone", ["good", "bad"])
+def test_what_was_found_is_told(card, tone):
+    card.show_check(CheckPage(tone=tone, lines=("5 checksums compared.", "model/a: its bytes were changed.")))
+    assert "its bytes were changed" in said(card)
+    assert "compares no checksums" not in said(card)
+    assert button(card, "Check every byte").isVisible()
+    card.show_check(CheckPage())
+    assert "compares no checksums" in said(card)
+
+
+def test_the_file_page_keeps_its_card_while_a_check_runs(qtbot, theme):
+    panel = FilePanel(theme)
+    qtbot.addWidget(panel)
+    screen = fakes.ready_screen()
+    panel.show_screen(screen)
+    card = panel.findChild(CheckCard)
+    panel.show_screen(replace(screen, check=CheckPage(progress=Progress("reading"))))
+    assert panel.findChild(CheckCard) is card
+    with qtbot.waitSignal(panel.check_cancelled):
+        button(card, "Cancel").click()
+    panel.show_screen(screen)
+    with qtbot.waitSignal(panel.check_wanted):
+        button(card, "Check every byte").click()

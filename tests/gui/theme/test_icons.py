@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from PySide6.QtGui import QAction, QColor
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+
+from inspector.gui.theme.icons import Glyph, app_icon, draw_svg, retint, set_icon
+from inspector.gui.theme.theme import read_tokens
+from inspector.resources import resource_path
+
+FILES = sorted(resource_path("icons").glob("*.svg"))
+INK = QColor("#123456")
+
+
+def strong_colours(image) -> list[QColor]:
+    places = ((x, y) for x in range(image.width()) for y in range(image.height()))
+    return [colour for place in places if (colour := image.pixelColor(*place)).alpha() > 150]
+
+
+def is_close(one: QColor, other: QColor) -> bool:
+    return all(abs(a - b) <= 3 for a, b in zip(one.getRgb()[:3], other.getRgb()[:3], strict=True))
+
+
+def has_ink(thing, colour: QColor) -> bool:
+    inked = strong_colours(thing.icon().pixmap(18, 18).toImage())
+    return bool(inked) and all(is_close(each, colour) for each in inked)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("ratio", [1.0, 2.0])
+def test_every_icon_draws_something_at_every_scale(qapp, path, ratio):
+    pixmap = draw_svg(path.stem, INK, 24, ratio)
+    image = pixmap.toImage()
+    assert (image.width(), pixmap.deviceIndependentSize().width()) == (24 * ratio, 24)
+    inked = strong_colours(image)
+    assert inked
+    if path.stem != "app" and not path.stem.startswith("sheet-"):
+        assert all(is_close(colour, INK) for colour in inked)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_icons_are_plain_drawings(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"<(script|image|text|use|style|foreignObject)\b|href|clip-path|filter", text)
+    assert text.endswith("</svg>\n")
+
+
+def test_the_programs_icon_exists(qapp):
+    assert not app_icon().isNull()
+
+
+def test_icons_change_their_ink_with_the_theme(qtbot):
+    root = QWidget()
+    qtbot.addWidget(root)
+    button, action, bare = QPushButton("Go", root), QAction("Go", root), QToolButton(root)
+    light, dark = read_tokens("light"), read_tokens("dark")
+    set_icon(button, "open", light, "text")
+    set_icon(action, "open", light)
+    assert has_ink(button, light.colour("text"))
+    retint(root, dark)
+    assert has_ink(button, dark.colour("text"))
+    assert has_ink(action, dark.colour("muted"))
+    assert bare.icon().isNull()
+
+
+def test_a_button_with_text_keeps_its_icon_at_a_distance(qtbot):
+    button, bare = QPushButton("Go"), QToolButton()
+    for widget in (button, bare):
+        qtbot.addWidget(widget)
+        set_icon(widget, "open", read_tokens("light"))
+    assert button.iconSize().width() > button.iconSize().height()
+    assert bare.iconSize().width() == bare.iconSize().height()
+
+
+def test_a_glyph_stands_on_its_disc(qtbot, theme):
+    glyph = Glyph(theme, "tone-bad", 40, ink="on_fill", fill="bad_fill")
+    qtbot.addWidget(glyph)
+    glyph.show()
+    assert glyph.grab().toImage().pixelColor(20, 4) == theme.tokens.colour("bad_fill")
+    glyph.show_glyph("tone-good", ink="on_fill", fill="good_fill")
+    assert glyph.grab().toImage().pixelColor(20, 4) == theme.tokens.colour("good_fill")

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QItemSelectionModel, QMimeData, QPointF, Qt
+from PySide6.QtGui import QDropEvent, QImage
+from PySide6.QtWidgets import QMenu
+
+from inspector.gui.tree.model import Column
+from inspector.gui.tree.view import TensorTreeView
+from inspector.report.tree import Tree
+from tests.gui import fakes
+from tests.gui.test_tree_model import find
+from tests.work import count_steps, growth
+
+
+@pytest.fixture
+def tree() -> Tree:
+    return fakes.make_tree(fakes.training_leaves(), fakes.COLOURS)
+
+
+@pytest.fixture
+def view(qtbot, theme, tree) -> TensorTreeView:
+    view = TensorTreeView(theme)
+    qtbot.addWidget(view)
+    view.resize(720, 480)
+    view.show_tree(tree)
+    view.show()
+    qtbot.waitExposed(view)
+    return view
+
+
+def rows_in_sight(view: TensorTreeView) -> list[str]:
+    names, index = [], view.model().index(0, 0)
+    while index.isValid():
+        names.append(index.data())
+        index = view.indexBelow(index)
+    return names
+
+
+def select(view: TensorTreeView, *nodes: int) -> None:
+    view.selectionModel().clear()
+    flags = QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows
+    for node in nodes:
+        view.selectionModel().select(view.model().index_of(node), flags)
+    view.selectionModel().setCurrentIndex(view.model().index_of(nodes[-1]), flags)
+
+
+def test_a_fresh_tree_unfolds_about_one_page(view):
+    names = rows_in_sight(view)
+    assert "layer4" in names
+    assert "exp_avg" not in names
+    assert len(names) <= 32
+
+
+def test_choosing_a_row_tells_its_node(view, tree, qtbot):
+    weight = find(tree, "model", "conv1")
+    with qtbot.waitSignal(view.node_chosen) as chosen:
+        qtbot.mouseClick(
+            view.viewport(),
+            Qt.MouseButton.LeftButton,
+            pos=view.visualRect(view.model().index_of(weight)).center(),
+        )
+    assert chosen.args == [weight]
+    with qtbot.waitSignal(view.node_activated) as activated:
+        view.activated.emit(view.model().index_of(weight, Column.SIZE))
+    assert activated.args == [weight]
+
+
+def test_showing_a_selection_is_no_choice_of_the_user(view, tree, qtbot):
+    deep = find(tree, "optimizer", "state", "fc.bias", "exp_avg")
+    with qtbot.assertNotEmitted(view.node_chosen):
+        view.show_selected(deep)
+    assert view.current_node() == deep
+    assert view.visualRect(view.currentIndex()).intersects(view.viewport().rect())
+    with qtbot.assertNotEmitted(view.node_chosen):
+        view.show_selected(None)
+    assert view.current_node() is None
+
+
+def test_taking_the_keyboard_chooses_nothing(view, qtbot):
+    with qtbot.assertNotEmitted(view.node_chosen):
+        view.setFocus()
+
+
+def test_only_the_matches_are_shown_and_everything_comes_back(view, tree):
+    before = rows_in_sight(view)
+    chosen = find(tree, "model", "layer2", "1", "conv1")
+    view.show_selected(chosen)
+    matches = tuple(node for node in range(1, len(tree.nodes)) if tree.nodes[node].name == "conv1")
+    view.show_matches(matches, only=True)
+    names = rows_in_sight(view)
+    assert "conv1" in names
+    assert "fc" not in names
+    assert view.current_node() == chosen
+    view.show_matches(matches, only=False)
+    assert "fc" in rows_in_sight(view)
+    view.show_matches(None, only=True)
+    assert [name for name in before if name not in rows_in_sight(view)] == []
+
+
+def test_rows_are_copied_with_a_title_as_they_stand(view, tree):
+    conv, bias = find(tree, "model", "conv1"), find(tree, "model", "bn1")
+    view.setColumnHidden(Column.TYPE, True)
+    view.header().moveSection(Column.SIZE, 1)
+    select(view, bias, conv)
+    assert view.rows_as_tsv().splitlines() == [
+        "Name\tSize\tDevice\tShape",
+        "conv1\t37.6 KB\tcuda:0\t",
+        "bn1\t512 B\tcuda:0\t",
+    ]
+
+
+def test_expanding_is_limited_and_collapsing_is_not(view, tree, monkeypatch):
+    view.collapse_all_rows()
+    assert len(rows_in_sight(view)) == len(tree.nodes[0].children)
+    select(view, find(tree, "model"))
+    view.expand_below()
+    assert rows_in_sight(view).count("weight") == 27
+    assert "exp_avg" not in rows_in_sight(view)
+    view.selectionModel().clear()
+    view.expand_below()
+    assert "exp_avg" in rows_in_sight(view)
+    view.collapse_all_rows()
+    monkeypatch.setattr("inspector.gui.tree.view._MOST_ROWS", 20)
+    view.expand_below()
+    assert len(rows_in_sight(view)) < 30
+
+
+def test_what_the_user_unfolds_is_remembered_through_a_search(view, tree):
+    layer = find(tree, "model", "layer3")
+    view.expand(view.model().index_of(layer))
+    view.collapse(view.model().index_of(find(tree, "optimizer")))
+    before = rows_in_sight(view)
+    view.show_matches((find(tree, "model", "fc"),), only=True)
+    view.show_matches(None, only=True)
+    assert rows_in_sight(view) == before
+
+
+def test_typing_goes_to_the_next_row_that_begins_so(view, tree, qtbot):
+    view.show_selected(find(tree, "model"))
+    qtbot.keyClicks(view, "layer")
+    assert view.currentIndex().data() == "layer1"
+    view._since_typed.invalidate()
+    qtbot.keyClicks(view, "l")
+    assert view.currentIndex().data() == "layer2"
+    view._since_typed.invalidate()
+    qtbot.keyClicks(view, "epo")
+    assert view.currentIndex().data() == "epoch"
+    view._since_typed.invalidate()
+    qtbot.keyClicks(view, "zz")
+    assert view.currentIndex().data() == "epoch"
+
+
+def test_sorting_by_the_header(view, qtbot):
+    view.header().setSortIndicator(Column.SIZE, Qt.SortOrder.DescendingOrder)
+    assert rows_in_sight(view)[0] == "optimizer"
+    view.header().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+    assert rows_in_sight(view)[0] == "epoch"
+
+
+def test_columns_can_be_hidden(view, qtbot):
+    menu = view.build_header_menu()
+    assert [action.text() for action in menu.actions()] == ["Device", "Shape", "Type", "Size"]
+    menu.actions()[1].trigger()
+    assert view.isColumnHidden(Column.SHAPE)
+    menu.actions()[1].trigger()
+    assert not view.isColumnHidden(Column.SHAPE)
+    view.header().customContextMenuRequested.emit(view.rect().center())
+    popup = view.findChildren(QMenu)[-1]
+    qtbot.waitUntil(popup.isVisible)
+    popup.close()
+
+
+def test_names_get_the_room_that_is_left_and_never_too_little(view, qtbot):
+    others = sum(view.columnWidth(column) for column in list(Column)[1:])
+    assert view.columnWidth(Column.NAME) == view.viewport().width() - others
+    view.setColumnHidden(Column.SHAPE, True)
+    qtbot.waitUntil(lambda: view.columnWidth(Column.NAME) > view.viewport().width() - others)
+    view.header().resizeSection(Column.DEVICE, 60)
+    others = sum(view.columnWidth(column) for column in list(Column)[1:])
+    assert view.columnWidth(Column.NAME) == view.viewport().width() - others
+    view.resize(300, 300)
+    assert view.columnWidth(Column.NAME) == 200
+
+
+def test_a_drop_is_left_to_the_window(view):
+    assert not view.acceptDrops()
+    assert not view.viewport().acceptDrops()
+    event = QDropEvent(
+        QPointF(5, 5),
+        Qt.DropAction.CopyAction,
+        QMimeData(),
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    view.dropEvent(event)
+    assert not event.isAccepted()
+
+
+def test_a_devices_colour_is_on_its_rows(view, theme, tree):
+    image: QImage = view.viewport().grab().toImage()
+    wanted = {theme.tokens.device(0).name(), theme.tokens.device(1).name()}
+    seen = {
+        image.pixelColor(x, y).name()
+        for x in range(200, min(image.width(), 480), 2)
+        for y in range(0, image.height(), 2)
+    }
+    assert wanted <= seen
+
+
+def test_no_tree_is_an_empty_one(view):
+    view.show_tree(None)
+    assert rows_in_sight(view) == []
+    assert view.rows_as_tsv() == "Name\tDevice\tShape\tType\tSize"
+
+
+def large_tree(rows: int) -> Tree:
+    """A tree as a large file has it: buckets of a thousand."""
+    buckets = rows // 1_000
+    first = 1 + buckets
+    nodes = [fakes.make_node(children=list(range(1, first)))]
+    for bucket in range(buckets):
+        below = list(range(first + bucket * 1_000, first + (bucket + 1) * 1_000))
+        nodes.append(
+            fakes.make_node(
+                parent=0, row=bucket, kind="bucket", name=str(bucket), tensors=1_000, children=below
+            )
+        )
+    leaf = fakes.make_node
+    nodes += [leaf(parent=1 + place // 1_000, row=place % 1_000, name=str(place)) for place in range(rows)]
+    return Tree(nodes=tuple(nodes), tensor_nodes=(), value_nodes=(), colours={})
+
+
+def test_a_large_tree_is_no_more_work_than_what_is_seen_of_it(view):
+    """`benchmarks/window_gaps.py` has the seconds; a million rows behave as these do."""
+
+    def use(tree: Tree) -> int:
+        def work() -> None:
+            view.show_tree(tree)
+            view.grab()
+            view.show_selected(len(tree.nodes) - 1)
+            view.expand_below()
+            view.keyboardSearch("nothing begins so")
+
+        return count_steps(work)
+
+    small, large = large_tree(5_000), large_tree(20_000)
+    use(small)
+    assert use(large) < 1.2 * use(small)
+
+
+def test_what_matches_in_a_large_tree_is_shown_in_proportion(view):
+    def prepare(rows: int) -> Callable[[], object]:
+        tree = large_tree(rows)
+        view.show_tree(tree)
+        matches = tuple(range(1 + rows // 1_000, len(tree.nodes), 10))
+        return lambda: view.show_matches(matches, only=True)
+
+    assert growth(prepare, 2_000, 8_000) < 1.2

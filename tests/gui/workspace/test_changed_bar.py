@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QLabel, QPushButton
+
+from inspector.containers.source import stamp_of
+from inspector.gui.workspace.changed_bar import ChangedBar
+from inspector.gui.workspace.workspace import changed_bar as module
+from inspector.records import replace
+from tests.gui import fakes
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "best.pth"
+    path.write_bytes(b"one")
+    return path
+
+
+@pytest.fixture
+def bar(qtbot, theme, monkeypatch, path) -> ChangedBar:
+    monkeypatch.setattr(module, "_SETTLED_MS", 20)
+    bar = ChangedBar(theme)
+    qtbot.addWidget(bar)
+    bar.watch(str(path), stamp_of(path.stat()))
+    return bar
+
+
+def button(bar: ChangedBar, text: str) -> QPushButton:
+    return next(each for each in bar.findChildren(QPushButton) if each.text() == text)
+
+
+def said(bar: ChangedBar) -> str:
+    return bar.findChild(QLabel).text()
+
+
+def test_a_file_that_is_written_again_is_offered(bar, path, qtbot):
+    assert bar.isHidden()
+    path.write_bytes(b"another one")
+    qtbot.waitUntil(bar.isVisible)
+    assert "changed on disk" in said(bar)
+    with qtbot.waitSignal(bar.reload_wanted):
+        button(bar, "Reload").click()
+    bar.watch(str(path), stamp_of(path.stat()))
+    assert bar.isHidden()
+
+
+def test_a_file_that_is_replaced_is_watched_on(bar, path, qtbot):
+    """As torch.save users do it: write beside, then move over."""
+    for content in (b"second", b"the third"):
+        fresh = path.with_suffix(".tmp")
+        fresh.write_bytes(content)
+        fresh.replace(path)
+        qtbot.waitUntil(bar.isVisible)
+        button(bar, "Not now").click()
+        assert bar.isHidden()
+
+
+def test_a_file_that_is_gone_cannot_be_read_again(bar, path, qtbot):
+    path.unlink()
+    qtbot.waitUntil(bar.isVisible)
+    assert "no longer there" in said(bar)
+    assert button(bar, "Reload").isHidden()
+
+
+def test_a_touch_without_a_change_is_nothing(bar, qtbot):
+    bar._on_touched()
+    qtbot.wait(60)
+    assert bar.isHidden()
+
+
+@pytest.mark.parametrize("nowhere", ["", "/none/at/all.pth", "nul\0byte"])
+def test_nothing_to_watch_is_no_mistake(bar, nowhere):
+    bar.watch(nowhere, None)
+    assert bar.isHidden()
+
+
+def test_the_window_watches_the_open_file_and_reloads(make_window, session, path, qtbot, monkeypatch):
+    monkeypatch.setattr(module, "_SETTLED_MS", 20)
+    window = make_window(replace(fakes.ready_screen(), path=str(path), stamp=stamp_of(path.stat())))
+    path.write_bytes(b"another one")
+    bar = window.workspace.changed
+    qtbot.waitUntil(bar.isVisible)
+    button(bar, "Reload").click()
+    session.reload.assert_called_once_with()
+
+
+def test_a_change_between_reading_and_showing_is_told(bar, path):
+    read = stamp_of(path.stat())
+    fresh = path.with_suffix(".tmp")
+    fresh.write_bytes(b"two")
+    fresh.replace(path)
+    bar.watch(str(path), read)
+    assert bar.isVisible()
+    assert "changed on disk" in said(bar)
+    path.unlink()
+    bar.watch(str(path), read)
+    assert "no longer there" in said(bar)
+
+
+def test_a_file_whose_name_is_no_text_is_watched_by_its_folder(bar, path, tmp_path, qtbot):
+    strange = tmp_path / "b\udcffst.pth"
+    path.rename(strange)
+    bar.watch(str(strange), stamp_of(strange.stat()))
+    assert bar.isHidden()
+    strange.unlink()
+    qtbot.waitUntil(bar.isVisible)
+    assert "no longer there" in said(bar)

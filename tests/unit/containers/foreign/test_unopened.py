@@ -1,0 +1,56 @@
+"""A path that no reader takes is named, so that code for it can be given."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from inspector.containers.foreign.unopened import name_unopened
+from inspector.containers.sniff import read_container
+from inspector.errors import CheckpointError, NotACheckpointError
+from tests.corpus import CORPUS
+
+
+def name(path: Path) -> tuple[str, str] | None:
+    with pytest.raises(CheckpointError) as caught:
+        read_container(os.fspath(path))
+    return name_unopened(os.fspath(path), caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "form"),
+    [
+        ("torchscript/conv.pt", "torchscript"),
+        ("export/model.pt2", "pt2"),
+        ("package/pkg.pt", "package"),
+        ("safetensors/all.safetensors", "safetensors"),
+        ("plain_pickle/tensor_p4.pkl", "pickle"),
+        ("hf_sharded/pytorch_model.bin.index.json", "sharded"),
+        ("dcp/plain", "dcp"),
+    ],
+)
+def test_formats_are_named(file: str, form: str) -> None:
+    assert name(CORPUS / file) == (form, os.fspath(CORPUS / file))
+
+
+def test_folder_with_an_index_leads_to_that(tmp_path: Path) -> None:
+    (tmp_path / "config.json").touch()
+    assert name(tmp_path) == ("pretrained", os.fspath(tmp_path))
+    (tmp_path / "pytorch_model.bin.index.json").touch()
+    assert name(tmp_path) == ("sharded", os.fspath(tmp_path / "pytorch_model.bin.index.json"))
+
+
+def test_what_has_no_name(tmp_path: Path) -> None:
+    assert name(tmp_path) is None
+    path = os.fspath(tmp_path / "missing.index.json")
+    assert name_unopened(path, NotACheckpointError("missing")) is None
+
+
+def test_what_is_within_gzip_is_not_named(tmp_path: Path) -> None:
+    import gzip
+
+    path = tmp_path / "model.safetensors.gz"
+    path.write_bytes(gzip.compress((CORPUS / "safetensors/all.safetensors").read_bytes()))
+    assert name(path) is None  # its loader would not open it either

@@ -1,0 +1,58 @@
+"""The words are torch's own: each is got out of torch."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from inspector.containers.zip.torch_words import (
+    NO_RECORDS,
+    NO_VERSION,
+    UNDECODABLE,
+    miniz_words,
+    no_folder_words,
+)
+from tests.builders.zips import Record, build_zip
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+PICKLE = Record(name="a/data.pkl", data=b"\x80\x02N.")
+VERSION = Record(name="a/version", data=b"3\n")
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        ([PICKLE], NO_VERSION),
+        ([Record(name="data.pkl")], no_folder_words("data.pkl")),
+        ([PICKLE, VERSION, Record(name="b/x")], no_folder_words("b/x", "a/")),
+        ([PICKLE, VERSION, Record(name=b"a/\xff")], UNDECODABLE),
+        ([VERSION], miniz_words("locating file data.pkl", "file not found")),
+        (
+            [VERSION, Record(name="a/data.pkl", data=b"1234", flags=1)],
+            miniz_words("retrieving file meta-data for data.pkl", "unsupported encryption"),
+        ),
+        (
+            [VERSION, Record(name="a/data.pkl", data=b"1234", method=99)],
+            miniz_words("retrieving file meta-data for data.pkl", "unsupported method"),
+        ),
+        (
+            [VERSION, Record(name="a/data.pkl", data=b"1234", method=8, nbytes=9)],
+            miniz_words("reading file data.pkl", "unexpected decompressed size"),
+        ),
+    ],
+)
+def test_words(records: list[Record], words: str) -> None:
+    with pytest.raises(Exception, match=r".") as caught:
+        torch.load(io.BytesIO(build_zip(*records)))
+    said = f"{type(caught.value).__name__}: {caught.value}"
+    kind, _, rest = words.partition(": ")
+    assert said.startswith(kind)
+    assert rest in said
+
+
+def test_words_about_an_empty_archive() -> None:
+    with pytest.raises(RuntimeError, match="archive") as caught:
+        torch._C.PyTorchFileReader(io.BytesIO(build_zip()))
+    assert NO_RECORDS.removeprefix("RuntimeError: ") in str(caught.value)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from inspector.containers.programs import count_globals
+from inspector.containers.source import Source
+from inspector.containers.zip import unread as unread_zip
+from inspector.containers.zip.unread import read_pickled_records
+from inspector.limits import Limits
+from inspector.progress import Progress
+from tests.builders.pickles import call, op, proto, stream, text
+from tests.builders.zips import Record, build_zip
+
+Write = Callable[..., str]
+EVIL = stream(proto(), call("posix.system", text("id")))
+
+
+def imported(write: Write, data: bytes) -> list[str]:
+    with Source(write(data)) as source:
+        read_pickled_records(source, Limits(), Progress())
+        return list(count_globals(source.programs.all()))
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "a/data.pkl",
+        "a/DATA.PKL",
+        "constants.pkl",
+        "model.pt",
+        "b/x.bin",
+        "a/data.pkl\0.txt",
+        "a/.data/7.storage",
+    ],
+)
+@pytest.mark.parametrize("method", [0, 8])
+def test_records_named_like_pickles_are_read(write: Write, title: str, method: int) -> None:
+    assert imported(write, build_zip(Record(name=title, data=EVIL, method=method))) == ["posix.system"]
+
+
+def test_other_records_are_not(write: Write) -> None:
+    assert (
+        imported(write, build_zip(Record(name="a/data/0", data=EVIL), Record(name="x.pkl.txt", data=EVIL)))
+        == []
+    )
+    assert imported(write, build_zip(Record(name="a/data.pkl", data=EVIL, method=99))) == []
+
+
+@pytest.mark.parametrize("lies", [{"flags": 1}, {"nbytes": 3}, {"crc": 7}, {"local_name": "a/harmless.txt"}])
+def test_what_headers_claim_hides_nothing(write: Write, lies: dict[str, object]) -> None:
+    assert imported(write, build_zip(Record(name="a/data.pkl", data=EVIL, **lies))) == ["posix.system"]
+
+
+def test_method_of_the_local_header_hides_nothing(write: Write) -> None:
+    """torch goes by the directory; a header that tells another method would hide the pickle."""
+    data = bytearray(build_zip(Record(name="a/data.pkl", data=EVIL)))
+    data[8] = 99
+    assert imported(write, bytes(data)) == ["posix.system"]
+
+
+def test_directory_is_not_needed(write: Write) -> None:
+    whole = build_zip(Record(name="a/data.pkl", data=EVIL))
+    assert imported(write, whole[: whole.index(b"PK\x01\x02")]) == ["posix.system"]
+    assert imported(write, b"PK\x03\x04" + bytes(10) + whole) == ["posix.system"]
+
+
+def test_directory_may_point_anywhere(write: Write) -> None:
+    data = build_zip(
+        Record(name="a/data.pkl", data=EVIL, offset=1), Record(name="b.pkl", data=EVIL, offset=10**6)
+    )
+    assert imported(write, data) == ["posix.system"]
+
+
+def test_directory_that_points_at_no_header_hides_nothing(write: Write) -> None:
+    lost = Record(name="a.pkl", data=b"N.", local_signature=b"XXXX")
+    assert imported(write, build_zip(Record(name="b.pkl", data=EVIL), lost)) == ["posix.system"]
+
+
+def test_header_that_the_end_cuts_off_hides_nothing(write: Write) -> None:
+    whole = build_zip(Record(name="a.pkl", data=EVIL))
+    assert imported(write, whole[: whole.index(b"PK\x01\x02")] + b"PK\x03\x04") == ["posix.system"]
+
+
+def test_damage_of_one_leaves_the_others(write: Write) -> None:
+    broken = Record(name="a.pkl", data=b"\xff\xff", method=8)
+    cut = Record(name="b.pkl", data=proto() + call("a.B"))
+    assert imported(write, build_zip(broken, cut, Record(name="c.pkl", data=EVIL))) == ["a.B", "posix.system"]
+
+
+def test_what_cannot_be_inflated_leaves_the_others(write: Write) -> None:
+    data = build_zip(
+        Record(name="a.pkl", data=EVIL, method=8), Record(name="c.pkl", data=stream(call("a.B")))
+    )
+    at = data.index(b"a.pkl") + 5
+    assert imported(write, data[:at] + b"\xff\xff\xff" + data[at + 3 :]) == ["a.B"]
+
+
+def test_long_pickle_is_read_piece_by_piece(write: Write) -> None:
+    long = stream(proto(), op("EMPTY_LIST") + op("POP"), *[text("x" * 200)] * 1000, call("posix.system"))
+    assert imported(write, build_zip(Record(name="a.pkl", data=long, method=8))) == ["posix.system"]
+
+
+def test_number_of_records_is_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread_zip, "_MOST_RECORDS", 3)
+    many = [Record(name=f"{number}.pkl", data=stream(call(f"a.B{number}"))) for number in range(9)]
+    assert imported(write, build_zip(*many)) == ["a.B0", "a.B1", "a.B2"]
+
+
+def test_search_is_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread_zip, "_WINDOW_NBYTES", 64)
+    monkeypatch.setattr(unread_zip, "_MOST_WINDOWS", 4)
+    whole = build_zip(Record(name="a/data.pkl", data=EVIL))
+    records = whole[: whole.index(b"PK\x01\x02")]
+    assert imported(write, bytes(62) + records) == ["posix.system"]
+    assert imported(write, bytes(256) + records) == []

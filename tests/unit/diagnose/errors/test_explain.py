@@ -1,0 +1,267 @@
+"""Error messages as people paste them: recognised through every kind of noise, and nothing else is."""
+
+from __future__ import annotations
+
+import random
+import re
+import textwrap
+from collections.abc import Callable
+
+import pytest
+
+from inspector.diagnose.errors.explain import ERROR_KINDS, explain_error
+from inspector.diagnose.errors.explanation import UNRECOGNISED
+from inspector.diagnose.errors.pasted import MOST_CHARS
+from inspector.model.build import open_checkpoint
+from inspector.model.findings import Fix
+from inspector.remap.rules import parse_rule
+from inspector.resources import demo_path
+from inspector.target.machine.profile import CPU_ONLY
+from tests.corpus import CORPUS
+from tests.unit.diagnose.messages import Message, messages
+from tests.unit.report.rows import is_harmless
+
+MESSAGES = messages()
+DEMO = open_checkpoint(str(demo_path()))
+PLAIN = open_checkpoint(str(CORPUS / "zip" / "state_dict.pt"))
+
+
+OPTIONS = {("mmap", "True"), ("mmap", "False"), ("map_location", "'cpu'")}
+STYLES = {"plain", "resume", "module", "distributed"}
+
+
+def can_be_applied(fix: Fix) -> bool:
+    """Whether the window could do it: the rule can be read, the option or style is known."""
+    if fix.kind == "rule":
+        return bool(parse_rule(fix.rule))
+    return fix.style in STYLES or fix.option in OPTIONS
+
+
+def name(message: Message) -> str:
+    return f"{MESSAGES.index(message)}-{message.id}"
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=name)
+def test_real_messages_are_recognised(message: Message) -> None:
+    found = explain_error(message.text, None)
+    assert (found.id, found.finding) == (message.id, message.finding)
+    assert found.quoted
+    assert found.fits == "unknown"
+    assert "Open the file" in found.here
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=name)
+@pytest.mark.parametrize("checkpoint", [DEMO, PLAIN], ids=["training", "weights"])
+def test_every_message_can_be_tied_to_every_file(message: Message, checkpoint) -> None:
+    found = explain_error(message.text, checkpoint, CPU_ONLY)
+    assert found.id == message.id
+    assert found.here.endswith((".", "'"))
+    assert found.fix is None or (found.fits != "no" and can_be_applied(found.fix))
+    assert found.count >= len(found.paths)
+    for text in (found.title, found.quoted, found.cause, found.here, found.advice):
+        assert is_harmless(text)
+
+
+def test_messages_are_of_real_threads_and_of_all_versions() -> None:
+    threads = {message.source for message in MESSAGES if message.source.startswith("https://github.com/")}
+    assert len(threads) >= 60
+    versions = {message.torch.split(".")[0] for message in MESSAGES if message.torch}
+    assert versions == {"0", "1", "2"}
+    assert len({message.text for message in MESSAGES}) == len(MESSAGES)
+
+
+def test_every_row_has_a_message_and_a_name_of_its_own() -> None:
+    ids = [kind.id for kind in ERROR_KINDS]
+    assert len(set(ids)) == len(ids)
+    assert set(ids) == {message.id for message in MESSAGES}
+    for kind in ERROR_KINDS:
+        assert kind.title
+        assert kind.cause.endswith((".", ".)"))
+        assert kind.advice.endswith((".", ".)"))
+        assert not re.search(r"\\[A-Z]", kind.pattern)  # small letters mean both, and \\S is not \\s
+
+
+# --- noise --------------------------------------------------------------------------------------------------
+
+
+def coloured(text: str) -> str:
+    return "\x1b[0;31m" + text.replace(" ", "\x1b[0m \x1b[38;5;9m", 5) + "\x1b]0;title\x07\x1b[0m"
+
+
+def boxed(text: str) -> str:
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, 60) or [""]]
+    return "\n".join(f"\u2502 {line:<60} \u2502" for line in lines)
+
+
+def quoted(text: str) -> str:
+    return text.replace("'", "\u2019").replace('"', "\u201c")
+
+
+def in_html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;").replace("'", "&#39;")
+
+
+def of_rank(text: str) -> str:
+    return "\n".join(f"[rank3]: {line}" for line in text.splitlines())
+
+
+def of_ray(text: str) -> str:
+    return "\n".join(f"(RayTrainWorker pid=4242, ip=10.0.0.7) {line}" for line in text.splitlines())
+
+
+def logged(text: str) -> str:
+    return "\n".join(f"2024-05-01 10:00:00,123 - root - ERROR - {line}" for line in text.splitlines())
+
+
+def broken(text: str) -> str:
+    """As a terminal of 79 columns breaks lines, also within words."""
+    return "\n".join(line[at : at + 79] for line in text.splitlines() for at in range(0, len(line) or 1, 79))
+
+
+NOISE: dict[str, Callable[[str], str]] = {
+    "colours": coloured,
+    "box": boxed,
+    "quotes": quoted,
+    "html": in_html,
+    "rank": of_rank,
+    "ray": of_ray,
+    "log": logged,
+    "broken lines": broken,
+    "windows": lambda text: text.replace("\n", "\r\n"),
+    "small letters": str.lower,
+    "spaces": lambda text: text.replace(" ", "\u00a0\u200b ").replace("\n", "\n\n\t"),
+    "mail": lambda text: "\n".join(f"> > {line}" for line in text.splitlines()),
+    "between": lambda text: f"Hi! I get this, please help:\n\n{text}\n\nThanks. torch 2.1, Windows 11.",
+    "repr": lambda text: text.replace("\n", "\\n"),
+}
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_does_not_matter(noise: str) -> None:
+    missed = [
+        (message.id, found)
+        for message in MESSAGES
+        if (found := explain_error(NOISE[noise](message.text), None).id) != message.id
+    ]
+    assert missed == []
+
+
+def test_the_error_that_ended_the_program_counts() -> None:
+    first = "RuntimeError: Storage device not recognized: mps"
+    second = "AttributeError: 'collections.OrderedDict' object has no attribute 'eval'"
+    between = "\n\nDuring handling of the above exception, another one occurred:\n\nTraceback (most ...):\n"
+    found = explain_error(first + between + second, None)
+    assert found.id == "dict-for-model"
+    assert found.also == ("This build of torch has no such device",)
+
+
+def test_an_error_that_only_repeats_another_does_not_count() -> None:
+    first = "_pickle.UnpicklingError: invalid load key, 'v'."
+    second = (
+        "OSError: Unable to load weights from pytorch checkpoint file for 'a.bin' at 'a.bin'. If you tried "
+        "to load a PyTorch model from a TF 2.0 checkpoint, please set from_tf=True."
+    )
+    for between in ("\n\nDuring handling of the above exception, ...\n\n", "\n  something else\n"):
+        found = explain_error(first + between + second, None)
+        assert (found.id, found.finding) == ("load-key", "lfs-pointer")
+        assert found.also == ("transformers could not load the weights",)
+    loose = explain_error(f"it says invalid load key, 'v'.\n{second}", None)
+    assert loose.id == "load-key"
+    assert explain_error(second, None).id == "transformers-wrapper"
+
+
+def test_source_lines_around_an_error_do_not_count() -> None:
+    text = (
+        "    778     if magic_number != MAGIC_NUMBER:\n"
+        '    779         raise RuntimeError("Invalid magic number; corrupt file?")\n\n'
+        "EOFError: Ran out of input"
+    )
+    assert explain_error(text, None).id == "empty-file"
+    assert explain_error(text.partition("EOFError")[0], None).id == "magic-number"
+
+
+# --- what is not known --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   \n\t", "It does not work.", "SyntaxError: invalid syntax", "ZeroDivisionError: division"]
+)
+def test_unknown_text_says_so_and_what_was_checked(text: str) -> None:
+    found = explain_error(text, PLAIN, CPU_ONLY)
+    assert (found.id, found.fits, found.fix, found.finding) == (UNRECOGNISED, "unknown", None, "")
+    assert len(found.checked) >= 5
+    assert f"{len(ERROR_KINDS)} kinds of messages" in found.cause
+    assert found.here == "Nothing about this file is remarkable either."
+    assert found.title == ("There is no text" if not text.strip() else "This message is not known here")
+
+
+def test_unknown_text_is_answered_with_what_is_known_of_the_file() -> None:
+    found = explain_error("Help!", DEMO, CPU_ONLY)
+    assert (found.id, found.finding) == (UNRECOGNISED, "cuda-unavailable")
+    assert "What is known of this file may help" in found.here
+    assert found.paths
+    assert found.fix is not None
+
+
+# --- what tries to stall us ---------------------------------------------------------------------------------
+
+ATTACKS = (
+    "Attempting to deserialize object on a ",
+    "Attempting to deserialize object on CUDA device 11111",
+    "don't know how to restore data location of torch.",
+    "size mismatch for a.b: copying a param with shape torch.Size([1, 1, ",
+    "size mismatch for " + "a" * 290,
+    'Missing key(s) in state_dict: "a", ',
+    'Unexpected key(s) in state_dict: "module.a", ',
+    "while copying the parameter named 'a', whose dimensions in the model are torch.Size([",
+    "received an invalid combination of arguments - got (",
+    "Input type (torch.",
+    "expected object of type torch.",
+    "Unsupported global: GLOBAL a.",
+    "Trying to load unsupported GLOBAL a.",
+    "Can't get attribute 'a' on <module 'a.",
+    "No module named 'a.",
+    "PytorchStreamReader failed reading a ",
+    "KeyError: 'a",
+    "Error.Error.Error.",
+    "aError: ",
+    "\x1b[31;",
+    "\x1b]0;",
+    "[1;2;3;4;",
+    "(pid=1",
+    "2024-05-01 10:00:00 a.a.a.",
+    "'Conv2d' object has no attribute '",
+    "is on cpu, but expected ",
+    "\u2502 \u2502 ",
+    "\\n",
+    "&amp;",
+    "<<<<<>>>>>",
+    " ",
+    "\n",
+)
+
+
+@pytest.mark.parametrize("piece", ATTACKS, ids=range(len(ATTACKS)))
+def test_no_text_makes_the_search_run_away(piece: str) -> None:
+    """A pattern that tries each way to split such a text would not end within the time limit of a test."""
+    text = (piece * (MOST_CHARS // len(piece) + 1))[:MOST_CHARS]
+    assert explain_error(text, PLAIN).cause
+
+
+def test_huge_texts_are_cut_in_the_middle() -> None:
+    error = "RuntimeError: unexpected EOF, expected 9 more bytes. The file might be corrupted."
+    filler = "some output of the training script\n" * 100_000
+    assert explain_error(filler + error, None).id == "unexpected-eof"
+    assert explain_error(error + "\n" + filler, None).id == "unexpected-eof"
+    assert explain_error(filler + error + "\n" + filler, None).id == UNRECOGNISED
+
+
+def test_random_text_is_answered() -> None:
+    rng = random.Random(7)
+    alphabet = "".join(message.text for message in MESSAGES) + "\x00\x1b\ud800\u202e\U0001f600"
+    for _ in range(200):
+        text = "".join(rng.choices(alphabet, k=rng.randrange(400)))
+        found = explain_error(text, PLAIN, CPU_ONLY)
+        for part in (found.quoted, found.here, found.cause):
+            assert is_harmless(part)
+            part.encode()

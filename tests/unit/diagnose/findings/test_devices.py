@@ -1,0 +1,133 @@
+"""Each rule about devices, with a checkpoint that has the finding and one that has not."""
+
+from __future__ import annotations
+
+from inspector.diagnose.run import diagnose
+from inspector.model.checkpoint import Checkpoint, HiddenDevice
+from inspector.model.findings import Finding
+from inspector.safety.verdict import judge
+from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
+from tests.unit.report.rows import checkpoint, storage, tensor
+
+
+def found(made: Checkpoint, id_: str, target: Profile | None = None) -> list[Finding]:
+    return [finding for finding in diagnose(made, judge(made), target) if finding.id == id_]
+
+
+def on(device: str, *names: str, **fields: object) -> list[object]:
+    rows: list[object] = []
+    for name in names:
+        rows += [
+            storage(f"{device}/{name}", device),
+            tensor(name, device=device, storage=f"{device}/{name}", **fields),
+        ]
+    return rows
+
+
+def test_cuda_unavailable() -> None:
+    made = checkpoint(*on("cuda:0", "a", "b"), *on("cpu", "c"))
+    (finding,) = found(made, "cuda-unavailable", CPU_ONLY)
+    assert finding.severity == "error"
+    assert finding.paths == ("a", "b")
+    assert "Attempting to deserialize object on a CUDA device" in finding.detail
+    assert finding.fix is not None
+    assert finding.fix.rule == "cuda:0=cpu"
+    assert found(made, "cuda-unavailable", parse_target("cuda")) == []
+    assert found(made, "cuda-unavailable") == []
+
+
+def test_devices_of_one_kind_make_one_finding() -> None:
+    made = checkpoint(*on("cuda:0", "a"), *on("cuda:1", "b"), *on("mps", "c"))
+    (finding,) = found(made, "cuda-unavailable", CPU_ONLY)
+    assert finding.paths == ("a", "b")
+    assert finding.fix is not None
+    assert finding.fix.rule == "cuda:*=cpu"
+    assert len(found(made, "mps-unavailable", CPU_ONLY)) == 1
+
+
+def test_index_out_of_range() -> None:
+    made = checkpoint(*on("cuda:3", "a"))
+    (finding,) = found(made, "cuda-index-out-of-range", parse_target("cuda:2"))
+    assert "device_count() is 2" in finding.detail
+    assert found(made, "cuda-index-out-of-range", parse_target("cuda:4")) == []
+
+
+def test_other_devices() -> None:
+    made = checkpoint(*on("mps", "a"), *on("xpu:0", "b"), *on("npu:0", "c"), *on("x=y", "d"))
+    assert len(found(made, "mps-unavailable", CPU_ONLY)) == 1
+    assert len(found(made, "xpu-unavailable", CPU_ONLY)) == 1
+    assert len(found(made, "unknown-device", CPU_ONLY)) == 1
+
+
+def test_a_tag_that_no_rule_can_name_has_no_fix() -> None:
+    (finding,) = found(checkpoint(*on("x=y", "d")), "unknown-device", CPU_ONLY)
+    assert finding.fix is None
+
+
+def test_mixed() -> None:
+    made = checkpoint(*on("cuda:0", "a", "b"), *on("cpu", "stray"), *on("meta", "m"))
+    (finding,) = found(made, "mixed-devices")
+    assert finding.paths == ("stray",)
+    assert finding.fix is not None
+    assert finding.fix.rule == "*=cuda:0"
+    (there,) = found(made, "mixed-devices", CPU_ONLY)
+    assert there.fix is not None
+    assert there.fix.rule == "*=cpu"
+    assert found(checkpoint(*on("cuda:0", "a", "b")), "mixed-devices") == []
+    apart = checkpoint(*on("cuda:0", "a"), *on("cpu", "step", role="optimizer"))
+    assert found(apart, "mixed-devices") == []
+
+
+def test_mixed_on_a_device_that_is_none_has_no_fix() -> None:
+    (finding,) = found(checkpoint(*on("?!", "a", "b"), *on("cpu", "c")), "mixed-devices")
+    assert finding.fix is None
+
+
+def slot(name: str, device: str, **fields: object) -> object:
+    return tensor("o", "state", 0, name, device=device, role="optimizer", slot=name, parameter="w", **fields)
+
+
+def test_optimizer_apart() -> None:
+    home = tensor("model", "w", device="cuda:0")
+    made = checkpoint(
+        home, slot("exp_avg", "cpu"), slot("step", "cpu"), slot("mu", "cpu", on_cpu_by_design=True)
+    )
+    (finding,) = found(made, "optimizer-off-parameter-device")
+    assert finding.paths == ("o/state/0/exp_avg",)
+    assert found(checkpoint(home, slot("exp_avg", "cuda:0")), "optimizer-off-parameter-device") == []
+
+
+def test_optimizer_of_a_whole_module() -> None:
+    home = tensor("m", "._modules", "l", "._parameters", "w", device="cuda:0")
+    stray = tensor(
+        "o", "state", 0, "exp_avg", device="cpu", role="optimizer", slot="exp_avg", parameter="l.w"
+    )
+    assert len(found(checkpoint(home, stray), "optimizer-off-parameter-device")) == 1
+
+
+def test_step_on_accelerator() -> None:
+    made = checkpoint(slot("step", "cuda:0", on_cpu_by_design=True))
+    (finding,) = found(made, "step-on-accelerator")
+    assert finding.fix is not None
+    assert found(checkpoint(slot("step", "cuda:0")), "step-on-accelerator") == []
+    assert found(checkpoint(slot("step", "cpu", on_cpu_by_design=True)), "step-on-accelerator") == []
+
+
+def test_rng_off_cpu() -> None:
+    assert len(found(checkpoint(tensor("rng", role="rng", device="cuda:0")), "rng-off-cpu")) == 1
+    assert found(checkpoint(tensor("rng", role="rng")), "rng-off-cpu") == []
+
+
+def test_hidden() -> None:
+    hidden = HiddenDevice(path="config/device", device="cuda:0", what="torch.device")
+    (finding,) = found(checkpoint(hidden_devices=(hidden,)), "hidden-device")
+    assert finding.paths == ("config/device",)
+    assert "torch.device cuda:0" in finding.detail
+    harmless = HiddenDevice(path="d", device="cpu", what="torch.device")
+    assert found(checkpoint(hidden_devices=(harmless,)), "hidden-device") == []
+
+
+def test_of_many_devices_the_first_are_named() -> None:
+    made = checkpoint(*(row for at in range(40) for row in on(f"cuda:{at}", f"t{at}")))
+    (finding,) = found(made, "cuda-unavailable", CPU_ONLY)
+    assert "cuda:15 and 24 more to a device of the target" in finding.detail

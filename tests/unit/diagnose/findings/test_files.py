@@ -1,0 +1,143 @@
+"""Each rule about the file, with a checkpoint that has the finding and one that has not."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.diagnose.run import diagnose
+from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.model.findings import Finding
+from inspector.safety.verdict import judge
+from tests.unit.report.rows import checkpoint, optimizer, storage, tensor
+
+
+def found(made: Checkpoint, id_: str) -> list[Finding]:
+    return [finding for finding in diagnose(made, judge(made)) if finding.id == id_]
+
+
+def names(*keys: str, **fields: object) -> Checkpoint:
+    return checkpoint(*(tensor("model", key, **fields) for key in keys))
+
+
+def test_truncated() -> None:
+    made = checkpoint(
+        storage("0", missing=True), storage("1"), tensor("a", storage="0"), tensor("b", storage="1")
+    )
+    (finding,) = found(made, "truncated")
+    assert (finding.severity, finding.paths) == ("error", ("a",))
+    assert found(checkpoint(storage("0", nbytes=0, missing=True)), "truncated") == []
+    endless = checkpoint(storage("0"), marks=frozenset({"no-directory"}), refusal="RuntimeError: cut")
+    (finding,) = found(endless, "truncated")
+    assert (finding.title, finding.paths) == ("The end of the file is missing", ())
+    assert found(endless, "torch-refuses") == []
+
+
+def test_invalid() -> None:
+    (finding,) = found(checkpoint(tensor("a", problem="it runs past its storage")), "invalid-tensor")
+    assert "a: it runs past its storage" in finding.detail
+    assert found(checkpoint(tensor("a")), "invalid-tensor") == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "id_"),
+    [
+        ({"versions": (("version", "11"),)}, "newer-format"),
+        ({"versions": (("version", "0"),)}, "torch-refuses"),
+        ({"versions": (("version", "x"),)}, "torch-refuses"),
+        ({"versions": (("version", "3"), ("byteorder", "middle"))}, "torch-refuses"),
+        ({"refusal": "RuntimeError: file in archive is not in a subdirectory: x"}, "torch-refuses"),
+        ({"marks": frozenset({"gzip"}), "format": "legacy"}, "torch-refuses"),
+        ({"globals": (GlobalUse(name="torch._C.Generator", count=1),), "format": "legacy"}, "torch-refuses"),
+        ({"marks": frozenset({"wrong-checksum"})}, "bad-crc"),
+        ({"versions": (("byteorder", "big"),)}, "byteorder"),
+        ({"module_class": "m.net.Net"}, "whole-module"),
+        ({"globals": (GlobalUse(name="m.Net", count=1),)}, "needs-allow-list"),
+        ({"globals": (GlobalUse(name="os.system", count=1),)}, "dangerous-global"),
+        ({"safety": Safety(opcodes=("FRAME",), protocol=4, oddities=())}, "runs-code"),
+    ],
+)
+def test_of_the_file_as_a_whole(fields: dict[str, object], id_: str) -> None:
+    assert len(found(checkpoint(**fields), id_)) == 1
+    assert found(checkpoint(versions=(("version", "3"),)), id_) == []
+
+
+def test_zip_of_torch_1_4_is_refused_everywhere() -> None:
+    made = checkpoint(storage("0"), marks=frozenset({"torch-1.4"}))
+    (finding,) = found(made, "torch-refuses")
+    assert "Only torch 1.4 reads it" in finding.detail
+
+
+def test_short_records_and_cut_legacy_files_are_left_to_their_own_rule() -> None:
+    short = checkpoint(storage("0", expected_nbytes=20))
+    assert found(short, "torch-refuses") == []
+    assert found(checkpoint(storage("0", missing=True), format="legacy"), "torch-refuses") == []
+
+
+def test_oversized() -> None:
+    made = checkpoint(
+        storage("0", nbytes=10_000_000, viewed_nbytes=100), tensor("part", storage="0"), tensor("b")
+    )
+    (finding,) = found(made, "oversized-storage")
+    assert finding.paths == ("part",)
+    assert finding.title.startswith("10.0 MB")
+    assert found(checkpoint(storage("0", nbytes=10_000, viewed_nbytes=100)), "oversized-storage") == []
+    assert (
+        found(checkpoint(storage("0", nbytes=10_000_000, viewed_nbytes=0, tensors=0)), "oversized-storage")
+        == []
+    )
+
+
+def test_shared() -> None:
+    made = checkpoint(
+        storage("0", tensors=2), tensor("a", storage="0"), tensor("b", storage="0"), tensor("c")
+    )
+    (finding,) = found(made, "shared-storage")
+    assert finding.paths == ("a", "b")
+    assert found(checkpoint(storage("0"), tensor("a", storage="0")), "shared-storage") == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "count"),
+    [
+        (("module.a", "module.b.c"), 2),
+        (("_orig_mod.module.a",), 1),
+        (("module.a", "n_averaged"), 1),
+        (("module.a", "other.b"), 0),
+        (("module",), 0),
+        (("a.module.b",), 0),
+    ],
+)
+def test_prefix_of_parallel_wrappers(keys: tuple[str, ...], count: int) -> None:
+    findings = found(names(*keys), "prefix-module")
+    assert [finding.count for finding in findings] == [count][: bool(count)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "count"), [(("_orig_mod.a",), 1), (("net._orig_mod.a", "b"), 1), (("a", "_orig_mod"), 0)]
+)
+def test_prefix_of_compile(keys: tuple[str, ...], count: int) -> None:
+    findings = found(names(*keys), "prefix-compiled")
+    assert [finding.count for finding in findings] == [count][: bool(count)]
+
+
+def test_prefixes_of_optimizer_state_do_not_count() -> None:
+    assert found(names("module.a", role="optimizer"), "prefix-module") == []
+
+
+def test_optimizer_without_names() -> None:
+    made = checkpoint(optimizer("optimizer", naming="unknown", detail="Several fit."))
+    (finding,) = found(made, "optimizer-mismatch")
+    assert finding.detail == "Several fit."
+    at_root = checkpoint(optimizer(naming="partial"))
+    assert "the checkpoint" in found(at_root, "optimizer-mismatch")[0].title
+    assert found(checkpoint(optimizer("o")), "optimizer-mismatch") == []
+    assert found(checkpoint(optimizer("o", naming="unknown", with_state=0)), "optimizer-mismatch") == []
+
+
+def test_needs_allow_list_names_what_to_allow() -> None:
+    made = checkpoint(globals=(GlobalUse(name="m.Net", count=1),))
+    detail = found(made, "needs-allow-list")[0].detail
+    assert "m.Net" in detail
+    assert "allow them if m is your own code" in detail
+    known = checkpoint(globals=(GlobalUse(name="argparse.Namespace", count=1),))
+    assert "classes that only hold data" in found(known, "needs-allow-list")[0].detail

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.target.machine.evidence import Evidence, Libcuda, Node, Nvidia, Smi, SmiGpu, TorchDevice
+from tests.unit.diagnose.machines import diagnoses, driver, linux, machine, torch
+
+TWO = driver("550.120", "12.4", SmiGpu(name="L4"), SmiGpu(name="L4"))
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("", "the list is empty"),
+        (",0", "the list is empty"),
+        ("-1", "a negative number hides all"),
+        ("-1,0", "a negative number hides all"),
+        ("NoDevFiles", "this names no GPU"),
+        ("all", "this names no GPU"),
+        ("2", "there are 2, so the highest number is 1"),
+        ("7,0", "there are 2, so the highest number is 1"),
+        ("0,0", "an entry stands there twice, which empties the list"),
+        ("GPU-(not found)", "no GPU has this UUID"),
+        ("0", None),
+        (" 1, 0", None),
+        ("0,5", None),
+        ("1gpu", None),
+        ("GPU-(found)", None),
+        ("GPU-(uuid)", None),
+        ("MIG-(uuid)", None),
+    ],
+)
+def test_variables_that_hide_every_gpu(value: str, why: str | None) -> None:
+    found = machine(nvidia=TWO, environment=(("CUDA_VISIBLE_DEVICES", value),))
+    row = diagnoses(found).get("devices-hidden")
+    if why is None:
+        assert row is None
+    else:
+        assert row is not None
+        assert row.evidence == (f"CUDA_VISIBLE_DEVICES={value}: {why}", "nvidia-smi lists L4, L4")
+        assert row.certainty == "certain"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("value", ["", ",0", "-1", "all", "2", "7,0", "0,0", "0", " 1, 0", "0,5", "1gpu"])
+def test_torch_reads_the_variable_alike(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    cuda = pytest.importorskip("torch.cuda")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    monkeypatch.setattr(cuda, "_raw_device_count_nvml", lambda: 2)
+    found = machine(nvidia=TWO, environment=(("CUDA_VISIBLE_DEVICES", value),))
+    assert ("devices-hidden" in diagnoses(found)) == (cuda._device_count_nvml() == 0)
+
+
+def test_without_nvidia_smi_only_an_empty_list_is_certain() -> None:
+    hidden = machine(nvidia=Nvidia(libcuda=Libcuda(found=True)), environment=(("CUDA_VISIBLE_DEVICES", ""),))
+    assert diagnoses(hidden)["devices-hidden"].certainty == "certain"
+    hidden = machine(environment=(("CUDA_VISIBLE_DEVICES", "-1"),))
+    assert diagnoses(hidden)["devices-hidden"].certainty == "likely"
+    assert "devices-hidden" not in diagnoses(machine(environment=(("CUDA_VISIBLE_DEVICES", "5"),)))
+
+
+def test_rocm_listens_to_both_variables() -> None:
+    rocm = torch("2.3.1", None, hip="6.0")
+    for name in ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
+        assert diagnoses(machine(torch=rocm, environment=((name, ""),)))["devices-hidden"].title.startswith(
+            name
+        )
+    assert "devices-hidden" not in diagnoses(machine(environment=(("HIP_VISIBLE_DEVICES", ""),)))
+
+
+def test_variables_are_no_fault_where_torch_works_or_has_no_gpu_code() -> None:
+    environment = (("CUDA_VISIBLE_DEVICES", ""),)
+    working = machine(torch=torch(cuda_available=True, cuda_count=1), environment=environment)
+    assert "devices-hidden" not in diagnoses(working)
+    assert "devices-hidden" not in diagnoses(machine(torch=torch("2.5.1", None), environment=environment))
+
+
+def test_some_gpus_are_hidden() -> None:
+    half = torch(cuda_available=True, cuda_count=1)
+    found = machine(torch=half, nvidia=TWO, environment=(("CUDA_VISIBLE_DEVICES", "1"),))
+    assert diagnoses(found)["some-devices-hidden"].title == "torch sees 1 of 2 GPUs"
+    assert "some-devices-hidden" not in diagnoses(machine(torch=half, nvidia=TWO))
+
+
+@pytest.mark.parametrize(
+    ("found", "is_met"),
+    [
+        (machine(system=linux(container="docker"), nvidia=Nvidia(kernel_module="550.1")), True),
+        (machine(system=linux(container="podman"), cards=("nvidia",)), True),
+        (machine(system=linux(container="docker")), False),
+        (machine(system=linux(container="docker", wsl=True), cards=("nvidia",)), False),
+        (machine(system=linux(container="docker"), nvidia=driver()), False),
+        (machine(cards=("nvidia",)), False),
+    ],
+)
+def test_a_container_without_device_files(found: Evidence, is_met: bool) -> None:
+    row = diagnoses(found).get("no-device-nodes")
+    assert (row is not None) is is_met
+    if row is not None:
+        assert f"this is a {found.system.container} container" in row.evidence
+
+
+@pytest.mark.parametrize(
+    ("found", "certainty"),
+    [
+        (machine(system=linux(wsl=True)), "certain"),
+        (machine(system=linux(wsl=True), dxg=True), "likely"),
+        (machine(system=linux(wsl=True), dxg=True, nvidia=driver()), None),
+        (machine(dxg=True), None),
+    ],
+)
+def test_wsl_without_a_gpu(found: Evidence, certainty: str | None) -> None:
+    row = diagnoses(found).get("wsl-without-gpu")
+    assert (row and row.certainty) == certainty
+
+
+def test_device_files_that_are_closed() -> None:
+    def closed(*names: str) -> Nvidia:
+        return driver(nodes=tuple(Node(path=f"/dev/nvidia{name}", usable=False) for name in names))
+
+    row = diagnoses(machine(nvidia=closed("0", "ctl", "-modeset")))["no-permission"]
+    assert row.evidence[1] == "not readable and writable: /dev/nvidia0, /dev/nvidiactl"
+    assert "no-permission" not in diagnoses(machine(nvidia=closed("-modeset", "-nvswitchctl")))
+    working = torch(cuda_available=True, cuda_count=1)
+    assert "no-permission" not in diagnoses(machine(torch=working, nvidia=closed("1")))
+
+
+@pytest.mark.parametrize(
+    ("capability", "architectures", "id_"),
+    [
+        ((12, 0), ("sm_80", "sm_90"), "gpu-too-new"),
+        ((12, 0), ("sm_80", "compute_90"), None),
+        ((6, 1), ("sm_70", "sm_80"), "gpu-too-old"),
+        ((8, 0), ("sm_75", "sm_86"), "gpu-too-new"),
+        ((8, 9), ("sm_80",), None),
+        ((8, 9), (), None),
+        ((8, 9), ("gfx90a",), None),
+        (None, ("sm_80",), None),
+    ],
+)
+def test_gpus_that_torch_has_no_code_for(
+    capability: object, architectures: tuple[str, ...], id_: str | None
+) -> None:
+    devices = (TorchDevice(name="X", capability=capability),)
+    found = torch(cuda_available=True, cuda_count=1, cuda_devices=devices, arch_list=architectures)
+    met = {"gpu-too-new", "gpu-too-old"} & set(diagnoses(machine(torch=found)))
+    assert met == ({id_} if id_ else set())
+
+
+def test_a_gpu_that_only_nvidia_smi_knows() -> None:
+    nvidia = driver("550.120", "12.4", SmiGpu(capability=(12, 0)), SmiGpu(name="L4", capability=(8, 9)))
+    found = machine(torch=torch(arch_list=("sm_80",)), nvidia=nvidia)
+    row = diagnoses(found)["gpu-too-new"]
+    assert row.certainty == "likely"
+    assert "a GPU is sm_120" in row.evidence
+    assert "L4" not in " ".join(row.evidence)
+
+
+def test_rocm_has_no_such_numbers() -> None:
+    found = torch(
+        "2.3.1", None, hip="6.0", arch_list=("sm_80",), cuda_devices=(TorchDevice(capability=(9, 0)),)
+    )
+    assert not {"gpu-too-new", "gpu-too-old"} & set(diagnoses(machine(torch=found)))
+
+
+def test_a_gpu_that_wsl_blocks_is_said() -> None:
+    smi = Smi(state="failed", error="Failed to initialize NVML: GPU access blocked by the operating system")
+    found = machine(system=linux(wsl=True), dxg=True, nvidia=Nvidia(smi=smi, libcuda=Libcuda(found=True)))
+    assert "the GPU is blocked" in diagnoses(found)["wsl-without-gpu"].evidence

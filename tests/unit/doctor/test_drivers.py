@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.doctor.drivers import (
+    build_for,
+    cuda_version,
+    driver_suffices,
+    highest_cuda,
+    install_command,
+    oldest_compiled,
+    oldest_driver,
+    parse_version,
+    runs_code,
+)
+
+Version = tuple[int, int]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("535.183.01", (535, 183, 1)),
+        ("2.6.0+cu124", (2, 6, 0)),
+        ("1.13.0.dev20220525", (1, 13, 0)),
+        ("10.16", (10, 16)),
+        ("", ()),
+        (None, ()),
+        ("x", ()),
+        ("\u0663.1", ()),
+        ("9" * 5000, ()),
+    ],
+)
+def test_versions_begin_with_numbers(text: str | None, numbers: tuple[int, ...]) -> None:
+    assert parse_version(text) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("12.4", (12, 4)), ("11", (11, 0)), ("12.4.1", (12, 4)), ("", None), (None, None)]
+)
+def test_cuda_versions_are_two_numbers(text: str | None, version: Version | None) -> None:
+    assert cuda_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("cuda", "linux", "windows"),
+    [
+        ((10, 1), "418.39", "418.96"),
+        ((10, 2), "440.33", "441.22"),
+        ((11, 8), "450.80.02", "452.39"),
+        ((12, 8), "525.60.13", "528.33"),
+        ((13, 2), "580", "580"),
+        ((14, 0), None, None),
+        ((8, 0), None, None),
+    ],
+)
+def test_every_cuda_has_an_oldest_driver(cuda: Version, linux: str | None, windows: str | None) -> None:
+    assert oldest_driver(cuda, windows=False) == linux
+    assert oldest_driver(cuda, windows=True) == windows
+
+
+def test_a_driver_suffices_for_its_major_version() -> None:
+    assert driver_suffices("525.60.13", (12, 8), windows=False) is True
+    assert driver_suffices("525.60.12", (12, 8), windows=False) is False
+    assert driver_suffices("528.24", (12, 1), windows=True) is False
+    assert driver_suffices("999", (14, 0), windows=False) is None
+    assert driver_suffices("unknown", (12, 0), windows=False) is None
+
+
+def test_the_highest_cuda_of_a_driver() -> None:
+    assert highest_cuda("470.223.02", windows=False) == (11, 0)
+    assert highest_cuda("566.36", windows=True) == (12, 0)
+    assert highest_cuda("100.1", windows=False) is None
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "cuda", "build"),
+    [
+        (((8, 6),), (13, 0), "cu130"),
+        (((8, 6),), (12, 2), "cu128"),
+        (((8, 6),), (11, 4), "cu118"),
+        (((6, 1),), (12, 8), "cu126"),
+        (((7, 0),), None, "cu126"),
+        (((6, 1), (8, 6)), (13, 0), "cu126"),
+        (((12, 0),), (12, 9), "cu128"),
+        (((12, 0),), (11, 8), None),
+        (((6, 1), (12, 0)), (13, 0), None),
+        (((3, 5),), (13, 0), None),
+        ((), None, "cu130"),
+        ((), (10, 2), None),
+    ],
+)
+def test_the_newest_build_for_all_gpus_and_the_driver(
+    capabilities: tuple[Version, ...], cuda: Version | None, build: str | None
+) -> None:
+    assert build_for(capabilities, cuda) == build
+
+
+def test_a_build_is_installed_from_its_index() -> None:
+    command = install_command("cu126")
+    assert command == "pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu126"
+    assert "https://pytorch.org/get-started/locally/" in install_command(None)
+
+
+@pytest.mark.parametrize(
+    ("capability", "architectures", "runs"),
+    [
+        ((8, 6), ("sm_80",), True),
+        ((8, 0), ("sm_86",), False),
+        ((9, 0), ("sm_80", "sm_86"), False),
+        ((12, 0), ("sm_90", "compute_90"), True),
+        ((8, 9), ("compute_90",), False),
+        ((9, 0), ("sm_90a",), True),
+        ((9, 1), ("sm_90a",), False),
+        ((10, 3), ("sm_100f",), True),
+        ((12, 0), ("compute_100f",), False),
+        ((12, 1), ("sm_120",), True),
+        ((6, 1), ("sm_60", "compute_37"), True),
+        ((3, 7), ("gfx1030", "sm_", "compute_x", "sm_99999"), False),
+    ],
+)
+def test_which_code_runs_where(capability: Version, architectures: tuple[str, ...], runs: bool) -> None:
+    assert runs_code(capability, architectures) is runs
+
+
+@pytest.mark.torch
+def test_which_code_runs_where_agrees_with_torch() -> None:
+    """torch 2.13 has a table of the same, for all chips that NVIDIA made so far."""
+    cuda = pytest.importorskip("torch.cuda")
+    table = getattr(cuda, "DEVICE_REQUIREMENT", None)
+    if table is None:
+        pytest.skip("this torch has no table of compute capabilities")
+    compared = 0
+    for compiled in table:
+        for device in table:
+            expected = device in table[compiled]
+            assert runs_code(divmod(device, 10), (f"sm_{compiled}",)) is expected, (device, compiled)
+            compared += 1
+    assert compared > 100
+
+
+def test_the_oldest_gpu_with_code() -> None:
+    assert oldest_compiled(("sm_90", "sm_75", "compute_120")) == (7, 5)
+    assert oldest_compiled(("gfx1030",)) is None
+    assert oldest_compiled(()) is None

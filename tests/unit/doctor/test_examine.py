@@ -1,0 +1,322 @@
+"""The GPU doctor on machines as people reported them, each with the diagnosis that helped."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from inspector.doctor import devices as doctor_devices
+from inspector.doctor import examine as doctor
+from inspector.doctor import messages as doctor_errors
+from inspector.doctor import nvidia as doctor_nvidia
+from inspector.doctor import other_makers as doctor_others
+from inspector.doctor.examine import examine
+from inspector.model.findings import SEVERITIES
+from inspector.target.machine.evidence import Python, TorchDevice, TorchFound
+from inspector.target.machine.profile import PRESETS, parse_target
+from tests.unit.diagnose.machines import PROFILES, diagnoses, driver, linux, machine, torch
+
+PYTORCH = "https://github.com/pytorch/pytorch/issues/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A profile, the diagnoses it must get (worst first), words of the first one, and who met it."""
+
+    name: str
+    ids: list[str]
+    certainty: str = "certain"
+    says: str
+    step: str | None
+    source: str = ""
+
+
+REPORTS = [
+    Report(
+        name="works-4090-with-other-toolkits",
+        ids=["gpu-works", "toolkit-does-not-matter"],
+        says="cuda:0",
+        step=None,
+    ),
+    Report(
+        name="works-gb10-newer-than-its-code",
+        ids=["gpu-works"],
+        says="cuda:0",
+        step=None,
+        source=f"{PYTORCH}172629",
+    ),
+    Report(name="works-apple-m2", ids=["gpu-works"], says="mps", step=None),
+    Report(name="works-one-of-two-3090", ids=["gpu-works", "some-devices-hidden"], says="cuda:0", step=None),
+    Report(
+        name="no-gpu-at-all", ids=["no-gpu"], says="Nothing is broken", step=None, source=f"{PYTORCH}74733"
+    ),
+    Report(
+        name="cpu-only-windows", ids=["cpu-only-torch"], says="no GPU code", step="torch/whl/cu128|whl/cu128"
+    ),
+    Report(name="cpu-only-conda", ids=["cpu-only-torch"], says="no GPU code", step="whl/cu126"),
+    Report(name="no-driver-ubuntu", ids=["no-driver"], says="NVIDIA's driver", step="ubuntu-drivers install"),
+    Report(
+        name="driver-not-running-new-kernel",
+        ids=["driver-not-running"],
+        says="kernel update",
+        step="modprobe nvidia",
+        source=f"{PYTORCH}67991",
+    ),
+    Report(
+        name="driver-too-old-470",
+        ids=["driver-too-old"],
+        says="a state dict carries no CUDA version",
+        step="525.60.13 or newer",
+        source="https://github.com/weaviate/Verba/issues/72",
+    ),
+    Report(
+        name="driver-too-old-for-cuda-13",
+        ids=["driver-too-old"],
+        says="built for CUDA 13.0",
+        step="580 or newer",
+        source="https://github.com/pytorch/pytorch/pull/162531",
+    ),
+    Report(
+        name="driver-mismatch",
+        ids=["driver-mismatch"],
+        says="another version",
+        step="reboot",
+        source="https://github.com/mozilla/translations/issues/1167",
+    ),
+    Report(
+        name="hidden-by-empty-variable",
+        ids=["devices-hidden"],
+        says="none is left",
+        step="unset CUDA_VISIBLE_DEVICES",
+    ),
+    Report(name="hidden-by-index-out-of-range", ids=["devices-hidden"], says="counted from 0", step="=0"),
+    Report(
+        name="docker-without-gpus", ids=["no-device-nodes"], says="not handed", step="docker run --gpus all"
+    ),
+    Report(
+        name="gpu-too-new-5080-windows",
+        ids=["gpu-too-new"],
+        says="no kernel image is available",
+        step="whl/cu128",
+        source="https://github.com/RetroUpgrade-YouTube/Hi3DGen_1Click_installer/issues/5",
+    ),
+    Report(
+        name="gpu-too-old-1080",
+        ids=["gpu-too-old"],
+        says="no kernel image is available",
+        step="whl/cu126",
+        source="https://github.com/pytorch/pytorch/pull/158700",
+    ),
+    Report(
+        name="forward-compatibility-3090",
+        ids=["forward-compatibility", "toolkit-does-not-matter"],
+        says="cuda-compat",
+        step="update the NVIDIA driver",
+        source="https://github.com/PKU-YuanGroup/Video-LLaVA/issues/22",
+    ),
+    Report(
+        name="fabric-manager-h200",
+        ids=["fabric-manager"],
+        says="NVSwitch",
+        step="nvidia-fabricmanager",
+        source="https://github.com/huggingface/huggingface_hub/issues/4128",
+    ),
+    Report(
+        name="wsl-blocked",
+        ids=["wsl-without-gpu"],
+        says="must not be installed inside WSL",
+        step="wsl --update",
+        source="https://github.com/microsoft/WSL/issues/9938",
+    ),
+    Report(
+        name="unknown-error-after-sleep",
+        ids=["cuda-unknown-error"],
+        certainty="likely",
+        says="slept",
+        step="modprobe nvidia_uvm",
+        source=f"{PYTORCH}159954",
+    ),
+    Report(
+        name="no-permission-cluster", ids=["no-permission"], says="closed to this user", step="--gres=gpu:1"
+    ),
+    Report(
+        name="mig-without-slice",
+        ids=["mig-slices"],
+        certainty="likely",
+        says="slice",
+        step="MIG-",
+        source=f"{PYTORCH}95784",
+    ),
+    Report(
+        name="rocm-no-permission",
+        ids=["rocm-no-permission"],
+        says="render",
+        step="usermod -aG render,video",
+        source="https://github.com/ROCm/legacy-rocm-build/issues/2838",
+    ),
+    Report(
+        name="rocm-gpu-unsupported",
+        ids=["rocm-gpu-unsupported"],
+        certainty="likely",
+        says="compiled for other chips",
+        step="HSA_OVERRIDE_GFX_VERSION=10.3.0",
+        source="https://github.com/lllyasviel/Fooocus/issues/1079",
+    ),
+    Report(name="mps-rosetta", ids=["mps-rosetta"], says="Rosetta", step="arm64", source=f"{PYTORCH}146236"),
+    Report(
+        name="mps-macos-too-old",
+        ids=["mps-macos-too-old"],
+        says="macOS 12.3",
+        step="12.3",
+        source=f"{PYTORCH}78343",
+    ),
+    Report(
+        name="xpu-container-without-device",
+        ids=["xpu-driver-missing"],
+        certainty="likely",
+        says="render node was not found",
+        step="--device /dev/dri",
+        source="https://github.com/open-edge-platform/geti/issues/5387",
+    ),
+    Report(name="torch-broken-windows", ids=["torch-broken"], says="Visual C++ runtime", step="vc_redist"),
+    Report(name="torch-missing", ids=["torch-missing"], says="another environment", step="pip install torch"),
+    Report(
+        name="several-torches",
+        ids=["several-torches", "gpu-works"],
+        certainty="likely",
+        says="order of its folders",
+        step="pip uninstall",
+    ),
+]
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
+def test_a_recorded_machine_gets_its_diagnosis(report: Report) -> None:
+    found = examine(parse_target(str(PROFILES / f"{report.name}.json")))
+    assert [diagnosis.id for diagnosis in found] == report.ids
+    first = found[0]
+    assert first.certainty == report.certainty
+    assert report.says in first.explanation
+    assert first.evidence
+    if report.step is None:
+        assert (first.severity, first.steps) == ("note", ())
+    else:
+        assert first.severity in {"error", "warning"}
+        assert re.search(report.step, "\n".join(first.steps))
+
+
+def test_every_recorded_machine_is_in_the_table() -> None:
+    assert sorted(report.name for report in REPORTS) == sorted(path.stem for path in PROFILES.glob("*.json"))
+
+
+@pytest.mark.parametrize("path", sorted(PROFILES.glob("*.json")), ids=lambda path: path.stem)
+def test_recorded_machines_tell_nobody_s_name(path: Path) -> None:
+    text = path.read_text()
+    assert not re.search(
+        r"/home/|/Users/|\\\\Users|(GPU|MIG)-[0-9a-f]{4}|\d+\.\d+\.\d+\.\d+[^-\d.]|serial|uuid\"", text
+    )
+    assert text == json.dumps(json.loads(text), indent=1) + "\n"
+
+
+def test_every_diagnosis_is_met_by_some_test() -> None:
+    """A new rule comes with a machine that has it: here, or in the tests of its own module."""
+    modules = (doctor, doctor_nvidia, doctor_devices, doctor_errors, doctor_others)
+    ids = set()
+    for module in modules:
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+            if isinstance(node, ast.keyword) and node.arg == "id":
+                ids |= {part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)}
+    tests = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
+    assert len(ids) > 25
+    assert {name for name in ids if isinstance(name, str) and f'"{name}"' not in tests} == set()
+
+
+def test_a_machine_that_nobody_probed_has_nothing_to_examine() -> None:
+    assert [examine(preset) for preset in PRESETS] == [()] * len(PRESETS)
+
+
+def test_the_worst_comes_first_and_then_the_surest() -> None:
+    messages = ("CUDA unknown error", "The NVIDIA driver on your system is too old (found version 11040)")
+    found = machine(torch=torch(cuda_messages=messages), nvidia=driver("470.1"), toolkits=("9.0",))
+    rows = list(diagnoses(found).values())
+    ranks = [(SEVERITIES.index(row.severity), row.certainty != "certain") for row in rows]
+    assert ranks == sorted(ranks)
+    assert [row.id for row in rows] == ["driver-too-old", "cuda-unknown-error", "toolkit-does-not-matter"]
+
+
+def test_what_fits_no_rule_says_what_was_looked_at() -> None:
+    found = diagnoses(machine(nvidia=driver(), torch=torch(cuda_messages=("something new",))))
+    (row,) = found.values()
+    assert (row.id, row.severity, row.certainty) == ("cuda-unexplained", "error", "possible")
+    assert "it said: something new" in row.evidence
+    assert "nvidia-smi" in row.steps
+
+
+def test_a_container_may_hide_a_gpu_of_its_host() -> None:
+    row = diagnoses(machine(system=linux(container="docker")))["no-gpu"]
+    assert "--gpus all" in row.explanation
+    assert row.certainty == "likely"
+
+
+def test_a_gaudi_is_a_gpu() -> None:
+    row = diagnoses(machine(torch=torch("2.5.1", None, hpu=True)))["gpu-works"]
+    assert "Gaudi" in row.explanation
+
+
+def test_gpus_are_listed_with_their_memory() -> None:
+    devices = (TorchDevice(name="L4", memory_nbytes=24 << 30), TorchDevice())
+    found = machine(torch=torch(cuda_available=True, cuda_count=2, cuda_devices=devices))
+    assert diagnoses(found)["gpu-works"].evidence[1:] == ("cuda:0: L4, 25.8 GB", "cuda:1: no name")
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("failed", "raises an error"),
+        ("crashed", "ends the whole Python"),
+        ("timeout", "does not come to an end"),
+    ],
+)
+def test_a_torch_that_does_not_start(state: str, says: str) -> None:
+    found = TorchFound(state=state, error="because")
+    row = diagnoses(machine(torch=found, python=Python(version="3.11.9")))["torch-broken"]
+    assert says in row.explanation
+    assert row.evidence == ("Python 3.11.9", "it said: because")
+    assert not any("vc_redist" in step for step in row.steps)
+
+
+@pytest.mark.parametrize(
+    ("packages", "is_met"),
+    [
+        ((("torch", ("2.5.1",)),), False),
+        ((("torch", ("2.4.0", "2.5.1")),), True),
+        ((("conda:pytorch", ("2.5.1 py3.11_cuda12.4_cudnn9.1.0_0",)), ("torch", ("2.5.1",))), False),
+        ((("conda:pytorch", ("2.5.1 py3.11_cpu_0",)), ("torch", ("2.4.0+cu121",))), True),
+        ((("torch", ("",)), ("conda:pytorch", ("",))), False),
+        ((("torchvision", ("1", "2")),), False),
+    ],
+)
+def test_several_torches(packages: tuple[tuple[str, tuple[str, ...]], ...], is_met: bool) -> None:
+    assert ("several-torches" in diagnoses(machine(packages=packages))) is is_met
+
+
+@pytest.mark.parametrize(
+    ("cuda", "toolkits", "nvcc", "is_met"),
+    [
+        ("12.4", (), None, False),
+        ("12.4", ("12.4",), "12.4", False),
+        ("12.4", ("11.8", "12.4"), None, True),
+        ("12.4", (), "11.8", True),
+        (None, ("11.8",), None, False),
+    ],
+)
+def test_a_toolkit_does_not_matter(
+    cuda: str | None, toolkits: tuple[str, ...], nvcc: str | None, is_met: bool
+) -> None:
+    found = machine(torch=torch(cuda=cuda), toolkits=toolkits, nvcc=nvcc)
+    assert ("toolkit-does-not-matter" in diagnoses(found)) is is_met

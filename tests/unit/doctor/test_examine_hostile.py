@@ -1,0 +1,22 @@
+"""Profiles come from anywhere: the doctor raises nothing, and what it says harms no terminal."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from inspector.doctor.examine import examine
+from inspector.errors import CheckpointError
+from inspector.report.machine import format_machine
+from inspector.target.machine.profile_file import build_profile, parse_evidence
+from tests.unit.target.spoiling import spoiled
+
+
+@given(data=spoiled())
+def test_a_damaged_profile_is_refused_or_examined(data: bytes) -> None:
+    try:
+        machine = build_profile(parse_evidence(data), id="x", name="x")
+    except CheckpointError:
+        return
+    text = format_machine(machine, examine(machine))
+    assert all(line.isprintable() for line in text.splitlines())
+    assert len(text) < 100_000

@@ -1,0 +1,113 @@
+"""Views that cannot be: each is shown with its reason, and nothing is believed that torch would not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from inspector.model.checkpoint import Tensor
+from inspector.model.tensors.views import TensorFacts, nbytes_of, shape_of, sizes_of
+from tests.builders.pickles import NONE, list_, number, op, text, tuple_
+from tests.unit.model.making import by_hand, call, numbers, only, pairs, root_of, storage, view
+
+FLOAT = op("BINFLOAT", b"\x40\x10\0\0\0\0\0\0")  # 4.0
+BIG = 1 << 62
+
+
+@pytest.mark.parametrize(
+    ("geometry", "problem"),
+    [
+        ({"size": numbers(5)}, "it runs past its storage: 20 of 16 bytes"),
+        ({"offset": number(1)}, "it runs past its storage: 20 of 16 bytes"),
+        ({"size": numbers(2, 2), "stride": numbers(3, 1)}, "it runs past its storage: 20 of 16 bytes"),
+        ({"size": numbers(2, 2)}, "it has 2 sizes but 1 strides"),
+        ({"offset": number(-1)}, "its offset is no sensible number"),
+        ({"offset": number(1 << 70)}, "its offset is no sensible number"),
+        ({"offset": FLOAT}, "its offset is no sensible number"),
+        ({"offset": op("NEWTRUE")}, "its offset is no sensible number"),
+        ({"size": numbers(-4)}, "its sizes or strides are not all sensible numbers"),
+        ({"stride": numbers(-1)}, "its sizes or strides are not all sensible numbers"),
+        ({"size": tuple_(FLOAT)}, "its sizes or strides are not all sensible numbers"),
+        ({"size": tuple_(op("NEWTRUE"))}, "its sizes or strides are not all sensible numbers"),
+        ({"size": numbers(1 << 64)}, "its sizes or strides are not all sensible numbers"),
+        ({"size": numbers(BIG, 4), "stride": numbers(0, 0)}, "it has more elements than 64 bits can count"),
+        ({"size": numbers(*[1] * 1025), "stride": numbers(*[1] * 1025)}, "it claims 1,025 dimensions"),
+        ({"size": numbers(BIG), "stride": numbers(1 << 61)}, "it runs past its storage: "),
+    ],
+)
+def test_impossible_views_say_why(geometry: dict[str, bytes], problem: str) -> None:
+    tensor = only(by_hand(view(**geometry)))
+    assert tensor.problem is not None
+    assert tensor.problem.startswith(problem)
+    assert tensor.nbytes >= 0
+    assert all(type(size) is int for size in (*tensor.shape, *(tensor.stride or ())))
+    json.dumps(tensor)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "nbytes"),
+    [
+        ({"size": numbers(BIG), "stride": numbers(0)}, 4 * BIG),  # torch accepts it
+        ({"size": numbers(0), "offset": number(99)}, 0),
+        ({"size": numbers(0, 1 << 60), "stride": numbers(1, 1)}, 0),
+        ({"size": numbers(), "stride": numbers()}, 4),
+        ({"size": numbers(1), "stride": numbers(1 << 60)}, 4),
+        ({"size": numbers(2, 2), "stride": numbers()}, 16),
+        ({"size": numbers(2, 2), "stride": NONE}, 16),
+        ({"size": numbers(*[1] * 1024), "stride": numbers(*[1] * 1024)}, 4),
+        ({"size": list_(number(4)), "stride": list_(number(1))}, 16),
+        ({"size": call("torch.Size", numbers(2, 2)), "stride": numbers(2, 1)}, 16),
+        ({"size": call("torch.Size"), "stride": numbers()}, 4),
+    ],
+)
+def test_unusual_views_that_torch_takes(geometry: dict[str, bytes], nbytes: int) -> None:
+    tensor = only(by_hand(view(**geometry)))
+    assert (tensor.problem, tensor.nbytes) == (None, nbytes)
+
+
+@pytest.mark.torch
+def test_torch_agrees_on_what_is_possible() -> None:
+    torch = pytest.importorskip("torch")
+    data = torch.zeros(4).untyped_storage()
+    for offset, size, stride in [(0, (BIG,), (0,)), (0, (1,), (1 << 60,)), (99, (0,), (1,))]:
+        torch.empty(0).set_(data, offset, size, stride)
+    with pytest.raises(RuntimeError):
+        torch.empty(0).set_(data, 0, (2, 2), (1,))
+    with pytest.raises((RuntimeError, TypeError)):
+        torch.empty(0).set_(data, -1, (2,), (1,))
+    with pytest.raises(TypeError):
+        torch.empty(0).set_(data, 0, (4.0,), (1,))
+
+
+def test_packed_types_take_less() -> None:
+    def quantized(kind: str, numel: int, size: int) -> bytes:
+        params = tuple_(text("per_tensor_affine"), FLOAT, number(0))
+        arguments = (storage(kind=kind, numel=numel), number(2), numbers(size), numbers(1), params)
+        return call("torch._utils._rebuild_qtensor", *arguments, op("NEWFALSE"), op("NONE"))
+
+    checkpoint = by_hand(quantized("QUInt4x2Storage", 4, 6))
+    assert only(checkpoint).problem is None
+    assert checkpoint.storages[0].viewed_nbytes == 3
+    assert only(by_hand(quantized("QUInt2x4Storage", 2, 6))).problem is None
+    assert only(by_hand(quantized("QUInt4x2Storage", 4, 7))).problem is not None
+
+
+def test_storage_of_impossible_size_counts_as_none() -> None:
+    checkpoint = by_hand(pairs(a=view(storage(numel=(1 << 63) - 1)), b=number(1)), stored={})
+    (row,) = checkpoint.storages
+    assert (row.nbytes, row.missing) == (0, True)
+    huge = storage("1", numel=1 << 62)
+    assert only(by_hand(huge, stored={})).nbytes == 4 << 62
+
+
+def test_facts_begin_as_the_fields_of_a_row_do() -> None:
+    fields = ["storage_offset" if field == "offset" else field for field in TensorFacts._fields]
+    assert fields[:9] == list(Tensor._fields[2:11])
+
+
+def test_sizes_are_read_from_whatever_holds_them() -> None:
+    assert sizes_of(root_of(numbers(1, 2))) == ((1, 2), None)
+    assert shape_of(root_of(numbers(1, 2))) == ((1, 2), None)
+    assert nbytes_of("float32", (2, 3)) == 24
+    assert nbytes_of("float32", (1 << 62, 4)) == 0

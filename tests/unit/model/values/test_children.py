@@ -1,0 +1,179 @@
+"""What is inside a value, by key."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from inspector.model.values.children import (
+    attributes_of,
+    breadth_of,
+    children_of,
+    find_attribute,
+    mapping_pairs,
+)
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+
+INNER = Dict([("k", 1)])
+
+
+def call(dotted: str, *args: Value) -> Call:
+    module, _, name = dotted.rpartition(".")
+    return Call(Global(module, name), args, "reduce")
+
+
+def filled(made: Call, **parts: Value) -> Call:
+    for name, value in parts.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        5,
+        "text",
+        Blob("text", 0, 1),
+        Global("a", "b"),
+        [],
+        [1, "x", None, b"y", Global("a", "b"), Blob("int", 0, 5)],
+        (1, 2),
+        Dict([]),
+        Set([1], frozen=True),
+        PersistentId("x"),
+        call("torch.Size", (1, [])),
+        call("torch.device", INNER),
+        call("torch.serialization._get_layout", INNER),
+        call("__builtin__.complex", INNER),
+        call("_codecs.encode", "x", "latin1"),
+        call("numpy.core.multiarray.scalar", INNER, b""),
+        call("a.B", 1, 2),
+        call("collections.OrderedDict"),
+        call("__builtin__.set", [1, 2]),
+        call("copyreg._reconstructor", Global("a", "B"), Global("builtins", "object"), None),
+        call("copyreg.__newobj__", INNER),
+        Call(Global("a", "B"), 5, "reduce"),
+    ],
+)
+def test_leaves(value: Value) -> None:
+    assert children_of(value) == []
+
+
+CONTAINERS: list[tuple[Value, list[tuple[str | int, Value]]]] = [
+    ([1, INNER], [(0, 1), (1, INNER)]),
+    ((INNER,), [(0, INNER)]),
+    (Dict([("a", 1), (5, 2), ((1, 2), 3)]), [("a", 1), (5, 2), ("(1, 2)", 3)]),
+    (Set([INNER], frozen=False), [(0, INNER)]),
+    (PersistentId(INNER), [(0, INNER)]),
+    (call("a.B", 1, INNER), [(0, 1), (1, INNER)]),
+    (Call(Global("a", "B"), INNER, "reduce"), [(0, INNER)]),
+    (call("collections.OrderedDict", [["a", 1], ("b", 2), "no pair", [1]]), [("a", 1), ("b", 2)]),
+    (call("collections.Counter", Dict([("a", 1)])), [("a", 1)]),
+    (call("collections.OrderedDict", 5), []),
+    (filled(call("collections.OrderedDict"), pairs=[("a", 1)]), [("a", 1)]),
+    (filled(call("collections.OrderedDict", [["a", 1]]), pairs=[("b", 2)]), [("a", 1), ("b", 2)]),
+    (filled(call("collections.defaultdict", Global("a", "b")), pairs=[("a", 1)]), [("a", 1)]),
+    (filled(call("mine.Mapping"), pairs=[("a", 1)], state=Dict([("x", 2)])), [("a", 1), (".x", 2)]),
+    (filled(call("mine.List"), items=[1, 2]), [(0, 1), (1, 2)]),
+    (call("collections.deque", [INNER], 5), [(0, INNER)]),
+    (call("builtins.set", INNER), [(0, INNER)]),
+    (call("builtins.set"), []),
+    (call("copyreg._reconstructor", Global("a", "B"), Global("builtins", "dict"), INNER), [("k", 1)]),
+    (call("copyreg._reconstructor", Global("a", "B"), Global("builtins", "list"), [INNER]), [(0, INNER)]),
+    (Call(Global("a", "B"), (), "newobj", Dict([("name", 1)])), [(".name", 1)]),
+    (filled(call("a.B"), state=(Dict([("x", 1)]), Dict([("y", 2)]))), [(".x", 1), (".y", 2)]),
+    (filled(call("a.B"), state=(None, Dict([("y", 2)]))), [(".y", 2)]),
+    (filled(call("a.B"), state=(Dict([("x", 1)]), 5)), [(".state", (Dict, 5))]),
+    (filled(call("a.B"), state=7), [(".state", 7)]),
+    (filled(Call(5, (), "reduce"), state=Dict([(1, 2)])), [(".1", 2)]),
+    (
+        filled(call("numpy.core.multiarray._reconstruct"), state=(1, (1,), None, False, [INNER])),
+        [(0, INNER)],
+    ),
+    (filled(call("numpy.core.multiarray._reconstruct"), state=(1, (1,), None, False, b"x")), []),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), CONTAINERS)
+def test_children(value: Value, expected: list[tuple[str | int, Value]]) -> None:
+    found = children_of(value)
+    assert [key for key, _ in found] == [key for key, _ in expected]
+    for (_, item), (key, wanted) in zip(found, expected, strict=True):
+        if key == ".state" and wanted != 7:
+            assert isinstance(item, tuple)
+        else:
+            assert item == wanted
+
+
+def test_pairs_of_mappings() -> None:
+    assert mapping_pairs(Dict([("a", 1)])) == [("a", 1)]
+    assert mapping_pairs(call("collections.OrderedDict")) == []
+    assert mapping_pairs(call("collections.defaultdict")) == []
+    assert mapping_pairs(call("a.B")) is None
+    assert mapping_pairs([1]) is None
+    assert mapping_pairs(Call(5, (), "reduce")) is None
+
+
+def test_attributes_of_nothing() -> None:
+    assert attributes_of(None) == []
+    assert attributes_of((None, None)) == []
+    assert attributes_of(Dict([])) == []
+
+
+def test_sets_of_sets_are_not_looked_through() -> None:
+    value: Value = call("builtins.set", [1])
+    for _ in range(100_000):
+        value = call("builtins.set", value)
+    assert [key for key, _ in children_of(value)] == [0]
+
+
+def test_children_of_several_kinds_come_in_order_and_are_counted() -> None:
+    shared: list[Value] = [["a", 1], "no pair", ("b", [])]
+    value = Call(Global("collections", "OrderedDict"), (shared,), "reduce")
+    value.pairs = [("c", [])]
+    value.state = (Dict([("x", 1)]), Dict([(5, [])]))
+    found = children_of(value)
+    expected = [("a", 1), ("b", []), ("c", []), (".x", 1), (".5", [])]
+    assert (len(found), list(found), list(found)) == (5, expected, expected)
+    assert mapping_pairs(value) == expected[:3]
+
+
+def test_objects_that_share_their_arguments_share_their_children() -> None:
+    shared: list[Value] = [("key", []) for _ in range(10_000)]
+    calls = [Call(Global("collections", "OrderedDict"), (shared,), "reduce") for _ in range(50)]
+    tracemalloc.start()
+    found = [children_of(call) for call in calls]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(map(len, found)) == 500_000
+    assert peak < 100_000
+
+
+@pytest.mark.parametrize(
+    ("value", "breadth"),
+    [
+        (None, 0),
+        ("text", 0),
+        ([1, 2], 2),
+        ((1, [2, 3]), 2),
+        (Dict([(1, 2)]), 1),
+        (Set([1, 2], frozen=False), 2),
+        (Call(None, (1, 2), "reduce"), 2),
+        (Call(None, ([1, 2, 3],), "reduce"), 4),
+        (Call(None, (Dict([(1, 2)]), Set([1], frozen=True)), "reduce"), 4),
+        (Call(None, None, "reduce"), 0),
+        (Call(None, (Call(None, ((1, 2, 3),), "reduce"),), "reduce"), 4),
+        (Call(None, (Call(None, None, "reduce"),), "reduce"), 1),
+        (Call(None, (), "newobj", Dict([(1, 2), (3, 4)])), 2),
+    ],
+)
+def test_breadth_is_what_is_looked_at(value: Value, breadth: int) -> None:
+    assert breadth_of(value) == breadth
+
+
+def test_attributes_are_found_by_name() -> None:
+    assert find_attribute((Dict([("a", 1)]), Dict([("b", 2), ("b", 3)])), ".b") == 2
+    assert find_attribute(Dict([("a", 1)]), ".b") is None
+    assert find_attribute(5, ".state") == 5

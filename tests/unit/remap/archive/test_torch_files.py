@@ -1,0 +1,118 @@
+"""torch's containers written anew, read by Python's own zipfile and by this program."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from inspector.containers.sniff import read_container
+from inspector.errors import ExportError
+from inspector.remap.archive.torch_files import check_length
+from inspector.remap.convert import export as form_export
+from inspector.remap.convert.forms import Form
+from inspector.remap.convert.storages import Piece
+from inspector.remap.objects.views import StorageName
+from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
+from tests.unit.remap.samples import stream, written, zip_of
+
+ROOT = mapping({"a": tensor("0"), "b": tensor("1"), "e": tensor("2", numel=0)})
+WEIGHTS = Form(only_weights=True)
+
+
+def source_of(folder: Path) -> Path:
+    data = zip_of(stream(ROOT), {"0": numbers("0"), "1": numbers("1"), "2": b""})
+    return written(folder, data)
+
+
+def test_records_are_torchs_in_torchs_order(tmp_path) -> None:
+    destination, _ = exported(source_of(tmp_path), WEIGHTS)
+    with zipfile.ZipFile(destination) as archive:
+        assert [entry.filename.removeprefix("out/") for entry in archive.infolist()] == [
+            "data.pkl",
+            ".format_version",
+            ".storage_alignment",
+            "byteorder",
+            "data/0",
+            "data/1",
+            "data/2",
+            "version",
+            ".data/serialization_id",
+        ]
+        assert archive.testzip() is None
+        assert archive.read("out/data/1") == numbers("1")
+        assert archive.read("out/data/2") == b""
+        facts = [
+            archive.read(f"out/{name}")
+            for name in (".format_version", ".storage_alignment", "byteorder", "version")
+        ]
+        assert facts == [b"1", b"64", b"little", b"3\n"]
+        assert len(archive.read("out/.data/serialization_id")) == 40
+    container = read_container(str(destination))
+    assert {place.file_offset % 64 for place in container.stored.values() if place.file_offset} == {0}
+
+
+def test_checksums_are_computed_where_the_source_has_none(tmp_path) -> None:
+    data = bytearray(source_of(tmp_path).read_bytes())
+    with zipfile.ZipFile(source_of(tmp_path)) as archive:
+        crc = archive.getinfo("archive/data/0").CRC.to_bytes(4, "little")
+    assert data.count(crc) == 2
+    source = written(tmp_path, bytes(data).replace(crc, bytes(4)))
+    for legacy in (False, True):
+        path = (
+            file_of(tmp_path, mapping({"a": tensor("0"), "b": tensor("1")}), legacy=True)
+            if legacy
+            else source
+        )
+        destination, _ = exported(path, Form(only_weights=True, container="zip"))
+        with zipfile.ZipFile(destination) as archive:
+            assert archive.testzip() is None
+            assert archive.getinfo("out/data/0").CRC != 0
+
+
+def test_legacy_files_have_their_keys_sorted(tmp_path) -> None:
+    items = {f"t{number:02}": tensor(str(number)) for number in range(12)}
+    source = written(
+        tmp_path, zip_of(stream(mapping(items)), {str(key): numbers(str(key)) for key in range(12)})
+    )
+    destination, _ = exported(source, Form(only_weights=True, container="legacy"))
+    container = read_container(str(destination))
+    places = sorted(container.stored.items(), key=lambda item: item[1].file_offset or 0)
+    assert [key for key, _ in places] == sorted(map(str, range(12)))
+    assert dict(container.versions)["little_endian"] == "True"
+    data = destination.read_bytes()
+    for key, place in places:
+        assert place.file_offset is not None
+        assert data[place.file_offset :][:16] == numbers(key)
+
+
+def test_legacy_files_cannot_hold_untyped_storages(tmp_path) -> None:
+    root = mapping({"s": tensor("0"), "u": tensor("1", cls="torch.storage.UntypedStorage", numel=16)})
+    with pytest.raises(ExportError, match="cannot read untyped storages"):
+        exported(file_of(tmp_path, root), Form(container="legacy"))
+
+
+@pytest.mark.parametrize("container", ["zip", "legacy"])
+def test_cast_storages_are_written_smaller(tmp_path, monkeypatch, container) -> None:
+    monkeypatch.setattr(form_export, "Caster", Halved)
+    root = mapping({"a": tensor("0"), "b": tensor("1", cls="torch.IntStorage")})
+    destination, made = exported(
+        file_of(tmp_path, root), Form(only_weights=True, cast="float16", container=container)
+    )
+    stored = read_container(str(destination)).stored
+    assert [place.nbytes for place in stored.values()] == [8, 16]
+    place = stored["0"].file_offset
+    assert place is not None
+    assert destination.read_bytes()[place:][:8] == numbers("0")[::2]
+    assert made.overflowed == 1
+
+
+def test_storages_are_as_long_as_they_say() -> None:
+    def piece(nbytes: int, cls: str = "FloatStorage") -> Piece:
+        return Piece("0", StorageName(("torch", cls), "0", "cpu", 4), ((0, nbytes),), True, "float32", nbytes)
+
+    check_length(piece(16), str)
+    check_length(piece(4, "UntypedStorage"), str)
+    with pytest.raises(ExportError, match="not as many as the pickle says: the owner of 0"):
+        check_length(piece(15), lambda key: f"the owner of {key}")

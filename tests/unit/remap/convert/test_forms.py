@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.errors import PlanError
+from inspector.remap.convert.forms import Form, check_form
+
+
+@pytest.mark.parametrize(
+    ("form", "plain", "takes_model"),
+    [
+        (Form(), True, False),
+        (Form(compact=True), False, False),
+        (Form(container="legacy"), False, False),
+        (Form(exclude=("a",)), False, False),
+        (Form(only_weights=True), False, True),
+        (Form(shape="state-dict"), False, True),
+        (Form(shape="safetensors"), False, True),
+    ],
+)
+def test_forms_know_what_they_take(form, plain, takes_model) -> None:
+    assert (form.is_plain, form.takes_model) == (plain, takes_model)
+    check_form(form)
+
+
+def test_model_replaces_the_prefix_that_named_it() -> None:
+    assert Form(strip_prefix="g", compact=True).with_path("g") == Form(path="g", compact=True)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (Form(shape="safetensors", container="zip"), "safetensors has a container of its own"),
+        (Form(cast="float16"), "only weights are cast"),
+        (Form(exclude=("a", "")), "nothing to leave out by an empty pattern"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(form, said) -> None:
+    with pytest.raises(PlanError, match=said):
+        check_form(form)

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint
+from inspector.remap.convert.forms import Form, LeftOut
+from inspector.remap.convert.selection import (
+    Model,
+    Patterns,
+    find_prefix,
+    left_beside,
+    lineage_of,
+    name_in,
+    select_model,
+    without_choice,
+)
+from tests.builders import pickles
+from tests.unit.remap.form_samples import mapping, module, opened, tensor
+
+WEIGHTS = Form(only_weights=True)
+STATE = mapping({"a": tensor("0"), "b": tensor("1")})
+OTHER = mapping({"x": tensor("0"), "y": tensor("1")})
+NESTED = mapping({"model": mapping({"a": tensor(), "b": tensor(), "extra": OTHER})})
+
+
+def paths(checkpoint: Checkpoint, **how: object) -> str:
+    return select_model(checkpoint, Form(only_weights=True, **how)).path
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        (STATE, Model((), "", False, False)),
+        (mapping({"model": STATE, "epoch": b"K\x01"}), Model(("model",), "model", False, False)),
+        (mapping({"state": mapping({"net": STATE})}), Model(("state", "net"), "state/net", False, False)),
+        (module({"w": tensor()}), Model((), "", True, False)),
+        (mapping({"net": module({"w": tensor()})}), Model(("net",), "net", True, False)),
+        (mapping({"model": b"N", "ema": STATE}), Model(("ema",), "ema", False, True)),
+        (mapping({"model": STATE, "model_ema": OTHER}), Model(("model",), "model", False, False)),
+        # One tensor alone is not recognised as weights, but nothing else could be meant.
+        (mapping({"w": tensor(), "c": mapping({"d": b"K\x01"})}), Model((), "", False, False)),
+        # A dictionary within a model is a part of it.
+        (NESTED, Model(("model",), "model", False, False)),
+    ],
+)  # fmt: skip
+def test_model_is_found_where_it_stands(tmp_path: Path, root, expected) -> None:
+    assert select_model(opened(tmp_path, root), WEIGHTS) == expected
+
+
+def test_model_is_named_where_there_are_several(tmp_path) -> None:
+    checkpoint = opened(tmp_path, mapping({"g": STATE, "d": mapping({"inner": OTHER}), "ema": STATE}))
+    with pytest.raises(PlanError, match=r"several models could be meant: g, d/inner \(name one"):
+        paths(checkpoint)
+    assert paths(checkpoint, path="g") == "g"
+    assert paths(checkpoint, path="d") == "d/inner"
+    assert paths(checkpoint, strip_prefix="g") == "g"
+    assert paths(checkpoint, ema=True) == "ema"
+    with pytest.raises(PlanError, match=r"no weights stand at nowhere: g, d/inner, ema$"):
+        paths(checkpoint, path="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("root", "form", "said"),
+    [
+        (mapping({"a": b"K\x01"}), WEIGHTS, "no weights of a model were recognised"),
+        (
+            STATE,
+            Form(only_weights=True, ema=True),
+            "no averaged weights were recognised: the checkpoint itself",
+        ),
+        (tensor(), WEIGHTS, "no weights of a model were recognised"),
+        (pickles.list_(tensor(), tensor("1")), WEIGHTS, "no weights of a model were recognised"),
+    ],
+)
+def test_what_is_not_there_is_said(tmp_path, root, form, said) -> None:
+    with pytest.raises(PlanError, match=said):
+        select_model(opened(tmp_path, root), form)
+
+
+def test_names_are_those_that_torch_gives(tmp_path) -> None:
+    root = mapping(
+        {"net": module({"w": tensor()}, modules={"a": module({}, {"m": tensor("1")})}), "b": tensor()}
+    )
+    checkpoint = opened(tmp_path, root)
+    model = select_model(checkpoint, Form(shape="state-dict", path="net"))
+    assert [name_in(model, row) for row in checkpoint.tensors] == ["w", "a.m", None]
+    flat = select_model(opened(tmp_path, mapping({"model": mapping({"a.b": tensor(), "c": OTHER})})), WEIGHTS)
+    rows = opened(tmp_path, mapping({"model": mapping({"a.b": tensor(), "c": OTHER})})).tensors
+    assert [name_in(flat, row) for row in rows] == ["a.b", None, None]
+
+
+def test_tensors_elsewhere_in_a_module_have_no_name(tmp_path) -> None:
+    state = mapping(
+        {"_parameters": mapping({"w": tensor()}), "_modules": b"}", "cache": mapping({"t": tensor("1")})}
+    )
+    checkpoint = opened(tmp_path, pickles.name("mine.Net") + b")\x81" + state + b"b")
+    model = select_model(checkpoint, WEIGHTS)
+    assert [name_in(model, row) for row in checkpoint.tensors] == ["w", None]
+
+
+# --- prefixes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("form", "names", "expected"),
+    [
+        (WEIGHTS, ["module.a", "module.b"], "module."),
+        (WEIGHTS, ["_orig_mod.module.a"], "_orig_mod.module."),
+        (WEIGHTS, ["module._orig_mod.module.a"], "module._orig_mod.module."),
+        (WEIGHTS, ["module.a", "b"], ""),
+        (WEIGHTS, ["module."], ""),
+        (WEIGHTS, ["net.a"], ""),
+        (WEIGHTS, [], ""),
+        (Form(shape="state-dict"), ["module.a"], ""),
+        (Form(strip_prefix="net."), ["net.a", "net.b"], "net."),
+        (Form(only_weights=True, strip_prefix="module."), ["module.module.a"], "module."),
+    ],
+)
+def test_prefix_is_removed_if_all_names_have_it(form, names, expected) -> None:
+    assert find_prefix(form, names) == expected
+
+
+def test_names_without_the_prefix_are_told() -> None:
+    names = ["net.a", "net.", "x" * 200, *"bcdefg"]
+    with pytest.raises(PlanError, match=r"8 names do not begin with 'net\.': net\., x{79}., b, c, d, e$"):
+        find_prefix(Form(strip_prefix="net."), names)
+
+
+def test_prefix_that_named_a_model_is_none(tmp_path) -> None:
+    model = Model(("g",), "g", False, False)
+    assert without_choice(Form(strip_prefix="g"), model) == Form(path="g")
+    assert without_choice(Form(strip_prefix="g."), model) == Form(strip_prefix="g.")
+    assert without_choice(Form(strip_prefix="g", path="g"), model) == Form(strip_prefix="g", path="g")
+
+
+# --- what is left out ---------------------------------------------------------------------------------------
+
+
+def test_patterns_cover_what_is_below() -> None:
+    patterns = Patterns(("optimizer", "model/head.*", "**/bias"))
+    covered = [
+        path
+        for path in ("optimizer/0", "optimizers", "model/head.w", "model/x", "a/b/bias")
+        if patterns.cover(path)
+    ]
+    assert covered == ["optimizer/0", "model/head.w", "a/b/bias"]
+    patterns.refuse_unused()
+    assert not Patterns(()).cover("anything")
+
+
+def test_patterns_that_cover_nothing_are_mistyped() -> None:
+    patterns = Patterns(("optimizer", "optimiser"))
+    assert patterns.cover("x", "optimizer")
+    assert not patterns.cover("x")
+    with pytest.raises(PlanError, match="nothing in the file has such a path: optimiser"):
+        patterns.refuse_unused()
+
+
+def test_lineage_begins_outermost() -> None:
+    assert lineage_of("a/b/c") == ["a", "a/b", "a/b/c"]
+
+
+def test_what_stands_beside_a_model_is_one_row_a_branch(tmp_path) -> None:
+    root = mapping(
+        {
+            "epoch": b"K\x01",
+            "run": mapping(
+                {"model": STATE, "note": b"K\x02", "aux": mapping({"n": b"K\x01", "t": tensor("0")})}
+            ),
+            "model_ema": OTHER,
+            "rng_state": tensor("1"),
+        }
+    )
+    checkpoint = opened(tmp_path, root)
+    found = left_beside(checkpoint, select_model(checkpoint, WEIGHTS))
+    assert found == [
+        LeftOut("run/aux", "not among the model's weights", 1, 16),
+        LeftOut("model_ema", "averaged weights", 2, 32),
+        LeftOut("rng_state", "the state of a random generator", 1, 16),
+        LeftOut("epoch", "no tensor", 0, 0),
+        LeftOut("run/note", "no tensor", 0, 0),
+    ]

@@ -1,0 +1,643 @@
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
+from inspector.model.build import open_checkpoint
+from inspector.progress import Progress
+from inspector.remap.compare import torch_check
+from inspector.remap.compare.torch_check import TorchCheck
+from inspector.remap.files import cloning, copying, outfile
+from inspector.remap.plan import Plan, plan_remap
+from inspector.remap.relabel import export, writers
+from inspector.remap.relabel import tar as tar_edits
+from inspector.remap.relabel.export import Export, copy_times, export_copy, refuse_destination
+from inspector.remap.relabel.in_place import patch_in_place, undo_patch
+from inspector.remap.rules import parse_rule
+from tests.corpus import Case, cases
+from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
+
+READABLE = [case for case in cases() if case.container in {"zip", "legacy", "gzip(legacy)", "tar"}]
+OBJECT = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:0"), "1")))
+STORAGES = {"0": bytes(range(NBYTES)), "1": bytes(range(100, 100 + NBYTES))}
+MAKERS = {"zip": zip_of, "legacy": legacy_of, "tar": tar_of}
+CPU, LONGER = "*=cpu", "*=cuda:11"
+
+
+def planned(path: Path, *rules: str, move_all: bool = False) -> Plan:
+    return plan_remap(open_checkpoint(str(path)), [parse_rule(rule) for rule in rules], move_all=move_all)
+
+
+def exported(path: Path, to: Path, *rules: str, overwrite: bool = False) -> Export:
+    return export_copy(str(path), to, planned(path, *rules), overwrite=overwrite)
+
+
+@pytest.fixture(params=MAKERS)
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A checkpoint that must stay as it is, whatever the test does."""
+    path = written(tmp_path, MAKERS[request.param](OBJECT, STORAGES))
+    before = path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode
+    yield path
+    assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode) == before
+
+
+@pytest.fixture(params=["unnamed", "named"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "named":
+        monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+    return request.param
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def devices(path: Path) -> set[str]:
+    return {row.device for row in open_checkpoint(str(path)).tensors}
+
+
+# --- what comes out -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_a_copy_has_the_devices_of_the_plan(source: Path, tmp_path: Path, rule: str) -> None:
+    destination = tmp_path / "out.pt"
+    done = exported(source, destination, rule)
+    assert devices(destination) == {rule.removeprefix("*=")}
+    assert done == Export(
+        destination=destination,
+        nbytes=destination.stat().st_size,
+        moved_tensors=2,
+        kept_tensors=0,
+        in_one_piece=rule == CPU,
+        verified=True,
+        compared_nbytes=done.copied_nbytes,
+        copied_nbytes=done.copied_nbytes,
+    )
+    assert sum(map(len, STORAGES.values())) <= done.copied_nbytes < source.stat().st_size
+
+
+@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
+def test_an_empty_plan_copies_byte_for_byte(case: Case, tmp_path: Path) -> None:
+    exported(case.path, tmp_path / "out")
+    data = case.path.read_bytes()
+    assert (tmp_path / "out").read_bytes() == (gzip.decompress(data) if case.name.endswith(".gz") else data)
+
+
+@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
+def test_genuine_files_come_out_as_planned(case: Case, tmp_path: Path) -> None:
+    """Each export is opened again and compared: a difference raises. In `tests/torch` torch loads more."""
+    for number, rule in enumerate((CPU, "*=xpu")):
+        done = exported(case.path, tmp_path / str(number), rule)
+        assert done.verified
+    exported(case.path, tmp_path / "mps", "dtype:float64@cpu", "dtype:complex128@cpu", "*=mps")
+    export_copy(str(case.path), tmp_path / "all", planned(case.path, "cpu=cuda:1", move_all=True))
+
+
+def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "compare_with_plan", None)
+    done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify="none")
+    assert not done.verified
+    assert devices(tmp_path / "out") == {"cpu"}
+
+
+@pytest.mark.parametrize("verify", ["quick", "full"])
+@pytest.mark.parametrize("rule", [CPU, LONGER, "xpu=cpu"])
+def test_bytes_that_went_astray_are_noticed(
+    source: Path, tmp_path: Path, verify: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = writers.copy_bytes
+
+    def astray(source: int, target: int, *args: object) -> None:
+        real(source, target, *args)
+        os.pwrite(target, b"\xee", os.lseek(target, 0, os.SEEK_CUR) - 1)
+
+    monkeypatch.setattr(writers, "clone_file", lambda source, target: False)
+    plan = planned(source, rule)
+    done = export_copy(str(source), tmp_path / "good", plan, verify=verify)
+    assert done.compared_nbytes == done.copied_nbytes >= 2 * NBYTES
+    monkeypatch.setattr(writers, "copy_bytes", astray)
+    with pytest.raises(ExportError, match=r"the copy (has other bytes than the file|cannot be read)"):
+        export_copy(str(source), tmp_path / "out", plan, verify=verify)
+    assert listing(tmp_path) == ["good", "in.pt"]
+
+
+def test_a_gzip_file_is_compared_when_asked(tmp_path: Path) -> None:
+    path = written(tmp_path, gzip.compress(legacy_of(OBJECT, STORAGES)))
+    done = exported(path, tmp_path / "quick", CPU)
+    assert done.compared_nbytes == 0 < done.copied_nbytes
+    done = export_copy(str(path), tmp_path / "full", planned(path, CPU), verify="full")
+    assert done.compared_nbytes == done.copied_nbytes
+
+
+def test_torch_is_asked_for_its_word(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, set[str]]] = []
+
+    def check(out: outfile.OutFile, original: str, devices: frozenset[str], progress: Progress) -> TorchCheck:
+        asked.append((original, set(devices)))
+        assert open_checkpoint(str(out.path)).tensors
+        return TorchCheck(verdict=verdict)
+
+    monkeypatch.setattr(torch_check, "check_with_torch", check)
+    verdict = "equal"
+    done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify="torch")
+    assert done.torch == TorchCheck(verdict="equal")
+    assert asked == [(str(source), {"cpu"})]
+    verdict = "differs"
+    with pytest.raises(ExportError, match="torch does not load the copy as planned"):
+        export_copy(str(source), tmp_path / "out2", planned(source, CPU), verify="torch")
+    assert listing(tmp_path) == ["in.pt", "out"]
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_systems_that_copy_by_name_are_asked_to(
+    tmp_path: Path, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    exported(path, tmp_path / "wanted", CPU)
+    monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+    monkeypatch.setattr(export.sys, "platform", platform)
+
+    def by_name(original: cloning.Original, made: Path, progress: Progress) -> bool:
+        shutil.copyfile(original.path, made)
+        return True
+
+    monkeypatch.setitem(cloning._WAYS, platform, by_name)
+    monkeypatch.setattr(writers, "copy_bytes", None)
+    export_copy(str(path), tmp_path / "out", plan)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "wanted").read_bytes()
+    assert listing(tmp_path) == ["in.pt", "out", "wanted"]
+
+
+def test_times_are_given_when_asked(source: Path, tmp_path: Path) -> None:
+    exported(source, tmp_path / "out", CPU)
+    copy_times(str(source), tmp_path / "out")
+    assert (tmp_path / "out").stat().st_mtime_ns == source.stat().st_mtime_ns
+    with pytest.raises(ExportError, match="the times cannot be set: No such file"):
+        copy_times(str(source), tmp_path / "none")
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o600, 0o444, 0o640])
+def test_a_copy_may_be_read_by_those_who_may_read_the_source(source: Path, tmp_path: Path, mode: int) -> None:
+    before = source.stat().st_mode
+    source.chmod(mode)
+    exported(source, tmp_path / "out", CPU)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == mode
+    source.chmod(before)
+
+
+def test_storages_known_by_views_only_go_along(tmp_path: Path) -> None:
+    view = b"(X\x01\x00\x00\x007K\x00K\x02t"
+    body = mapping(a=tensor(text("cuda:0"), "0", view=view), b=tensor(text("cuda:0"), "1"))
+    path = written(tmp_path, legacy_of(stream(body), STORAGES))
+    exported(path, tmp_path / "out", "path:a@cpu")
+    assert {row.key: row.device for row in open_checkpoint(str(tmp_path / "out")).storages} == {
+        "0": "cpu",
+        "7": "cpu",
+        "1": "cuda:0",
+    }
+
+
+# --- where it must not go -----------------------------------------------------------------------------------
+
+
+SPELLINGS = ["in.pt", "./in.pt", "folder/../in.pt", "symlink", "hard link", "symlinked folder"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_the_source_is_never_the_destination(source: Path, name: str, overwrite: bool) -> None:
+    folder = source.parent
+    (folder / "folder").mkdir()
+    (folder / "symlink").symlink_to(source)
+    (folder / "hard link").hardlink_to(source)
+    (folder / "elsewhere").symlink_to(folder)
+    destination = folder / "elsewhere" / "in.pt" if name == "symlinked folder" else folder / name
+    before = listing(folder)
+    with pytest.raises(ExportError, match="would replace the file itself"):
+        exported(source, destination, CPU, overwrite=overwrite)
+    assert listing(folder) == before
+
+
+def test_what_stands_there_stays_unless_it_may_be_replaced(source: Path, tmp_path: Path, way: str) -> None:
+    destination = written(tmp_path, b"precious", "out.pt")
+    with pytest.raises(ExportError, match="there is a file already"):
+        exported(source, destination, CPU)
+    assert destination.read_bytes() == b"precious"
+    exported(source, destination, CPU, overwrite=True)
+    assert devices(destination) == {"cpu"}
+    assert listing(tmp_path) == ["in.pt", "out.pt"]
+
+
+def test_a_symlink_is_replaced_not_followed(source: Path, tmp_path: Path, way: str) -> None:
+    other = written(tmp_path, b"precious", "other")
+    (tmp_path / "out.pt").symlink_to(other)
+    with pytest.raises(ExportError, match="there is a file already"):
+        exported(source, tmp_path / "out.pt", CPU)
+    exported(source, tmp_path / "out.pt", CPU, overwrite=True)
+    assert other.read_bytes() == b"precious"
+
+
+def test_a_dangling_symlink_is_a_file_already(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.pt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ExportError, match="there is a file already"):
+        exported(source, tmp_path / "out.pt", CPU)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("", "this is a folder"),
+        ("none/out.pt", "there is no such folder"),
+        ("in.pt/out.pt", "there is no such folder"),
+        ("x" * 256, "File name too long"),
+        ("a\0b", "this is no name for a file"),
+    ],
+)
+def test_impossible_destinations_are_told_before_any_work(source: Path, name: str, what: str) -> None:
+    progress = Progress()
+    with pytest.raises(ExportError, match=what):
+        export_copy(
+            str(source), source.parent / name, planned(source, CPU), overwrite=True, progress=progress
+        )
+    assert not progress.label
+    assert listing(source.parent) == ["in.pt"]
+
+
+def test_a_folder_that_may_not_be_entered_is_told(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(ExportError, match="Permission denied"):
+        refuse_destination(str(source), tmp_path / "out.pt", overwrite=False)
+
+
+def test_a_missing_source_is_the_reader_s_business(tmp_path: Path) -> None:
+    refuse_destination(str(tmp_path / "none"), tmp_path / "out.pt", overwrite=False)
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    path.unlink()
+    with pytest.raises(ContainerError, match="no such file"):
+        export_copy(str(path), tmp_path / "out.pt", plan)
+    assert listing(tmp_path) == []
+
+
+# --- what the system refuses --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_a_read_only_folder_is_told(
+    source: Path, tmp_path: Path, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, plan = os.open, planned(source, rule)
+
+    def refused(path: object, flags: int, *args: object) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, flags, *args)
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(ExportError, match="cannot be written: Permission denied"):
+        export_copy(str(source), tmp_path / "out.pt", plan)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+def full(after: int) -> Callable[..., int]:
+    """A disk that takes so many calls and is full then."""
+    left = [after]
+
+    def refused(*args: object, **named: object) -> int:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        target, data = args
+        return REAL_WRITE(target, data)
+
+    return refused
+
+
+REAL_WRITE = os.write
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_a_full_disk_is_told(
+    source: Path, tmp_path: Path, way: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = planned(source, rule)
+    for name in ("copy_file_range", "sendfile"):
+        monkeypatch.delattr(os, name, raising=False)
+    for after in range(writes_of(source, plan, tmp_path / "counted.pt")):
+        monkeypatch.setattr(os, "write", full(after))
+        with pytest.raises(ExportError, match="the copy cannot be written: No space left on device"):
+            export_copy(str(source), tmp_path / "out.pt", plan)
+        assert listing(tmp_path) == ["in.pt"]
+
+
+def writes_of(source: Path, plan: Plan, destination: Path) -> int:
+    """Count the writes that a copy takes."""
+    count = [0]
+
+    def counted(target: int, data: bytes) -> int:
+        count[0] += 1
+        return REAL_WRITE(target, data)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "write", counted)
+        export_copy(str(source), destination, plan)
+    destination.unlink()
+    assert count[0]
+    return count[0]
+
+
+@pytest.mark.parametrize("name", ["copy_file_range", "write"])
+def test_a_disk_that_is_full_for_the_kernel_is_told(
+    tmp_path: Path, way: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+
+    def refused(*args: object, **named: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, name, refused, raising=False)
+    with pytest.raises(ExportError, match="No space left on device"):
+        export_copy(str(path), tmp_path / "out.pt", plan)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB, where this process may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    command = [str(mount), "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if mount is None or os.name != "posix" or os.geteuid() or subprocess.run(command, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_disk_that_is_truly_full_is_told(tmp_path: Path, small_disk: Path, make, rule: str) -> None:
+    path = written(tmp_path, make(OBJECT, STORAGES | {"1": bytes(2 << 20)}))
+    with pytest.raises(ExportError, match="No space left on device"):
+        exported(path, small_disk / "out.pt", rule)
+    assert listing(small_disk) == []
+    exported(written(tmp_path, make(OBJECT, STORAGES)), small_disk / "out.pt", rule)
+    assert listing(small_disk) == ["out.pt"]
+
+
+def test_a_disk_that_is_truly_read_only_is_told(tmp_path: Path, small_disk: Path) -> None:
+    path = written(small_disk, zip_of(OBJECT, STORAGES))
+    before, plan = path.read_bytes(), planned(path, CPU)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(ExportError, match="the copy cannot be written: Read-only file system"):
+        exported(path, small_disk / "out.pt", CPU)
+    with pytest.raises(ExportError, match="the file cannot be changed: Read-only file system"):
+        patch_in_place(str(path), plan)
+    exported(path, tmp_path / "out.pt", CPU)
+    assert listing(small_disk) == ["in.pt"]
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_cannot_grow_in_place_is_as_it_was(small_disk: Path) -> None:
+    """Whatever is left on the disk, the change is done or undone."""
+    path = written(small_disk, zip_of(OBJECT, STORAGES))
+    before, plan = path.read_bytes(), planned(path, LONGER)
+    page = os.statvfs(small_disk).f_frsize
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(os.statvfs(small_disk).f_bavail * page))
+    outcomes = set()
+    for _ in range(4):
+        try:
+            patch_in_place(str(path), plan)
+            outcomes.add("done")
+            undo_patch(str(path))
+        except ExportError as error:
+            outcomes.add(error.what)
+        assert path.read_bytes() == before
+        assert listing(small_disk) == ["filler", "in.pt"]
+        os.truncate(filler, filler.stat().st_size - page)
+    assert outcomes == {"done", "the undo record cannot be written: No space left on device"}
+
+
+# --- cancelling ---------------------------------------------------------------------------------------------
+
+
+class Impatient(Progress):
+    """Is cancelled after so many questions."""
+
+    __slots__ = ("asked", "patience")
+
+    def __init__(self, patience: int) -> None:
+        super().__init__()
+        self.asked = 0
+        self.patience = patience
+
+    def advance(self, units: int = 0) -> None:
+        self.asked += 1
+        if self.asked > self.patience:
+            self.cancel()
+        super().advance(units)
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_an_export_can_be_cancelled_at_every_question(
+    source: Path, tmp_path: Path, way: str, rule: str
+) -> None:
+    plan = planned(source, rule)
+    patience = 0
+    while True:
+        progress = Impatient(patience)
+        try:
+            export_copy(str(source), tmp_path / "out.pt", plan, progress=progress)
+        except CancelledError:
+            assert listing(tmp_path) == ["in.pt"]
+            patience += 1
+            continue
+        break
+    assert patience > 8
+    assert listing(tmp_path) == ["in.pt", "out.pt"]
+    assert devices(tmp_path / "out.pt") == {rule.removeprefix("*=")}
+
+
+# --- a source that changes ----------------------------------------------------------------------------------
+
+
+class Meddler(Progress):
+    """Does something to the source once the copying has begun, or before."""
+
+    __slots__ = ("stage", "work")
+
+    def __init__(self, stage: str, work: Callable[[], object]) -> None:
+        super().__init__()
+        self.stage = stage
+        self.work: Callable[[], object] | None = work
+
+    def start(self, label: str, total: int = 0) -> None:
+        super().start(label, total)
+        if label == self.stage and self.work is not None:
+            work, self.work = self.work, None
+            work()
+
+
+def append(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"more")
+
+
+def touch(path: Path) -> None:
+    os.utime(path, ns=(1, 1))
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 30)
+
+
+def replace(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+@pytest.mark.parametrize("stage", ["reading", "copying"])
+@pytest.mark.parametrize("change", [append, touch, truncate])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_source_that_changes_meanwhile_is_told(
+    tmp_path: Path, make, rule: str, stage: str, change: Callable[[Path], None], way: str
+) -> None:
+    path = written(tmp_path, make(OBJECT, STORAGES))
+    plan = planned(path, rule)
+    with pytest.raises(CheckpointError):
+        export_copy(str(path), tmp_path / "out.pt", plan, progress=Meddler(stage, lambda: change(path)))
+    assert listing(tmp_path) == ["in.pt"]
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_source_that_is_replaced_while_it_is_read_is_told(tmp_path: Path, make) -> None:
+    path = written(tmp_path, make(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    for change in (lambda: replace(path), path.unlink):
+        meddler = Meddler("finding storages", change)
+        with pytest.raises(ExportError, match="the file changed while it was copied"):
+            export_copy(str(path), tmp_path / "out.pt", plan, progress=meddler)
+        assert "out.pt" not in listing(tmp_path)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_source_that_is_replaced_while_it_is_copied_is_copied_as_it_was(tmp_path: Path, make) -> None:
+    path = written(tmp_path, make(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    export_copy(str(path), tmp_path / "out.pt", plan, progress=Meddler("copying", lambda: replace(path)))
+    assert devices(tmp_path / "out.pt") == {"cpu"}
+
+
+@pytest.mark.parametrize("names", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
+def test_a_source_that_shrinks_under_each_way_of_copying_is_told(
+    tmp_path: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, legacy_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    for name in names:
+        monkeypatch.delattr(os, name, raising=False)
+    meddler = Meddler("copying", lambda: truncate(path))
+    with pytest.raises(ExportError, match="ended while it was copied"):
+        export_copy(str(path), tmp_path / "out.pt", plan, progress=meddler)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+def test_a_plan_of_another_file_is_noticed(tmp_path: Path) -> None:
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    other = mapping(c=tensor(text("cuda:1"), "9"), a=tensor(text("cuda:0")))
+    written(tmp_path, zip_of(stream(other), STORAGES))
+    with pytest.raises(ExportError, match="the copy is not as planned"):
+        export_copy(str(path), tmp_path / "out.pt", plan)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+@pytest.mark.parametrize("there", ["*=cpu", "*=cuda:3"])
+def test_there_and_back_is_the_identity(source: Path, tmp_path: Path, there: str) -> None:
+    out, back = tmp_path / "out.pt", tmp_path / "back.pt"
+    exported(source, out, there)
+    exported(out, back, "*=cuda:0")
+    assert back.read_bytes() == source.read_bytes()
+
+
+# --- a copy that is not as planned --------------------------------------------------------------------------
+
+
+def test_a_copy_that_is_not_as_planned_does_not_appear(
+    source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: stream.data[: stream.end])
+    monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: data)
+    with pytest.raises(ExportError, match=r"the copy is not as planned: a is not as planned\."):
+        exported(source, tmp_path / "out.pt", CPU)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+def test_a_copy_that_cannot_be_read_does_not_appear(
+    source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02R.")
+    monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: b"\x80\x02nonsense")
+    with pytest.raises(ExportError, match="the copy cannot be read: "):
+        exported(source, tmp_path / "out.pt", CPU)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+def test_what_is_no_file_is_not_replaced(source: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ExportError, match="this is no regular file"):
+        exported(source, pipe, CPU, overwrite=True)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("error", [ValueError("a mistake of ours"), MemoryError(), KeyboardInterrupt()])
+def test_whatever_is_raised_while_checking_leaves_nothing(
+    source: Path, tmp_path: Path, way: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr(export, "compare_with_plan", fail)
+    with pytest.raises(type(error)):
+        exported(source, tmp_path / "out.pt", CPU)
+    assert listing(tmp_path) == ["in.pt"]
+
+
+# --- ways of copying ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refused", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
+@pytest.mark.parametrize("rule", [CPU, LONGER])
+def test_every_way_of_copying_gives_the_same_copy(
+    source: Path, tmp_path: Path, refused: tuple[str, ...], rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported(source, tmp_path / "one.pt", rule)
+
+    def refuse(*args: object, **named: object) -> int:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr(copying, "clone_file", lambda source, target: False)
+    for name in refused:
+        monkeypatch.setattr(os, name, refuse, raising=False)
+    exported(source, tmp_path / "two.pt", rule)
+    assert (tmp_path / "one.pt").read_bytes() == (tmp_path / "two.pt").read_bytes()

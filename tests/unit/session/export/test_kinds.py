@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.remap.convert.forms import Form
+from inspector.session.export.kinds import form_of, kind_of, offered_kinds
+from inspector.session.export.page import ExportWish
+from tests.unit.report.rows import checkpoint, storage, tensor, value
+
+
+@pytest.mark.parametrize(
+    ("wish", "form"),
+    [
+        (ExportWish(), None),
+        (ExportWish(exclude=" a/**  b "), Form(exclude=("a/**", "b"))),
+        (ExportWish(kind="in-place", exclude="a"), None),
+        (ExportWish(kind="compact", cast="float16", ema=True), Form(compact=True)),
+        (ExportWish(kind="weights", cast="bfloat16"), Form(only_weights=True, cast="bfloat16")),
+        (ExportWish(kind="weights", cast="int3", ema=True), Form(only_weights=True, ema=True)),
+        (ExportWish(kind="safetensors"), Form(shape="safetensors")),
+        (ExportWish(kind="nonsense"), None),
+    ],
+)
+def test_each_wish_stands_for_a_form(wish: ExportWish, form: Form | None) -> None:
+    assert form_of(wish) == form
+
+
+def test_an_unknown_kind_is_a_copy() -> None:
+    assert kind_of(ExportWish(kind="nonsense")).id == "copy"
+
+
+def test_a_file_offers_what_it_can_give() -> None:
+    def ids(*rows: object, **fields: object) -> list[str]:
+        return [choice.id for choice in offered_kinds(checkpoint(*rows, **fields))]
+
+    assert ids(value("a", "1")) == ["copy", "in-place"]
+    weights = (tensor("model", "a.weight", storage="0", nbytes=4000), storage("0", "cpu", 4000))
+    assert ids(*weights) == ["copy", "in-place", "weights", "safetensors"]
+    assert ids(*weights, module_class="net.Net") == ["copy", "in-place", "state-dict", "safetensors"]
+    assert ids(weights[0], storage("0", "cpu", 9000, viewed_nbytes=4000))[-1] == "compact"

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from inspector.remap.rules import parse_rule
+from inspector.session.device_map import map_devices
+from inspector.session.export.kinds import KINDS
+from inspector.session.export.page import ExportWish
+from inspector.session.export.proposal import draft_of, propose_destination
+from inspector.target.machine.profile import parse_target
+from tests.unit.report.rows import checkpoint, storage, tensor
+from tests.unit.session.documents import document_of, saved_on
+
+BYTE_FOR_BYTE = "Weights, names and all other values stay as they are, byte for byte."
+
+
+@pytest.mark.parametrize(
+    ("source", "moves", "name"),
+    [
+        ("best.pth", [("cuda:0", "cpu")], "best.cpu.pth"),
+        ("best.pth", [("cuda:0", "cpu"), ("cuda:1", "cpu")], "best.cpu.pth"),
+        ("best.pth", [("cuda:0", "cuda:1"), ("cuda:2", "cuda:3")], "best.cuda.pth"),
+        ("best.pth", [("cuda:0", "cpu"), ("cuda:1", "cuda:0")], "best.fixed.pth"),
+        ("best.pth", [], "best.fixed.pth"),
+        ("epoch.12.ckpt", [], "epoch.12.fixed.ckpt"),
+        ("best.pth.gz", [], "best.fixed.pth"),
+        ("pytorch_model", [], "pytorch_model.fixed.pth"),
+        (".hidden", [], ".fixed.hidden"),
+        ("run.with a very long last part", [], "run.with a very long last part.fixed.pth"),
+    ],
+)
+def test_a_free_name_beside_the_source_is_proposed(tmp_path, source, moves, name) -> None:
+    assert propose_destination(tmp_path / source, tuple(moves)) == tmp_path / name
+
+
+def test_a_name_that_is_taken_is_numbered(tmp_path) -> None:
+    (tmp_path / "best.cpu.pth").touch()
+    (tmp_path / "best.cpu-2.pth").symlink_to("nowhere")
+    assert propose_destination(tmp_path / "best.pth", (("mps", "cpu"),)).name == "best.cpu-3.pth"
+
+
+@pytest.mark.parametrize("source", ["x" * 255, "名" * 85, "x" * 250 + ".pth"])
+def test_the_longest_name_still_leaves_room(tmp_path, source: str) -> None:
+    proposed = propose_destination(tmp_path / source, ())
+    proposed.touch()
+    assert len(os.fsencode(propose_destination(tmp_path / source, ()).name)) < 255
+
+
+def test_a_draft_says_what_will_change() -> None:
+    document = document_of(
+        checkpoint(
+            tensor("a", device="cuda:0", storage="0"),
+            tensor("rng", storage="1", on_cpu_by_design=True),
+            storage("0", "cuda:0"),
+            storage("1"),
+            path="/somewhere/best.pth",
+            file_nbytes=5000,
+        )
+    )
+    draft = draft_of(map_devices(document, parse_target("cuda:2"), (("cuda:0", "cuda:1"), ("cpu", "cuda:1"))))
+    assert draft.destination == str(Path("/somewhere/best.cuda.pth"))
+    assert draft.size == "5.0 KB"
+    assert draft.summary == (
+        "1 tensor from cuda:0 to cuda:1",
+        "1 tensor kept on the CPU by design (step, RNG state)",
+        BYTE_FOR_BYTE,
+    )
+
+
+def test_a_draft_without_changes_says_so() -> None:
+    draft = draft_of(map_devices(saved_on("cpu"), parse_target("cpu"), ()))
+    assert draft.summary == (
+        "Nothing changes: the copy equals the file. Choose destinations in the device map.",
+        BYTE_FOR_BYTE,
+    )
+
+
+def test_of_very_many_moves_some_are_named() -> None:
+    document = saved_on(*(f"cuda:{index}" for index in range(20)))
+    summary = draft_of(map_devices(document, parse_target("cpu"), ())).summary
+    assert summary[15:] == ("1 tensor from cuda:15 to cpu", "and those of 4 more devices", BYTE_FOR_BYTE)
+
+
+def test_a_branch_is_told_as_it_is_written() -> None:
+    rule = parse_rule("path:model/layer0*@mps")
+    draft = draft_of(map_devices(saved_on("cpu"), parse_target("cpu"), (), (rule,)))
+    assert draft.summary[0] == "model/layer0* to mps"
+
+
+def test_a_change_of_the_file_itself_has_no_destination() -> None:
+    device_map = map_devices(saved_on("cuda:0"), parse_target("cpu"), ())
+    draft = draft_of(device_map, ExportWish(kind="in-place"))
+    assert draft.in_place
+    assert draft.warnings
+    assert not draft.can_exclude
+    still = draft_of(map_devices(saved_on("cpu"), parse_target("cpu"), ()), ExportWish(kind="in-place"))
+    assert still.summary[0] == "Nothing changes. Choose destinations in the device map."
+
+
+def test_each_kind_has_a_name_of_its_own(tmp_path) -> None:
+    source, moves = tmp_path / "best.pth", (("mps", "cpu"),)
+    names = {kind.id: propose_destination(source, moves, kind).name for kind in KINDS}
+    assert names == {
+        "copy": "best.cpu.pth",
+        "in-place": "best.cpu.pth",
+        "weights": "best.weights.pth",
+        "state-dict": "best.weights.pth",
+        "safetensors": "best.weights.safetensors",
+        "recover": "best.recovered.pth",
+        "compact": "best.compact.pth",
+    }

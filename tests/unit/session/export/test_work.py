@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import ExportError
+from inspector.model.build import open_checkpoint
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.remap.compare.torch_check import TorchCheck
+from inspector.remap.convert.forms import Form, FormExport, LeftOut
+from inspector.remap.recover.recover import Recovery
+from inspector.remap.relabel.export import Export
+from inspector.remap.relabel.in_place import Patched
+from inspector.resources import demo_path
+from inspector.session.device_map import map_devices
+from inspector.session.document import open_document
+from inspector.session.export.page import ExportWish
+from inspector.session.export.work import (
+    Order,
+    carry_out,
+    copy_result,
+    form_result,
+    patch_result,
+    recovery_result,
+    save_receipt,
+    undo,
+)
+from inspector.target.machine.profile import CPU_ONLY
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copy(demo_path(), tmp_path / "demo.pth"))
+
+
+def order(path: Path, destination: Path | str = "", **wish: object) -> Order:
+    document = open_document(str(path), Progress())
+    return Order(
+        device_map=map_devices(document, CPU_ONLY, ()),
+        wish=ExportWish(**wish),
+        destination=str(destination),
+        overwrite=False,
+    )
+
+
+def test_a_copy_comes_with_a_receipt(copy: Path) -> None:
+    outcome = carry_out(order(copy, copy.with_name("out.pth"), verify="full"), Progress())
+    assert outcome.result.lines[-1] == "Every copied byte was compared with the file's."
+    save_receipt(outcome, str(copy.with_name("out.json")), Progress())
+    receipt = json.loads(copy.with_name("out.json").read_text())
+    assert receipt["copy"]["name"] == "out.pth"
+    before = copy.with_name("out.pth").read_bytes()
+    with pytest.raises(ExportError, match="the receipt would replace the copy"):
+        save_receipt(outcome, str(copy.with_name("out.pth")), Progress())
+    assert copy.with_name("out.pth").read_bytes() == before
+    original = copy.read_bytes()
+    with pytest.raises(ExportError, match="would replace the file itself"):
+        save_receipt(outcome, str(copy), Progress())
+    assert copy.read_bytes() == original
+
+
+def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:
+    before = copy.read_bytes()
+    outcome = carry_out(order(copy, kind="in-place"), Progress())
+    assert outcome.result.can_undo
+    assert not outcome.result.is_copy
+    assert {row.device for row in open_checkpoint(str(copy)).tensors} == {"cpu"}
+    save_receipt(outcome, str(copy.with_name("out.json")), Progress())
+    assert not copy.with_name("out.json").exists()
+    restored = undo(str(copy))
+    assert restored.title == "The change is undone"
+    assert copy.read_bytes() == before
+    with pytest.raises(ExportError, match="nothing to undo"):
+        undo(str(copy))
+
+
+def test_the_weights_alone_say_what_they_leave_out(copy: Path) -> None:
+    outcome = carry_out(order(copy, copy.with_name("w.pth"), kind="weights"), Progress())
+    assert any("Left out: optimizer" in line for line in outcome.result.lines)
+    assert outcome.result.warnings == ()
+    written = open_checkpoint(str(copy.with_name("w.pth")))
+    assert {row.role for row in written.tensors} == {"parameter", "buffer"}
+
+
+def export(**fields: object) -> Export:
+    given = {"moved_tensors": 3, "kept_tensors": 0, "in_one_piece": True, "verified": True, **fields}
+    return Export(destination=Path("out.pth"), nbytes=2000, **given)
+
+
+def test_what_was_copied_is_said_and_nothing_else() -> None:
+    opened = "Opened again and compared: the same tensors and values, devices as planned."
+    assert copy_result(export()).lines == ("2.0 KB written, 3 tensors relabelled.", opened)
+    assert copy_result(export(verified=False, kept_tensors=2)).lines == (
+        "2.0 KB written, 3 tensors relabelled.",
+        "2 tensors kept on the CPU by design.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "detail", "warning"),
+    [
+        ("equal", "", None),
+        ("failed", "RuntimeError: no.", "torch was not content: RuntimeError: no."),
+        ("unchecked", "no torch", "torch was not asked: no torch."),
+    ],
+)
+def test_what_torch_said_is_told(verdict, detail: str, warning: str | None) -> None:
+    result = copy_result(export(torch=TorchCheck(verdict=verdict, detail=detail, torch="2.13.0")))
+    assert result.warnings == (() if warning is None else (warning,))
+    assert ("torch 2.13.0 loads it, with equal tensors." in result.lines) == (warning is None)
+
+
+def patched(record: Path | None) -> Patched:
+    return Patched(
+        path=Path("a.pth"),
+        record=record,
+        nbytes=1,
+        written_nbytes=0,
+        appended=False,
+        moved_tensors=0,
+        kept_tensors=0,
+        verified=False,
+    )
+
+
+def test_what_had_not_to_be_changed_is_said_so() -> None:
+    result = patch_result(patched(None))
+    assert (result.title, result.can_undo) == ("The file is as it was", False)
+
+
+def test_a_change_that_was_not_checked_does_not_say_so() -> None:
+    assert len(patch_result(patched(Path("a.pth.undo"))).lines) == 2
+
+
+def test_numbers_that_did_not_fit_are_counted() -> None:
+    written = FormExport(
+        destination=Path("w.pth"),
+        form=Form(only_weights=True, cast="float16"),
+        format="zip",
+        model="model",
+        tensors=2,
+        nbytes=1000,
+        source_nbytes=3000,
+        left_out=(LeftOut("optimizer", "only the model is written", 4, 2000),),
+        prefix="",
+        tied=(),
+        overflowed=1,
+        verified=False,
+    )
+    result = form_result(written)
+    assert result.lines[0] == "2 tensors in 1.0 KB; the file has 3.0 KB."
+    assert result.warnings == ("1 number became infinite when they were cast.",)
+
+
+def test_what_was_saved_without_a_checksum_is_told() -> None:
+    saved = Recovery(
+        destination=Path("r.pth"),
+        nbytes=9,
+        tensors=2,
+        storages=1,
+        storage_nbytes=8,
+        unchecked=1,
+        lost=(),
+        verdict="weights-only",
+    )
+    result = recovery_result(saved)
+    assert result.lines == ("2 tensors saved, 8 B.", "1 storage had no checksum to compare.")
+    assert result.warnings == ()
+    result = recovery_result(replace(saved, verdict="dangerous"))
+    assert result.warnings == ("The new file: DANGEROUS: can run commands when loaded.",)

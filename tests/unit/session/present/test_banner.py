@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.errors import PlanError
+from inspector.model.checkpoint import Safety
+from inspector.model.findings import Finding
+from inspector.records import replace
+from inspector.remap.plan import plan_remap
+from inspector.safety.verdict import judge
+from inspector.session.device_map import DeviceMap, Pairs, map_devices
+from inspector.session.document import Document
+from inspector.session.present import banner as verdict
+from inspector.session.present.banner import banner, safety_chip
+from inspector.session.present.banner import saved_on as sentence
+from inspector.session.screen import Banner
+from inspector.target.default_load import DefaultLoad, judge_load
+from inspector.target.machine.profile import Profile, parse_target
+from inspector.target.simulate import LoadFailure
+from tests.unit.report.rows import checkpoint, is_harmless, value
+from tests.unit.session.documents import document_of, saved_on
+
+NO_GPU = "On a machine without a GPU, torch.load stops here:"
+THEN = "export a fixed copy, or load it with the code."
+RUN = "cuda:0\u20137"
+GPU = "a machine with 1 NVIDIA GPU"
+SHORT = "It stops with: RuntimeError: short. Fetch it."
+NET = {"names": ("net.Net",), "module_class": "net.Net"}
+EIGHT = tuple(f"cuda:{index}" for index in range(8))
+PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=())
+
+
+def say(document: Document, target: str = "cpu", chosen: Pairs = (), *findings: Finding) -> Banner:
+    profile = parse_target(target)
+    return banner(document, profile, map_devices(document, profile, chosen), findings)
+
+
+def finding(severity: str, title: str = "Something Is Odd", **fields: object) -> Finding:
+    return Finding(**{"id": "x", "severity": severity, "title": title, "detail": "See.", **fields})
+
+
+def stopped(document: Document, target: Profile, failure: LoadFailure) -> DefaultLoad:
+    load = judge_load(document.checkpoint, target)
+    return replace(load, failure=failure, stop=failure, way="other")
+
+
+@pytest.mark.parametrize(
+    ("document", "target", "tone", "headline", "advice"),
+    [
+        (
+            document_of(checkpoint(value("epoch"))),
+            "cpu",
+            "good",
+            "This file holds no tensors. It loads on every machine as it is.",
+            "",
+        ),
+        (
+            saved_on("cpu", "cpu"),
+            "mps",
+            "good",
+            "Saved on the CPU (8.0 KB). It loads on every machine as it is.",
+            "",
+        ),
+        (
+            saved_on("meta", "meta"),
+            "cpu",
+            "good",
+            "Saved on meta: 2 tensors without data. It loads on every machine as it is.",
+            "",
+        ),
+        (
+            saved_on("cuda:0"),
+            "cpu",
+            "bad",
+            f"Saved on cuda:0 (4.0 KB). {NO_GPU}",
+            f"Map cuda:0 to cpu: {THEN}",
+        ),
+        (
+            saved_on("cuda:0"),
+            "cuda",
+            "good",
+            "Saved on cuda:0 (4.0 KB). It loads on a machine with 1 NVIDIA GPU as it is.",
+            "",
+        ),
+        (
+            saved_on("cuda:0", "cuda:1", "cpu"),
+            "cpu",
+            "bad",
+            f"Saved on cuda:0 (4.0 KB), cuda:1 (4.0 KB) and the CPU (4.0 KB). {NO_GPU}",
+            f"Map cuda:0 and cuda:1 to cpu: {THEN}",
+        ),
+        (
+            saved_on(*EIGHT, "cpu"),
+            "cpu",
+            "bad",
+            f"Saved on {RUN} (32.0 KB) and the CPU (4.0 KB). {NO_GPU}",
+            f"Map {RUN} to cpu: {THEN}",
+        ),
+        (
+            saved_on(*EIGHT),
+            "cuda:2",
+            "bad",
+            f"Saved on {RUN} (32.0 KB). On a machine with 2 NVIDIA GPUs, torch.load stops here:",
+            f"Map cuda:2 to cuda:0, cuda:3 to cuda:1, cuda:4 to cuda:0 and 3 more: {THEN}",
+        ),
+        (
+            saved_on(*EIGHT),
+            "cuda:8",
+            "good",
+            f"Saved on {RUN} (32.0 KB). It loads on a machine with 8 NVIDIA GPUs as it is.",
+            "",
+        ),
+        (
+            saved_on("mps"),
+            "mps",
+            "good",
+            "Saved on mps (4.0 KB). It loads on Apple silicon as it is.",
+            "",
+        ),
+        (
+            saved_on("mps"),
+            "xpu",
+            "bad",
+            "Saved on mps (4.0 KB). On a machine with an Intel GPU, torch.load stops here:",
+            f"Map mps to xpu:0: {THEN}",
+        ),
+        (
+            saved_on("odd\u202edevice"),
+            "cpu",
+            "bad",
+            rf"Saved on odd\u202edevice (4.0 KB). {NO_GPU}",
+            rf"Map odd\u202edevice to cpu: {THEN}",
+        ),
+        (
+            saved_on("cuda:0", "cuda:2", "cuda:4", "mps", "xpu:0", "cpu"),
+            "cpu",
+            "bad",
+            f"Saved on cuda:0 (4.0 KB), cuda:2 (4.0 KB), cuda:4 (4.0 KB) and 3 more devices. {NO_GPU}",
+            f"Map cuda:0, cuda:2, cuda:4 and 2 more to cpu: {THEN}",
+        ),
+        (
+            saved_on("cuda:0", names=("a.B", "c.D")),
+            "cuda",
+            "warning",
+            f"Saved on cuda:0 (4.0 KB). It loads on {GPU} once torch is told to allow 2 names.",
+            "",
+        ),
+        (
+            saved_on("cpu", **NET),
+            "cpu",
+            "warning",
+            (
+                "A whole module (net.Net), saved on the CPU (4.0 KB). It loads on every machine once torch "
+                "is told to allow 1 name. Its class must be importable there."
+            ),
+            "",
+        ),
+        (
+            saved_on("cuda:0", **NET),
+            "cpu",
+            "bad",
+            (
+                "A whole module (net.Net), saved on cuda:0 (4.0 KB). torch.load refuses it until 1 name is "
+                "allowed. Then, on a machine without a GPU, it stops here:"
+            ),
+            f"Map cuda:0 to cpu: {THEN}",
+        ),
+        (
+            saved_on("cuda:0", safety=PROTOCOL_4),
+            "cpu",
+            "bad",
+            (
+                "Saved on cuda:0 (4.0 KB). torch.load refuses it without weights_only=False. "
+                "Then, on a machine without a GPU, it stops here:"
+            ),
+            f"Map cuda:0 to cpu: {THEN}",
+        ),
+        (
+            saved_on("cuda:0", safety=PROTOCOL_4),
+            "cuda",
+            "warning",
+            (
+                f"Saved on cuda:0 (4.0 KB). It loads on {GPU} only with weights_only=False, "
+                "which can run code in it."
+            ),
+            "",
+        ),
+        (
+            saved_on("cuda:0", names=("os.system",)),
+            "cpu",
+            "bad",
+            "Loading this file can run commands on your computer. Saved on cuda:0 (4.0 KB).",
+            (
+                "Loading it with weights_only=False imports os.system, which can run anything. "
+                "Do not load it unless you made it yourself; a fixed copy would hold the same."
+            ),
+        ),
+    ],
+)
+def test_banner_says(document: Document, target: str, tone: str, headline: str, advice: str) -> None:
+    said = say(document, target)
+    assert (said.tone, said.headline, said.advice) == (tone, headline, advice)
+    assert (said.error_text is not None) == headline.endswith("here:")
+
+
+def test_the_error_is_torchs_own_with_nothing_invisible_in_it() -> None:
+    assert say(saved_on("cuda:0")).error_text.startswith(
+        "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is"
+    )
+    assert is_harmless(say(saved_on("a\u202eb")).error_text)
+
+
+def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> None:
+    failure = LoadFailure(finding="truncated", device="", storage="0", message="RuntimeError: short")
+    monkeypatch.setattr(verdict, "load_of", lambda document, target: stopped(document, target, failure))
+    said = say(
+        saved_on("cuda:0"), "cpu", (), finding("error"), finding("error", id="truncated", detail=SHORT)
+    )
+    assert said.headline == "Saved on cuda:0 (4.0 KB). On every machine, torch.load stops here:"
+    assert (said.advice, said.error_text) == ("Fetch it.", "RuntimeError: short")
+    assert say(saved_on("cuda:0")).advice == ""
+
+
+def test_a_device_that_no_map_reaches_gets_no_advice_to_map_it(monkeypatch) -> None:
+    failure = LoadFailure(finding="hidden-device", device="cuda:3", storage="", message="RuntimeError: no")
+    monkeypatch.setattr(verdict, "load_of", lambda document, target: stopped(document, target, failure))
+    said = say(saved_on("cuda:0"), "cpu", (), finding("note", id="hidden-device", detail="A generator."))
+    assert said.headline.endswith("On a machine without a GPU, torch.load stops here:")
+    assert said.advice == "A generator."
+
+
+def test_a_warning_is_the_advice_and_the_tone() -> None:
+    said = say(saved_on("cpu"), "cpu", (), finding("note", "Small"), finding("warning"))
+    assert said.tone == "warning"
+    assert said.headline == "Saved on the CPU (4.0 KB). It loads on every machine as it is."
+    assert said.advice == "Something Is Odd."
+
+
+def test_what_the_headline_says_is_not_said_again() -> None:
+    said = say(saved_on("cpu", names=("a.B",)), "cpu", (), finding("warning", id="needs-allow-list"))
+    assert (said.tone, said.advice) == ("warning", "")
+
+
+def test_damage_is_said_before_anybody_hopes() -> None:
+    said = say(saved_on("cpu"), "cpu", (), finding("error", "Bytes are missing", detail="Fetch it\nagain."))
+    assert said == Banner(
+        tone="bad",
+        headline="Saved on the CPU (4.0 KB). torch.load does not take it: bytes are missing.",
+        advice=r"Fetch it\u000aagain.",
+        error_text=None,
+    )
+
+
+def test_a_destination_that_is_not_there_is_no_help() -> None:
+    said = say(saved_on("cuda:0", "cpu"), "cpu", (("cuda:0", "cuda:1"),))
+    assert said.advice == (
+        "The map leaves tensors on cuda:1, and a machine without a GPU has no such device: choose another."
+    )
+
+
+def test_a_map_that_cannot_be_carried_out_says_why() -> None:
+    document = saved_on("cpu")
+    refused = DeviceMap(
+        checkpoint=document.checkpoint,
+        going=(("cpu", "cuda:0"),),
+        branches=(),
+        plan=plan_remap(document.checkpoint, ()),
+        refusal=PlanError("tensors disagree"),
+    )
+    said = banner(document, parse_target("cuda"), refused, ())
+    assert (said.tone, said.advice) == ("warning", "This map cannot be carried out: tensors disagree.")
+
+
+def test_a_danger_without_a_reason_is_still_told() -> None:
+    document = saved_on("cpu", names=("os.system",))
+    bare = replace(judge(document.checkpoint), reasons=(), globals=())
+    bare_document = Document(
+        checkpoint=document.checkpoint, safety=bare, totals=(), tree=document.tree, open_seconds=0.0
+    )
+    assert say(bare_document).advice.startswith("Do not load it unless")
+
+
+def test_devices_without_stored_bytes_are_counted() -> None:
+    from tests.unit.report.rows import tensor
+
+    rows = checkpoint(tensor("a", device="xla:0"), tensor("b", device="xla:0"), tensor("c", device="meta"))
+    assert sentence(document_of(rows)) == "Saved on xla:0 (2 tensors) and meta (1 tensor)."
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "tone"),
+    [
+        (saved_on("cpu"), "safe: weights only", "good"),
+        (saved_on("cpu", names=("a.B",)), "names to allow", "warning"),
+        (saved_on("cpu", safety=PROTOCOL_4), "not weights only", "warning"),
+        (saved_on("cpu", names=("os.system",)), "dangerous", "bad"),
+    ],
+)
+def test_chip_tells_the_safety(document: Document, text: str, tone: str) -> None:
+    chip = safety_chip(document.safety)
+    assert (chip.text, chip.tone) == (text, tone)
+    assert len(chip.tooltip) > 40

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from inspector.diagnose.errors.explanation import Explanation
+from inspector.doctor.diagnosis import Diagnosis
+from inspector.model.findings import Finding, Fix
+from inspector.session.present import cards
+from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
+from inspector.target.machine.profile import CPU_ONLY
+
+NODES = {"model/a": 3, "model/b": 4}
+
+
+def test_a_finding_keeps_its_fix_and_the_rows_that_the_tree_shows() -> None:
+    fix = Fix(rule="*=cpu")
+    finding = Finding(
+        id="mixed-devices", severity="warning", title="a\u202eb", detail="c", paths=("model/b", "x"), fix=fix
+    )
+    card = finding_card(finding, NODES)
+    assert (card.tone, card.title, card.nodes, card.fix) == ("warning", "a\\u202eb", (4,), fix)
+
+
+def test_an_explanation_says_why_what_and_where() -> None:
+    explanation = Explanation(
+        id="device-unavailable",
+        finding="cuda-unavailable",
+        title="No GPU",
+        quoted="RuntimeError: ...",
+        cause="because",
+        here="",
+        fits="yes",
+        advice="map it",
+        paths=("model/a",),
+        also=("one", "two"),
+        checked=("three",),
+    )
+    card = explanation_card(explanation, NODES)
+    assert (card.id, card.tone, card.nodes) == ("cuda-unavailable", "bad", (3,))
+    assert card.detail == "RuntimeError: ..."
+    assert card.facts == (
+        ("Why", "because"),
+        ("What to do", "map it"),
+        ("Also in the text", "one; two"),
+        ("Looked for", "three"),
+    )
+
+
+def test_a_machine_that_nobody_looked_at_has_no_cards() -> None:
+    assert doctor_cards(CPU_ONLY) == ()
+
+
+def test_a_diagnosis_shows_what_was_seen_and_what_to_do() -> None:
+    diagnosis = Diagnosis(
+        id="no-driver",
+        severity="error",
+        title="No driver",
+        explanation="why",
+        evidence=("nvidia-smi: not found", "no /dev/nvidia0"),
+        steps=("sudo apt install nvidia-driver",),
+        certainty="likely",
+    )
+    card = cards._diagnosis_card(diagnosis)
+    assert card.facts == (("Seen", "nvidia-smi: not found\nno /dev/nvidia0"), ("Certainty", "likely"))
+    assert card.steps == ("sudo apt install nvidia-driver",)
+    assert card.tone == "bad"

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.errors import PlanError
+from inspector.records import replace
+from inspector.session.document import Document
+from inspector.session.present import compose as module
+from inspector.session.present.compose import compose, target_of, targets_of
+from inspector.session.screen import FailurePage, Screen
+from inspector.session.state import State
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor, value
+from tests.unit.session.documents import document_of, saved_on
+
+
+def ready(document: Document, **fields: object) -> Screen:
+    return compose(State(**{"phase": "ready", "path": "dir/best.pth", "document": document, **fields}))
+
+
+def test_an_empty_window_has_the_programs_name_and_nothing_else() -> None:
+    screen = compose(State(recent=("a.pth",)))
+    assert screen.title == "Checkpoint Inspector"
+    assert screen.recent == ("a.pth",)
+    assert (screen.banner, screen.tree, screen.code, screen.device_map, screen.charts) == (
+        *(None, None, None),
+        *((), ()),
+    )
+    assert not screen.can_export
+
+
+@pytest.mark.parametrize("phase", ["opening", "failed"])
+def test_a_file_is_named_before_it_is_read(phase) -> None:
+    failure = FailurePage(title="t", what="w", where="", remedy="")
+    state = State(phase=phase, path="dir/be\u202est.pth", failure=failure, document=saved_on("cpu"))
+    screen = compose(state)
+    assert screen.title == r"be\u202est.pth - Checkpoint Inspector"
+    assert screen.failure is failure
+    assert screen.tree is None
+
+
+def test_a_long_name_is_cut() -> None:
+    assert len(compose(State(phase="opening", path="x" * 999)).title) == 120 + len(" - Checkpoint Inspector")
+
+
+def test_a_screen_shows_the_whole_document() -> None:
+    document = saved_on("cuda:0", "cpu", versions=(("version", "3"),))
+    screen = ready(document)
+    assert screen.title == "best.pth - Checkpoint Inspector"
+    assert screen.banner is not None
+    assert screen.banner.tone == "bad"
+    assert screen.safety is not None
+    assert screen.safety.text == "safe: weights only"
+    assert screen.tree is document.tree
+    assert screen.matches is None
+    assert [row.device for row in screen.device_map] == ["cuda:0", "cpu"]
+    assert [chart.title for chart in screen.charts] == [
+        "Memory by device",
+        "What the bytes are for",
+        "Element types",
+    ]
+    assert screen.tensor == ()
+    assert [row.id for row in screen.findings] == ["cuda-unavailable", "mixed-devices"]
+    assert [row.tone for row in screen.findings] == ["bad", "warning"]
+    assert screen.code is not None
+    assert 'torch.load("best.pth"' in screen.code.text
+    assert screen.file[0].title == "File"
+    assert screen.status == ("best.pth", "zip, torch 1.6 to 2.0", "2 tensors", "1.0 KB", "opened in 0.25 s")
+    assert screen.can_export
+
+
+def test_a_container_that_does_not_tell_its_writer() -> None:
+    assert ready(saved_on("cpu")).status[1] == "zip"
+
+
+def test_targets_begin_with_this_machine() -> None:
+    choices = targets_of(State())
+    assert (choices[0].id, choices[0].label) == ("this", "This machine (taken as CPU only)")
+    assert [choice.id for choice in choices[1:]] == [
+        "cpu",
+        "cuda:1",
+        "cuda:2",
+        "cuda:4",
+        "cuda:8",
+        "mps",
+        "xpu",
+        "rocm",
+    ]
+    assert target_of(State(target="mps")).mps
+    found = Profile(id="this", label="this machine (Apple GPU)", mps=True)
+    assert target_of(State(target="this", this_machine=found)) is found
+
+
+def test_new_destinations_get_colours_of_their_own() -> None:
+    document = saved_on("cuda:1", "cpu")
+    screen = ready(document, target="cuda:2")
+    after = {piece.label: piece.colour for piece in screen.charts[0].bars[1].segments}
+    assert after == {"cuda:1": 0, "cpu": -1}
+    moved = ready(document, target="cuda:2", chosen=(("cuda:1", "cuda:0"),))
+    assert [piece.colour for piece in moved.charts[0].bars[1].segments] == [1, -1]
+    assert moved.charts[1:] == screen.charts[1:]
+
+
+def test_the_style_that_was_chosen_is_kept_where_the_file_offers_it() -> None:
+    rows = checkpoint(
+        tensor("model", "a.weight", storage="0"),
+        tensor("model", "a.bias", storage="0"),
+        optimizer("optimizer"),
+        storage("0"),
+    )
+    both = ready(document_of(rows), style="resume")
+    assert both.code is not None
+    assert both.code.style == "resume"
+    assert [style.id for style in both.code.styles][:2] == ["plain", "resume"]
+    one = ready(saved_on("cpu"), style="nonsense")
+    assert one.code is not None
+    assert one.code.style == "plain"
+
+
+def test_code_that_cannot_be_given_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object, **_kwargs: object) -> str:
+        raise PlanError("no code\nfor this")
+
+    monkeypatch.setattr(module, "render", refuse)
+    monkeypatch.setattr(module, "styles", lambda rows: ())
+    code = ready(saved_on("cpu")).code
+    assert code is not None
+    assert (code.style, code.styles, code.text) == ("", (), "# no code\\u000afor this\n")
+
+
+def test_the_facts_of_what_is_selected() -> None:
+    rows = checkpoint(
+        tensor("m", "a.w", storage="0"), value("epoch", text="3"), value("c", "d"), storage("0")
+    )
+    document = document_of(rows)
+    tree = document.tree
+    assert ready(document, selected=None).tensor == ()
+    assert ready(document, selected=0).tensor == ready(document, selected=999).tensor == ()
+    chosen = ready(document, selected=tree.tensor_nodes[0])
+    assert [group.title for group in chosen.tensor] == ["Tensor", "Layout", "Storage"]
+    assert ready(document, selected=tree.value_nodes[0]).tensor[0].facts[2] == ("Value", "3")
+    group = ready(document, selected=tree.nodes[0].children[0]).tensor
+    assert group[0].facts == (("Name", "m"), ("Tensors", "1"), ("Size", "16 B"))
+    assert group[1].facts == (("cpu", "16 B"),)
+    bare = ready(document, selected=tree.nodes[tree.value_nodes[1]].parent).tensor
+    assert [part.title for part in bare] == ["Group"]
+
+
+def test_a_search_gives_nodes() -> None:
+    document = saved_on("cpu", "cpu")
+    assert ready(document, query="layer1").matches == (document.tree.tensor_nodes[1],)
+    assert ready(document, query="nothing").matches == ()
+
+
+def test_a_map_that_is_refused_cannot_be_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = saved_on("cuda:0")
+    refused = replace(module.map_devices(document, CPU_ONLY, ()), refusal=PlanError("tensors disagree"))
+    monkeypatch.setattr(module, "map_devices", lambda *_asked: refused)
+    screen = ready(document, target="cuda:1")
+    assert not screen.can_export
+    assert screen.banner is not None
+    assert screen.banner.advice == "This map cannot be carried out: tensors disagree."
+
+
+def test_findings_lead_to_their_nodes() -> None:
+    document = saved_on(*("cuda:0" for _ in range(30)))
+    (finding,) = ready(document).findings
+    assert finding.nodes == document.tree.tensor_nodes[:20]
+
+
+def test_findings_about_no_tensor_lead_nowhere() -> None:
+    document = saved_on("cpu", names=("net.Net",), module_class="net.Net")
+    assert {row.id: row.nodes for row in ready(document).findings} == {
+        "whole-module": (),
+        "needs-allow-list": (),
+    }
+
+
+def test_a_click_costs_only_what_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = saved_on("cuda:0", "cpu")
+    ready(document)
+    for name in ("banner", "diagnose", "map_devices", "device_rows", "device_chart", "role_chart", "render"):
+        monkeypatch.setattr(module, name, lambda *_args, **_kwargs: pytest.fail("worked out again"))
+    for name in ("file_facts", "look_up", "searchable"):
+        monkeypatch.setattr(module, name, lambda *_args: pytest.fail("worked out again"))
+    assert ready(document, selected=document.tree.tensor_nodes[0]).tensor
+    assert ready(document, query="layer0").matches
+
+
+def test_nothing_invisible_reaches_the_screen() -> None:
+    evil = "a\u202e\x1b[31m\n"
+    document = saved_on(evil, "cuda:0", path=evil, module_class=evil, notes=(evil,), versions=((evil, evil),))
+    screen = ready(document, path=evil, selected=document.tree.tensor_nodes[0])
+    banner, safety = screen.banner, screen.safety
+    assert banner is not None
+    assert safety is not None
+    texts = [screen.title, banner.headline, banner.advice, banner.error_text or "", safety.tooltip]
+    texts += screen.status
+    texts += [text for row in screen.findings for text in (row.title, row.detail)]
+    texts += [text for row in screen.device_map for text in (row.device, row.note, *row.choices)]
+    texts += [text for group in (*screen.file, *screen.tensor) for fact in group.facts for text in fact]
+    texts += [piece.label for chart in screen.charts for bar in chart.bars for piece in bar.segments]
+    assert [text for text in texts if not is_harmless(text)] == []

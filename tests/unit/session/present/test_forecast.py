@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from inspector.session.device_map import map_devices
+from inspector.session.present.forecast import forecast_page
+from inspector.session.screen import ForecastPage, Loading
+from inspector.target.machine.profile import parse_target
+from tests.unit.session.documents import saved_on
+
+DOCUMENT = saved_on("cuda:0", "cuda:1")
+
+
+def page(target: str, ranks: int = 1, *, mmap: bool = False, **fields: object) -> ForecastPage:
+    document = saved_on("cuda:0", "cuda:1", **fields)
+    profile = parse_target(target)
+    found = forecast_page(
+        document, profile, map_devices(document, profile, ()), Loading(ranks=ranks, mmap=mmap)
+    )
+    assert found is not None
+    return found
+
+
+def labels(found: ForecastPage) -> list[str]:
+    assert found.chart is not None
+    return [bar.label for bar in found.chart.bars]
+
+
+def test_it_loads_as_the_device_map_says() -> None:
+    assert labels(page("cpu")) == ["CPU memory"]
+    assert labels(page("cuda:2")) == ["CPU memory", "cuda:0", "cuda:1"]
+    assert labels(page("mps")) == ["CPU memory", "mps"]
+
+
+def test_each_process_has_a_gpu_of_its_own_for_its_model() -> None:
+    found = page("cuda:4", ranks=4)
+    assert labels(found) == ["CPU memory", "cuda:0", "cuda:1", "cuda:2", "cuda:3"]
+    assert found.chart is not None
+    assert "model.to" in found.chart.title
+
+
+def test_more_processes_than_gpus_fail() -> None:
+    found = page("cuda:2", ranks=3)
+    assert found.chart is None
+    assert found.is_tight
+
+
+def test_only_a_zip_can_be_mapped() -> None:
+    assert page("cpu", mmap=True).loading.mmap
+    legacy = page("cpu", mmap=True, format="legacy")
+    assert not legacy.loading.mmap
+    assert not legacy.can_map
+
+
+def test_nothing_stored_needs_no_forecast() -> None:
+    document = saved_on("meta")
+    target = parse_target("cpu")
+    assert forecast_page(document, target, map_devices(document, target, ()), Loading()) is None

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.progress import Progress
+from inspector.session import controller
+from inspector.session.controller import Session
+from inspector.session.document import Document
+from inspector.session.present import presenter
+from inspector.session.present.compose import compose
+from inspector.target.machine.profile import Profile
+from tests.unit.session.documents import AtOnce, a_view, saved_on
+
+
+@pytest.fixture
+def view():
+    return a_view()
+
+
+@pytest.fixture
+def runner() -> AtOnce:
+    return AtOnce()
+
+
+@pytest.fixture
+def session(view, runner, monkeypatch) -> Session:
+    """A session with a file in it that counts as large."""
+
+    def open_document(path: str, progress: Progress) -> Document:
+        progress.advance()
+        return saved_on("cuda:0", "cuda:1", "cpu", path=path)
+
+    monkeypatch.setattr(presenter, "_MANY_TENSORS", 1)
+    monkeypatch.setattr(controller, "open_document", open_document)
+    session = Session(view, runner)
+    session.open("/a.pth")
+    return session
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Return a switch: while it is on, no screen for the target `mps` can be composed."""
+
+    def compose_or_not(state):
+        if state.target == "mps" and state.phase == "ready":
+            raise ZeroDivisionError("by hand")
+        return compose(state)
+
+    monkeypatch.setattr(presenter, "compose", compose_or_not)
+
+
+def going(session: Session) -> dict[str, str]:
+    return {row.device: row.to for row in session.screen.device_map}
+
+
+def test_with_many_tensors_the_answer_comes_from_the_worker(session, runner) -> None:
+    runner.waits = True
+    session.set_target("mps")
+    assert session.screen.target == "mps"
+    assert going(session) == {"cuda:0": "cpu", "cuda:1": "cpu", "cpu": "cpu"}
+    session.select(1)
+    assert len(runner.waiting) == 2
+    runner.go_on()  # the first question was overtaken
+    assert going(session)["cuda:0"] == "cpu"
+    runner.go_on()
+    assert going(session)["cuda:0"] == "mps"
+    assert session.screen.selected == 1
+
+
+def test_what_costs_little_is_shown_at_once(session, runner) -> None:
+    runner.waits = True
+    session.select(1)
+    assert session.screen.selected == 1
+    assert not runner.waiting
+
+
+def test_an_answer_for_a_file_that_was_closed_is_dropped(session, runner) -> None:
+    runner.waits = True
+    session.set_target("mps")
+    session.close()
+    runner.go_on()
+    assert session.screen.phase == "empty"
+
+
+def test_work_that_goes_on_is_shown_while_a_screen_is_worked_out(session, runner) -> None:
+    runner.waits = True
+    session.set_target("mps")
+    session.check_file()
+    assert session.screen.check.progress is not None
+    session.cancel_check()
+    assert session.screen.check.progress is None
+
+
+@pytest.mark.parametrize("change", ["target", "probe"])
+def test_a_choice_made_while_the_file_is_read_is_worked_out_by_the_worker(
+    view, runner, monkeypatch, change
+) -> None:
+    where: list[str] = []
+    composed_by = "worker"
+
+    def watched(state):
+        if state.phase == "ready":
+            where.append(f"{state.target} {composed_by}")
+        return compose(state)
+
+    def probe(_progress: Progress) -> Profile:
+        return Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2)
+
+    monkeypatch.setattr(presenter, "_MANY_TENSORS", 1)
+    monkeypatch.setattr(presenter, "compose", watched)
+    monkeypatch.setattr(controller, "compose", watched)
+    monkeypatch.setattr(controller, "open_document", lambda path, _: saved_on("cuda:0", path=path))
+    runner.waits = True
+    session = Session(view, runner, probe=probe if change == "probe" else None)
+    session.open("/a.pth")
+    if change == "target":
+        session.set_target("mps")
+        composed_by = "worker"
+        job = runner.waiting.pop(0)
+        job()
+        assert session.screen.phase == "opening"  # not worked out by the thread that brought the file
+        assert where == ["this worker"]
+    while runner.waiting:
+        runner.go_on()
+    assert session.screen.phase == "ready"
+    assert session.screen.target == ("mps" if change == "target" else "this")
+
+
+def test_the_target_of_the_last_time_is_prepared_by_the_worker(view, runner, monkeypatch) -> None:
+    prepared: list[str] = []
+
+    def watched(state):
+        prepared.append(state.target)
+        return compose(state)
+
+    monkeypatch.setattr(controller, "compose", watched)
+    monkeypatch.setattr(controller, "open_document", lambda path, _: saved_on("cuda:0", path=path))
+    session = Session(view, runner, target="mps")
+    session.open("/a.pth")
+    assert (prepared, session.screen.target) == (["mps"], "mps")
+    assert Session(view, runner, target="a machine that is no more").screen.target == "this"
+
+
+@pytest.mark.parametrize("many", [1, 1000])
+def test_an_exception_is_reported_and_the_window_goes_on_as_it_was(
+    session, view, monkeypatch, broken, many
+) -> None:
+    monkeypatch.setattr(presenter, "_MANY_TENSORS", many)
+    session.set_target("cpu")
+    session.set_target("mps")
+    assert view.show_notice.call_args.args[0].what == "unexpected ZeroDivisionError: by hand"
+    assert session.screen.target == "cpu"
+    session.select(1)
+    assert (session.screen.selected, session.screen.phase) == (1, "ready")
+    session.set_target("cuda:1")
+    assert session.screen.target == "cuda:1"
+    view.show_notice.assert_called_once()
+
+
+def test_the_failure_of_a_question_that_was_overtaken_says_nothing(session, view, runner, broken) -> None:
+    runner.waits = True
+    session.set_target("mps")
+    session.set_target("cpu")
+    runner.go_on()
+    view.show_notice.assert_not_called()
+    runner.go_on()
+    assert session.screen.target == "cpu"
+
+
+def test_what_came_of_work_meanwhile_is_kept(session, runner, broken) -> None:
+    runner.waits = True
+    session.check_file()
+    session.set_target("mps")
+    session.cancel_check()
+    while runner.waiting:
+        runner.go_on()
+    assert session.screen.check.progress is None
+    assert session.screen.target == "this"
+
+
+def test_without_choices_to_go_back_to_the_file_is_said_to_fail(session, view, monkeypatch) -> None:
+    def broken(state):
+        if state.phase == "ready":
+            raise ZeroDivisionError("by hand")
+        return compose(state)
+
+    monkeypatch.setattr(presenter, "compose", broken)
+    session.select(1)
+    assert session.screen.phase == "failed"
+    assert session.screen.failure.what == "unexpected ZeroDivisionError: by hand"
+    monkeypatch.setattr(presenter, "compose", compose)
+    session.reload()
+    assert session.screen.phase == "ready"
+
+
+def test_a_file_whose_first_screen_fails_is_said_to_fail(view, runner, monkeypatch) -> None:
+    def broken(state):
+        return compose(state) if state.phase != "ready" else 1 // 0
+
+    monkeypatch.setattr(presenter, "compose", broken)
+    monkeypatch.setattr(controller, "open_document", lambda path, _: saved_on("cuda:0", path=path))
+    session = Session(view, runner)
+    session.open("/a.pth")
+    assert session.screen.phase == "failed"
+    view.show_notice.assert_not_called()

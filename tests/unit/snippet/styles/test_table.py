@@ -1,0 +1,264 @@
+"""Which styles a file offers, and that nothing in a file can become code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint
+from inspector.snippet.styles.table import Style, render, styles
+from inspector.target.machine.profile import PRESETS
+from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, tensor, value
+from tests.work import growth
+
+TARGETS = (*PRESETS, THIS)
+ANYTHING = st.one_of(
+    st.text(st.characters(), max_size=8),
+    st.sampled_from(
+        [
+            'x"); evil("',
+            "x'); evil('",
+            "\nevil()\n",
+            "\r\x0b\x0c\x1c\x85\u2028evil()",
+            "\\",
+            '"""',
+            "{evil()}",
+            "#",
+            "\\\nevil()",
+            "\ud800",
+            "model",
+            "module.evil",
+            "_orig_mod.evil",
+        ]
+    ),
+)
+
+
+PRETRAINED = "folder/pytorch_model.bin"
+LIGHTNING = checkpoint(
+    tensor("state_dict", "model.w", device="cuda:0"),
+    values=(value("pytorch-lightning_version", type="str"), value("hyper_parameters", "lr")),
+    names=("a.b",),
+)
+MODULE = checkpoint(tensor("._parameters", "w", device="cuda:0"), root="module", names=("nets.Net",))
+
+
+def ids(rows: Checkpoint) -> list[str]:
+    return [style.id for style in styles(rows)]
+
+
+def test_every_file_of_torch_offers_plain() -> None:
+    assert styles(checkpoint()) == (Style(id="plain", label="Load"),)
+    assert all(ids(checkpoint(form=form)) == ["plain"] for form in ("zip", "legacy", "tar"))
+
+
+def test_resume_needs_a_model_and_an_optimizer() -> None:
+    model, adam = tensor("m", "w"), optimizer("o")
+    both = ids(checkpoint(model, optimizers=(adam,)))
+    assert both == ["plain", "resume", "distributed", "distributed-broadcast"]
+    assert ids(checkpoint(model)) == ["plain", "distributed", "distributed-broadcast"]
+    assert ids(checkpoint(optimizers=(adam,))) == ["plain"]
+
+
+def test_each_kind_of_file_offers_its_own_styles_first() -> None:
+    weights = tensor("state_dict", "l.weight")
+    spread = ["distributed", "distributed-broadcast"]
+    for rows, expected in (
+        (LIGHTNING, ["lightning", "lightning-weights", "plain", *spread]),
+        (checkpoint(weights, path="a\\pytorch_model.bin"), ["transformers", "plain", *spread]),
+        (checkpoint(tensor("images")), ["data", "plain"]),
+        (MODULE, ["plain", "module", "module-weights", "distributed"]),
+    ):
+        assert ids(rows) == expected
+
+
+def test_every_style_that_is_offered_is_written() -> None:
+    for rows in (LIGHTNING, MODULE, checkpoint(tensor("images")), checkpoint(tensor("w"), path=PRETRAINED)):
+        for style in ids(rows):
+            ast.parse(render(rows, style=style, target=THIS))
+
+
+def test_data_is_no_model_even_if_its_names_could_be_those_of_parameters() -> None:
+    rows = checkpoint(tensor("x", role="parameter"), tensor("y", role="buffer"))
+    assert "load_state_dict" not in render(rows, style="plain", target=THIS)
+
+
+def test_formats_that_need_only_their_loader() -> None:
+    rows = checkpoint(tensor("w"), form="safetensors", path="model.safetensors")
+    assert ids(rows) == ["plain", "transformers"]
+    assert "load_file(" in render(rows, style="plain", target=THIS)
+    assert '"other"' in render(rows, style="transformers", target=THIS, path="other/model.safetensors")
+
+
+@pytest.mark.parametrize("form", ["package", "nonsense"])
+def test_formats_that_nothing_here_loads(form: str) -> None:
+    rows = checkpoint(tensor("w"), form=form)
+    assert styles(rows) == ()
+    with pytest.raises(PlanError, match=r"no snippet in the style 'plain'.*does not open this format"):
+        render(rows, style="plain", target=THIS)
+
+
+LARGE: dict[str, Callable[[int], Checkpoint]] = {
+    "training": lambda size: checkpoint(
+        *(tensor("model", f"l{index}.weight") for index in range(size)),
+        *(
+            tensor("optimizer", "state", index, slot, role="optimizer")
+            for index in range(size)
+            for slot in ("exp_avg", "exp_avg_sq")
+        ),
+        optimizers=(optimizer("optimizer"),),
+    ),
+    "sequence": lambda size: checkpoint(
+        *(tensor(index, role="other") for index in range(size)), root="sequence"
+    ),
+    "mapping": lambda size: checkpoint(*(tensor(f"x{index}", role="other") for index in range(size))),
+    "models": lambda size: checkpoint(*(tensor(f"m{index}", f"w{index}") for index in range(size))),
+    "nested": lambda size: checkpoint(*(tensor(index, index, "w") for index in range(size))),
+    "devices": lambda size: checkpoint(*(tensor("w", device=f"cuda:{index}") for index in range(size))),
+    "states": lambda size: checkpoint(
+        tensor("m", "w"),
+        values=tuple(
+            value(name, place)
+            for name in map(str, range(size))
+            for place in ("last_epoch", "base_lrs", "scale", "_growth_tracker")
+        ),
+        optimizers=tuple(optimizer(index) for index in range(size)),
+    ),
+    "globals": lambda size: checkpoint(names=tuple(f"m.c{index}" for index in range(size))),
+    "prefixes": lambda size: checkpoint(tensor("m", "module." * size)),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_code_for_a_large_file_is_written_in_proportion(kind: str) -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        rows = LARGE[kind](size)
+        return lambda: [render(rows, style=style.id, target=THIS) for style in styles(rows)]
+
+    assert growth(prepare, 300, 1_200) < 1.2
+
+
+@pytest.mark.parametrize("style", ["resume", "nonsense", "evil\n"])
+def test_style_that_is_not_offered(style: str) -> None:
+    with pytest.raises(PlanError, match=r"no snippet in the style.*it offers plain"):
+        render(checkpoint(), style=style, target=THIS)
+
+
+def test_path_is_the_checkpoints_own_unless_another_is_given() -> None:
+    rows = checkpoint(path="mine.pt")
+    assert '"mine.pt"' in render(rows, style="plain", target=THIS)
+    assert '"other.pt"' in render(rows, style="plain", target=THIS, path="other.pt")
+
+
+def shape_of(code: str) -> str:
+    """What code does, whatever its literals say."""
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+def comments_of(code: str) -> list[str]:
+    return [line for line in code.splitlines() if line.lstrip().startswith("#")]
+
+
+def training_run(texts: tuple[str, ...], names: tuple[str, ...]) -> Checkpoint:
+    """A checkpoint with a place for each text, of the same shape whatever the texts are."""
+    model, adam, key, state, path, device = texts
+    return checkpoint(
+        tensor(f"m{model}", f"w{key}", device=f"!{device}"),
+        tensor("o", adam, "state", 0, f"s{key}", role="optimizer", device=f"!{device}"),
+        tensor(f"r{state}", "cuda", 0, role="rng", nbytes=16),
+        tensor(f"r{state}", "cpu", role="rng", nbytes=5056),
+        tensor("e", f"e{key}", "w", role="ema"),
+        values=(
+            value(f"s{state}", "last_epoch"),
+            value(f"s{state}", "base_lrs"),
+            value(f"a{state}", "scale"),
+            value(f"a{state}", "_growth_tracker"),
+            value("epoch", text=key),
+        ),
+        optimizers=(optimizer("o", adam),),
+        names=names,
+        path=path,
+    )
+
+
+@settings(deadline=None, max_examples=30)  # a busy machine is no failure
+@given(st.tuples(*[ANYTHING] * 6))
+def test_no_key_path_or_device_can_change_what_a_snippet_does(texts: tuple[str, ...]) -> None:
+    tame = training_run(("a", "b", "c", "d", "e", "f"), ())
+    wild = training_run(texts, ())
+    for style, target in product(("plain", "resume", "distributed", "distributed-broadcast"), TARGETS):
+        expected = render(tame, style=style, target=target)
+        code = render(wild, style=style, target=target)
+        assert code.isascii()
+        assert shape_of(code) == shape_of(expected)
+        assert comments_of(code) == comments_of(expected)
+
+
+def odd_files(texts: tuple[str, ...]) -> Iterator[Checkpoint]:
+    """A file for each of the other styles, of the same shape whatever the texts are."""
+    key, other, path, device = texts
+    name = f"w{key}"
+    yield checkpoint(
+        tensor("state_dict", f"n.{name}", device=f"!{device}"),
+        values=(value("pytorch-lightning_version"), value("hyper_parameters", other)),
+        path=f"{path}/pytorch_model.bin",
+    )
+    yield checkpoint(tensor(f"m{other}", "._parameters", name, device=f"!{device}"), path=path)
+    yield checkpoint(tensor("x", f"c{key.replace('.', '')}", device=f"!{device}"), path=path)
+    dataset = tensor(f"d{key}", ".tensors", 0, role="other", device=f"!{device}")
+    yield checkpoint(dataset, names=("torch.utils.data.dataset.TensorDataset",), path=path)
+
+
+@settings(deadline=None, max_examples=15)  # a busy machine is no failure
+@given(st.tuples(*[ANYTHING] * 4))
+def test_nor_does_it_in_files_of_other_kinds(texts: tuple[str, ...]) -> None:
+    for tame, wild in zip(odd_files(("a", "b", "c", "d")), odd_files(texts), strict=True):
+        assert ids(wild) == ids(tame)
+        for style, target in product(ids(tame), TARGETS):
+            expected = render(tame, style=style, target=target)
+            code = render(wild, style=style, target=target)
+            assert code.isascii()
+            assert shape_of(code) == shape_of(expected)
+            assert comments_of(code) == comments_of(expected)
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(st.text("ab._", max_size=6) | ANYTHING)
+def test_a_module_is_imported_by_a_plain_name_or_not(name: str) -> None:
+    rows = checkpoint(tensor("._parameters", "w"), root="module", names=(f"{name}.Net",), safety=SAFE)
+    tree = ast.parse(render(rows, style="module", target=THIS))
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert calls <= {"torch.load", "importlib.import_module", "model.eval"}
+    (names,) = [node.iter for node in tree.body if isinstance(node, ast.For)] or [ast.List(elts=[])]
+    assert all(part.isidentifier() for item in names.elts for part in item.value.split("."))
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(st.tuples(ANYTHING, ANYTHING))
+def test_no_destination_can_either(texts: tuple[str, str]) -> None:
+    rows = checkpoint(tensor("m", "w", device="cuda:0"), optimizers=(optimizer("o"),))
+    for style in ("plain", "resume"):
+        tame = render(rows, style=style, target=THIS, mapping=(("cuda:0", "x"),))
+        wild = render(rows, style=style, target=THIS, mapping=(("cuda:0", texts[0] + "!"), (texts[1], "y")))
+        assert shape_of(wild) == shape_of(tame)
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(st.lists(st.one_of(ANYTHING, st.text("ab._", max_size=6)), min_size=1, max_size=3))
+def test_a_global_becomes_a_plain_name_or_nothing(parts: list[str]) -> None:
+    code = render(checkpoint(names=(".".join(parts),)), style="plain", target=THIS)
+    allowed = (ast.Import, ast.Assign, ast.Expr)
+    assert all(isinstance(node, allowed) for node in ast.parse(code).body)
+    calls = [ast.unparse(node.func) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    assert set(calls) <= {"torch.load", "torch.serialization.add_safe_globals", "type", "numpy.dtype"}
+    assert "evil()" not in code

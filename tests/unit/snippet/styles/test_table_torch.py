@@ -1,0 +1,338 @@
+"""Every snippet is run by torch itself, on genuine files."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import random
+import runpy
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.errors import CheckpointError
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import Checkpoint
+from inspector.resources import demo_path
+from inspector.snippet.styles.table import render, styles
+from inspector.snippet.unopened import render_unopened, unopened_styles
+from inspector.target.machine.profile import CPU_ONLY, PRESETS, Profile
+from tests.corpus import Case, cases
+from tests.torch.running import AnyModule, Loadable, play_ranks, run, stand_ins, tensors_in
+from tests.unit.snippet.rows import THIS
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+UNOPENED = {
+    "torchscript": "model.pt",
+    "pt2": "model.pt2",
+    "safetensors": "run/model.safetensors",
+    "sharded": "a/long/way/to/the/folder/of/the/model/pytorch_model.bin.index.json",
+    "dcp": "a/long/way/to/the/folder/of/the/model/that/was/saved/step_10",
+    "tar": "old.pth",
+    "pickle": "data.pkl",
+    "pretrained": "run",
+}
+EXCLUDED = {
+    "dist/sharded_tensor.pt": "torch wants a process group",
+    "zip/generator.pt": "the file holds a Generator of a GPU, which no map_location moves",
+}
+
+
+@pytest.fixture(autouse=True)
+def _clean_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Snippets change what torch allows and its random state; and no test may need a GPU, or find one."""
+    for backend in (torch.cuda, torch.xpu, torch.backends.mps):
+        monkeypatch.setattr(backend, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    allowed, state, python_state = (
+        torch.serialization.get_safe_globals(),
+        torch.get_rng_state(),
+        random.getstate(),
+    )
+    yield
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals(allowed)
+    torch.set_rng_state(state)
+    random.setstate(python_state)
+
+
+@pytest.fixture(autouse=True)
+def _main_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classes that files of the corpus expect in the program that loads them."""
+
+    class Net(torch.nn.Module):
+        __module__ = "__main__"
+        __qualname__ = "Net"
+
+    class SubT(torch.Tensor):
+        __module__ = "__main__"
+        __qualname__ = "SubT"
+
+    for made in (Net, SubT, namedtuple("Point", "x y", module="__main__")):  # noqa: PYI024 - as in the file
+        monkeypatch.setattr(sys.modules["__main__"], made.__name__, made, raising=False)
+
+
+def loadable(case: Case) -> bool:
+    loads = case.torch_loads or case.container == "gzip(legacy)"
+    return bool(loads) and case.container in {"zip", "legacy", "gzip(legacy)"} and case.name not in EXCLUDED
+
+
+CASES = [case for case in cases() if loadable(case)]
+
+
+def test_the_corpus_is_there() -> None:
+    assert len(CASES) > 80
+
+
+@pytest.mark.parametrize("target", [CPU_ONLY, THIS], ids=lambda target: target.id)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.filterwarnings("ignore")  # torch has much to say about old files
+def test_genuine_file(case: Case, target: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_ranks(monkeypatch)
+    checkpoint = open_checkpoint(str(case.path))
+    offered = styles(checkpoint)
+    assert offered
+    for style in offered:
+        if style.id == "transformers":
+            continue  # these shards stand beside no config.json: `tests/torch` has a folder that is whole
+        code = render(checkpoint, style=style.id, target=target)
+        found = run(code, **stand_ins(), MyModel=AnyModule)
+        root = next(
+            getattr(found, name)
+            for name in ("tensor", "state_dict", "checkpoint", "saved", "data", "dataset", "loader", "model")
+            if hasattr(found, name) and not isinstance(getattr(found, name), Loadable)
+        )
+        assert {tensor.device.type for tensor in tensors_in(root)} <= {"cpu", "meta"}
+        if any(tensor.role == "parameter" for tensor in checkpoint.tensors) and isinstance(
+            found.model, Loadable
+        ):
+            assert all(isinstance(name, str) for name in found.model.state)
+            assert all(torch.is_tensor(item) or torch.is_storage(item) for item in found.model.state.values())
+
+
+@pytest.mark.parametrize("name", ["hostile/os_system.pt", "hostile/os_system_legacy.pt"])
+def test_hostile_file_is_not_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.system", lambda command: pytest.fail(f"ran {command}"))
+    (case,) = [case for case in cases() if case.name == name]
+    code = render(open_checkpoint(str(case.path)), style="plain", target=THIS)
+    with pytest.raises(Exception, match=r"[Ww]eights.only"):
+        run(code, **stand_ins())
+
+
+def test_formatters_have_nothing_to_change(tmp_path: Path) -> None:
+    paths = [demo_path(), *(case.path for case in cases())]
+    for number, path in enumerate(paths):
+        try:
+            checkpoint = open_checkpoint(str(path))
+        except CheckpointError:
+            continue
+        for style in styles(checkpoint):
+            for target in (*PRESETS, THIS):
+                code = render(checkpoint, style=style.id, target=target, path=f"runs/{path.name}")
+                name = f"{number}_{style.id}_{target.id.replace(':', '_')}.py"
+                (tmp_path / name).write_text(code, encoding="ascii")
+    for form, path in UNOPENED.items():
+        for style in unopened_styles(form, path):
+            for target in (*PRESETS, THIS):
+                name = f"{form}_{style}_{target.id.replace(':', '_')}.py"
+                code = render_unopened(form, path, target, style=style)
+                (tmp_path / name).write_text(code, encoding="ascii")
+    ruff = [sys.executable, "-m", "ruff"]
+    answer = subprocess.run(
+        [*ruff, "format", "--isolated", "--check", "--diff", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert answer.returncode == 0, answer.stdout
+    own = ["E501", "E7", "E9", "F401", "F811", "F841", "I001"]  # F821 would name the reader's variables
+    command = [*ruff, "check", "--isolated", "--line-length=92", f"--select={','.join(own)}", tmp_path]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert answer.returncode == 0, answer.stdout
+
+
+# --- the demo checkpoint, with its true model ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def demo() -> Checkpoint:
+    return open_checkpoint(str(demo_path()))
+
+
+@pytest.fixture
+def classifier() -> Any:
+    script = runpy.run_path(str(demo_path().with_name("make_demo.py")))
+    return script["Classifier"]()
+
+
+@pytest.mark.parametrize("target", [CPU_ONLY, THIS], ids=lambda target: target.id)
+def test_plain_fills_the_demos_model(demo: Checkpoint, classifier: Any, target: Profile) -> None:
+    run(render(demo, style="plain", target=target), model=classifier)
+    saved = torch.load(demo_path(), map_location="cpu", weights_only=True)["model"]
+    assert all(torch.equal(tensor, saved[name]) for name, tensor in classifier.state_dict().items())
+    classifier.eval()
+    assert classifier(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
+
+
+def test_resume_restores_all_of_the_demo(demo: Checkpoint, classifier: Any) -> None:
+    optimizer = torch.optim.Adam(classifier.parameters(), lr=0.5)
+    scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [1])
+    scaler = torch.amp.GradScaler("cpu")
+    found = run(
+        render(demo, style="resume", target=THIS),
+        model=classifier,
+        optimizer=optimizer,
+        scheduler=scheduler,
+        scaler=scaler,
+    )
+    assert optimizer.param_groups[0]["lr"] == 0.0001
+    assert scheduler.last_epoch == found.epoch == 50
+    assert scaler.get_scale() == 32768.0
+    assert found.averages.keys() == dict(classifier.named_parameters()).keys()
+    assert torch.equal(torch.get_rng_state(), found.checkpoint["rng_state"]["torch"])
+    slots = optimizer.state[classifier.head.bias]
+    assert slots["step"].item() == 9750
+    assert slots["exp_avg"].shape == classifier.head.bias.shape
+    classifier(torch.zeros(2, 3, 32, 32)).sum().backward()
+    optimizer.step()
+    assert slots["step"].item() == 9751
+
+
+# --- runs of our own ----------------------------------------------------------------------------------------
+
+
+class Run:
+    """A training run with all that may be in a checkpoint."""
+
+    def __init__(self, seed: int, algorithm: str, *, with_scheduler: bool, device: str = "cpu") -> None:
+        torch.manual_seed(seed)
+        self.model = torch.nn.Sequential(
+            torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3), torch.nn.Dropout(0.5)
+        )
+        self.optimizer = getattr(torch.optim, algorithm)(self.model.parameters(), lr=0.1)
+        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 1) if with_scheduler else None
+        self.step()
+
+    def step(self) -> None:
+        self.optimizer.zero_grad()
+        self.model(torch.randn(8, 4) + random.random()).square().sum().backward()
+        self.optimizer.step()
+        if self.scheduler is not None:
+            self.scheduler.step()
+
+    def checkpoint(self) -> dict[str, Any]:
+        found = {
+            "net": self.model.state_dict(),
+            "opt": self.optimizer.state_dict(),
+            "epoch": 3,
+            "iteration": 7,
+            "rng": {"cpu": torch.get_rng_state(), "python": random.getstate()},
+        }
+        if self.scheduler is not None:
+            found["lr"] = self.scheduler.state_dict()
+        return copy.deepcopy(found)
+
+    def variables(self) -> dict[str, Any]:
+        return {"model": self.model, "optimizer": self.optimizer, "scheduler": self.scheduler}
+
+
+@pytest.mark.parametrize("target", [CPU_ONLY, THIS], ids=lambda target: target.id)
+@pytest.mark.parametrize("algorithm", ["Adam", "AdamW", "SGD", "RMSprop"])
+@pytest.mark.parametrize("with_scheduler", [True, False])
+@pytest.mark.parametrize("tag", ["cpu", "cuda:1"])
+def test_resumed_run_takes_the_step_that_it_would_have_taken(
+    tmp_path: Path, algorithm: str, with_scheduler: bool, tag: str, target: Profile
+) -> None:
+    before = Run(1, algorithm, with_scheduler=with_scheduler)
+    path = tmp_path / "it's a run.pt"
+    save_tagged(before.checkpoint(), path, tag)
+    before.step()
+    after = Run(2, algorithm, with_scheduler=with_scheduler)
+    code = render(open_checkpoint(str(path)), style="resume", target=target)
+    found = run(code, **after.variables())
+    after.step()
+    assert (found.epoch, found.step) == (3, 7)
+    assert ("scheduler" in code) == with_scheduler
+    left, right = before.checkpoint(), after.checkpoint()
+    pairs = list(zip(tensors_in(left), tensors_in(right), strict=True))
+    assert len(pairs) > 6
+    assert all(torch.equal(one, other) for one, other in pairs)
+    assert repr(left["opt"]["param_groups"]) == repr(right["opt"]["param_groups"])
+
+
+def save_tagged(checkpoint: dict[str, Any], path: Path, tag: str) -> None:
+    """Save as if the model and the moments had been on another device."""
+    script = runpy.run_path(str(demo_path().with_name("make_demo.py")))
+    with script["location_tags"](tag_of(checkpoint, tag).get):
+        torch.save(checkpoint, path)
+
+
+def tag_of(checkpoint: dict[str, Any], tag: str) -> dict[int, str]:
+    if tag == "cpu":
+        return {}
+    rows = list(checkpoint["net"].values())
+    for slots in checkpoint["opt"]["state"].values():
+        rows += [slot for name, slot in slots.items() if name != "step" and isinstance(slot, torch.Tensor)]
+    return {row.data_ptr(): tag for row in rows}
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
+def test_prefixed_state_dict_fits_the_bare_model(tmp_path: Path, prefix: str) -> None:
+    model = torch.nn.Linear(3, 2)
+    path = tmp_path / "ddp.pt"
+    torch.save({"model": {prefix + name: tensor for name, tensor in model.state_dict().items()}}, path)
+    bare = torch.nn.Linear(3, 2)
+    run(render(open_checkpoint(str(path)), style="plain", target=THIS), model=bare)
+    assert torch.equal(bare.weight, model.weight)
+
+
+def test_state_dict_with_other_things_in_it_fits(tmp_path: Path) -> None:
+    model = torch.nn.Linear(3, 2)
+    path = tmp_path / "mixed.pt"
+    torch.save({**model.state_dict(), "epoch": 3}, path)
+    bare = torch.nn.Linear(3, 2)
+    run(render(open_checkpoint(str(path)), style="plain", target=THIS), model=bare)
+    assert torch.equal(bare.bias, model.bias)
+
+
+def test_whole_module_of_torch_needs_no_trust(tmp_path: Path) -> None:
+    path = tmp_path / "whole.pt"
+    torch.save(torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU()), path)
+    code = render(open_checkpoint(str(path)), style="plain", target=THIS)
+    assert "weights_only=True" in code
+    assert run(code).model(torch.zeros(1, 3)).shape == (1, 2)
+
+
+def test_numpy_scalars_and_arguments_are_allowed_by_name(tmp_path: Path) -> None:
+    import numpy as np
+
+    path = tmp_path / "numpy.pt"
+    saved = {
+        "best": np.float64(0.5),
+        "curve": np.arange(3, dtype=np.int16),
+        "args": argparse.Namespace(lr=0.1),
+    }
+    torch.save(saved, path)
+    code = render(open_checkpoint(str(path)), style="plain", target=THIS)
+    assert "weights_only=True" in code
+    found = run(code).checkpoint
+    assert found["best"] == 0.5
+    assert found["curve"].tolist() == [0, 1, 2]
+    assert found["args"].lr == 0.1
+
+
+def test_paths_and_keys_that_need_quoting(tmp_path: Path) -> None:
+    path = tmp_path / "a \"b\" 'c'\n{d}.pt"
+    model = torch.nn.Linear(1, 1)
+    torch.save({'m"\n\u202e': {"sub": model.state_dict()}}, path)
+    bare = torch.nn.Linear(1, 1)
+    run(render(open_checkpoint(str(path)), style="plain", target=THIS), model=bare)
+    assert torch.equal(bare.weight, model.weight)
