@@ -49,7 +49,7 @@ def _report(output: str, done: Recovery) -> str:
 
 
 def _safety(done: Recovery) -> str:
-    from inspector.report.verdicts import SAFETY
+    from inspector.report.words.verdicts import SAFETY
 
     return SAFETY[done.verdict]
 

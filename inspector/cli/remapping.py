@@ -190,7 +190,7 @@ def _remark_on_safety(path: str) -> None:
     from inspector.cli.messages import remark
     from inspector.errors import CheckpointError
     from inspector.model.build import open_checkpoint
-    from inspector.report.verdicts import SAFETY
+    from inspector.report.words.verdicts import SAFETY
     from inspector.safety.verdict import judge
 
     try:

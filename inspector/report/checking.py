@@ -12,7 +12,13 @@ from inspector.records import dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import target_document
 from inspector.report.text import finding_lines, path_lines, wrapped_lines
-from inspector.report.verdicts import load_sentence, place, refusal_sentence, safety_sentence, shown_message
+from inspector.report.words.verdicts import (
+    load_sentence,
+    place,
+    refusal_sentence,
+    safety_sentence,
+    shown_message,
+)
 from inspector.target.default_load import DefaultLoad
 from inspector.target.machine.profile import Profile
 from inspector.target.simulate import LoadFailure

@@ -9,7 +9,7 @@ from keyword import iskeyword
 from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, Value
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
-from inspector.report.verdicts import verdict_words
+from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes, format_shape
 

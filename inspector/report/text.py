@@ -12,7 +12,7 @@ from inspector.model.totals import device_totals
 from inspector.report.colours import device_name
 from inspector.report.details import naming_text, written_by
 from inspector.report.tree import Node, Tree
-from inspector.report.verdicts import verdict_words
+from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector import __version__
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.report.verdicts import SAFETY
+from inspector.report.words.verdicts import SAFETY
 from inspector.session.device_map import DeviceMap
 from inspector.session.export.kinds import IN_PLACE, RECOVER, form_of, kind_of
 from inspector.session.export.page import ExportResult, ExportWish

@@ -9,7 +9,7 @@ from inspector.model.findings import Finding
 from inspector.model.roles.devices import split_device
 from inspector.model.totals import DeviceTotal
 from inspector.report.colours import device_name
-from inspector.report.verdicts import load_sentence, place, refusal_sentence, shown_message
+from inspector.report.words.verdicts import load_sentence, place, refusal_sentence, shown_message
 from inspector.safety.verdict import SafetyVerdict
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document

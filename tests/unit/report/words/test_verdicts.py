@@ -4,7 +4,7 @@ import pytest
 
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
-from inspector.report.verdicts import (
+from inspector.report.words.verdicts import (
     load_sentence,
     place,
     refusal_sentence,
