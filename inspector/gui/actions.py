@@ -1,4 +1,4 @@
-"""Everything that the window can do, as a table: the menus, the toolbar and the keys are made from it."""
+"""Everything that the window can do, in one table: its menus, toolbar, keys and help are made from it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu
+from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
+from inspector.gui.commands import Commands
 from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
 from inspector.records import dataclass
@@ -21,62 +22,98 @@ _STANDARD = QKeySequence.StandardKey
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """One row of the table, which reads best without the names of its columns.
+class Action:
+    """One row of the table, which reads best without the names of its first columns.
 
     Attributes:
-        id: What the window's handlers call it.
+        id: The name of its `QAction`.
         menu: The menu that it stands in.
-        text: Its words, with the letter that selects it.
+        text: Its label, with the letter that selects it.
+        run: What it does.
         keys: Its key sequences; the platform's own where Qt knows one.
         icon: The icon's name, or empty.
         needs: When it can be used.
-        group: Commands of one menu with the same group stand together.
+        group: Actions of one menu with the same group stand together.
+        on_toolbar: Whether the toolbar has a button for it.
+        in_tree: Its place in the context menu of the tree; 0 leaves it out.
     """
 
     id: str
     menu: str
     text: str
+    run: Callable[[Commands], None]
     keys: tuple[str | QKeySequence.StandardKey, ...] = ()
     icon: str = ""
     needs: Need = "nothing"
     group: int = 0
+    on_toolbar: bool = False
+    in_tree: int = 0
+
+    @property
+    def label(self) -> str:
+        """The text without its letter and its dots."""
+        return self.text.replace("&", "").rstrip("\u2026")
+
+    @property
+    def sequences(self) -> list[QKeySequence]:
+        """The keys on this platform."""
+        found: list[QKeySequence] = []
+        for key in self.keys:
+            found += [QKeySequence(key)] if isinstance(key, str) else QKeySequence.keyBindings(key)[:1]
+        return found
+
+    @property
+    def key_text(self) -> str:
+        """The first key as this platform writes it, or an empty text."""
+        return next((key.toString(QKeySequence.SequenceFormat.NativeText) for key in self.sequences), "")
 
 
 _F, _E, _V, _H = MENUS
-COMMANDS = (
-    Command("open", _F, "&Open\u2026", (_STANDARD.Open,), "open"),
-    Command("demo", _F, "Open the &demo checkpoint", icon="spark"),
-    Command("reload", _F, "&Reload", ("F5", "Ctrl+R"), "reload", "file", 1),
-    Command("check", _F, "Chec&k every byte", icon="shield", needs="ready", group=1),
-    Command("export", _F, "&Export fixed copy\u2026", ("Ctrl+E",), "export", "export", 2),
-    Command("undo", _F, "&Undo the change of this file", needs="undo", group=2),
-    Command("machine", _F, "Load on another &machine\u2026", icon="machine", needs="ready", group=2),
-    Command("close", _F, "&Close", ("Ctrl+W",), group=3),
-    Command("quit", _F, "&Quit", ("Ctrl+Q",), group=3),
-    Command("copy_rows", _E, "&Copy rows", (_STANDARD.Copy,), "copy", "ready"),
-    Command("copy_path", _E, "Copy &path", needs="ready"),
-    Command("copy_expression", _E, "Copy as Python e&xpression", needs="ready"),
-    Command("copy_code", _E, "Copy &loading code", ("Ctrl+Shift+C",), "code", "code"),
-    Command("paste_error", _E, "Explain an e&rror message\u2026", ("Ctrl+Shift+V",), "paste", "ready", 1),
-    Command("find", _E, "&Find\u2026", (_STANDARD.Find,), "search", "ready", 2),
-    Command("find_next", _E, "Find &next", ("F3",), "", "matches", 2),
-    Command("find_previous", _E, "Find pre&vious", ("Shift+F3",), "", "matches", 2),
-    Command("find_end", _E, "&End the search", ("Esc",), "", "search", 2),
-    Command("expand", _V, "&Expand all below", ("Ctrl++", "Ctrl+="), "", "ready"),
-    Command("collapse", _V, "&Collapse all", ("Ctrl+-",), "", "ready"),
-    Command("page_memory", _V, "&Memory", ("Ctrl+1",), "memory", "ready", 1),
-    Command("page_tensor", _V, "&Tensor", ("Ctrl+2",), "tensor", "ready", 1),
-    Command("page_findings", _V, "F&indings", ("Ctrl+3",), "findings", "ready", 1),
-    Command("page_code", _V, "C&ode", ("Ctrl+4",), "code", "ready", 1),
-    Command("page_file", _V, "&File", ("Ctrl+5",), "file", "ready", 1),
-    Command("shortcuts", _H, "&Keys and hints", ("F1",), "help"),
-    Command("about", _H, "&About Checkpoint Inspector"),
+_C = Commands
+ACTIONS = (
+    Action("open", _F, "&Open\u2026", _C.on_open, (_STANDARD.Open,), "open", on_toolbar=True),
+    Action("demo", _F, "Open the &demo checkpoint", _C.on_demo, icon="spark"),
+    Action("reload", _F, "&Reload", _C.on_reload, ("F5", "Ctrl+R"), "reload", "file", 1, on_toolbar=True),
+    Action("check", _F, "Chec&k every byte", _C.on_check, (), "shield", "ready", 1),
+    Action("export", _F, "&Export fixed copy\u2026", _C.on_export, ("Ctrl+E",), "export", "export", 2),
+    Action("undo", _F, "&Undo the change of this file", _C.on_undo, needs="undo", group=2),
+    Action("machine", _F, "Load on another &machine\u2026", _C.on_machine, (), "machine", "ready", 2),
+    Action("close", _F, "&Close", _C.on_close, ("Ctrl+W",), group=3),
+    Action("quit", _F, "&Quit", _C.on_quit, ("Ctrl+Q",), group=3),
+    Action("copy_rows", _E, "&Copy rows", _C.on_copy_rows, (_STANDARD.Copy,), "copy", "ready", in_tree=3),
+    Action("copy_path", _E, "Copy &path", _C.on_copy_path, needs="ready", in_tree=1),
+    Action(
+        "copy_expression", _E, "Copy as Python e&xpression", _C.on_copy_expression, needs="ready", in_tree=2
+    ),
+    Action("copy_code", _E, "Copy &loading code", _C.on_copy_code, ("Ctrl+Shift+C",), "code", "code"),
+    Action(
+        "paste_error",
+        _E,
+        "Explain an e&rror message\u2026",
+        _C.on_paste_error,
+        ("Ctrl+Shift+V",),
+        "paste",
+        "ready",
+        1,
+    ),
+    Action("find", _E, "&Find\u2026", _C.on_find, (_STANDARD.Find,), "search", "ready", 2),
+    Action("find_next", _E, "Find &next", _C.on_find_next, ("F3",), "", "matches", 2),
+    Action("find_previous", _E, "Find pre&vious", _C.on_find_previous, ("Shift+F3",), "", "matches", 2),
+    Action("find_end", _E, "&End the search", _C.on_find_end, ("Esc",), "", "search", 2),
+    Action("expand", _V, "&Expand all below", _C.on_expand, ("Ctrl++", "Ctrl+="), "", "ready", in_tree=4),
+    Action("collapse", _V, "&Collapse all", _C.on_collapse, ("Ctrl+-",), "", "ready", in_tree=5),
+    Action("page_memory", _V, "&Memory", _C.on_page_memory, ("Ctrl+1",), "memory", "ready", 1),
+    Action("page_tensor", _V, "&Tensor", _C.on_page_tensor, ("Ctrl+2",), "tensor", "ready", 1),
+    Action("page_findings", _V, "F&indings", _C.on_page_findings, ("Ctrl+3",), "findings", "ready", 1),
+    Action("page_code", _V, "C&ode", _C.on_page_code, ("Ctrl+4",), "code", "ready", 1),
+    Action("page_file", _V, "&File", _C.on_page_file, ("Ctrl+5",), "file", "ready", 1),
+    Action("shortcuts", _H, "&Keys and hints", _C.on_shortcuts, ("F1",), "help"),
+    Action("about", _H, "&About Checkpoint Inspector", _C.on_about),
 )
 
 
-def is_usable(command: Command, screen: Screen) -> bool:
-    """Tell whether a command can be used on a screen."""
+def is_usable(action: Action, screen: Screen) -> bool:
+    """Return whether an action can be used on a screen."""
     ready = screen.phase == "ready"
     return {
         "nothing": True,
@@ -87,13 +124,7 @@ def is_usable(command: Command, screen: Screen) -> bool:
         "undo": ready and screen.can_undo,
         "search": ready and screen.matches is not None,
         "matches": ready and bool(screen.matches),
-    }[command.needs]
-
-
-def key_text(command: Command) -> str:
-    """Give a command's first key as this platform writes it."""
-    sequences = _sequences(command)
-    return sequences[0].toString(QKeySequence.SequenceFormat.NativeText) if sequences else ""
+    }[action.needs]
 
 
 def build_menus(window: QMainWindow) -> dict[str, QMenu]:
@@ -102,45 +133,42 @@ def build_menus(window: QMainWindow) -> dict[str, QMenu]:
 
 
 def build_actions(
-    window: QMainWindow,
-    menus: Mapping[str, QMenu],
-    theme: Theme,
-    handlers: Mapping[str, Callable[[], None]],
+    window: QMainWindow, menus: Mapping[str, QMenu], theme: Theme, commands: Commands
 ) -> dict[str, QAction]:
-    """Make the actions of a window and put them into its menus.
-
-    Raises:
-        KeyError: A command has no handler.
-    """
-    actions: dict[str, QAction] = {}
+    """Make the actions of a window and put them into its menus; return them by their ids."""
+    made: dict[str, QAction] = {}
     for title, menu in menus.items():
         menu.aboutToShow.connect(lambda menu=menu: draw_icons(menu.actions(), theme.tokens))
         group = 0
-        for command in (command for command in COMMANDS if command.menu == title):
-            if command.group != group:
+        for action in (action for action in ACTIONS if action.menu == title):
+            if action.group != group:
                 menu.addSeparator()
-                group = command.group
-            action = _build_action(window, command)
-            action.triggered.connect(handlers[command.id])
-            menu.addAction(action)
-            actions[command.id] = action
-    return actions
+                group = action.group
+            made[action.id] = _build_action(window, action, commands)
+            menu.addAction(made[action.id])
+    return made
 
 
-def _build_action(window: QMainWindow, command: Command) -> QAction:
-    action = QAction(command.text, window)
-    action.setObjectName(command.id)
-    action.setShortcuts(_sequences(command))
-    if command.icon:
-        name_icon(action, command.icon)
-    return action
+def build_tree_menu(made: Mapping[str, QAction], theme: Theme, tree: QWidget) -> QMenu:
+    """Make the context menu of the tree, with a line between the actions of different menus."""
+    menu = QMenu(tree)
+    above = ""
+    for action in sorted(ACTIONS, key=lambda action: action.in_tree):
+        if action.in_tree:
+            if above not in ("", action.menu):
+                menu.addSeparator()
+            above = action.menu
+            menu.addAction(made[action.id])
+    draw_icons(menu.actions(), theme.tokens)
+    menu.aboutToHide.connect(menu.deleteLater)
+    return menu
 
 
-def _sequences(command: Command) -> list[QKeySequence]:
-    sequences: list[QKeySequence] = []
-    for key in command.keys:
-        if isinstance(key, str):
-            sequences.append(QKeySequence(key))
-        else:
-            sequences += QKeySequence.keyBindings(key)[:1]
-    return sequences
+def _build_action(window: QMainWindow, action: Action, commands: Commands) -> QAction:
+    made = QAction(action.text, window)
+    made.setObjectName(action.id)
+    made.setShortcuts(action.sequences)
+    if action.icon:
+        name_icon(made, action.icon)
+    made.triggered.connect(lambda: action.run(commands))
+    return made

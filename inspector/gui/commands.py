@@ -1,15 +1,13 @@
-"""What a command, a click or a key does: most of it is one call of the session."""
+"""What an action or a widget does: most of it is one call of the session."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint
-from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
 
-from inspector.gui.theme.icons import draw_icons
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.start_folder import start_folder
 from inspector.units import cut_text
@@ -30,38 +28,6 @@ class Commands(QObject):
         super().__init__(window)
         self._window = window
         self._theme = theme
-
-    def handlers(self) -> Mapping[str, Callable[[], None]]:
-        """Give the handler of each command of the table."""
-        return {
-            "open": self.on_open,
-            "demo": self.on_demo,
-            "reload": self.on_reload,
-            "check": self.on_check,
-            "undo": self.on_undo,
-            "export": self.on_export,
-            "close": self.on_close,
-            "quit": self.on_quit,
-            "copy_rows": self.on_copy_rows,
-            "copy_path": self.on_copy_path,
-            "copy_expression": self.on_copy_expression,
-            "copy_code": self.on_copy_code,
-            "paste_error": self.on_paste_error,
-            "machine": self.on_machine,
-            "find": self.on_find,
-            "find_next": self.on_find_next,
-            "find_previous": self.on_find_previous,
-            "find_end": self.on_find_end,
-            "expand": self.on_expand,
-            "collapse": self.on_collapse,
-            "page_memory": self.on_page_memory,
-            "page_tensor": self.on_page_tensor,
-            "page_findings": self.on_page_findings,
-            "page_code": self.on_page_code,
-            "page_file": self.on_page_file,
-            "shortcuts": self.on_shortcuts,
-            "about": self.on_about,
-        }
 
     # File.
 
@@ -300,19 +266,6 @@ class Commands(QObject):
     def on_node_wanted(self, node: int) -> None:
         """Select a node that a finding speaks of."""
         self.on_node_chosen(node)
-
-    def open_tree_menu(self, place: QPoint, actions: Mapping[str, QAction]) -> None:
-        """Open the context menu of the tree."""
-        tree = self._window.workspace.tree
-        menu = QMenu(tree)
-        for name in ("copy_path", "copy_expression", "copy_rows"):
-            menu.addAction(actions[name])
-        menu.addSeparator()
-        for name in ("expand", "collapse"):
-            menu.addAction(actions[name])
-        draw_icons(menu.actions(), self._theme.tokens)
-        menu.popup(tree.viewport().mapToGlobal(place))
-        menu.aboutToHide.connect(menu.deleteLater)
 
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)

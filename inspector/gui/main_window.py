@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMainWindow
 
-from inspector.gui.actions import COMMANDS, build_actions, build_menus, is_usable
+from inspector.gui.actions import ACTIONS, build_actions, build_menus, build_tree_menu, is_usable
 from inspector.gui.commands import Commands
 from inspector.gui.export_slots import ExportSlots
 from inspector.gui.layout import keep_layout, restore_window, restore_workspace
@@ -72,7 +72,7 @@ class MainWindow(QMainWindow):
         self._commands = Commands(self, theme)
         self._slots = ExportSlots(self)
         self._menus = build_menus(self)
-        self._actions = build_actions(self, self._menus, theme, self._commands.handlers())
+        self._actions = build_actions(self, self._menus, theme, self._commands)
         self._build_menus()
         self._build_frame()
         self._build_stack()
@@ -114,7 +114,7 @@ class MainWindow(QMainWindow):
 
     @property
     def actions_by_name(self) -> Mapping[str, QAction]:
-        """The actions, by the ids of their commands."""
+        """The actions by their ids."""
         return self._actions
 
     @property
@@ -163,8 +163,8 @@ class MainWindow(QMainWindow):
             self._settings.keep_target(screen.target)
         if old is None or old.status != screen.status:
             self._status.show_status(screen.status)
-        for command in COMMANDS:
-            self._actions[command.id].setEnabled(is_usable(command, screen))
+        for action in ACTIONS:
+            self._actions[action.id].setEnabled(is_usable(action, screen))
         self._show_export(screen.export)
         self._is_whole = True
 
@@ -308,7 +308,8 @@ class MainWindow(QMainWindow):
             self.workspace.tree.show_matches(self._screen.matches, only=only)
 
     def _on_tree_menu(self, place: QPoint) -> None:
-        self._commands.open_tree_menu(place, self._actions)
+        tree = self.workspace.tree
+        build_tree_menu(self._actions, self._theme, tree).popup(tree.viewport().mapToGlobal(place))
 
     def _on_theme_changed(self) -> None:
         retint(self, self._theme.tokens)

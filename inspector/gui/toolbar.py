@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
 
+from inspector.gui.actions import ACTIONS
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.search_box import SearchBox
@@ -46,14 +47,15 @@ class TopBar(QToolBar):
 
     target_chosen = Signal(object)  # may be a path, of which a Signal(str) would lose bytes
 
-    def __init__(self, theme: Theme, actions: Mapping[str, QAction]) -> None:
+    def __init__(self, theme: Theme, made: Mapping[str, QAction]) -> None:
         super().__init__("Toolbar")
         self.setObjectName("topBar")
         self.setMovable(False)
         self.setFloatable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        for name, text in (("open", "Open"), ("reload", "Reload")):
-            self.addWidget(ActionButton(theme, actions[name], text))
+        for action in ACTIONS:
+            if action.on_toolbar:
+                self.addWidget(ActionButton(theme, made[action.id], action.label))
         self._target_label = plain_label("Load on", "muted")
         self._targets = CalmComboBox()
         self._targets.setAccessibleName("The machine that the file shall load on")

@@ -6,15 +6,17 @@ import pytest
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QDialog, QLabel
 
-from inspector.gui.actions import COMMANDS, MENUS, is_usable, key_text
+from inspector.gui import actions, main_window
+from inspector.gui.actions import ACTIONS, Action, build_tree_menu, is_usable
 from inspector.gui.commands import Commands
 from inspector.gui.export_slots import ExportSlots
+from inspector.gui.toolbar import ActionButton
 from inspector.records import replace
 from inspector.resources import resource_path
 from inspector.session.screen import ExportWish, Fix, Loading
 from tests.gui import fakes
 
-BY_ID = {command.id: command for command in COMMANDS}
+BY_ID = {action.id: action for action in ACTIONS}
 READY = fakes.ready_screen()
 # The habits to honour; a change here is a change of what people have learned.
 KEYS = {
@@ -43,14 +45,43 @@ KEYS = {
 SEARCHING = {"find_next", "find_previous", "find_end"}
 
 
-def test_every_command_has_a_handler_and_every_handler_a_command(window):
-    assert set(window._commands.handlers()) == set(BY_ID)
-    assert set(window.actions_by_name) == set(BY_ID)
+def texts_of(menu):
+    return [action.text() for action in menu.actions()]
 
 
-@pytest.mark.parametrize(("command", "keys"), KEYS.items())
-def test_the_keys_are_the_agreed_ones(qapp, command, keys):
-    assert key_text(BY_ID[command]) == keys
+def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(make_window, monkeypatch):
+    calls = []
+    fake = Action("fake", "&Edit", "Fa&ke\u2026", calls.append, ("Ctrl+K",), "spark", "ready", 2, in_tree=9)
+    for module in (actions, main_window):
+        monkeypatch.setattr(module, "ACTIONS", (*ACTIONS, fake))
+    window = make_window(fakes.empty_screen())
+    made = window.actions_by_name["fake"]
+    assert not made.isEnabled()
+    window.show_screen(READY)
+    assert made.isEnabled()
+    assert made.shortcut() == QKeySequence("Ctrl+K")
+    assert texts_of(window._menus["&Edit"])[-1] == "Fa&ke\u2026"
+    assert texts_of(build_tree_menu(window.actions_by_name, window._theme, window))[-2:] == [
+        "",
+        "Fa&ke\u2026",
+    ]
+    made.trigger()
+    assert calls == [window._commands]
+
+
+def test_the_toolbar_and_the_menu_of_the_tree_are_made_from_the_table(window):
+    buttons = window.top_bar.findChildren(ActionButton)
+    assert [(button.text(), button.toolTip()) for button in buttons] == [
+        ("Open", "Open (Ctrl+O)"),
+        ("Reload", "Reload (F5)"),
+    ]
+    menu = build_tree_menu(window.actions_by_name, window._theme, window)
+    names = [action.objectName() for action in menu.actions()]
+    assert names == ["copy_path", "copy_expression", "copy_rows", "", "expand", "collapse"]
+
+
+def test_the_keys_are_the_agreed_ones(qapp):
+    assert {name: BY_ID[name].key_text for name in KEYS} == KEYS
 
 
 def test_no_key_has_two_meanings(window):
@@ -62,18 +93,14 @@ def test_no_key_has_two_meanings(window):
     assert QKeySequence("Ctrl+O").toString() in keys
 
 
-@pytest.mark.parametrize("menu", MENUS)
-def test_no_menu_has_a_letter_twice(menu):
-    letters = Counter(
-        command.text[command.text.index("&") + 1].lower() for command in COMMANDS if command.menu == menu
-    )
-    assert max(letters.values()) == 1
+def test_no_menu_has_a_letter_twice():
+    letters = Counter((row.menu, row.text[row.text.index("&") + 1].lower()) for row in ACTIONS)
+    assert {letter: count for letter, count in letters.items() if count > 1} == {}
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.id)
-def test_every_named_icon_exists(command):
-    if command.icon:
-        assert resource_path(f"icons/{command.icon}.svg").is_file()
+def test_every_named_icon_exists():
+    named = {row.icon for row in ACTIONS if row.icon}
+    assert [icon for icon in sorted(named) if not resource_path(f"icons/{icon}.svg").is_file()] == []
 
 
 @pytest.mark.parametrize(
@@ -92,7 +119,7 @@ def test_every_named_icon_exists(command):
     ],
 )
 def test_what_cannot_be_done_is_not_offered(window, screen, usable):
-    assert {command.id for command in COMMANDS if is_usable(command, screen)} == usable
+    assert {row.id for row in ACTIONS if is_usable(row, screen)} == usable
     window.show_screen(screen)
     assert {name for name, action in window.actions_by_name.items() if action.isEnabled()} == usable
 

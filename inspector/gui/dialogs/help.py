@@ -1,11 +1,11 @@
-"""The keys at a glance, made from the table of commands, and a word on what this program is."""
+"""The keys at a glance, made from the table of actions, and a word on what this program is."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from inspector.gui.actions import COMMANDS, MENUS, key_text
+from inspector.gui.actions import ACTIONS, MENUS
 from inspector.gui.start.empty import AppMark
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
@@ -78,8 +78,7 @@ class AboutDialog(QDialog):
 
 
 def _menu_block(menu: str) -> QGridLayout:
-    commands = [command for command in COMMANDS if command.menu == menu and command.keys]
-    rows = tuple((key_text(command), _plain(command.text)) for command in commands)
+    rows = tuple((action.key_text, action.label) for action in ACTIONS if action.menu == menu and action.keys)
     return _block(menu.replace("&", ""), rows)
 
 
@@ -106,7 +105,3 @@ def _close_row(dialog: QDialog) -> QHBoxLayout:
     row.addStretch(1)
     row.addWidget(close)
     return row
-
-
-def _plain(text: str) -> str:
-    return text.replace("&", "").rstrip("\u2026")
