@@ -24,6 +24,7 @@ def snippet(options: argparse.Namespace) -> int:
     """Print Python code that loads a file."""
     from inspector.model.build import open_checkpoint
     from inspector.model.totals import device_totals
+    from inspector.remap.rules import Rules
     from inspector.remap.unmatched import refuse_unmatched
     from inspector.snippet.styles.table import render
     from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -38,10 +39,11 @@ def snippet(options: argparse.Namespace) -> int:
         to_cpu = bool(rules) and all(rule.to == "cpu" for rule in rules)
         return _snippet_unopened(options, CPU_ONLY if to_cpu else target, error)
     refuse_unmatched(rules, checkpoint)
+    ordered = Rules(rules)
     mapping = tuple(
-        (total.device, rule.to)
+        (total.device, to)
         for total in device_totals(checkpoint)
-        if (rule := next((rule for rule in rules if rule.matches(total.device, ())), None)) is not None
+        if (to := ordered.by_device(total.device)) is not None
     )
     say(render(checkpoint, style=options.style, target=target, mapping=mapping, path=options.file))
     return DONE

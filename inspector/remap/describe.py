@@ -94,7 +94,7 @@ def _why(group: _Group, first: Tensor, plan: Plan) -> str:
         return "torch keeps this on the CPU wherever the rest is."
     if group.what == "stays":
         return "It has no data." if group.device == "meta" else "No rule sends it elsewhere."
-    for rule in plan.rules:
-        if rule.matches(first.device, (first.path,), role=first.role, dtypes=(first.dtype,)):
-            return f"By the rule {escape_text(format_rule(rule))}."
-    return "It belongs to a tensor that moves."
+    rule = plan.rules.find_first(first.device, (first.path,), role=first.role, dtypes=(first.dtype,))
+    if rule is None:
+        return "It belongs to a tensor that moves."
+    return f"By the rule {escape_text(format_rule(rule))}."

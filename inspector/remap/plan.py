@@ -11,7 +11,7 @@ from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.roles.devices import split_device
 from inspector.records import dataclass, replace
-from inspector.remap.rules import Rule, check_destination, device_destination, is_same_device
+from inspector.remap.rules import Rule, Rules, check_destination, is_same_device
 from inspector.target.machine.profile import Profile
 
 TOGETHER = "give them one device"
@@ -32,7 +32,7 @@ class Plan:
         texts: Every device text in the checkpoint; no other text can be one that has to change.
     """
 
-    rules: tuple[Rule, ...]
+    rules: Rules
     tensors: dict[int, str]
     storages: dict[str, str]
     kept: tuple[int, ...]
@@ -45,8 +45,8 @@ class Plan:
         return not (self.storages or self.tensors)
 
     def by_device(self, device: str) -> str | None:
-        """Say where a device goes by the rules for devices alone; None where none applies."""
-        return None if device == "meta" else device_destination(self.rules, device)
+        """Return where a device goes by the rules for devices alone; None where none applies."""
+        return None if device == "meta" else self.rules.by_device(device)
 
 
 def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool = False) -> Plan:
@@ -61,12 +61,11 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
     """
     for rule in rules:
         check_destination(rule.to)
-    texts = device_texts(checkpoint)
-    going = _going(rules, texts)
+    rules = Rules(rules)
     if any(rule.device is None for rule in rules):
         moves = _moves_by_tensor(checkpoint, rules)
     else:
-        moves = _moves_by_device(checkpoint, going)
+        moves = _moves_by_device(checkpoint, _going(rules, device_texts(checkpoint)))
     kept = [index for index in moves if _stays(checkpoint, index, move_all=move_all)]
     for index in kept:
         del moves[index]
@@ -84,8 +83,9 @@ def plan_moves(
     """
     rows = checkpoint.tensors
     texts = device_texts(checkpoint)
+    rules = Rules(rules)
     return Plan(
-        rules=tuple(rules),
+        rules=rules,
         tensors=moves,
         storages=_storage_moves(checkpoint, moves) | _unseen_storages(checkpoint, _going(rules, texts)),
         kept=tuple(index for index in kept if rows[index].device != "meta"),
@@ -156,9 +156,9 @@ def _fold(device: str, target: Profile) -> str:
 # --- where each tensor goes ---------------------------------------------------------------------------------
 
 
-def _going(rules: Sequence[Rule], texts: Iterable[str]) -> dict[str, str]:
-    """Give where each device that moves goes by the rules for devices alone."""
-    found = {device: device_destination(rules, device) for device in texts}
+def _going(rules: Rules, texts: Iterable[str]) -> dict[str, str]:
+    """Return where each device that moves goes by the rules for devices alone."""
+    found = {device: rules.by_device(device) for device in texts}
     return {device: to for device, to in found.items() if to is not None and not is_same_device(to, device)}
 
 
@@ -170,7 +170,7 @@ def _moves_by_device(checkpoint: Checkpoint, going: Mapping[str, str]) -> dict[i
     return {index: going[row.device] for index, row in enumerate(rows) if row.device in going}
 
 
-def _moves_by_tensor(checkpoint: Checkpoint, rules: Sequence[Rule]) -> dict[int, str]:
+def _moves_by_tensor(checkpoint: Checkpoint, rules: Rules) -> dict[int, str]:
     """Apply rules of any kind; a part that is named takes the rest of its tensor along."""
     named: dict[int, str] = {}
     paths: list[tuple[str, ...]] = []  # of each row and of all that it is a part of
@@ -178,9 +178,11 @@ def _moves_by_tensor(checkpoint: Checkpoint, rules: Sequence[Rule]) -> dict[int,
     dtypes = _dtypes_together(checkpoint, groups)
     for index, tensor in enumerate(checkpoint.tensors):
         paths.append((tensor.path, *(() if tensor.part_of is None else paths[tensor.part_of])))
-        to = _destination(rules, tensor, paths[index], dtypes.get(index, (tensor.dtype,)))
-        if to is not None:
-            named[index] = to
+        rule = rules.find_first(
+            tensor.device, paths[index], role=tensor.role, dtypes=dtypes.get(index, (tensor.dtype,))
+        )
+        if rule is not None:
+            named[index] = rule.to
     for group in groups:
         wanted = {named[index] for index in group if index in named}
         if len(wanted) > 1:
@@ -199,15 +201,6 @@ def _dtypes_together(checkpoint: Checkpoint, groups: list[list[int]]) -> dict[in
         dtypes = tuple({checkpoint.tensors[index].dtype for index in group})
         found |= dict.fromkeys(group, dtypes)
     return found
-
-
-def _destination(
-    rules: Sequence[Rule], tensor: Tensor, paths: tuple[str, ...], dtypes: tuple[str, ...]
-) -> str | None:
-    for rule in rules:
-        if rule.matches(tensor.device, paths, role=tensor.role, dtypes=dtypes):
-            return rule.to
-    return None
 
 
 def _parts_together(checkpoint: Checkpoint) -> list[list[int]]:

@@ -6,7 +6,7 @@ Two more kinds are written like a path: `role:optimizer@cpu` and `dtype:float64@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 
 from inspector.errors import PlanError
@@ -17,6 +17,7 @@ from inspector.records import dataclass
 
 _KINDS = frozenset({"path", "role", "dtype"})
 _WITHOUT_INDEX = frozenset({"cpu", "mps"})
+_APPLE_NAMES = frozenset({"mps", "mps:0"})
 _MOST_INDEX = 127  # c10::DeviceIndex has 8 bits
 _EXAMPLE = "write FROM=TO such as '*=cpu' or 'cuda:1=cuda:0', or path:GLOB@TO such as 'path:optimizer/**@cpu'"
 
@@ -115,16 +116,55 @@ def matches_device(pattern: str, device: str) -> bool:
     return is_same_device(device, pattern)
 
 
-def device_destination(rules: Iterable[Rule], device: str) -> str | None:
-    """Say where a device goes by the rules for devices alone; None where none applies."""
-    return next(
-        (rule.to for rule in rules if rule.device is not None and matches_device(rule.device, device)), None
-    )
+class Rules(tuple[Rule, ...]):  # noqa: SLOT001 - a tuple cannot have slots of its own
+    """Rules in their order, with a lookup by device: a file can name as many devices as it has tensors."""
+
+    def __init__(self, _: Iterable[Rule] = ()) -> None:
+        """Note where each device pattern stands first."""
+        self._patterns: dict[str, int] = {}
+        self._others: list[int] = []
+        for place, rule in enumerate(self):
+            if rule.device is None:
+                self._others.append(place)
+            else:
+                self._patterns.setdefault(rule.device, place)
+
+    def by_device(self, device: str) -> str | None:
+        """Return where a device goes by the rules for devices alone; None where none applies."""
+        place = self._find_by_device(device)
+        return self[place].to if place < len(self) else None
+
+    def find_first(
+        self, device: str, paths: Iterable[str], *, role: str = "", dtypes: Collection[str] = ()
+    ) -> Rule | None:
+        """Return the first rule that matches such a tensor, or None."""
+        by_device = self._find_by_device(device)
+        for place in self._others:
+            if place > by_device:
+                break
+            if self[place].matches(device, paths, role=role, dtypes=dtypes):
+                return self[place]
+        return self[by_device] if by_device < len(self) else None
+
+    def _find_by_device(self, device: str) -> int:
+        """Return where the first rule stands whose device pattern covers a device, or the length."""
+        return min(self._patterns.get(pattern, len(self)) for pattern in _patterns_of(device))
+
+
+def _patterns_of(device: str) -> Iterator[str]:
+    """Yield every device pattern that covers a device."""
+    yield from ("*", device, f"{device}:*")
+    if device in _APPLE_NAMES:
+        yield from _APPLE_NAMES
+    end = device.find(":")
+    while end >= 0:
+        yield f"{device[:end]}:*"
+        end = device.find(":", end + 1)
 
 
 def is_same_device(one: str, other: str) -> bool:
     """Say whether two texts mean one device: a tensor on Apple's GPU is on `mps:0`, its storage on `mps`."""
-    return one == other or {one, other} == {"mps", "mps:0"}
+    return one == other or {one, other} == _APPLE_NAMES
 
 
 @cache

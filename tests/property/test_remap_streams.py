@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from inspector.model.build import build_checkpoint
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.rewrite import rewrite_pickle
-from inspector.remap.rules import Rule, device_destination
+from inspector.remap.rules import Rule, Rules
 from tests.torch.remapping import Made, Name, unpickled
 from tests.unit.remap.samples import container_of
 
@@ -188,7 +188,7 @@ class _Portrait:
         return made.name, [self.of(arg) for arg in args], self.of(made.state)
 
     def _moved(self, device: str) -> str:
-        return device_destination(self._rules, device) or device
+        return Rules(self._rules).by_device(device) or device
 
 
 def portrait(data: bytes, rules: list[Rule], *, pure: bool = False) -> Any:

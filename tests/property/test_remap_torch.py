@@ -15,7 +15,7 @@ from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.relabel.export import export_copy
-from inspector.remap.rules import Rule, device_destination
+from inspector.remap.rules import Rule, Rules
 from tests.torch.pictures import picture
 from tests.torch.remapping import loaded, tagged
 
@@ -113,7 +113,7 @@ def test_we_agree_with_map_location(saved: Saved, rules: list[Rule]) -> None:
         before, tags = loaded(path)
         copy, _ = remap(path, rules)
         after, moved = loaded(copy)
-        assert moved == [device_destination(rules, tag) or tag for tag in tags]
+        assert moved == [Rules(rules).by_device(tag) or tag for tag in tags]
         assert picture(after) == picture(before)
         rows = open_checkpoint(str(copy)).storages
         assert {row.device for row in rows} == set(moved)

@@ -17,7 +17,7 @@ from inspector.model.build import open_checkpoint
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.relabel.in_place import Patched, patch_in_place, undo_patch
-from inspector.remap.rules import Rule, device_destination, parse_rule
+from inspector.remap.rules import Rule, Rules, parse_rule
 from inspector.resources import demo_path
 from tests.corpus import Case
 from tests.property.test_remap_torch import SETTINGS, Saved, rules, saves
@@ -114,7 +114,7 @@ def test_we_agree_with_map_location(saved: Saved, rules: list[Rule]) -> None:
             assert path.read_bytes() == original
             return
         after, moved = loaded(path)
-        assert moved == [device_destination(rules, tag) or tag for tag in tags]
+        assert moved == [Rules(rules).by_device(tag) or tag for tag in tags]
         assert picture(after) == picture(before)
         if done.record is not None:
             undo_patch(str(path))

@@ -21,7 +21,7 @@ from inspector.remap.compare.same_bytes import (
 )
 from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.plan import Plan, device_texts, plan_remap
-from inspector.remap.rules import Rule
+from inspector.remap.rules import Rule, Rules
 
 _PAIRS = {"legacy": legacy_spans, "tar": tar_spans, "zip": zip_spans}
 
@@ -91,7 +91,7 @@ def _observed(before: Checkpoint, after: Checkpoint) -> Plan:
     tensors = enumerate(zip(before.tensors, after.tensors, strict=False))
     storages = {row.key: row.device for row in after.storages}
     return Plan(
-        rules=(),
+        rules=Rules(),
         tensors={index: other.device for index, (one, other) in tensors if one.device != other.device},
         storages={row.key: storages[row.key] for row in before.storages if row.key in storages},
         kept=(),

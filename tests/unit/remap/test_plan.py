@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from tests.unit.remap.samples import (
     text,
     wrapper,
 )
-from tests.work import count_steps
+from tests.work import count_steps, growth
 
 A, B, HOST = text("cuda:0"), text("cuda:1"), text("cpu")
 META = call(
@@ -342,3 +343,17 @@ def test_a_plan_takes_few_steps_for_each_tensor() -> None:
     one = open_checkpoint(str(CORPUS / "zip" / "many_storages.pt"))
     rules = [parse_rule("cpu=cuda:0")]
     assert count_steps(lambda: plan_remap(one, rules)) < 60 * len(one.tensors)
+
+
+@pytest.mark.parametrize("target", ["cpu", "mps"])
+def test_a_device_more_costs_one_question_more(target: str) -> None:
+    """A hostile file names a device for each of its tensors, and each gets a rule."""
+
+    def prepare(count: int) -> Callable[[], object]:
+        devices = [f"GPU {number}" for number in range(count)]
+        rows = {f"t{number}": tensor(text(device), device) for number, device in enumerate(devices)}
+        checkpoint = checkpoint_of(stream(mapping(**rows, x=tensor(HOST, "x").replace(*DOUBLE))))
+        profile = parse_target(target)
+        return lambda: plan_remap(checkpoint, rules_for_target(checkpoint, profile))
+
+    assert growth(prepare, 100, 1000) < 1.3

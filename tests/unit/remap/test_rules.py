@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from inspector.errors import PlanError
 from inspector.remap.rules import (
     Rule,
+    Rules,
     check_destination,
-    device_destination,
     format_rule,
     is_same_device,
     matches_device,
@@ -84,9 +86,29 @@ def test_only_the_gpu_of_apple_goes_by_two_names() -> None:
 
 def test_the_first_rule_for_a_device_decides() -> None:
     rules = [parse_rule("path:a@cuda:9"), parse_rule("cuda:1=cpu"), parse_rule("*=cuda:0")]
-    assert device_destination(rules, "cuda:1") == "cpu"
-    assert device_destination(rules, "xpu") == "cuda:0"
-    assert device_destination(rules[:2], "xpu") is None
+    assert Rules(rules).by_device("cuda:1") == "cpu"
+    assert Rules(rules).by_device("xpu") == "cuda:0"
+    assert Rules(rules[:2]).by_device("xpu") is None
+
+
+def test_the_lookup_finds_what_asking_each_rule_in_turn_finds() -> None:
+    devices = ["*", "cuda:*", "cuda:1", "cuda", "mps", "mps:0", "mps:*", "a:b:*", "a:b", "a:b:c"]
+    texts = ["path:a@cuda:9", "role:rng@cpu", "dtype:float64@cpu", *(f"{device}=cpu" for device in devices)]
+    asked = [
+        ("cuda:1", "a"),
+        ("cuda", "b"),
+        ("mps", "b"),
+        ("mps:0", "b"),
+        ("a:b:c", "b"),
+        ("a:b", "a"),
+        ("", "b"),
+    ]
+    for count in range(1, 4):
+        for chosen in permutations(map(parse_rule, texts), count):
+            for device, path in asked:
+                row = {"role": "rng" if path == "b" else "other", "dtypes": ("float64",)}
+                slow = next((rule for rule in chosen if rule.matches(device, [path], **row)), None)
+                assert Rules(chosen).find_first(device, [path], **row) is slow, (chosen, device, path)
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,14 @@ from inspector.remap.relabel.undo import (
     refuse_stranger,
     restore,
 )
-from inspector.remap.rules import parse_rule
+from inspector.remap.rules import Rules, parse_rule
 from tests.unit.remap.samples import written
 
 DATA = bytes(range(256)) * 1024  # longer than what the witness hashes at each end
 PIECES = (Piece(10, b"NEW"), Piece(150_000, b"x" * 9000), Piece(len(DATA) - 4, b"last"))
 APPENDED = Piece(len(DATA), b"more")
 PLAN = Plan(
-    rules=(parse_rule("path:a/**@mps"), parse_rule("cuda:*=cpu"), parse_rule("*=xpu")),
+    rules=Rules(map(parse_rule, ("path:a/**@mps", "cuda:*=cpu", "*=xpu"))),
     tensors={0: "cpu", 1: "cpu", 2: "xpu", 7: "xpu", 5: "cpu"},
     storages={},
     kept=(3, 4),
