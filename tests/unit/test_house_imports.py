@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in (ROOT / "inspector").rglob("*.py")
+}
 
 LAYERS = "Imports go one way only"
 QT = "Qt and pyqtgraph only in gui"
@@ -101,3 +108,28 @@ def test_importing_loads_nothing_heavy_and_nothing_that_runs_pickles(module: str
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
     )
     assert answer.stdout.split() == []
+
+
+def imported(source: str, known: set[str]) -> Iterator[str]:
+    """The modules that are imported as soon as a module of this source is."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import):
+            yield from known & {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield from known & {f"{node.module}.{alias.name}"} or known & {str(node.module)}
+
+
+def cycle(sources: dict[str, str]) -> list[str]:
+    """Modules that import each other in a circle; empty if there is none."""
+    imports = {name: set(imported(source, set(sources))) for name, source in sources.items()}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_modules_import_each_other() -> None:
+    assert cycle({name: path.read_text(encoding="utf-8") for name, path in MODULES.items()}) == []
+    assert cycle({"a.b": "from a import c", "a.c": "import a.d", "a.d": "from a.b import x", "a": ""})
