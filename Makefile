@@ -1,11 +1,12 @@
 # make run    sets everything up, then opens the window on the demo checkpoint
 # make test   sets everything up, then runs every check; ends with pytest's closing line
+# make sweep  the same with all that random tests and sweeps over the corpus can try; takes a quarter of an hour
 # make hostile    opens every hostile file, also the largest, and prints what each came to
 # make fuzz       throws bytes at the readers for FUZZ_MINUTES (10)
 # make lint end2end fmt setup pins clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: run test lint end2end fmt setup pins clean hostile fuzz
+.PHONY: run test sweep lint end2end fmt setup pins clean hostile fuzz
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
@@ -37,6 +38,9 @@ test: $(READY)/test-$(KEY)
 	@$(BIN)/coverage report --omit='inspector/gui/*,inspector/worker/*' --fail-under=100
 	@$(BIN)/coverage report --fail-under=90
 	@tail -n 1 build/pytest.txt
+
+sweep:
+	SWEEP=1 $(MAKE) test
 
 end2end: $(READY)/test-$(KEY)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import inspector
+from tests.sweep import tries
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "data" / "golden"
@@ -27,7 +28,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 # No example fails for the time it takes: on a busy machine each may take any.
 settings.register_profile(
-    "patient", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "patient", deadline=None, max_examples=tries(25, 100), suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("patient")
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.sweep import IS_SWEEP
+
 CORPUS = Path(__file__).parent / "data" / "corpus"
 
 # What the oracle calls it -> what the document calls it.
@@ -36,6 +38,7 @@ class Case:
         container: `zip`, `legacy`, `gzip(legacy)`, `tar`, ..., or `invalid`.
         torch_loads: Whether torch 2.13 loads it; None when nobody tried.
         weights_only: Whether torch loads it with `weights_only=True`; None when nobody tried.
+        is_varied: Whether it is among the fewest files in which everything occurs that any file has.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Case:
     torch_loads: bool | None
     weights_only: bool | None
     oracle_name: str
+    is_varied: bool = False
 
     @property
     def folder(self) -> str:
@@ -69,10 +73,20 @@ def cases(*, container: str | None = None, folder: str | None = None) -> list[Ca
             torch_loads=entry["torch_loads"],
             weights_only=entry["wo"],
             oracle_name=entry["oracle"],
+            is_varied=entry.get("varied", False),
         )
         for entry in entries
     ]
     return [case for case in every if container in {None, case.container} and folder in {None, case.folder}]
+
+
+def varied() -> list[Case]:
+    """List the files that differ in kind, for tests that do much with each; a sweep lists them all.
+
+    Each container, opcode, protocol, global, role, dtype and type of device of the corpus occurs in one:
+    see `tests/unit/test_corpus.py`.
+    """
+    return [case for case in cases() if case.is_varied or IS_SWEEP]
 
 
 def disagreement(case: Case, oracle: Document, document: Document) -> str | None:

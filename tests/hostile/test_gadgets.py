@@ -6,7 +6,7 @@ mentioned and handed on by a file, and every text about that file is searched fo
 
 from __future__ import annotations
 
-import ast
+import itertools
 import json
 import re
 import sys
@@ -34,6 +34,7 @@ from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import parse_target
 from inspector.target.refusal import Refusal, refusal_message
 from tests.builders.pickles import call, dict_, list_, name, new, number, storage, tensor, text, tuple_
+from tests.sweep import IS_SWEEP
 from tests.unit.model.making import by_hand
 from tests.unit.report.rows import BLANK
 
@@ -112,8 +113,9 @@ def test_a_harmless_class_is_found_by_the_same_search() -> None:
 
 @pytest.mark.parametrize("version", ["2.4", "2.6", None])
 def test_whatever_the_torch(version: str | None) -> None:
-    for gadget in GADGETS:
-        for form in FORMS if version is None else ("called", "constructed"):
+    usual = [[form] for form in FORMS] if version is None else [["called"], ["constructed"]]
+    for gadget, forms in zip(GADGETS, itertools.cycle([[*FORMS]] if IS_SWEEP else usual), strict=False):
+        for form in forms:
             safety = judge(holding(FORMS[form](gadget)), version)
             assert present_name(gadget) not in safety.to_allow, gadget
             assert safety.verdict in {"runs-code", "dangerous"}, gadget
@@ -129,6 +131,10 @@ def test_the_worst_are_called_dangerous() -> None:
 # --- the standard library -----------------------------------------------------------------------------------
 
 
+DEFINED = re.compile(r"^(?:async )?(?:def|class) (\w+)", re.MULTILINE)
+IMPORTED = re.compile(r"^(?:from \S+ )?import (\([\w\s,]+\)|[\w ,.]+)", re.MULTILINE)
+
+
 def defined() -> Iterator[str]:
     """Every function, class and imported name at the top of a module of this Python's standard library."""
     root = Path(sysconfig.get_paths()["stdlib"])
@@ -137,15 +143,12 @@ def defined() -> Iterator[str]:
         if parts[0] in {"site-packages", "dist-packages"} or "test" in parts or "tests" in parts:
             continue
         module = ".".join(part for part in parts if part != "__init__")
-        try:
-            tree = ast.parse(file.read_bytes())
-        except (SyntaxError, ValueError):
-            continue  # lib2to3 brings files that are wrong on purpose
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-                yield f"{module}.{node.name}"
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                yield from (f"{module}.{alias.asname or alias.name}" for alias in node.names)
+        source = file.read_text(encoding="utf-8", errors="replace")
+        yield from (f"{module}.{defined}" for defined in DEFINED.findall(source))
+        for imported in IMPORTED.findall(source):
+            yield from (
+                f"{module}.{item.split()[-1]}" for item in imported.strip("()").split(",") if item.strip()
+            )
     for module in sys.builtin_module_names:
         yield from (f"{module}.{attribute}" for attribute in dir(__import__(module)))
 

@@ -20,9 +20,10 @@ from tests.builders.legacy import checkpoint as legacy_checkpoint
 from tests.builders.pickles import NONE, legacy_storage, state_dict, storage, stream, tensor
 from tests.corpus import cases
 from tests.property.bounds import LIMITS
+from tests.sweep import tries
 
-few = settings(max_examples=80, deadline=None)
-many = settings(max_examples=300, deadline=None)
+few = settings(max_examples=tries(30, 80), deadline=None)
+many = settings(max_examples=tries(80, 300), deadline=None)
 
 SMALL = [case for case in cases() if case.path.is_file() and case.path.stat().st_size < 20_000]
 ZIPS = [case.path.read_bytes() for case in SMALL if case.container == "zip"]

@@ -24,6 +24,7 @@ from inspector.safety.verdict import judge
 from tests.builders import zips
 from tests.builders.pickles import MARK, NONE, op, proto, stream, text
 from tests.property.crowds import PLACES, THINGS, crowd
+from tests.sweep import tries
 from tests.work import count_steps
 
 WIDE, OFTEN, PARTS = 3000, 200, 20_000
@@ -31,7 +32,7 @@ MOST_STEPS = 100  # for each part or byte: a row of a tensor takes a few hundred
 MOST_NBYTES = 400  # of memory, for the same
 SPARE = 2000  # parts' worth of what every file takes
 TOO_DEEP = 255
-EVERY = 17
+EVERY = tries(50, 17)
 PAIRS = list(itertools.product(THINGS, PLACES))
 
 

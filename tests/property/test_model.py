@@ -21,6 +21,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.values.text import step_text
 from inspector.report.jsonable import show_document, write_show
 from inspector.safety.verdict import judge
+from tests.sweep import tries
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -39,7 +40,7 @@ DTYPES = (
     "complex64",
 )
 ZIP_ONLY = ("float8_e4m3fn", "uint16", "uint32")
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=tries(25, 60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

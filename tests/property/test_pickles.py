@@ -22,10 +22,11 @@ from inspector.pickles.state import BrokenStreamError, StoppedError
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 from tests.builders.pickles import plain
 from tests.fuzz.unpickling import Watching
+from tests.sweep import tries
 
 LIMITS = Limits(opcodes=100_000, values=100_000, seconds=30)
-few = settings(max_examples=150, deadline=None)
-more = settings(max_examples=250, deadline=None)
+few = settings(max_examples=tries(40, 150), deadline=None)
+more = settings(max_examples=tries(70, 250), deadline=None)
 
 # ------------------------------------------------------------------------------------------- honest streams
 

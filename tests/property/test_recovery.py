@@ -20,9 +20,10 @@ from tests.builders.legacy import checkpoint as legacy_checkpoint
 from tests.builders.pickles import legacy_storage, state_dict, storage, tensor
 from tests.corpus import cases
 from tests.property.bounds import LIMITS
+from tests.sweep import tries
 
-few = settings(max_examples=60, deadline=None)
-many = settings(max_examples=200, deadline=None)
+few = settings(max_examples=tries(20, 60), deadline=None)
+many = settings(max_examples=tries(60, 200), deadline=None)
 
 SIZES = {str(number): numel for number, numel in enumerate((3, 70, 0, 500, 16, 1, 900))}
 STORAGES = {key: random.Random(key).randbytes(4 * numel) for key, numel in SIZES.items()}

@@ -21,6 +21,7 @@ from inspector.model.build import build_checkpoint
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.rules import Rule, Rules
+from tests.sweep import tries
 from tests.torch.remapping import Made, Name, unpickled
 from tests.unit.remap.samples import container_of
 
@@ -195,7 +196,7 @@ def portrait(data: bytes, rules: list[Rule], *, pure: bool = False) -> Any:
     return _Portrait(rules).of(unpickled(data, pure=pure))
 
 
-SETTINGS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=tries(30, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @SETTINGS

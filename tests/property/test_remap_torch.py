@@ -16,6 +16,7 @@ from inspector.model.build import open_checkpoint
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import Rule, Rules
+from tests.sweep import tries
 from tests.torch.pictures import picture
 from tests.torch.remapping import loaded, tagged
 
@@ -101,7 +102,7 @@ def remap(path: Path, rules: list[Rule]) -> tuple[Path, Plan]:
     return destination, plan
 
 
-SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=tries(15, 40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SETTINGS

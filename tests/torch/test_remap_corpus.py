@@ -15,7 +15,7 @@ from inspector.model.build import open_checkpoint
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import parse_rule
-from tests.corpus import Case, cases
+from tests.corpus import Case, varied
 from tests.torch.pictures import Picture, lend_classes, picture
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 # dist/sharded_tensor.pt wants a process group: see test_remap_wrappers.
 LOADED = [
     case
-    for case in cases()
+    for case in varied()
     if case.container in {"zip", "legacy", "tar"}
     and case.torch_loads
     and case.name != "dist/sharded_tensor.pt"
@@ -169,7 +169,7 @@ def test_torch_s_own_assertion_of_the_layout_holds(tmp_path: Path) -> None:
         for rules in (*GROWN.values(), ("*=cpu",))
         if rules != ("*=cpu",) or case.name != "zip/rezip_prefix_space.pt"  # not by torch
     ]
-    assert len(paths) > 100
+    assert len(paths) > 50
     child = subprocess.run(
         [sys.executable, "-c", CHILD],
         input=json.dumps(paths),

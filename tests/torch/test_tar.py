@@ -26,9 +26,12 @@ from inspector.snippet.styles.table import render
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import tars
 from tests.builders.pickles import dict_, proto, stream, text
+from tests.sweep import tries
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::UserWarning")]
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(
+    max_examples=tries(20, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 TAGS = ("cpu", "cuda:0", "cuda:1", "cuda:11", "cuda")
 TYPES = {"Float": torch.float32, "Int": torch.int32}

@@ -16,11 +16,12 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import find_obstacle, is_ambiguous
 from inspector.safety.verdict import judge
 from tests.hostile.cases import CASES
+from tests.sweep import tries
 from tests.torch.zip_mutations import archives
 from tests.torch.zip_reader import Answer, ask_torch
 
 pytestmark = pytest.mark.torch
-COUNT, SEED = 1500, 1
+COUNT, SEED = tries(400, 1500), 1
 
 
 def disagreement(path: Path, torch: Answer) -> tuple[str, str]:

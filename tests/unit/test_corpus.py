@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from inspector.errors import CheckpointError
+from inspector.model.build import open_checkpoint
 from tests.corpus import CORPUS, Case, agrees, cases, disagreement
 
 # Known formats that a later version reads. Until then they are refused with a document, never with a crash;
@@ -50,6 +52,32 @@ def test_all_files_at_once_are_one_document_a_line(cli: Callable[..., Any]) -> N
     documents = [json.loads(line) for line in answer.out.splitlines()]
     assert [document["path"] for document in documents] == [str(case.path) for case in EVERY]
     assert answer.code == 3
+
+
+def features(case: Case) -> set[tuple[object, ...]]:
+    """What a file has that a reader could stumble over."""
+    found: set[tuple[object, ...]] = {(case.container,), (case.torch_loads, case.weights_only)}
+    try:
+        checkpoint = open_checkpoint(str(case.path))
+    except CheckpointError as error:
+        return {*found, (case.container, error.what.partition("(")[0])}
+    tensors = checkpoint.tensors
+    per_container = {
+        checkpoint.safety.protocol,
+        min(len({tensor.device for tensor in tensors}), 3),
+        *checkpoint.safety.opcodes,
+        *map(str, checkpoint.globals),
+        *((tensor.layout, tensor.storage is None, tensor.problem is None) for tensor in tensors),
+        *(tensor.role for tensor in tensors),
+    }
+    found |= {(case.container, feature) for feature in per_container}
+    return found | {(tensor.device.partition(":")[0], tensor.dtype) for tensor in tensors}
+
+
+def test_whatever_occurs_in_the_corpus_occurs_in_a_varied_file() -> None:
+    everything = {case.name: features(case) for case in EVERY}
+    covered = set().union(*(everything[case.name] for case in EVERY if case.is_varied))
+    assert {name: found - covered for name, found in everything.items() if found - covered} == {}
 
 
 def test_index_lists_every_file() -> None:

@@ -22,10 +22,10 @@ from inspector.remap.relabel import tar as tar_edits
 from inspector.remap.relabel.export import Export, copy_times, export_copy, refuse_destination
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import parse_rule
-from tests.corpus import Case, cases
+from tests.corpus import Case, varied
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
-READABLE = [case for case in cases() if case.container in {"zip", "legacy", "gzip(legacy)", "tar"}]
+READABLE = [case for case in varied() if case.container in {"zip", "legacy", "gzip(legacy)", "tar"}]
 OBJECT = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:0"), "1")))
 STORAGES = {"0": bytes(range(NBYTES)), "1": bytes(range(100, 100 + NBYTES))}
 MAKERS = {"zip": zip_of, "legacy": legacy_of, "tar": tar_of}

@@ -10,11 +10,11 @@ from inspector.session.document import open_document
 from inspector.session.present.compose import compose
 from inspector.session.state import State
 from inspector.target.machine.profile import PRESETS
-from tests.corpus import Case, cases
+from tests.corpus import Case, varied
 from tests.unit.report.rows import is_harmless
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: ascii(case.name))
+@pytest.mark.parametrize("case", varied(), ids=lambda case: ascii(case.name))
 def test_every_file_has_its_screen(case: Case) -> None:
     try:
         document = open_document(str(case.path), Progress())
