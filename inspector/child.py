@@ -1,6 +1,6 @@
-"""Starting other programs: this very Python for what needs torch, and the tools of the system.
+"""Child processes: how programs are started, and a Python that answers requests over pipes.
 
-Importing torch takes seconds and 300 MB and may end the process that does it, so nobody does it here.
+Importing torch takes seconds and 300 MB and may end the process that does it, so this process never does.
 
 A checkpoint comes in a folder that somebody else filled, and the program is often started in it. Python looks
 for modules in the working directory, where a `json.py` or `torch.py` would run; entries of `PATH` and of the
@@ -10,20 +10,30 @@ is as trusted as the interpreter, is started by an absolute path, and imports no
 
 from __future__ import annotations
 
+import json
 import os
+import selectors
 import shutil
+import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import FileIO
 from pathlib import Path
+from typing import Any, Self, cast
 
+from inspector.errors import WorkerError
 from inspector.progress import Progress
+from inspector.records import dataclass
 
 SAFE_FOLDER = sys.prefix
 """Where children work: what lies in there belongs to the Python that runs them."""
 
 _WORKER = Path(__file__).resolve().with_name("worker")
+_FRAME = struct.Struct("<cIQ")  # as in worker/serve.py
 _POLL_S = 0.1
+_MOST_HEAD_NBYTES = 1 << 20
+_MOST_BLOCK_NBYTES = 64 << 20
 
 
 def worker_script(name: str) -> Path:
@@ -31,12 +41,12 @@ def worker_script(name: str) -> Path:
     return _WORKER / f"{name}.py"
 
 
-def python_command(script: Path, *arguments: str) -> list[str]:
+def python_command(script: Path) -> list[str]:
     """Return the command line that runs a script of ours; `-P` keeps folders of no installation off its path.
 
     A script and not `-m`, which would look for `inspector` wherever the child looks for modules.
     """
-    return [sys.executable, "-P", os.fspath(script), *arguments]
+    return [sys.executable, "-P", os.fspath(script)]
 
 
 def find_program(name: str) -> str | None:
@@ -51,44 +61,207 @@ def find_program(name: str) -> str | None:
     return None
 
 
-def ask_child(
-    script: Path, *arguments: str, timeout_s: float, progress: Progress, pass_fds: Sequence[int] = ()
-) -> str:
-    """Run a script in a child process and return what it prints; an empty text when it takes too long.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer to a request.
 
-    Args:
-        script: What to run.
-        arguments: What to tell it; a path must be absolute.
-        timeout_s: How long it may take.
-        progress: Asked for cancellation, which ends the child.
-        pass_fds: Open files that it inherits.
-
-    Raises:
-        OSError: It cannot be started.
-        CancelledError: The work was cancelled.
+    Attributes:
+        head: What is small, as JSON has it.
+        block: What is large.
     """
-    # The command is made of this interpreter, a fixed script and arguments that it takes for no options.
-    with subprocess.Popen(  # noqa: S603
-        python_command(script, *arguments),
-        cwd=SAFE_FOLDER,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        pass_fds=pass_fds,
-    ) as child:
-        try:
-            return _wait(child, timeout_s, progress)
-        finally:
-            child.kill()
+
+    head: dict[str, Any]
+    block: bytes
 
 
-def _wait(child: subprocess.Popen[str], timeout_s: float, progress: Progress) -> str:
-    waited_s = 0.0
-    while waited_s < timeout_s:
+class Worker:
+    """A child process that answers requests, started by the first and kept for those that follow.
+
+    It ends with this process, however that ends, and where a request failed, was cancelled or was not read
+    to its end; the next request then starts another one. One thread at a time may use it.
+    """
+
+    def __init__(self, *, python: str | None = None, pass_fds: Sequence[int] = ()) -> None:
+        """Prepare a worker.
+
+        Args:
+            python: The interpreter that runs it, by an absolute path; this one by default. It needs to have
+                nothing installed but what the requests import.
+            pass_fds: Open files that it inherits.
+        """
+        self._python = python
+        self._pass_fds = tuple(pass_fds)
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Use it in a `with` block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the child."""
+        self.end()
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None while none runs."""
+        return None if self._child is None else self._child.pid
+
+    def request(
+        self,
+        script: Path,
+        head: Mapping[str, object],
+        blocks: Iterable[bytes] = (),
+        *,
+        progress: Progress,
+        timeout_s: float,
+    ) -> Iterator[Answer]:
+        """Have the function `answer(head, blocks)` of a script answer, and yield what it yields.
+
+        The child asks for each block when it wants it, so neither side waits for the other forever, and
+        neither holds more than one block.
+
+        Args:
+            script: What answers; it is imported once in the life of the child.
+            head: What is small, as JSON has it; a path must be absolute.
+            blocks: What is large, piece by piece.
+            progress: Asked for cancellation, which ends the child.
+            timeout_s: How long the child may be silent.
+
+        Raises:
+            WorkerError: The child cannot be started, fails, ends, answers nonsense or too much, or is silent
+                for too long.
+            CancelledError: The work was cancelled.
+        """
         progress.advance()
+        if self._child is None:
+            self._child = self._start()
+        pipes = _Pipes(self._child, progress, timeout_s)
+        is_over = False
         try:
-            return child.communicate(timeout=_POLL_S)[0]
-        except subprocess.TimeoutExpired:
-            waited_s += _POLL_S
-    return ""
+            pipes.send(b"R", json.dumps({"script": os.fspath(script), "head": head}).encode())
+            yield from _answers(pipes, iter(blocks))
+            is_over = True
+        finally:
+            if not is_over:
+                self.end()
+
+    def ask(
+        self, script: Path, head: Mapping[str, object], *, progress: Progress, timeout_s: float
+    ) -> Answer:
+        """Return the only answer to a request; errors as those of `request`."""
+        answers = list(self.request(script, head, progress=progress, timeout_s=timeout_s))
+        if len(answers) != 1:
+            raise WorkerError(f"the child process gave {len(answers)} answers instead of one")
+        return answers[0]
+
+    def end(self) -> None:
+        """End the child, if one runs."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                cast("FileIO", pipe).close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        try:
+            # The command is made of this interpreter, or one that the user chose, and a fixed script.
+            child = subprocess.Popen(  # noqa: S603
+                [self._python or sys.executable, worker_script("serve")],
+                bufsize=0,
+                cwd=SAFE_FOLDER,
+                env={**os.environ, "PYTHONSAFEPATH": "1"},  # -P, which Python before 3.11 does not take
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=self._pass_fds,
+            )
+        except OSError as error:
+            raise WorkerError(f"no child process could be started: {error.strerror or error}") from error
+        for pipe in (child.stdin, child.stdout):
+            os.set_blocking(cast("FileIO", pipe).fileno(), False)
+        return child
+
+
+class _Pipes:
+    """The frames of one request: a letter, the lengths of head and block, and both."""
+
+    def __init__(self, child: subprocess.Popen[bytes], progress: Progress, timeout_s: float) -> None:
+        self._in = cast("FileIO", child.stdin)
+        self._out = cast("FileIO", child.stdout)
+        self._progress = progress
+        self._timeout_s = timeout_s
+
+    def send(self, kind: bytes, head: bytes = b"", block: bytes = b"") -> None:
+        """Send a frame."""
+        for part in (_FRAME.pack(kind, len(head), len(block)), head, block):
+            view = memoryview(part)
+            while view:
+                try:
+                    count = self._in.write(view)
+                except OSError as error:
+                    raise _ended() from error
+                if count is None:
+                    self._wait(self._in, selectors.EVENT_WRITE)
+                view = view[count or 0 :]
+
+    def receive(self) -> tuple[bytes, Answer]:
+        """Read a frame: its letter, and the rest as an answer."""
+        self._progress.advance()
+        kind, head_nbytes, block_nbytes = _FRAME.unpack(self._read(_FRAME.size))
+        if head_nbytes > _MOST_HEAD_NBYTES or block_nbytes > _MOST_BLOCK_NBYTES:
+            raise WorkerError("the child process answers more than is read")
+        try:
+            head = json.loads(self._read(head_nbytes) or b"{}")
+        except (ValueError, RecursionError) as error:
+            raise _nonsense() from error
+        if not isinstance(head, dict):
+            raise _nonsense()
+        return kind, Answer(head=head, block=self._read(block_nbytes))
+
+    def _read(self, nbytes: int) -> bytes:
+        data = bytearray(nbytes)
+        view = memoryview(data)
+        while view:
+            count = cast("int | None", self._out.readinto(view))
+            if count == 0:
+                raise _ended()
+            if count is None:
+                self._wait(self._out, selectors.EVENT_READ)
+            view = view[count or 0 :]
+        return bytes(data)
+
+    def _wait(self, pipe: FileIO, event: int) -> None:
+        """Wait until a pipe can be read or written, asking now and then whether to go on."""
+        waited_s = 0.0
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, event)
+            while not selector.select(_POLL_S):
+                self._progress.advance()
+                waited_s += _POLL_S
+                if waited_s >= self._timeout_s:
+                    raise WorkerError(f"the child process was silent for {self._timeout_s:g} s")
+
+
+def _answers(pipes: _Pipes, blocks: Iterator[bytes]) -> Iterator[Answer]:
+    while True:
+        kind, answer = pipes.receive()
+        if kind == b"A":
+            yield answer
+        elif kind == b"P":  # it pulls
+            block = next(blocks, None)
+            pipes.send(b"E" if block is None else b"B", block=block or b"")
+        elif kind == b"F":
+            raise WorkerError(f"the child process failed: {answer.head.get('error')}")
+        elif kind == b"D":
+            return
+        else:
+            raise _nonsense()
+
+
+def _ended() -> WorkerError:
+    return WorkerError("the child process ended before it had answered")
+
+
+def _nonsense() -> WorkerError:
+    return WorkerError("the child process answered nonsense")

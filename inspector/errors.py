@@ -120,6 +120,12 @@ class ExportError(CheckpointError):
     kind = "export"
 
 
+class WorkerError(CheckpointError):
+    """A child process did not answer a request; what asked says what could not be done without it."""
+
+    kind = "worker"
+
+
 class CancelledError(CheckpointError):
     """The user asked to stop. Raised inside `Progress.advance` and by nothing else."""
 

@@ -1,4 +1,7 @@
-"""`load_check.py COPY ORIGINAL DEVICE...`: what torch makes of a copy, as JSON.
+"""Has torch load a copy and its original, and compares what it makes of them.
+
+Head: `copy` and `original`, paths, and `devices`, those that the copy names. Answer: `verdict` and what goes
+with it.
 
 Both files are loaded with `weights_only=True`, so nothing in them runs; files that need more are not checked.
 Where this machine has every device that the copy names, it is loaded as people do, by `torch.load(path)`;
@@ -7,8 +10,6 @@ elsewhere all of it goes to the CPU: then the values are compared, and the answe
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,26 +39,31 @@ class _Different(Exception):  # noqa: N818 - it ends a walk, and is no error
     """The two files differ at a place."""
 
 
-def main(copy: str, original: str, devices: list[str]) -> dict[str, object]:
+def answer(head: dict[str, Any], _blocks: Iterator[bytes]) -> Iterator[tuple[dict[str, object], bytes]]:
     """Load both files and compare what comes out."""
-    answer: dict[str, object] = {"torch": torch.__version__, "verdict": "unchecked"}
+    yield compare(head["copy"], head["original"], head["devices"]), b""
+
+
+def compare(copy: str, original: str, devices: list[str]) -> dict[str, object]:
+    """Load both files and return the answer."""
+    found: dict[str, object] = {"torch": torch.__version__, "verdict": "unchecked"}
     if not _fits(copy, original):
-        return answer | {"detail": "both files together take more memory than is free"}
+        return found | {"detail": "both files together take more memory than is free"}
     try:
         before = _load(original, {"map_location": "cpu"})
     except Exception as error:  # noqa: BLE001 - whatever torch raises is the answer
-        return answer | {"detail": f"torch does not load the original: {_text(error)}"}
+        return found | {"detail": f"torch does not load the original: {_text(error)}"}
     missing = sorted(device for device in devices if not _is_here(device))
-    answer["missing"] = missing
-    answer["call"] = "torch.load(path)" if not missing else "torch.load(path, map_location='cpu')"
+    found["missing"] = missing
+    found["call"] = "torch.load(path)" if not missing else "torch.load(path, map_location='cpu')"
     try:
         after = _load(copy, {"map_location": "cpu"} if missing else {})
-        answer["tensors"] = _compare(before, after)
+        found["tensors"] = _compare(before, after)
     except _Different as difference:
-        return answer | {"verdict": "differs", "detail": str(difference)}
+        return found | {"verdict": "differs", "detail": str(difference)}
     except Exception as error:  # noqa: BLE001 - the same
-        return answer | {"verdict": "failed", "detail": _text(error)}
-    return answer | {"verdict": "equal", "detail": ""}
+        return found | {"verdict": "failed", "detail": _text(error)}
+    return found | {"verdict": "equal", "detail": ""}
 
 
 def _text(error: Exception) -> str:
@@ -66,7 +72,7 @@ def _text(error: Exception) -> str:
 
 
 def _fits(*paths: str) -> bool:
-    """Say whether the files fit into the memory that is free, where the system tells; mapped ones do."""
+    """Return whether the files fit into the memory that is free, where the system tells; mapped ones do."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -101,7 +107,7 @@ def _is_here(device: str) -> bool:
 
 
 def _compare(before: object, after: object) -> int:
-    """Compare two loaded checkpoints; gives how many tensors were compared.
+    """Compare two loaded checkpoints; return how many tensors were compared.
 
     Raises:
         _Different: They differ.
@@ -161,7 +167,3 @@ def _compare_bytes(path: tuple[object, ...], one: torch.UntypedStorage, other: t
 
 def _at(path: tuple[object, ...], what: str) -> str:
     return f"{'/'.join(map(str, path)) or 'the whole'} is {what}"[:_MOST_TEXT]
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], sys.argv[2], sys.argv[3:])))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.child import ask_child, find_program
+from inspector.child import Worker, find_program
 from inspector.progress import Progress
 from inspector.remap.convert.cast import Caster
 from inspector.resources import PROBE, demo_path, resource_path
@@ -140,8 +140,9 @@ def test_children_trust_no_relative_entry_of_a_search_path(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHONPATH", f"{os.pathsep}.{os.pathsep}{ROOT}")
     script = tmp_path / "script.py"
-    script.write_text("import json; print(json.dumps(1))", encoding="ascii")
-    assert ask_child(script, timeout_s=60, progress=Progress()) == "1\n"
+    script.write_text("import json\ndef answer(head, blocks):\n    yield {}, b'1'", encoding="ascii")
+    with Worker() as worker:
+        assert worker.ask(script, {}, progress=Progress(), timeout_s=60).block == b"1"
     with Caster("float16") as caster:
         assert list(caster.cast([struct.pack("<f", 1)], Progress())) == [struct.pack("<e", 1)]
     assert find_program("nvidia-smi") is None

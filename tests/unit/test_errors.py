@@ -32,7 +32,7 @@ def test_parts_can_be_shown_one_by_one() -> None:
 
 def test_every_kind_of_error_has_a_name_of_its_own() -> None:
     kinds = [error.kind for error in TREE]
-    assert len(set(kinds)) == len(kinds) == 11
+    assert len(set(kinds)) == len(kinds) == 12
 
 
 def test_whoever_catches_the_root_catches_all() -> None:

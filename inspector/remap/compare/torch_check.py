@@ -5,12 +5,12 @@ Our own re-reading says what is in the bytes; only torch can say what torch make
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable
-from typing import Literal, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, get_args
 
-from inspector.child import ask_child, worker_script
+from inspector.child import Worker, worker_script
+from inspector.errors import WorkerError
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.files.outfile import OutFile
@@ -25,7 +25,6 @@ Verdict = Literal["equal", "differs", "failed", "unchecked"]
 _VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in get_args(Verdict)}
 _TIMEOUT_S = 900.0
 _MOST_TEXT = 300
-_MOST_ANSWER = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,25 +68,22 @@ def check_with_torch(copy: OutFile, original: str, devices: Iterable[str], progr
     progress.start("asking torch to load the copy")
     names = sorted(device for device in devices if device.isascii() and device.isprintable())
     passed = (copy.fd,) if copy.part is None else ()
+    head = {
+        "copy": os.path.abspath(copy.path),  # noqa: PTH100 - a link stays a link
+        "original": os.path.abspath(original),  # noqa: PTH100 - the same
+        "devices": names,
+    }
     try:
-        answer = ask_child(
-            worker_script("load_check"),
-            os.path.abspath(copy.path),  # noqa: PTH100 - a link stays a link
-            os.path.abspath(original),  # noqa: PTH100 - the same
-            *names,
-            timeout_s=_TIMEOUT_S,
-            progress=progress,
-            pass_fds=passed,
-        )
-    except OSError as error:
-        return TorchCheck(verdict="unchecked", detail=f"no child process could be started: {error.strerror}")
-    return _parse(answer)
+        with Worker(pass_fds=passed) as worker:
+            answer = worker.ask(worker_script("load_check"), head, progress=progress, timeout_s=_TIMEOUT_S)
+    except WorkerError as error:
+        return _no_answer(error.what)
+    return _parse(answer.head)
 
 
-def _parse(answer: str) -> TorchCheck:
+def _parse(found: Mapping[str, Any]) -> TorchCheck:
     """Read the child's answer: texts in it come from the files, so they are cut and made harmless."""
     try:
-        found = json.loads(answer[:_MOST_ANSWER])
         return TorchCheck(
             verdict=_VERDICTS[found["verdict"]],
             detail=_text(found.get("detail", "")),
@@ -97,8 +93,12 @@ def _parse(answer: str) -> TorchCheck:
             missing=tuple(_text(device) for device in found.get("missing", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        detail = "torch gave no answer: see whether python -c 'import torch' works"
-        return TorchCheck(verdict="unchecked", detail=detail)
+        return _no_answer("what came back is none")
+
+
+def _no_answer(why: str) -> TorchCheck:
+    detail = f"torch gave no answer: {_text(why)}; see whether python -c 'import torch' works"
+    return TorchCheck(verdict="unchecked", detail=detail)
 
 
 def _text(value: object) -> str:

@@ -1,9 +1,9 @@
-"""What torch finds on this machine, asked in a child process: importing torch takes seconds and 300 MB."""
+"""What torch finds on this machine, asked in a child process."""
 
 from __future__ import annotations
 
-from inspector.child import ask_child
-from inspector.errors import CheckpointError, ContainerError
+from inspector.child import Worker, worker_script
+from inspector.errors import CheckpointError, ContainerError, WorkerError
 from inspector.progress import Progress
 from inspector.resources import PROBE, resource_path
 from inspector.target.machine.profile import Profile
@@ -19,10 +19,12 @@ def probe_this_machine(progress: Progress) -> Profile:
         CheckpointError: There was no answer.
         CancelledError: The work was cancelled.
     """
+    head = {"script": str(resource_path(PROBE))}
     try:
-        said = ask_child(resource_path(PROBE), timeout_s=_TIMEOUT_S, progress=progress)
-        evidence = parse_evidence(said.encode())
-    except (OSError, ContainerError) as error:
+        with Worker() as worker:
+            answer = worker.ask(worker_script("probe"), head, progress=progress, timeout_s=_TIMEOUT_S)
+        evidence = parse_evidence(answer.block)
+    except (WorkerError, ContainerError) as error:
         remedy = "see whether python -c 'import torch' works"
         raise CheckpointError("torch gave no answer about this machine", remedy=remedy) from error
     return build_profile(evidence, id="this", name="this machine")

@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
-import io
-import runpy
 import struct
-import sys
-from types import SimpleNamespace
+from collections.abc import Iterator
 
 import pytest
 import torch
 
-from inspector.worker.cast import cast_chunk, serve
+from inspector.worker.cast import answer
 
 pytestmark = pytest.mark.torch
 
 
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
 def test_elements_are_rounded_as_torch_does() -> None:
     values = [1.0, 0.1, 65520.0, float("inf"), float("nan"), -1e30]
-    overflowed, data = cast_chunk(bytearray(struct.pack("<6f", *values)), torch.float32, torch.float16)
-    assert overflowed == 2
-    assert data == torch.tensor(values).half().numpy().tobytes()
+    blocks = iter([struct.pack("<6f", *values), struct.pack("<f", 1.0)])
+    assert list(answer({"source": "float32", "target": "float16"}, blocks)) == [
+        ({"overflowed": 2}, torch.tensor(values).half().numpy().tobytes()),
+        ({"overflowed": 0}, struct.pack("<H", 0x3C00)),
+    ]
 
 
-def test_chunks_are_served_until_the_input_ends(monkeypatch) -> None:
-    chunk = struct.pack("<2f", 1.0, 3e38)
-    inward = io.BytesIO((struct.pack("<Q", len(chunk)) + chunk) * 2)
-    outward = io.BytesIO()
-    serve(inward, outward, torch.float32, torch.bfloat16)
-    reply = struct.pack("<2Q", 0, 4) + struct.pack("<2H", 0x3F80, 0x7F62)
-    assert outward.getvalue() == reply * 2
-
-
-def test_it_speaks_over_the_standard_streams(monkeypatch) -> None:
-    chunk = struct.pack("<f", 1.0)
-    said = io.BytesIO()
-    monkeypatch.setattr(sys, "argv", ["cast", "float32", "float16"])
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(struct.pack("<Q", 4) + chunk)))
-    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=said))
-    threads = torch.get_num_threads()
-    try:
-        monkeypatch.delitem(sys.modules, "inspector.worker.cast")
-        runpy.run_module("inspector.worker.cast", run_name="__main__")
-    finally:
-        torch.set_num_threads(threads)
-    assert said.getvalue() == struct.pack("<2Q", 0, 2) + struct.pack("<H", 0x3C00)
+def test_bfloat16_which_numpy_lacks() -> None:
+    blocks = iter([struct.pack("<2f", 1.0, 3e38)])
+    assert list(answer({"source": "float32", "target": "bfloat16"}, blocks)) == [
+        ({"overflowed": 0}, struct.pack("<2H", 0x3F80, 0x7F62))
+    ]

@@ -1,20 +1,18 @@
 from __future__ import annotations
 
 import collections
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from inspector.child import python_command, worker_script
+from inspector.child import Worker, worker_script
+from inspector.progress import Progress
 
 torch = pytest.importorskip("torch")
 load_check = pytest.importorskip("inspector.worker.load_check")
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
-ROOT = Path(__file__).parents[3]
 
 
 def value() -> dict[str, object]:
@@ -42,7 +40,9 @@ def answer(folder: Path, change: object, *devices: str) -> dict[str, object]:
     other = value()
     if callable(change):
         change(other)
-    return load_check.main(saved(folder, "copy.pt", other), saved(folder, "one.pt", value()), list(devices))
+    return load_check.compare(
+        saved(folder, "copy.pt", other), saved(folder, "one.pt", value()), list(devices)
+    )
 
 
 def test_equal_files_are_equal(tmp_path: Path) -> None:
@@ -95,20 +95,20 @@ def test_what_differs_is_named(tmp_path: Path, change: object, said: str) -> Non
 
 def test_the_whole_is_named_too(tmp_path: Path) -> None:
     one, other = saved(tmp_path, "a.pt", torch.ones(2)), saved(tmp_path, "b.pt", [1])
-    assert load_check.main(other, one, [])["detail"] == "the whole is of another type"
+    assert load_check.compare(other, one, [])["detail"] == "the whole is of another type"
 
 
 def test_a_copy_that_does_not_load_has_failed(tmp_path: Path) -> None:
     one = saved(tmp_path, "a.pt", value())
     (tmp_path / "b.pt").write_bytes(b"PK\x03\x04 and nothing more")
-    found = load_check.main(str(tmp_path / "b.pt"), one, [])
+    found = load_check.compare(str(tmp_path / "b.pt"), one, [])
     assert found["verdict"] == "failed"
     assert "RuntimeError: PytorchStreamReader" in str(found["detail"])
 
 
 def test_what_would_run_code_is_not_loaded(tmp_path: Path) -> None:
     one = saved(tmp_path, "a.pt", collections.defaultdict(list))
-    found = load_check.main(one, one, [])
+    found = load_check.compare(one, one, [])
     assert found["verdict"] == "unchecked"
     assert str(found["detail"]).startswith("torch does not load the original: UnpicklingError")
 
@@ -121,7 +121,7 @@ def test_large_files_are_mapped_and_legacy_ones_wait_for_memory(
     monkeypatch.setattr(load_check, "_MOST_SHARE", 1e-12)
     assert answer(tmp_path, None, "cpu")["verdict"] == "equal"  # mapped files take no memory
     one = saved(tmp_path, "old.pt", value()["model"], _use_new_zipfile_serialization=False)
-    assert load_check.main(one, one, [])["detail"] == "both files together take more memory than is free"
+    assert load_check.compare(one, one, [])["detail"] == "both files together take more memory than is free"
 
 
 def test_systems_that_do_not_tell_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,11 +132,11 @@ def test_systems_that_do_not_tell_of_memory(tmp_path: Path, monkeypatch: pytest.
     assert answer(tmp_path, None, "cpu")["verdict"] == "equal"
 
 
-def test_the_child_answers_in_one_line_and_takes_a_descriptor(tmp_path: Path) -> None:
+def test_a_child_answers_and_takes_a_descriptor(tmp_path: Path) -> None:
     one = saved(tmp_path, "a.pt", value())
     fd = os.open(one, os.O_RDONLY)
-    command = [*python_command(worker_script("load_check")), f"/proc/self/fd/{fd}", one, "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, pass_fds=(fd,), cwd=ROOT)
+    head = {"copy": f"/proc/self/fd/{fd}", "original": one, "devices": ["cpu"]}
+    with Worker(pass_fds=[fd]) as worker:
+        found = worker.ask(worker_script("load_check"), head, progress=Progress(), timeout_s=600)
     os.close(fd)
-    assert json.loads(done.stdout)["verdict"] == "equal"
-    assert done.stdout.count("\n") == 1
+    assert found.head["verdict"] == "equal"

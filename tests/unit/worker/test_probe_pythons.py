@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import functools
 import getpass
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from inspector.resources import PROBE, resource_path
+from tests.pythons import THIS, VERSIONS, find_python
 
 SCRIPT = resource_path(PROBE)
-VERSIONS = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
-THIS = ".".join(map(str, sys.version_info[:2]))
 # A torch of a few lines: the real one is not made for all of these Pythons.
 TORCH = textwrap.dedent(
     """\
@@ -41,21 +38,8 @@ TORCH = textwrap.dedent(
 )
 
 
-@functools.cache
 def interpreter(version: str) -> str:
-    """Find a Python on the path, or in the folder that pyenv's shims stand for."""
-    if version == THIS:
-        return sys.executable
-    found = shutil.which(f"python{version}")
-    candidates = [Path(found)] if found else []
-    for folder in {path.parent.parent for path in candidates if path.parent.name == "shims"}:
-        candidates += sorted(folder.glob(f"versions/{version}.*/bin/python"))
-    for candidate in candidates:
-        command = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if answer.stdout.strip() == version:
-            return str(candidate)
-    pytest.skip(f"Python {version} is not installed on this machine")
+    return find_python(version) or pytest.skip(f"Python {version} is not installed on this machine")
 
 
 def run(python: str, *arguments: str, **options: object) -> str:

@@ -1,63 +1,77 @@
-"""The way to the child and back; what torch says in it is shown by tests/torch/test_remap_checks.py."""
+"""The way to the child and back; what torch says in it is shown by tests/unit/worker/test_load_check.py."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from inspector.child import worker_script
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.remap.compare import torch_check
 from inspector.remap.compare.torch_check import TorchCheck, check_with_torch
 from inspector.remap.files.outfile import OutFile
 
-REAL = subprocess.Popen
-CALL = "torch.load(path)"
-GOOD = {"verdict": "equal", "torch": "2.13.0", "tensors": 3, "missing": ["cuda:0"], "call": CALL}
+GOOD = {
+    "verdict": "equal",
+    "torch": "2.13.0",
+    "tensors": 3,
+    "missing": ["cuda:0"],
+    "call": "torch.load(path)",
+}
 
 
-def child(monkeypatch: pytest.MonkeyPatch, code: str) -> list[list[str]]:
-    """Start something else instead of torch."""
-    asked: list[list[str]] = []
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path]:
+    """Let another script answer instead of torch."""
 
-    def start(command: list[str], **how: object) -> subprocess.Popen[str]:
-        asked.append([*command, str(how["pass_fds"])])
-        return REAL([sys.executable, "-c", code], **how)
+    def say(code: str) -> Path:
+        script = tmp_path / "script.py"
+        script.write_text(f"import json, os\ndef answer(head, blocks):\n    {code}\n", encoding="utf-8")
+        monkeypatch.setattr(torch_check, "worker_script", lambda _name: script)
+        return script
 
-    monkeypatch.setattr(subprocess, "Popen", start)
-    return asked
+    return say
 
 
-def asked(progress: Progress | None = None, *, part: Path | None = None) -> TorchCheck:
-    out = OutFile(7 if part else 0, Path("/proc/self/fd/0"), part)
+def asked(out: OutFile | None = None, progress: Progress | None = None) -> TorchCheck:
+    out = out or OutFile(0, Path("copy.part"), Path("copy.part"))
     return check_with_torch(out, "original.pt", ["cuda:0", "cpu", "c\n", "\u202e"], progress or Progress())
 
 
-def test_the_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = child(monkeypatch, f"print({json.dumps(json.dumps(GOOD))})")
+def test_the_answer_is_read(say: Callable[[str], Path]) -> None:
+    say(f"yield {GOOD}, b''")
     found = asked()
     assert found == TorchCheck(
         verdict="equal", call="torch.load(path)", torch="2.13.0", tensors=3, missing=("cuda:0",)
     )
     assert not found.is_bad
-    (command,) = commands
-    script, *rest = command[2:]
-    assert script == str(worker_script("load_check"))
-    # A nameless copy is handed over.
-    assert rest == ["/proc/self/fd/0", str(Path("original.pt").absolute()), "cpu", "cuda:0", "(0,)"]
-    asked(part=Path("part"))
-    assert commands[1][-1] == "()"
+
+
+def test_paths_are_absolute_and_a_nameless_copy_is_handed_over(
+    say: Callable[[str], Path], tmp_path: Path
+) -> None:
+    say(f"yield {{**{GOOD}, 'detail': json.dumps([head, open(head['copy']).read()])}}, b''")
+    with (tmp_path / "copy.pt").open("w+") as file:
+        file.write("copied")
+        file.flush()
+        out = OutFile(file.fileno(), Path(f"/proc/self/fd/{file.fileno()}"), None)
+        head, text = json.loads(asked(out).detail)
+    assert head == {
+        "copy": str(out.path),
+        "original": os.path.abspath("original.pt"),  # noqa: PTH100
+        "devices": ["cpu", "cuda:0"],  # others do not reach torch
+    }
+    assert text == "copied"
 
 
 @pytest.mark.parametrize("verdict", ["differs", "failed"])
-def test_bad_news_is_made_harmless_and_cut(monkeypatch: pytest.MonkeyPatch, verdict: str) -> None:
+def test_bad_news_is_made_harmless_and_cut(say: Callable[[str], Path], verdict: str) -> None:
     answer = {**GOOD, "verdict": verdict, "detail": "\x1b[2J\u202e" + "x" * 5000}
-    child(monkeypatch, f"print({json.dumps(json.dumps(answer))})")
+    say(f"yield {answer!r}, b''")
     found = asked()
     assert found.is_bad
     assert found.detail.startswith(r"\u001b[2J\u202exxx")
@@ -65,39 +79,30 @@ def test_bad_news_is_made_harmless_and_cut(monkeypatch: pytest.MonkeyPatch, verd
 
 
 @pytest.mark.parametrize(
-    "answer", ["", "nonsense", "[]", "{}", '{"verdict": "moon", "torch": ""}', '{"verdict": []}', "1", "null"]
+    ("code", "why"),
+    [
+        ("yield {}, b''", "what came back is none"),
+        ("yield {'verdict': 'moon', 'torch': ''}, b''", "what came back is none"),
+        ("yield {'verdict': []}, b''", "what came back is none"),
+        ("yield {'verdict': 'equal', 'torch': '', 'missing': 1}, b''", "what came back is none"),
+        ("raise SystemExit", "the child process ended before it had answered"),
+        ("raise ValueError('\x1b')", r"the child process failed: ValueError: \u001b"),
+    ],
 )
-def test_no_answer_is_no_verdict(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    child(monkeypatch, f"print({answer!r})")
+def test_no_answer_is_no_verdict(say: Callable[[str], Path], code: str, why: str) -> None:
+    say(code)
     found = asked()
     assert (found.verdict, found.is_bad) == ("unchecked", False)
-    assert "python -c 'import torch'" in found.detail
+    assert found.detail == f"torch gave no answer: {why}; see whether python -c 'import torch' works"
 
 
-def test_a_child_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert asked().detail == "no child process could be started: No such file or directory"
-
-
-def test_a_child_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    child(monkeypatch, "import time; time.sleep(60)")
-    monkeypatch.setattr(torch_check, "_TIMEOUT_S", 0.15)
-    assert asked().verdict == "unchecked"
-
-
-def test_cancelling_ends_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    child(monkeypatch, "import time; time.sleep(60)")
-    progress = Progress()
-    advance = iter([None, None, progress.cancel])
-
-    class Impatient(Progress):
+def test_it_can_be_cancelled() -> None:
+    class Cancelled(Progress):
         __slots__ = ()
 
-        def advance(self, units: int = 0) -> None:
-            act = next(advance, None)
-            if act is not None:
-                self.cancel()
-            super().advance(units)
+        def start(self, label: str, total: int = 0) -> None:
+            super().start(label, total)
+            self.cancel()
 
     with pytest.raises(CancelledError):
-        asked(Impatient())
+        asked(progress=Cancelled())

@@ -1,0 +1,41 @@
+"""The child's side of the conversation; tests/unit/test_child.py has both sides speak."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import struct
+from pathlib import Path
+
+from inspector.child import worker_script
+from inspector.worker.serve import Server
+
+
+def frame(kind: bytes, head: bytes = b"", block: bytes = b"") -> bytes:
+    return struct.pack("<cIQ", kind, len(head), len(block)) + head + block
+
+
+def test_syntax_is_that_of_the_oldest_python() -> None:
+    for name in ("serve", "probe"):  # what people may run without torch
+        ast.parse(worker_script(name).read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+def test_requests_are_answered_frame_by_frame(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "def answer(head, blocks):\n    for block in blocks:\n        yield head, block + b'!'\n"
+    )
+    request = json.dumps({"script": str(script), "head": {"a": 1}}).encode()
+    wrong = json.dumps({"script": str(tmp_path / "none.py"), "head": {}}).encode()
+    inward = frame(b"R", request) + frame(b"B", block=b"one") + frame(b"E") + frame(b"R", wrong)
+    outward, ended = io.BytesIO(), []
+    server = Server(io.BytesIO(inward + b"torn"), outward, ended.append)
+    server.listen()
+    server.serve()
+    assert outward.getvalue() == frame(b"P") + frame(b"A", b'{"a": 1}', b"one!") + frame(b"P") + frame(b"D")
+    outward.seek(outward.truncate(0))
+    server.serve()
+    assert b"FileNotFoundError" in outward.getvalue()
+    assert outward.getvalue()[:1] == b"F"
+    assert ended == [0]
