@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
-
-from inspector.containers.zip.directory import STORED, Entry
-from inspector.remap.archive.zip_layout import Contents, Record, lay_out
+from inspector.remap.archive.zip_layout import plain_record, write_zip
 
 TAIL = {"version": b"3\n", ".data/serialization_id": b"0" * 40}
 HEAD = {".format_version": b"1", ".storage_alignment": b"64", "byteorder": b"little"}
@@ -23,16 +20,10 @@ def archive(
     """The bytes of a whole archive; `first` stands in front of data.pkl."""
     parts = {**(first or {}), "data.pkl": pickle, **HEAD}
     parts |= {f"data/{key}": data for key, data in storages.items()} | TAIL
-    rows = []
-    for name, data in parts.items():
-        crc = zlib.crc32(data) if checksums else 0
-        rows.append(
-            Record(Entry(folder + name, 0, len(data), len(data), STORED, 0, 0, 0), crc, len(data), len(data))
-        )
-    contents = list(parts.values())
-    return b"".join(
-        contents[part.number] if isinstance(part, Contents) else part for part in lay_out(rows, alignment)
-    )
+    rows = [plain_record(folder + name, data, has_crc=checksums) for name, data in parts.items()]
+    written: list[bytes] = []
+    write_zip(rows, alignment, written.append)
+    return b"".join(written)
 
 
 def directory_of(data: bytes) -> int:

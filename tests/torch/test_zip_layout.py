@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
 
-from inspector.containers.zip.directory import STORED, Entry
-from inspector.remap.archive.zip_layout import Record, lay_out
+from inspector.remap.archive.zip_layout import Record, write_zip
 
 pytestmark = pytest.mark.torch
 GIB = 1 << 30
 
 
-def record(name: str, nbytes: int) -> Record:
-    return Record(Entry(f"a/{name}", 0, nbytes, nbytes, STORED, 0, 0, 0), 0, nbytes, nbytes)
-
-
 def write(path: Path, sizes: dict[str, int], alignment: int) -> dict[str, int]:
-    """Lay out an archive; gives where the contents of each record start."""
-    rows = [record(name, nbytes) for name, nbytes in sizes.items()]
+    """Lay out an archive; return where the contents of each record start."""
     places = {}
     with path.open("wb") as file:
-        for part in lay_out(rows, alignment):
-            if isinstance(part, bytes):
-                file.write(part)
-                continue
-            name = list(sizes)[part.number]
+
+        def skip(name: str) -> int:
             places[name] = file.tell()
             if name == "version":
                 file.write(b"3\n")
             file.seek(places[name] + sizes[name])
+            return 0
+
+        rows = [Record(f"a/{name}", nbytes, nbytes, partial(skip, name)) for name, nbytes in sizes.items()]
+        write_zip(rows, alignment, file.write)
     return places
 
 

@@ -1,4 +1,4 @@
-"""A torch archive laid out as torch itself would, byte for byte, for when a record has to grow.
+"""A torch archive laid out as torch itself would lay it out, byte for byte.
 
 Readers with `calculate_storage_offsets` compute where storages lie from the layout alone, so it must be
 torch's: records in the same order, contents aligned by an `FB` field of padding in the local header, sizes
@@ -9,7 +9,8 @@ and CRC in a descriptor behind the contents, a Zip64 end always. From `getPaddin
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from inspector.containers.zip.directory import (
@@ -21,7 +22,7 @@ from inspector.containers.zip.directory import (
     DESCRIPTOR_SIGNATURE,
     LOCAL,
     LOCAL_SIGNATURE,
-    Entry,
+    STORED,
 )
 from inspector.containers.zip.end import (
     END,
@@ -40,65 +41,71 @@ _MADE_BY, _NEEDED = 0x031E, 0x2D
 _PAD_HEADER = struct.Struct("<2sH")
 
 
+Contents = bytes | Callable[[], int]
+"""A record's bytes, or a function that writes them to the archive and returns their CRC-32."""
+
+
 class Record(NamedTuple):
     """One record to write.
 
     Attributes:
-        entry: As the source's directory has it; name, method and attributes are kept.
-        crc: CRC-32 of its contents.
+        name: Its full name.
         nbytes: Its inflated size.
         stored_nbytes: How many bytes its contents take.
+        contents: What stands in it.
+        method: 0 stored, 8 deflated.
+        crc: CRC-32 of its contents; of those that a function writes it is set by what that returns.
     """
 
-    entry: Entry
-    crc: int
+    name: str
     nbytes: int
     stored_nbytes: int
+    contents: Contents
+    method: int = STORED
+    crc: int = 0
 
 
-class Contents(NamedTuple):
-    """Stands in the layout for a record's contents: copy them here."""
+def plain_record(name: str, data: bytes, *, has_crc: bool = True) -> Record:
+    """Return the record that holds these bytes as they are, with a checksum or with none."""
+    return Record(name, len(data), len(data), data, crc=zlib.crc32(data) if has_crc else 0)
 
-    number: int
 
-
-def lay_out(records: list[Record], alignment: int) -> Iterator[bytes | Contents]:
-    """Give an archive as a sequence of bytes to write and of contents to copy, in file order.
-
-    A record's CRC may still be put into the list while its contents are copied.
-    """
+def write_zip(records: Iterable[Record], alignment: int, write: Callable[[bytes], object]) -> None:
+    """Write an archive: `write` takes the bytes in between the contents that functions write."""
     central: list[bytes] = []
     pos = 0
-    for number, record in enumerate(records):
+    for record in records:
         header = _local_header(record, pos, alignment)
-        yield header
-        yield Contents(number)
-        record = records[number]  # noqa: PLW2901 - whoever copies the contents may know their CRC only now
+        write(header)
+        if isinstance(record.contents, bytes):
+            write(record.contents)
+        else:
+            record = record._replace(crc=record.contents())  # noqa: PLW2901 - known only now
         descriptor = _descriptor(record, pos)
-        yield descriptor
+        write(descriptor)
         central.append(_central_header(record, pos))
         pos += len(header) + record.stored_nbytes + len(descriptor)
     directory = b"".join(central)
-    yield directory
-    yield _end(len(records), pos, len(directory))
+    write(directory)
+    write(_end(len(central), pos, len(directory)))
 
 
 def lay_out_behind(
-    pos: int, new: tuple[Record, bytes], central: tuple[bytes, bytes], *, count: int, alignment: int
+    pos: int, record: Record, data: bytes, central: tuple[bytes, bytes], *, count: int, alignment: int
 ) -> bytes:
-    """Give what is appended to an archive to replace a record: the new one, and a directory that names it.
+    """Return what is appended to an archive to replace a record: the new one, and a directory that names it.
 
     torch finds records by the directory alone, so those that stay need not move, and the old one is not read.
 
     Args:
         pos: Where the archive ends.
-        new: The record and its contents.
+        record: The new record.
+        data: Its contents.
         central: The old directory's bytes before and behind the header of the record it replaces.
         count: How many records there are.
         alignment: What contents are aligned to.
     """
-    record, contents = new
-    body = _local_header(record, pos, alignment) + contents + _descriptor(record, pos)
+    body = _local_header(record, pos, alignment) + data + _descriptor(record, pos)
     directory = _central_header(record, pos).join(central)
     return body + directory + _end(count, pos + len(body), len(directory))
 
@@ -108,12 +115,12 @@ def _flags(record: Record) -> int:
 
 
 def _local_header(record: Record, pos: int, alignment: int) -> bytes:
-    name = record.entry.name.encode("utf-8", "surrogateescape")
+    name = record.name.encode("utf-8", "surrogateescape")
     # torch's writer does not know the stored size yet and leaves 0 where a Zip64 field has room for it.
     extra = _zip64(record.nbytes, 0 if record.nbytes >= _MOST32 else None, pos)
     extra += _padding(pos + LOCAL.size + len(name) + len(extra), alignment)
     header = LOCAL.pack(
-        LOCAL_SIGNATURE, 0, _flags(record), record.entry.method, 0, 0, 0, 0, 0, len(name), len(extra)
+        LOCAL_SIGNATURE, 0, _flags(record), record.method, 0, 0, 0, 0, 0, len(name), len(extra)
     )
     return header + name + extra
 
@@ -124,7 +131,7 @@ def _padding(start: int, alignment: int) -> bytes:
 
 
 def _zip64(nbytes: int, stored_nbytes: int | None, pos: int) -> bytes:
-    """Give the Zip64 field with those of size, stored size and offset that need it."""
+    """Return the Zip64 field with those of size, stored size and offset that need it."""
     values = [nbytes] if nbytes >= _MOST32 else []
     if stored_nbytes is not None and (values or stored_nbytes >= _MOST32):
         values.append(stored_nbytes)
@@ -142,12 +149,12 @@ def _descriptor(record: Record, pos: int) -> bytes:
 
 
 def _central_header(record: Record, pos: int) -> bytes:
-    name = record.entry.name.encode("utf-8", "surrogateescape")
+    name = record.name.encode("utf-8", "surrogateescape")
     extra = _zip64(record.nbytes, record.stored_nbytes, pos)
     sizes = min(record.stored_nbytes, _MOST32), min(record.nbytes, _MOST32)
     header = CENTRAL.pack(
         CENTRAL_SIGNATURE,
-        *(0, 0, _flags(record), record.entry.method, 0, 0, record.crc),
+        *(0, 0, _flags(record), record.method, 0, 0, record.crc),
         *sizes,
         *(len(name), len(extra), 0, 0, 0, 0, min(pos, _MOST32)),
     )

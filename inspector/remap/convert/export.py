@@ -18,13 +18,13 @@ from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused
 from inspector.progress import Progress
-from inspector.remap.archive.torch_files import TorchFile
 from inspector.remap.convert.cast import Caster
 from inspector.remap.convert.check import verify_form
 from inspector.remap.convert.forms import Form, FormExport, LeftOut, check_form, refuse_suffix
 from inspector.remap.convert.planner import Content, Deciding
 from inspector.remap.convert.safetensors_file import SafetensorsFile
 from inspector.remap.convert.stored_bytes import STEP_NBYTES, Stock, refuse_full_disk
+from inspector.remap.convert.torch_file import TorchFile
 from inspector.remap.files.copying import write_bytes
 from inspector.remap.files.outfile import explained, writing
 from inspector.remap.plan import Plan

@@ -18,7 +18,6 @@ from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
-from inspector.remap.archive.torch_files import check_length
 from inspector.remap.convert.cast import SOURCE
 from inspector.remap.convert.expected import Description, describe_facts, describe_row
 from inspector.remap.convert.forms import EXCLUDED, Form, LeftOut
@@ -34,6 +33,7 @@ from inspector.remap.convert.selection import (
     without_choice,
 )
 from inspector.remap.convert.storages import Piece, Storages, Viewed
+from inspector.remap.convert.torch_file import check_length
 from inspector.remap.objects.entries import SENT, Taken, metadata_of, strip_metadata, take_entries, value_at
 from inspector.remap.objects.exclude import leave_out
 from inspector.remap.objects.pickle_writer import write_pickle

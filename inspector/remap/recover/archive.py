@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from inspector.containers.container import Container
 from inspector.containers.extents import Extents, extent_bytes
 from inspector.containers.persistent_ids import STORAGE_DTYPES, parse_storage_id
 from inspector.containers.source import Source
-from inspector.containers.zip.directory import STORED, Entry
 from inspector.errors import ExportError
 from inspector.pickles.values import Call, PersistentId
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, lay_out
+from inspector.remap.archive.torch_zip import FOLDER, storage_name, torch_records
+from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
 from inspector.remap.files.copying import write_bytes
 from inspector.remap.objects.views import StorageName
 
-_FOLDER = "archive/"
 _UNTYPED = ("torch.storage", "UntypedStorage")
 _CLASSES = {
     dtype: ("torch", f"{name}Storage") for name, (dtype, _) in STORAGE_DTYPES.items() if "ntyped" not in name
@@ -49,7 +49,7 @@ class Numbering:
         return list(self._names)
 
     def name_storage(self, node: PersistentId) -> StorageName | None:
-        """Give what is written for a storage.
+        """Return what is written for a storage.
 
         Raises:
             ExportError: It is lost, and stands where nobody looked for tensors.
@@ -100,42 +100,32 @@ class Archive:
             OSError: The target cannot take them.
             CancelledError: The work was cancelled.
         """
-        contents = self._contents(pickle, keys)
-        records = [self._record(name, content) for name, content in contents]
-        self.progress.start("copying", sum(self.extents.whole[key].nbytes for key in keys))
-        for part in lay_out(records, DEFAULT_ALIGNMENT):
-            content = part if isinstance(part, bytes) else contents[part.number][1]
-            if isinstance(content, bytes):
-                write_bytes(target, content)
-            else:
-                self._copy(target, content)
-
-    def _contents(self, pickle: bytes, keys: Sequence[str]) -> list[tuple[str, bytes | str]]:
-        """Give name and contents of each record; those of a storage are its old key."""
+        whole = self.extents.whole
+        storages = [
+            Record(
+                storage_name(str(number)),
+                whole[key].nbytes,
+                whole[key].nbytes,
+                partial(self._copy, target, key),
+            )
+            for number, key in enumerate(keys)
+        ]
+        if self.source.gzipped:  # read forwards only
+            order = {storage_name(str(number)): whole[key].offset for number, key in enumerate(keys)}
+            storages.sort(key=lambda record: order[record.name])
         byteorder = dict(self.extents.container.versions).get("byteorder")
-        head = {
-            "data.pkl": pickle,
-            ".format_version": b"1",
-            ".storage_alignment": str(DEFAULT_ALIGNMENT).encode(),
-            "byteorder": b"big" if byteorder == "big" else b"little",
-        }
-        storages = [(f"data/{number}", key) for number, key in enumerate(keys)]
-        if self.source.gzipped:
-            # Read forwards only. With its version goes the promise that the order is that of their use.
-            del head[".format_version"]
-            storages.sort(key=lambda item: self.extents.whole[item[1]].offset)
-        tail = {"version": b"3\n", ".data/serialization_id": b"%040d" % zlib.crc32(pickle)}
-        return [*head.items(), *storages, *tail.items()]
+        records = torch_records(
+            FOLDER,
+            pickle,
+            storages,
+            byteorder="big" if byteorder == "big" else "little",
+            serialization_id=b"%040d" % zlib.crc32(pickle),
+            is_in_order_of_use=not self.source.gzipped,
+        )
+        self.progress.start("copying", sum(whole[key].nbytes for key in keys))
+        write_zip(records, DEFAULT_ALIGNMENT, partial(write_bytes, target))
 
-    def _record(self, name: str, content: bytes | str) -> Record:
-        if isinstance(content, bytes):
-            crc, nbytes = zlib.crc32(content), len(content)
-        else:
-            crc, nbytes = self.crcs[content], self.extents.whole[content].nbytes
-        entry = Entry(_FOLDER + name, 0, nbytes, nbytes, STORED, crc, 0, 0)
-        return Record(entry, crc, nbytes, nbytes)
-
-    def _copy(self, target: int, key: str) -> None:
+    def _copy(self, target: int, key: str) -> int:
         crc = 0
         for data in extent_bytes(self.source, self.extents.whole[key]):
             crc = zlib.crc32(data, crc)
@@ -144,3 +134,4 @@ class Archive:
             raise ExportError(
                 "the file changed while it was read", where=self.source.path, remedy="try again"
             )
+        return crc

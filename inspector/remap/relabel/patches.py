@@ -25,7 +25,7 @@ from inspector.containers.zip.directory import (
 from inspector.containers.zip.end import END, END_SIGNATURE
 from inspector.containers.zip.records import read_record
 from inspector.errors import ExportError
-from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, lay_out_behind
+from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, lay_out_behind, plain_record
 
 _LOCAL_CRC, _CENTRAL_CRC = 14, 16  # where the CRC stands in the two headers
 _CENTRAL_LENGTHS = struct.Struct("<28x3H")  # of name, extra field and comment
@@ -69,14 +69,12 @@ def appended_piece(source: Source, records: Records, entry: Entry, pickle: bytes
     end = source.read_upto(directory.end - END.size, END.size)
     if directory.end != source.nbytes or not end.startswith(END_SIGNATURE):
         raise ExportError("something stands behind the end of the zip", where=source.path, remedy=_COPY)
-    record = Record(
-        entry._replace(method=STORED), zlib.crc32(pickle) if entry.crc else 0, len(pickle), len(pickle)
-    )
-    before, after = _central_around(source, records, entry)
+    record = plain_record(entry.name, pickle, has_crc=bool(entry.crc))
     made = lay_out_behind(
         source.nbytes,
-        (record, pickle),
-        (before, after),
+        record,
+        pickle,
+        _central_around(source, records, entry),
         count=len(directory.entries),
         alignment=storage_alignment(source, records),
     )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import Records, find_pickle
-from inspector.containers.zip.directory import STORED, Entry, payload_offset, read_directory
+from inspector.containers.zip.directory import Entry, payload_offset, read_directory
 from inspector.containers.zip.records import read_record
 from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass, field
-from inspector.remap.archive.zip_layout import Record, lay_out
+from inspector.remap.archive.zip_layout import Record, plain_record, write_zip
 from inspector.remap.compare.same_bytes import Span
 from inspector.remap.files.copying import clone_file, copy_bytes, write_bytes, write_over
 from inspector.remap.relabel.edits import Edit
@@ -130,24 +130,22 @@ class CopyWriter:
                 where=self.source.path,
                 remedy="the file is damaged: fetch or copy it again",
             )
-        rows = [Record(entry, entry.crc, entry.nbytes, entry.stored_nbytes) for entry in entries]
-        place = entries.index(pickle_entry)
-        crc = zlib.crc32(self.pickle) if pickle_entry.crc else 0
-        rows[place] = Record(pickle_entry._replace(method=STORED), crc, len(self.pickle), len(self.pickle))
-        self.progress.start("copying", sum(row.stored_nbytes for row in rows))
-        pos = 0
-        for part in lay_out(rows, storage_alignment(self.source, records)):
-            if isinstance(part, bytes):
-                pos += write_bytes(self.target, part)
-            elif part.number == place:
-                pos += write_bytes(self.target, self.pickle)
-                self.progress.advance(len(self.pickle))
-            else:
-                pos += self._copy_record(entries[part.number], pos)
+        others = sum(entry.stored_nbytes for entry in entries if entry is not pickle_entry)
+        self.progress.start("copying", others)
+        rows = [
+            plain_record(entry.name, self.pickle, has_crc=bool(entry.crc))
+            if entry is pickle_entry
+            else Record(
+                entry.name, entry.nbytes, entry.stored_nbytes, partial(self._copy_record, entry), entry.method
+            )
+            for entry in entries
+        ]
+        write_zip(rows, storage_alignment(self.source, records), partial(write_bytes, self.target))
 
-    def _copy_record(self, entry: Entry, pos: int) -> int:
-        """Copy the contents of a record to the target's position; gives their number."""
+    def _copy_record(self, entry: Entry) -> int:
+        """Copy the contents of a record to the target's position; return their checksum as it was told."""
+        pos = os.lseek(self.target, 0, os.SEEK_CUR)
         span = Span(payload_offset(self.source, entry), pos, entry.stored_nbytes)
         copy_bytes(self.source.fd, self.target, span.offset, span.nbytes, self.progress)
         self.copied.append(span)
-        return span.nbytes
+        return entry.crc

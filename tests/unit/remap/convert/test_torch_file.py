@@ -9,10 +9,10 @@ import pytest
 
 from inspector.containers.sniff import read_container
 from inspector.errors import ExportError
-from inspector.remap.archive.torch_files import check_length
 from inspector.remap.convert import export as form_export
 from inspector.remap.convert.forms import Form
 from inspector.remap.convert.storages import Piece
+from inspector.remap.convert.torch_file import check_length
 from inspector.remap.objects.views import StorageName
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 from tests.unit.remap.samples import stream, written, zip_of

@@ -1,0 +1,133 @@
+"""A copy in torch's own containers, written from the storages of another file.
+
+Storages are copied by the kernel where their CRC is known or nobody asks for it, and read, summed and written
+where it is not.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from inspector.errors import ExportError
+from inspector.model.tensors.dtypes import ITEMSIZES
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.remap.archive.legacy import LegacyStorage, write_legacy
+from inspector.remap.archive.torch_zip import storage_name, torch_records
+from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
+from inspector.remap.convert.storages import Piece
+from inspector.remap.convert.stored_bytes import Buffered, Stock
+
+_UNTYPED = "UntypedStorage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchFile:
+    """A file of torch's to write.
+
+    Attributes:
+        pickle: The object.
+        pieces: Its storages, by the order of their keys.
+        stock: Where their bytes are.
+        byteorder: How numbers are stored: `little` or `big`.
+        target: Descriptor of the empty file.
+        progress: Told of bytes copied, asked for cancellation.
+    """
+
+    pickle: bytes
+    pieces: Sequence[Piece]
+    stock: Stock
+    byteorder: str
+    target: int
+    progress: Progress
+
+    def write_zip(self, folder: str) -> None:
+        """Write a zip whose records stand in a folder of this name."""
+        out = self._start()
+        records = torch_records(
+            folder,
+            self.pickle,
+            [
+                Record(
+                    storage_name(piece.name.key), piece.nbytes, piece.nbytes, partial(self._copy, piece, out)
+                )
+                for piece in self.pieces
+            ],
+            byteorder=self.byteorder,
+            serialization_id=self._serialization_id(),
+        )
+        write_zip(records, DEFAULT_ALIGNMENT, out.write)
+        out.flush()
+
+    def write_legacy(self) -> None:
+        """Write a legacy stream.
+
+        Raises:
+            ExportError: torch could not read a storage of it.
+        """
+        if any(piece.name.cls[1] == _UNTYPED for piece in self.pieces):
+            raise ExportError(
+                "torch cannot read untyped storages (such as float8 has) from legacy files",
+                remedy="choose the zip container",
+            )
+        out = self._start()
+        storages = (
+            LegacyStorage(piece.name.key, piece.name.numel, partial(self._copy, piece, out, is_summed=False))
+            for piece in self.pieces
+        )
+        write_legacy(self.pickle, storages, out.write)
+        out.flush()
+
+    def _start(self) -> Buffered:
+        self.progress.start("copying", sum(piece.nbytes for piece in self.pieces))
+        return Buffered(self.stock, self.target, self.progress)
+
+    def _serialization_id(self) -> bytes:
+        """Return forty digits for this file; torch writes some and reads them for its log."""
+        names = [
+            "data.pkl",
+            ".format_version",
+            ".storage_alignment",
+            "byteorder",
+            *(storage_name(piece.name.key) for piece in self.pieces),
+            "version",
+            ".data/serialization_id",
+        ]
+        return b"%020d%020d" % (zlib.crc32("\n".join(names).encode()), zlib.crc32(self.pickle))
+
+    def _copy(self, piece: Piece, out: Buffered, *, is_summed: bool = True) -> int:
+        """Write a storage and return its CRC, or 0 where nobody asks for it."""
+        is_cast = self.stock.is_cast(piece.source, piece.dtype)
+        crc = 0 if is_cast or not is_summed else self.stock.crc(piece)
+        if crc or not (is_cast or is_summed):
+            for span in piece.ranges:
+                out.copy(piece.source, span)
+            return crc
+        for chunk in self._chunks(piece):
+            crc = zlib.crc32(chunk, crc)
+            out.write(chunk)
+            self.progress.advance(len(chunk))
+        return crc
+
+    def _chunks(self, piece: Piece) -> Iterator[bytes]:
+        chunks = self.stock.read(piece, self.progress)
+        if self.stock.caster is None or not self.stock.is_cast(piece.source, piece.dtype):
+            return chunks
+        return self.stock.caster.cast(chunks, self.progress)
+
+
+def check_length(piece: Piece, owner_of: Callable[[str], str]) -> None:
+    """Refuse a storage that the file does not hold as its pickle says.
+
+    Raises:
+        ExportError: It is longer or shorter.
+    """
+    itemsize = 1 if piece.name.cls[1] == _UNTYPED else ITEMSIZES[piece.dtype]
+    if piece.nbytes != piece.name.numel * itemsize:
+        raise ExportError(
+            "the bytes of a tensor are not as many as the pickle says",
+            where=owner_of(piece.source),
+            remedy="the file is damaged: fetch or copy it again",
+        )
