@@ -18,11 +18,11 @@ from inspector.progress import Progress
 from inspector.remap.convert.expected import Description, describe_row
 from inspector.remap.convert.forms import Form
 from inspector.remap.convert.planner import Content
-from inspector.remap.convert.safetensors import Contents, format_header, read_header
-from inspector.remap.convert.safetensors_file import is_plain, key_of
 from inspector.remap.convert.storages import Range
 from inspector.remap.convert.stored_bytes import Stock, read_at
 from inspector.remap.files.outfile import OutFile
+from inspector.remap.safetensors.contents import Contents, format_header, read_header
+from inspector.remap.safetensors.file import is_plain, key_of
 from inspector.units import escape_text
 
 SAMPLE_NBYTES = 1 << 12

@@ -22,13 +22,13 @@ from inspector.remap.convert.cast import Caster
 from inspector.remap.convert.check import verify_form
 from inspector.remap.convert.forms import Form, FormExport, LeftOut, check_form, refuse_suffix
 from inspector.remap.convert.planner import Content, Deciding
-from inspector.remap.convert.safetensors_file import SafetensorsFile
 from inspector.remap.convert.stored_bytes import STEP_NBYTES, Stock, refuse_full_disk
 from inspector.remap.convert.torch_file import TorchFile
 from inspector.remap.files.copying import write_bytes
 from inspector.remap.files.outfile import explained, writing
 from inspector.remap.plan import Plan
 from inspector.remap.relabel.export import refuse_destination
+from inspector.remap.safetensors.file import SafetensorsFile
 
 _OPEN_FILES = Path("/proc/self/fd")
 

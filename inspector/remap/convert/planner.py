@@ -22,7 +22,6 @@ from inspector.remap.convert.cast import SOURCE
 from inspector.remap.convert.expected import Description, describe_facts, describe_row
 from inspector.remap.convert.forms import EXCLUDED, Form, LeftOut
 from inspector.remap.convert.mapped import mapped_container
-from inspector.remap.convert.safetensors import Contents, plan_safetensors
 from inspector.remap.convert.selection import (
     Model,
     Patterns,
@@ -40,6 +39,7 @@ from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd
 from inspector.remap.objects.views import Edits, Writing
 from inspector.remap.plan import Plan
+from inspector.remap.safetensors.contents import Contents, plan_safetensors
 from inspector.units import cut_text, escape_text
 
 _MOST_NAMES = 4

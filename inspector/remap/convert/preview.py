@@ -12,7 +12,6 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.remap.convert.cast import SOURCE
 from inspector.remap.convert.forms import EXCLUDED, Form, FormPreview, LeftOut, check_form
-from inspector.remap.convert.safetensors import find_tied, refusal_of
 from inspector.remap.convert.selection import (
     Model,
     Patterns,
@@ -23,6 +22,7 @@ from inspector.remap.convert.selection import (
     select_model,
     without_choice,
 )
+from inspector.remap.safetensors.contents import find_tied, refusal_of
 
 _RECORD_NBYTES = 300  # both headers of a zip record, with their padding
 _TENSOR_NBYTES = 100  # a tensor in the pickle, or in the header of safetensors

@@ -10,7 +10,7 @@ import pytest
 from inspector.errors import ExportError
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.remap.convert.forms import LeftOut
-from inspector.remap.convert.safetensors import (
+from inspector.remap.safetensors.contents import (
     Contents,
     find_tied,
     format_header,

@@ -9,10 +9,10 @@ from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.model.tensors.views import TensorFacts
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.convert.safetensors import Contents, Slot, format_header
 from inspector.remap.convert.stored_bytes import STEP_NBYTES, Buffered, Stock, read_at
 from inspector.remap.convert.strided import copy_strided, is_contiguous
 from inspector.remap.files.copying import write_over
+from inspector.remap.safetensors.contents import Contents, Slot, format_header
 
 
 @dataclass(frozen=True, slots=True)

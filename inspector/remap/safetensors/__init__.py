@@ -1,0 +1,1 @@
+"""The safetensors format: what of a state dict it can hold, and the file."""
