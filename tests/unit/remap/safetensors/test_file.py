@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from inspector.remap.convert import export as form_export
-from inspector.remap.convert import safetensors_file as form_tensors
 from inspector.remap.convert.forms import Form
+from inspector.remap.safetensors import file as form_tensors
 from tests.builders import pickles
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 
