@@ -10,7 +10,7 @@ import os
 import sys
 
 if sys.argv[1:] == ["demo"]:
-    # As the program does, see `open_window` in inspector/cli/commands.py.
+    # As the program does, see inspector/cli/commands/window.py.
     import inspector.session.controller  # noqa: F401
 
 from PySide6.QtCore import QEvent, QObject, QTimer

@@ -1,7 +1,7 @@
 """The command line, as fixed in its contract; the only package that writes to stdout.
 
-Every command imports what it needs when it runs: `show` must not pay for Qt. Exit codes: 0 done, 2 wrong
-usage, 3 the input could not be read, 4 the output could not be written, 130 interrupted.
+Every command imports what it needs when it runs: `show` must not pay for Qt. Exit codes: 0 done, 1 the answer
+is "no", 2 wrong usage, 3 the input could not be read, 4 the output could not be written, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from inspector.cli.messages import (
+from inspector.cli.common import (
     DONE,
     INTERRUPTED,
     as_checkpoint_error,
@@ -18,12 +18,12 @@ from inspector.cli.messages import (
     exit_code,
     prepare_streams,
 )
-from inspector.cli.options import parse
+from inspector.cli.parser import parse
 from inspector.errors import CancelledError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code; no failure leaves as a traceback."""
+    """Run one command and return its exit code; no failure leaves as a traceback."""
     prepare_streams()
     try:
         options = parse(list(sys.argv[1:] if arguments is None else arguments))
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return DONE
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is said in one line
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is reported in one line
         failure = as_checkpoint_error(error)
         complain_of(failure)
         return exit_code(failure)

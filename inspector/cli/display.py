@@ -1,4 +1,4 @@
-"""Whether a window can be opened here: where it cannot, Qt ends the whole program, so we ask before."""
+"""Whether a window can be opened here: where it cannot, Qt aborts the process, so we check first."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import importlib.util
 import os
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from inspector.cli.messages import PROGRAM
+from inspector.cli.common import PROGRAM
 from inspector.errors import PlanError
 
-LIBRARIES_REMEDY = (
+_LIBRARIES = (
     "on Debian: apt install libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon-x11-0 libxcb-cursor0 "
     "libxcb-icccm4 libxcb-keysyms1"
 )
@@ -34,7 +36,7 @@ def require_display() -> None:
 
 
 def _wayland_answers() -> bool:
-    """Knock at the socket ourselves: Wayland's library would write its own complaint to stderr."""
+    """Try the socket ourselves: Wayland's library would write its own complaint to stderr."""
     path = Path(os.environ.get("XDG_RUNTIME_DIR", ""), os.environ["WAYLAND_DISPLAY"])
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
@@ -57,7 +59,7 @@ def _x_answers() -> bool:
 
 
 def _require_plugin() -> None:
-    """Load what Qt would load next: it would abort where here the missing library is named."""
+    """Load what Qt would load next: Qt would abort where this names the missing library."""
     package = importlib.util.find_spec("PySide6")
     folders = (package.submodule_search_locations if package is not None else None) or []
     for folder in folders:
@@ -69,5 +71,15 @@ def _require_plugin() -> None:
                 raise _missing(error) from error
 
 
-def _missing(error: OSError) -> PlanError:
-    return PlanError(f"the window's libraries cannot be loaded: {error}", remedy=LIBRARIES_REMEDY)
+@contextmanager
+def window_libraries() -> Iterator[None]:
+    """Name the missing package where Qt's own libraries cannot be imported."""
+    try:
+        yield
+    except ImportError as error:
+        raise _missing(error) from error
+
+
+def _missing(error: Exception) -> PlanError:
+    remedy = _LIBRARIES if sys.platform == "linux" else None
+    return PlanError(f"the window's libraries cannot be loaded: {error}", remedy=remedy)

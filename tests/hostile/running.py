@@ -139,9 +139,7 @@ def _digest(path: str) -> str | None:
 
 def main() -> int:
     """Answer line by line."""
-    import inspector.cli.commands  # noqa: F401 - so that no fork pays for what the program imports once
-
-    opened(str(_ROOT / "tests/data/corpus/zip/state_dict.pt"))
+    opened(str(_ROOT / "tests/data/corpus/zip/state_dict.pt"))  # no fork pays for what is imported once
     for line in sys.stdin:
         path = line.rstrip("\n")
         before = _digest(path)

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from inspector.resources import demo_path
 
 
 @pytest.fixture
@@ -12,3 +16,8 @@ def heard() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copy(demo_path(), tmp_path / "demo.pth"))

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
 from inspector.report.words.verdicts import (
+    SAFETY,
     load_sentence,
     place,
     refusal_sentence,
     safety_sentence,
     shown_message,
 )
-from inspector.target.default_load import DefaultLoad, judge_load
+from inspector.safety.verdict import FileVerdict
+from inspector.target.default_load import DefaultLoad, Way, judge_load
 from inspector.target.machine.evidence import Evidence
 from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
 from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
@@ -102,3 +106,9 @@ def test_nothing_is_said_to_load_that_another_thing_stops() -> None:
     assert safety_sentence(stopped) == "SAFE: holds nothing that runs code."
     assert safety_sentence(free) == "SAFE: loads with weights_only=True, runs no code."
     assert safety_sentence(load_of(asking(called=("os.system",)))).startswith("NOT SAFE: DANGEROUS")
+
+
+def test_every_verdict_has_its_words() -> None:
+    assert set(SAFETY) == set(get_args(FileVerdict))
+    load = load_of(asking())
+    assert all(load_sentence(replace(load, way=way), "a node") for way in get_args(Way))

@@ -1,19 +1,30 @@
-"""The command `verify`: is OUT what FILE should have become?"""
+"""The command `verify`: is OUT what FILE was to become?"""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from inspector.cli.messages import DONE, NEGATIVE, say
+from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, say, say_json
+from inspector.cli.mapping import add_map_options, parse_map, rules_of
 
 if TYPE_CHECKING:
     from inspector.remap.compare.files import Comparison
 
+SUMMARY = "Compare a copy with the file it was made from, byte by byte."
 
-def verify(options: argparse.Namespace) -> int:
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `verify`."""
+    parser.add_argument("file", metavar="OUT")
+    parser.add_argument("--against", required=True, metavar="FILE")
+    add_map_options(parser)
+    parser.add_argument("--move-all", action="store_true", help="as it was for remap")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+
+
+def run(options: argparse.Namespace) -> int:
     """Compare every tensor, value and byte of a copy with the original's; 1 means that it failed."""
-    from inspector.cli.remapping import ended_by_signals, parse_map, rules_of
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
     from inspector.remap.compare.files import compare_files
@@ -28,11 +39,9 @@ def verify(options: argparse.Namespace) -> int:
             options.file, options.against, rules, move_all=options.move_all, progress=progress
         )
     if options.json:
-        import json
-
-        say(json.dumps(_document(options, found)) + "\n")
+        say_json(_document(options, found))
     else:
-        say(_text(options, found))
+        say(_text(options, found, planned=rules is not None))
     return DONE if found.is_same else NEGATIVE
 
 
@@ -49,13 +58,12 @@ def _document(options: argparse.Namespace, found: Comparison) -> dict[str, objec
     }
 
 
-def _text(options: argparse.Namespace, found: Comparison) -> str:
-    from inspector.units import escape_text, format_count, format_nbytes
+def _text(options: argparse.Namespace, found: Comparison, *, planned: bool) -> str:
+    from inspector.report.words.results import compared, joined
 
-    name = escape_text(options.file)
-    if not found.is_same:
-        return "".join(f"{name}: {escape_text(line)}\n" for line in found.differences)
-    parts = [format_count(found.tensors, "tensor"), f"{format_nbytes(found.compared_nbytes)} compared"]
-    parts += [f"{count:,} from {escape_text(there)} to {here}" for there, here, count in found.moves]
-    as_planned = "devices as planned" if options.map or options.target is not None else "the same"
-    return f"{name}: {as_planned}, {', '.join(parts)}\n"
+    parts = compared(found, planned=planned)
+    return (
+        joined(options.file, parts)
+        if found.is_same
+        else "".join(joined(options.file, [one]) for one in parts)
+    )

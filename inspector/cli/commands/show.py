@@ -5,11 +5,37 @@ from __future__ import annotations
 import argparse
 import time
 
-from inspector.cli.messages import DONE, UNREADABLE, as_checkpoint_error, complain_of, say
-from inspector.errors import CancelledError, CheckpointError
+from inspector.cli.common import (
+    DONE,
+    UNREADABLE,
+    as_checkpoint_error,
+    complain_of,
+    plain_number,
+    say,
+    say_json,
+)
+from inspector.errors import CancelledError
+
+SUMMARY = "Show what checkpoints hold; nothing in them runs."
 
 
-def show(options: argparse.Namespace) -> int:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `show`."""
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="one JSON document for each file, one a line")
+    parser.add_argument(
+        "--filter", metavar="QUERY", default="", help="words, device:, dtype:, role:, size>10MB"
+    )
+    parser.add_argument("--depth", type=_depth, metavar="N", help="levels of the tree to show")
+
+
+def _depth(text: str) -> int:
+    if plain_number(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of levels")
+    return plain_number(text)
+
+
+def run(options: argparse.Namespace) -> int:
     """Print what files hold; files that cannot be read do not stop the others."""
     code, between = DONE, ""
     for path in options.files:
@@ -20,7 +46,9 @@ def show(options: argparse.Namespace) -> int:
         except Exception as error:  # noqa: BLE001 - whatever it is, the other files are still shown
             code, failure = UNREADABLE, as_checkpoint_error(error)
             if options.json:
-                say(_error_json(path, failure))
+                from inspector.report.jsonable import error_document
+
+                say_json(error_document(path, failure))
             else:
                 complain_of(failure, path)
         else:
@@ -48,14 +76,6 @@ def _json(path: str, options: argparse.Namespace) -> str:
             query = parse_query(options.filter)
             checkpoint = query.narrow(checkpoint) if query.terms else checkpoint
         return "".join(write_show(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
-
-
-def _error_json(path: str, error: CheckpointError) -> str:
-    import json
-
-    from inspector.report.jsonable import error_document
-
-    return json.dumps(error_document(path, error)) + "\n"
 
 
 def _text(path: str, options: argparse.Namespace) -> str:

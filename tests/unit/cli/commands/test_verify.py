@@ -21,10 +21,10 @@ def copy(cli, tmp_path: Path) -> Path:
 def test_a_copy_passes(cli, copy) -> None:
     answer = cli("verify", copy, "--against", DEMO)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith(f"{copy}: the same, 283 tensors, ")
-    assert answer.out.endswith(" compared, 83 from cuda:1 to cuda:0\n")
+    assert answer.out.startswith(f"{copy}: the same; 283 tensors, ")
+    assert answer.out.endswith(" compared; 83 tensors moved from cuda:1 to cuda:0\n")
     answer = cli("verify", copy, "--against", DEMO, "--map", "cuda:1=cuda:0")
-    assert answer.out.startswith(f"{copy}: devices as planned, 283 tensors, ")
+    assert answer.out.startswith(f"{copy}: devices as planned; 283 tensors, ")
 
 
 @pytest.mark.parametrize("options", [["--map", "*=cpu"], ["--target", "cpu"]])

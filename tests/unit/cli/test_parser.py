@@ -1,37 +1,72 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 
 from inspector import __version__
-from inspector.cli import checking, commands, recovering, remapping, showing, targets
-from inspector.cli.options import parse
+from inspector.cli.commands import COMMANDS, WINDOW
+from inspector.cli.parser import parse
 from inspector.errors import PlanError
 
-COMMANDS = ("show", "check", "remap", "recover", "snippet", "screenshot", "desktop", "target")
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
-    ("given", "run"),
+    ("given", "command"),
     [
-        ([], commands.open_window),
-        (["a.pth", "b.pth"], commands.open_window),
-        (["--demo"], commands.open_window),
-        (["./show"], commands.open_window),
-        (["--", "show"], commands.open_window),
-        (["show", "a"], showing.show),
-        (["show", "show"], showing.show),
-        (["remap", "a", "-o", "b"], remapping.remap),
-        (["recover", "a", "-o", "b"], recovering.recover),
-        (["snippet", "a"], commands.snippet),
-        (["screenshot", "a", "b.png"], commands.screenshot),
-        (["desktop", "install"], commands.desktop),
-        (["check", "a"], checking.check),
-        (["target"], targets.target),
-        (["target", "--probe-script"], targets.target),
+        ([], "window"),
+        (["a.pth", "b.pth"], "window"),
+        (["--demo"], "window"),
+        (["./show"], "window"),
+        (["--", "show"], "window"),
+        (["show", "a"], "show"),
+        (["show", "show"], "show"),
+        (["remap", "a", "-o", "b"], "remap"),
+        (["verify", "a", "--against", "b"], "verify"),
+        (["recover", "a", "-o", "b"], "recover"),
+        (["snippet", "a"], "snippet"),
+        (["screenshot", "a", "b.png"], "screenshot"),
+        (["desktop", "install"], "desktop"),
+        (["check", "a"], "check"),
+        (["target", "--probe-script"], "target"),
     ],
 )
-def test_first_word_is_the_command(given: list[str], run: object) -> None:
-    assert parse(given).run is run
+def test_first_word_is_the_command(given: list[str], command: str) -> None:
+    assert parse(given).run is import_module(COMMANDS.get(command, WINDOW)).run
+
+
+def test_a_command_is_its_module_and_its_row(cli, monkeypatch) -> None:
+    asked = []
+    module = ModuleType("somewhere_else")
+    module.SUMMARY = "Count the sheep."
+    module.add_options = lambda parser: parser.add_argument("--sheep", type=int, help="how many")
+    module.run = lambda options: asked.append(options.sheep) or 1
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(COMMANDS, "count", module.__name__)
+    assert "target, count. Ask" in " ".join(cli("--help").out.split())
+    told = cli("count", "--help").out
+    assert told.startswith("usage: checkpoint-inspector count [-h] [--sheep SHEEP]")
+    assert "Count the sheep." in told
+    assert cli("count", "--sheep", "3").code == 1
+    assert asked == [3]
+
+
+def test_a_command_is_imported_alone() -> None:
+    code = (
+        "import sys; from inspector.cli.parser import parse; parse(['show', 'a']);"
+        "print(*(name for name in sys.modules if name.startswith('inspector.')))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
+    imported = set(answer.stdout.split())
+    assert imported & set(COMMANDS.values()) == {COMMANDS["show"]}
+    assert not any(name.startswith(("inspector.remap", "inspector.model")) for name in imported)
 
 
 def test_files_named_like_a_command_can_be_opened() -> None:
@@ -89,7 +124,7 @@ def test_sizes_and_depths_are_numbers() -> None:
     assert parse(["show", "a"]).depth is None
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids="".join)
 def test_every_command_explains_itself(capsys, command: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         parse([*command, "--help"])

@@ -18,16 +18,11 @@ from inspector.remap.relabel import export
 from inspector.remap.relabel.patches import Piece
 from inspector.remap.relabel.undo import format_record, make_record, record_path
 from inspector.resources import demo_path
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile import Profile
 from tests.builders import pickles, zips
 
 DEMO = demo_path()
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    return Path(shutil.copy(DEMO, tmp_path / "demo.pth"))
+CHECKED = "reopened and compared: same tensors and values, devices as planned"
+EVERY_BYTE = "every copied byte compared with the original"
 
 
 def devices(path: Path) -> set[str]:
@@ -38,42 +33,15 @@ def test_remap_sends_all_to_the_cpu_unless_told_otherwise(cli, copy) -> None:
     out = copy.with_name("out.pth")
     answer = cli("remap", copy, "-o", out)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out == f"{out}: 788 KB, 233 tensors relabelled, opened again and compared byte by byte\n"
+    assert answer.out == f"{out}: 788 KB written; 233 tensors relabeled; {CHECKED}; {EVERY_BYTE}\n"
     assert devices(out) == {"cpu"}
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--map", "cuda:1=cuda:0"], {"cuda:0", "cpu"}),
-        (["--map", "cuda:0=mps", "--map", "cuda:*=xpu:0"], {"mps", "xpu:0", "cpu"}),
-        (["--target", "cuda"], {"cuda:0", "cpu"}),
-        (["--target", "cuda:2"], {"cuda:0", "cuda:1", "cpu"}),
-        (["--target", "mps", "--map", "cuda:1=cpu"], {"mps", "cpu"}),
-        (["--map", "path:optimizer/**@cpu"], {"cuda:0", "cuda:1", "cpu"}),
-        (["--map", "*=cuda:0"], {"cuda:0", "cpu"}),
-        (["--map", "*=cuda:0", "--move-all"], {"cuda:0"}),
-    ],
-)
-def test_remap_follows_the_map_then_the_target(cli, copy, options, expected) -> None:
-    out = copy.with_name("out.pth")
-    assert cli("remap", copy, "-o", out, *options).code == 0
-    assert devices(out) == expected
 
 
 def test_remap_says_what_it_kept_and_did_not_check(cli, copy) -> None:
     answer = cli("remap", copy, "-o", copy.with_name("a\nb"), "--map", "*=cuda:0", "--no-verify")
     assert answer.out.endswith(
-        r"a\u000ab: 788 KB, 83 tensors relabelled, 50 tensors kept on the CPU by design" "\n"
+        r"a\u000ab: 788 KB written; 83 tensors relabeled; 50 tensors kept on the CPU by design" "\n"
     )
-
-
-def test_remap_for_this_machine_asks_torch(cli, copy, monkeypatch) -> None:
-    profile = Profile(id="this", label="this machine", cuda=1)
-    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
-    out = copy.with_name("out.pth")
-    assert cli("remap", copy, "-o", out, "--target", "this").code == 0
-    assert devices(out) == {"cuda:0", "cpu"}
 
 
 def test_remap_onto_an_existing_file_needs_force(cli, copy) -> None:
@@ -87,23 +55,6 @@ def test_remap_onto_an_existing_file_needs_force(cli, copy) -> None:
     assert out.read_bytes() == b"precious"
     assert cli("remap", copy, "-o", out, "--force").code == 0
     assert devices(out) == {"cpu"}
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (["--map", "nonsense"], 2, "the rule 'nonsense' is not understood"),
-        (["--map", "cuda:0=cpu:0"], 2, "torch refuses the device 'cpu:0'"),
-        (["--map", "cuda:0=moon"], 2, "'moon' is no device to map to"),
-        (["--map", "path:x"], 2, "names no destination"),
-        (["--target", "moon"], 2, "there is no target 'moon'"),
-    ],
-)
-def test_wrong_rules_are_told_before_any_file_is_read(cli, tmp_path, options, code, said) -> None:
-    answer = cli("remap", tmp_path / "missing", "-o", tmp_path / "out", *options)
-    assert (answer.code, answer.out) == (code, "")
-    assert said in answer.err
-    assert answer.err.count("\n") == 1
 
 
 def test_remap_of_what_cannot_be_read_and_to_where_nothing_can_be_written(cli, copy) -> None:
@@ -166,13 +117,11 @@ def test_the_file_itself_is_changed_and_given_back(cli, copy) -> None:
     answer = cli("remap", copy, "--in-place", "--map", "*=cpu")
     record = copy.with_name("demo.pth.undo")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith(f"{copy}: 233 tensors relabelled in the file itself, ")
-    assert answer.out.endswith(
-        f" written, opened again and compared, --undo takes it back as long as {record} is there\n"
-    )
+    assert answer.out.startswith(f"{copy}: 233 tensors relabeled in the file itself; ")
+    assert answer.out.endswith(f" written; {CHECKED}; can be undone as long as {record} exists\n")
     assert devices(copy) == {"cpu"}
     answer = cli("remap", copy, "--undo")
-    assert (answer.code, answer.out) == (0, f"{copy}: as it was before, 788 KB\n")
+    assert (answer.code, answer.out) == (0, f"{copy}: restored to what it was before the change, 788 KB\n")
     assert copy.read_bytes() == before
     assert list(copy.parent.iterdir()) == [copy]
 
@@ -254,16 +203,16 @@ def test_what_cannot_be_done_in_place(cli, copy, options, code, said) -> None:
 
 def test_every_byte_is_compared_when_asked(cli, copy) -> None:
     answer = cli("remap", copy, "-o", copy.with_name("out"), "--verify", "full")
-    assert answer.out.endswith("opened again and compared byte by byte\n")
+    assert answer.out.endswith(f"{CHECKED}; {EVERY_BYTE}\n")
 
 
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        (TorchCheck(verdict="equal", torch="9.9"), "loaded by torch 9.9 with equal tensors"),
+        (TorchCheck(verdict="equal", torch="9.9"), "torch 9.9 loads it, and the tensors are equal"),
         (
             TorchCheck(verdict="equal", torch="9.9", missing=("cuda:0", "mps")),
-            "with equal tensors (on the CPU: this machine has no cuda:0, mps)",
+            "the tensors are equal (on the CPU: this machine has no cuda:0, mps)",
         ),
     ],
 )
@@ -280,30 +229,9 @@ def test_a_check_by_torch_that_was_not_made_is_no_success(cli, copy, monkeypatch
     out = copy.with_name("out")
     answer = cli("remap", copy, "-o", out, "--verify", "torch")
     assert answer.code == 4
-    assert answer.out.endswith("compared byte by byte, not checked by torch\n")
-    assert "error: torch did not load the copy: no torch here" in answer.err
+    assert answer.out.endswith(f"{EVERY_BYTE}\n")
+    assert "error: torch did not check the copy: no torch here" in answer.err
     assert devices(out) == {"cpu"}
-
-
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [
-        ("cuda0=cpu", "did you mean cuda:0=cpu? the file has cuda:0, cuda:1, cpu"),
-        ("xpu:7=cpu", "the file has cuda:0, cuda:1, cpu; '*' stands for all of them"),
-        ("path:nowhere/**@cpu", "no tensor of the file has this path: path:nowhere/**@cpu"),
-        ("role:scheduler@cpu", "no tensor of the file has this role"),
-        ("dtype:float64@cpu", "no tensor of the file has this dtype"),
-    ],
-)
-@pytest.mark.parametrize("how", [["-o", "OUT"], ["--in-place"], ["--dry-run"]])
-def test_a_rule_that_matches_nothing_writes_nothing(cli, copy, rule, said, how) -> None:
-    before, out = copy.read_bytes(), copy.with_name("out.pth")
-    options = [str(out) if word == "OUT" else word for word in how]
-    answer = cli("remap", copy, "--map", "cuda:*=cpu", "--map", rule, *options)
-    assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
-    assert copy.read_bytes() == before
-    assert not out.exists()
 
 
 def test_a_copy_that_torch_refuses_does_not_appear(cli, copy, monkeypatch) -> None:

@@ -6,7 +6,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from inspector.cli.messages import DONE, NEGATIVE, UNREADABLE, as_checkpoint_error, complain_of, say
+from inspector.cli.common import (
+    DONE,
+    NEGATIVE,
+    TARGETS,
+    UNREADABLE,
+    as_checkpoint_error,
+    complain_of,
+    say,
+    say_json,
+)
 from inspector.errors import CancelledError, CheckpointError, ContainerError
 
 if TYPE_CHECKING:
@@ -14,11 +23,22 @@ if TYPE_CHECKING:
     from inspector.report.checking import Check
     from inspector.target.machine.profile import Profile
 
+SUMMARY = "Say whether torch.load works on a machine, and why not."
 _MOST_CHARS = 1 << 22
 """Of an error file: more than is looked at, and little enough to be read from anything."""
 
 
-def check(options: argparse.Namespace) -> int:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `check`."""
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--target", metavar="T", default="this", help=TARGETS)
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    error = parser.add_mutually_exclusive_group()
+    error.add_argument("--error-text", metavar="TEXT", help="explain this error message or traceback")
+    error.add_argument("--error-file", metavar="F", help="the same from a file; - reads standard input")
+
+
+def run(options: argparse.Namespace) -> int:
     """Print the answer; 1 means that the file does not load there, or holds more than weights."""
     from inspector.target.machine.profile import parse_target
 
@@ -28,14 +48,12 @@ def check(options: argparse.Namespace) -> int:
         found = _look(options.file, target, text)
     except CancelledError:
         raise
-    except Exception as error:  # noqa: BLE001 - the error text is explained even where the file is none
+    except Exception as error:  # noqa: BLE001 - the error text is explained even where the file cannot be read
         return _refused(options, as_checkpoint_error(error), text)
     if options.json:
-        import json
-
         from inspector.report.checking import check_document
 
-        say(json.dumps(check_document(found)) + "\n")
+        say_json(check_document(found))
     else:
         from inspector.report.checking import format_check
 
@@ -44,10 +62,10 @@ def check(options: argparse.Namespace) -> int:
 
 
 def _error_text(options: argparse.Namespace) -> str | None:
-    """Read the error that shall be explained; None without one.
+    """Return the error text to explain; None without one.
 
     Raises:
-        ContainerError: The file with it cannot be read.
+        ContainerError: The file that holds it cannot be read.
     """
     if options.error_file is None:
         given: str | None = options.error_text
@@ -92,7 +110,7 @@ def _look(path: str, target: Profile | None, text: str | None) -> Check:
 
 
 def _refused(options: argparse.Namespace, error: CheckpointError, text: str | None) -> int:
-    """Say why the file cannot be read, and what the error text means all the same."""
+    """Report why the file cannot be read, and what the error text means all the same."""
     from inspector.report.checking import explanation_document, explanation_lines
     from inspector.report.jsonable import error_document
 
@@ -102,12 +120,10 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
 
         explanation = explain_error(text, None)
     if options.json:
-        import json
-
         document = error_document(options.file, error)
         if explanation is not None:
             document["explanation"] = explanation_document(explanation)
-        say(json.dumps(document) + "\n")
+        say_json(document)
         return UNREADABLE
     if explanation is not None:
         say("\n".join(explanation_lines(explanation)) + "\n")

@@ -1,26 +1,30 @@
-"""What the command line says, and the exit code that goes with it."""
+"""What all commands share: writing to the two streams, exit codes, and ending at a signal."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
+    from inspector.progress import Progress
     from inspector.safety.unread import Unread
 
 PROGRAM = "checkpoint-inspector"
+TARGETS = "this, cpu, cuda, cuda:N (N GPUs), mps, xpu, rocm, or a profile that the probe script wrote"
+"""The help of every `--target`."""
 DONE, NEGATIVE, USAGE, UNREADABLE, UNWRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 def prepare_streams() -> None:
-    """Make streams that take any text: a name may hold what the terminal's encoding does not know.
+    """Make both streams take any text: a name may hold what the terminal's encoding does not know.
 
-    A stream that was closed by the caller is None in Python; what is said there is lost, as was wished.
+    A stream that the caller closed is None in Python; what is written there is dropped, as was asked for.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -34,19 +38,26 @@ def say(text: str) -> None:
     """Write an answer to stdout.
 
     Raises:
-        BrokenPipeError: The reader of a pipe has seen enough.
+        BrokenPipeError: The reader of a pipe left.
         ExportError: There is no room for it.
     """
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        # What is still in the buffer must not be tried again, and complained about, while Python ends.
+        # Python must not try to write the rest of the buffer again, and complain, while it exits.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise
         raise ExportError(f"the answer cannot be written: {error.strerror}") from error
+
+
+def say_json(document: dict[str, Any]) -> None:
+    """Write one JSON document to stdout, on a line of its own."""
+    import json
+
+    say(json.dumps(document) + "\n")
 
 
 def complain(text: str) -> None:
@@ -86,9 +97,9 @@ def _unread(error: CheckpointError) -> Unread | None:
 
 
 def as_checkpoint_error(error: Exception) -> CheckpointError:
-    """Give any error as one that can be said in a line; a mistake of this program's is said as such.
+    """Return any error as one that fits on a line; a bug of this program is reported as such.
 
-    With `python -P -X dev -m inspector` such a mistake leaves as it is, with its traceback.
+    Under `python -P -X dev -m inspector` such a bug is raised as it is, with its traceback.
     """
     if isinstance(error, CheckpointError):
         return error
@@ -99,9 +110,37 @@ def as_checkpoint_error(error: Exception) -> CheckpointError:
 
 
 def exit_code(error: CheckpointError) -> int:
-    """Give the exit code of an error, as the contract fixes it."""
+    """Return the exit code of an error, as the contract fixes it."""
     if isinstance(error, CancelledError):
         return INTERRUPTED
     if isinstance(error, PlanError):
         return USAGE
     return UNWRITTEN if isinstance(error, ExportError) else UNREADABLE
+
+
+def plain_number(text: str) -> int:
+    """Read a number of up to six plain digits; -1 for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 6 else -1
+
+
+@contextmanager
+def ended_by_signals(progress: Progress) -> Iterator[None]:
+    """Let Ctrl+C and SIGTERM end the work at its next step, so that nothing half-written is left.
+
+    The second Ctrl+C ends it at once.
+    """
+    import signal
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, _frame: object) -> None:
+        progress.cancel()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from inspector.cli.messages import as_checkpoint_error, exit_code, prepare_streams, say
+from inspector.cli.common import as_checkpoint_error, exit_code, prepare_streams, say
 from inspector.errors import CancelledError, ExportError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli import showing
+from inspector.cli.commands import show
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
 from tests.corpus import cases
@@ -121,12 +121,12 @@ def test_what_is_no_regular_file_is_refused_at_once(cli, tmp_path) -> None:
 
 @pytest.mark.parametrize("json_option", [[], ["--json"]])
 def test_a_mistake_of_ours_does_not_keep_the_other_files(cli, monkeypatch, json_option) -> None:
-    real = showing._json if json_option else showing._text
+    real = show._json if json_option else show._text
 
     def mistaken(path: str, options: object) -> str:
         return real(path, options) if path == str(DEMO) else str(1 // 0)
 
-    monkeypatch.setattr(showing, "_json" if json_option else "_text", mistaken)
+    monkeypatch.setattr(show, "_json" if json_option else "_text", mistaken)
     answer = cli("show", "broken", DEMO, *json_option)
     assert answer.code == 3
     assert "unexpected ZeroDivisionError" in (answer.out if json_option else answer.err)
@@ -137,7 +137,7 @@ def test_interruption_ends_all(cli, monkeypatch) -> None:
     def cancelled(path: str, options: object) -> str:
         raise CancelledError
 
-    monkeypatch.setattr(showing, "_text", cancelled)
+    monkeypatch.setattr(show, "_text", cancelled)
     answer = cli("show", "a", "b")
     assert (answer.code, answer.out, answer.err) == (130, "", "")
 

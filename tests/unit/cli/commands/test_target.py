@@ -10,7 +10,7 @@ from inspector.resources import PROBE, resource_path
 from inspector.target.machine import this_machine
 from inspector.target.machine.profile_file import build_profile, parse_evidence
 
-PROFILES = Path(__file__).parents[2] / "data" / "profiles"
+PROFILES = Path(__file__).parents[3] / "data" / "profiles"
 OLD = PROFILES / "driver-too-old-470.json"
 
 

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli.forms import form_lines, read_form
-from inspector.cli.options import parse
 from inspector.model.build import open_checkpoint
-from inspector.remap.convert.forms import Form, FormExport, LeftOut
 from inspector.resources import demo_path
 from tests.builders.archives import archive
 from tests.builders.pickles import dict_, proto, state_dict, storage, stream, tensor, text
@@ -32,8 +29,8 @@ def test_weights_alone_on_the_cpu(cli, out) -> None:
     assert (answer.code, answer.err) == (0, "")
     first, *rest = answer.out.splitlines()
     assert first.startswith(f"{out}: ")
-    assert "the model is model" in first
-    assert first.endswith("opened again, its tensors compared")
+    assert "taken from model;" in first
+    assert first.endswith("reopened and compared: the tensors are those of the original")
     assert any(line.startswith("  left out: optimizer: the state of an optimizer (") for line in rest)
     original = open_checkpoint(str(DEMO))
     kept = [row.path.removeprefix("model/") for row in original.tensors if row.path.startswith("model/")]
@@ -131,7 +128,7 @@ def test_a_form_is_told_before_anything_is_written(cli, where) -> None:
     assert (answer.code, answer.err) == (0, "")
     first, *lines = answer.out.splitlines()
     assert first.startswith("Would write about ")
-    assert "tensors as safetensors, the model is model" in first
+    assert "tensors as safetensors; taken from model" in first
     assert any(line.startswith("  left out: optimizer: ") for line in lines)
     assert "Of what is written:" in lines
     assert any(line.startswith("cuda:0 -> cpu: parameter") for line in lines)
@@ -142,7 +139,7 @@ def test_prefixes_and_twins_are_told_as_well(cli, tmp_path) -> None:
     tensors = {name: tensor(storage("0", numel=2), 2) for name in ("module.a", "module.b")}
     path.write_bytes(archive(state_dict(**tensors), {"0": bytes(8)}))
     said = cli("remap", path, "--dry-run", "--only", "weights", "--format", "safetensors").out.splitlines()[0]
-    assert "module. removed from every name, 1 name of tied weights in the metadata" in said
+    assert "prefix module. removed from every name; 1 tied name in the metadata only" in said
     assert "as zip" in cli("remap", path, "--dry-run", "--compact").out.splitlines()[0]
 
 
@@ -180,48 +177,6 @@ def test_files_that_stand_there_are_left_alone(cli, out) -> None:
     assert (answer.code, out.read_bytes()) == (4, b"mine")
 
 
-def test_plain_copies_are_none_of_ours() -> None:
-    assert read_form(parse(["remap", "a", "-o", "b", "--format", "same"])) is None
-
-
-# --- what is said -------------------------------------------------------------------------------------------
-
-
-def export(**how: object) -> FormExport:
-    facts: dict[str, object] = {
-        "destination": Path("out"),
-        "form": Form(),
-        "format": "zip",
-        "model": None,
-        "tensors": 1,
-        "nbytes": 1000,
-        "source_nbytes": 2_000_000,
-        "left_out": (),
-        "prefix": "",
-        "tied": (),
-        "overflowed": 0,
-        "verified": False,
-    }
-    return FormExport(**(facts | how))
-
-
-def test_answer_tells_what_was_done() -> None:
-    assert form_lines("out", export()) == "out: 1.0 KB of 2.0 MB, 1 tensor as zip\n"
-    made = export(model="a\x1b", prefix="module.", tied=(("a", "b"), ("c", "b")), verified=True)
-    assert form_lines("o\nut", made) == (
-        "o\\u000aut: 1.0 KB of 2.0 MB, 1 tensor as zip, the model is a\\u001b, "
-        "module. removed from every name, 2 names of tied weights in the metadata, "
-        "opened again, its tensors compared\n"
-    )
-
-
-def test_what_is_left_out_is_listed_but_not_without_end() -> None:
-    rows = [LeftOut("", "the class", 0, 0), LeftOut("a\x1b", "other", 2, 5000)]
-    rows += [LeftOut(str(number), "why", 0, 0) for number in range(30)]
-    lines = form_lines("out", export(left_out=tuple(rows))).splitlines()
-    assert lines[1:3] == [
-        "  left out: around it: the class",
-        "  left out: a\\u001b: other (2 tensors, 5.0 KB)",
-    ]
-    assert lines[-1] == "  left out as well: 12 more"
-    assert len(lines) == 22
+def test_the_same_format_is_a_plain_copy(cli, out) -> None:
+    answer = cli("remap", DEMO, "-o", out, "--format", "same")
+    assert "relabeled" in answer.out

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from inspector.cli import checking
+from inspector.cli.commands import check
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
 from inspector.target.machine.profile import CPU_ONLY
@@ -114,7 +114,7 @@ def test_an_error_file_is_no_fifo_and_read_within_bounds(cli, tmp_path, monkeypa
         assert "use a pipe and --error-file -" in answer.err
     path = tmp_path / "error.txt"
     path.write_bytes(CUDA_ERROR.replace("\n", "\r\n").encode())
-    monkeypatch.setattr(checking, "_MOST_CHARS", 5)
+    monkeypatch.setattr(check, "_MOST_CHARS", 5)
     assert "233 tensors" not in cli("check", DEMO, "--target", "cpu", "--error-file", path).out
 
 
@@ -193,7 +193,7 @@ def test_interruption(cli, monkeypatch) -> None:
     def cancelled(*_: object) -> None:
         raise CancelledError
 
-    monkeypatch.setattr(checking, "_look", cancelled)
+    monkeypatch.setattr(check, "_look", cancelled)
     answer = cli("check", DEMO)
     assert (answer.code, answer.out, answer.err) == (130, "", "")
 

@@ -1,0 +1,292 @@
+"""The command `remap`: a copy with other devices, the file itself changed, or that change taken back."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.cli.common import DONE, ended_by_signals, remark, say
+from inspector.cli.mapping import add_map_options, parse_map, plan_of
+from inspector.errors import CheckpointError, ExportError, PlanError
+
+if TYPE_CHECKING:
+    from inspector.model.checkpoint import Checkpoint
+    from inspector.progress import Progress
+    from inspector.remap.convert.forms import Form, LeftOut, Shape
+    from inspector.remap.plan import Plan
+    from inspector.remap.relabel.export import Export
+
+SUMMARY = "Write a copy with other devices; weights stay."
+_MOST_LEFT_OUT = 20
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `remap`."""
+    parser.add_argument("file", metavar="FILE")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("-o", "--output", metavar="OUT")
+    where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
+    where.add_argument("--undo", action="store_true", help="take --in-place back, bit for bit")
+    parser.add_argument("--dry-run", action="store_true", help="say what would change, and write nothing")
+    add_map_options(parser)
+    _add_form_options(parser)
+    parser.add_argument("--move-all", action="store_true", help="move state that torch keeps on the CPU, too")
+    parser.add_argument("--force", action="store_true", help="replace OUT; change a protected FILE")
+    parser.add_argument("--receipt", metavar="FILE", help="write down what was done and checked, as JSON")
+    parser.add_argument("--keep-times", action="store_true", help="give OUT the times of FILE")
+    parser.add_argument(
+        "--verify",
+        choices=("quick", "full", "torch"),
+        default="quick",
+        help="compare samples, every byte, or have torch load the copy, too",
+    )
+    parser.add_argument("--no-verify", action="store_true", help="do not open and compare what was written")
+
+
+def _add_form_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that ask for another form."""
+    parser.add_argument(
+        "--only", choices=("weights",), help="the model's weights alone, without training state"
+    )
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="leave out what has this path, as show gives it: 'optimizer', 'model/head.*'; repeatable",
+    )
+    parser.add_argument(
+        "--strip-prefix",
+        metavar="P",
+        help="remove P from the front of every name; of several models, the path of the one that is meant",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("same", "state-dict", "safetensors"),
+        help="a module's tensors by name, without its classes; or those as safetensors; else as OUT ends",
+    )
+    parser.add_argument("--compact", action="store_true", help="leave out bytes that no tensor views")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Describe, copy, change or undo, as the options ask."""
+    form = _read_form(options)
+    if options.dry_run:
+        return _describe(options, form)
+    if not (options.output or options.in_place or options.undo):
+        raise PlanError("remap was not told where to write", remedy="add -o OUT, --in-place or --dry-run")
+    if form is not None:
+        return _convert(options, form)
+    if options.undo:
+        return _undo(options)
+    return _change(options) if options.in_place else _copy(options)
+
+
+def _open(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
+    """Read the file, refuse an output that must not be written, and make the plan."""
+    from inspector.model.build import open_checkpoint
+    from inspector.remap.compare.receipt import refuse_receipt
+    from inspector.remap.relabel.export import refuse_destination
+
+    said, target = parse_map(options)
+    checkpoint = open_checkpoint(options.file)
+    if options.output is not None and not options.dry_run:
+        refuse_destination(options.file, Path(options.output), overwrite=options.force)
+        if options.receipt is not None:
+            refuse_receipt(Path(options.receipt), Path(options.output))
+            refuse_destination(options.file, Path(options.receipt), overwrite=options.force)
+    return checkpoint, plan_of(checkpoint, options, said, target)
+
+
+def _describe(options: argparse.Namespace, form: Form | None) -> int:
+    """Print what another form holds, what the plan changes, what stays, and why."""
+    from inspector.remap.describe import describe_plan, format_plan
+
+    if options.undo:
+        raise PlanError("--undo restores the file as it was: there is no plan to describe")
+    checkpoint, plan = _open(options)
+    if form is not None:
+        say(_preview(checkpoint, form, _left_out(options.file, plan, form)))
+    say(format_plan(describe_plan(checkpoint, plan)))
+    return DONE
+
+
+def _copy(options: argparse.Namespace) -> int:
+    """Write a copy of the file with other devices."""
+    from inspector.progress import Progress
+    from inspector.remap.relabel.export import copy_times, export_copy
+    from inspector.report.words.results import copied, joined, unchecked_by_torch
+
+    checkpoint, plan = _open(options)
+    progress = Progress()
+    with ended_by_signals(progress):
+        done = export_copy(
+            options.file,
+            Path(options.output),
+            plan,
+            overwrite=options.force,
+            verify="none" if options.no_verify else options.verify,
+            progress=progress,
+        )
+        if options.keep_times:
+            copy_times(options.file, Path(options.output))
+        if options.receipt is not None:
+            _write_receipt(options, checkpoint, plan, done, progress)
+    say(joined(options.output, copied(done)))
+    unchecked = unchecked_by_torch(done)
+    if unchecked:
+        remedy = "the copy was written, and compared by this program only"
+        raise ExportError(unchecked, where=options.output, remedy=remedy)
+    return DONE
+
+
+def _write_receipt(
+    options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan, done: Export, progress: Progress
+) -> None:
+    from inspector import __version__
+    from inspector.remap.compare.receipt import make_receipt, write_receipt
+
+    receipt = make_receipt(checkpoint, plan, done, __version__, progress)
+    write_receipt(receipt, Path(options.receipt), overwrite=options.force)
+
+
+def _change(options: argparse.Namespace) -> int:
+    """Change the file itself."""
+    from inspector.progress import Progress
+    from inspector.remap.relabel.in_place import patch_in_place
+    from inspector.report.words.results import joined, patched
+
+    if options.receipt is not None or options.keep_times:
+        raise PlanError("--receipt and --keep-times go with a copy", remedy="use -o OUT")
+    _, plan = _open(options)
+    progress = Progress()
+    with ended_by_signals(progress):
+        done = patch_in_place(
+            options.file, plan, force=options.force, verify=not options.no_verify, progress=progress
+        )
+    say(joined(options.file, patched(done, str(done.record))))
+    return DONE
+
+
+def _undo(options: argparse.Namespace) -> int:
+    """Take a change of the file itself back."""
+    from inspector.remap.relabel.in_place import undo_patch
+    from inspector.report.words.results import joined, undone
+
+    if options.map or options.target:
+        raise PlanError("--undo restores the file as it was, whatever the map", remedy="leave the map out")
+    say(joined(options.file, [undone(undo_patch(options.file, force=options.force))]))
+    if options.force:
+        _remark_on_safety(options.file)
+    return DONE
+
+
+def _remark_on_safety(path: str) -> None:
+    """Write to stderr what loading a file would run that was restored although its record looked wrong."""
+    from inspector.model.build import open_checkpoint
+    from inspector.report.words.verdicts import SAFETY
+    from inspector.safety.verdict import judge
+
+    try:
+        verdict = judge(open_checkpoint(path)).verdict
+    except CheckpointError as error:
+        remark(f"{path}: it cannot be read: {error.what}")
+    else:
+        if verdict != "weights-only":
+            remark(f"{path}: {SAFETY[verdict]}")
+
+
+# --- other forms --------------------------------------------------------------------------------------------
+
+
+def _read_form(options: argparse.Namespace) -> Form | None:
+    """Return the form that is asked for; None for a plain copy.
+
+    Raises:
+        PlanError: The options contradict each other.
+    """
+    from inspector.remap.convert.forms import Form, check_form
+
+    form = Form(
+        only_weights=options.only == "weights",
+        shape=_shape(options),
+        exclude=tuple(options.exclude),
+        strip_prefix=options.strip_prefix,
+        compact=options.compact,
+    )
+    if form.is_plain:
+        return None
+    check_form(form)
+    if options.output is None and not options.dry_run:
+        raise PlanError("another form is a new file", remedy="name it with -o OUT")
+    if options.receipt is not None or options.verify != "quick":
+        raise PlanError(
+            "--receipt and --verify compare a copy with its file byte by byte, and another form is no copy",
+            remedy="leave them out: the names, types and shapes are compared anyway",
+        )
+    return form
+
+
+def _shape(options: argparse.Namespace) -> Shape:
+    """Return the shape that --format asks for, or that the name of OUT tells."""
+    from inspector.remap.convert.forms import SUFFIX, refuse_suffix
+
+    is_told = options.output is not None and options.output.lower().endswith(SUFFIX)
+    shape: Shape = options.format or ("safetensors" if is_told else "same")
+    if options.output is not None:
+        refuse_suffix(Path(options.output), shape)
+    return shape
+
+
+def _convert(options: argparse.Namespace, form: Form) -> int:
+    """Write the checkpoint in another form."""
+    from inspector.progress import Progress
+    from inspector.remap.convert.export import export_form
+    from inspector.remap.relabel.export import copy_times
+    from inspector.report.words.results import converted, joined, left_out
+
+    _, plan = _open(options)
+    progress = Progress()
+    with ended_by_signals(progress):
+        done = export_form(
+            options.file,
+            Path(options.output),
+            plan,
+            form,
+            progress,
+            overwrite=options.force,
+            verify=not options.no_verify,
+        )
+        if options.keep_times:
+            copy_times(options.file, Path(options.output))
+    lines = [f"  {line}\n" for line in left_out(done.left_out, _MOST_LEFT_OUT)]
+    say(joined(options.output, converted(done)) + "".join(lines))
+    return DONE
+
+
+def _preview(checkpoint: Checkpoint, form: Form, known: tuple[LeftOut, ...] | None) -> str:
+    """Return what would be written, and line by line what would not.
+
+    Raises:
+        ExportError: It cannot be written.
+        PlanError: This checkpoint has no such form.
+    """
+    from inspector.remap.convert.preview import preview_form
+    from inspector.report.words.results import form_contents, left_out
+
+    found = preview_form(checkpoint, form)
+    if found.refusals:
+        raise ExportError(found.refusals[0], remedy="leave it out with --exclude, or choose another format")
+    contents = "; ".join(form_contents(found, form.format_from(checkpoint.format)))
+    lines = [f"  {line}" for line in left_out(known or found.left_out, _MOST_LEFT_OUT)]
+    return "\n".join([f"Would write about {contents}", *lines, "", "Of what is written:", ""])
+
+
+def _left_out(path: str, plan: Plan, form: Form) -> tuple[LeftOut, ...] | None:
+    """Return what --exclude leaves out, asked of the objects: rows do not show two names of one object."""
+    if not form.exclude:
+        return None
+    from inspector.remap.convert.export import list_left_out
+
+    return list_left_out(path, plan, form)

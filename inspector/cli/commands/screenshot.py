@@ -1,0 +1,70 @@
+"""The command `screenshot`: the window on a file as a PNG."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from inspector.cli.common import DONE, plain_number
+from inspector.cli.display import window_libraries
+from inspector.errors import ContainerError, ExportError
+
+SUMMARY = "Render the window on a file to a PNG."
+_SMALLEST, _LARGEST = 200, 8000
+"""Pixels along an edge of a picture."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `screenshot`."""
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("output", metavar="OUT.png")
+    parser.add_argument("--size", default="1280x800", metavar="WxH", type=_size)
+    parser.add_argument("--theme", choices=("light", "dark"), default="light")
+    parser.add_argument("--page", choices=("memory", "tensor", "findings", "code", "file"), default="memory")
+    parser.add_argument("--force", action="store_true", help="replace OUT even if it is no picture")
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = (plain_number(part) for part in text.partition("x"))
+    if not (_SMALLEST <= width <= _LARGEST and _SMALLEST <= height <= _LARGEST):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1280x800")
+    return width, height
+
+
+def run(options: argparse.Namespace) -> int:
+    """Render the window on a file to a picture, which appears whole or not at all."""
+    from inspector.model.build import open_checkpoint
+    from inspector.remap.relabel.export import refuse_destination
+
+    open_checkpoint(options.file)  # an unreadable file is reported as an error, not as a picture of one
+    output = Path(options.output)
+    refuse_destination(options.file, output, overwrite=options.force or _is_picture(output))
+    part = output.with_name(f".{os.urandom(6).hex()}.part")
+    try:
+        with window_libraries():
+            from inspector.gui.app import screenshot
+
+            screenshot(
+                options.file, os.fspath(part), size=options.size, theme=options.theme, page=options.page
+            )
+        part.replace(output)
+    except TimeoutError as error:
+        raise ContainerError(str(error), where=options.file) from error
+    except OSError as error:
+        reason = error.strerror or "the folder takes no file"
+        raise ExportError(f"the picture cannot be written: {reason}", where=options.output) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return DONE
+
+
+def _is_picture(path: Path) -> bool:
+    """Return whether nothing but a picture would be replaced, or an empty file."""
+    from inspector.containers.source import Source
+
+    if not path.is_file():
+        return not os.path.lexists(path)
+    with Source(os.fspath(path)) as source:
+        return source.read_upto(0, len(_PNG)) in {_PNG, b""}

@@ -1,0 +1,65 @@
+"""The command `snippet`: Python code that loads a file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from inspector.cli.common import DONE, remark, remark_runs, say
+from inspector.cli.mapping import add_map_options, parse_map
+from inspector.errors import ContainerError, PlanError
+
+if TYPE_CHECKING:
+    from inspector.target.machine.profile import Profile
+
+SUMMARY = "Print Python code that loads the file."
+_STYLES = "plain, resume, module, lightning, transformers, distributed; what fits the file"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `snippet`."""
+    parser.add_argument("file", metavar="FILE")
+    add_map_options(parser)
+    parser.add_argument("--style", default="plain", help=_STYLES)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the code."""
+    from inspector.model.build import open_checkpoint
+    from inspector.model.totals import device_totals
+    from inspector.remap.rules import Rules
+    from inspector.remap.unmatched import refuse_unmatched
+    from inspector.snippet.styles.table import render
+    from inspector.target.machine.profile import CPU_ONLY, Profile
+
+    rules, target = parse_map(options)
+    if any(rule.device is None for rule in rules):
+        raise PlanError("code can map devices only, no path", remedy="use remap for path:GLOB@TO")
+    target = target or Profile(id="this", label="this machine")
+    try:
+        checkpoint = open_checkpoint(options.file)
+    except ContainerError as error:
+        to_cpu = bool(rules) and all(rule.to == "cpu" for rule in rules)
+        return _unopened(options, CPU_ONLY if to_cpu else target, error)
+    refuse_unmatched(rules, checkpoint)
+    ordered = Rules(rules)
+    mapping = tuple(
+        (total.device, to)
+        for total in device_totals(checkpoint)
+        if (to := ordered.by_device(total.device)) is not None
+    )
+    say(render(checkpoint, style=options.style, target=target, mapping=mapping, path=options.file))
+    return DONE
+
+
+def _unopened(options: argparse.Namespace, target: Profile, error: ContainerError) -> int:
+    """Print the code for a file that is not read, if its format is all that it takes."""
+    from inspector.snippet.unopened import code_for_refused
+
+    code = code_for_refused(options.file, error, target, style=options.style)
+    if not code:
+        raise error
+    say(code)
+    remark(f"the file itself was not read: {error.what}")
+    remark_runs(error)
+    return DONE

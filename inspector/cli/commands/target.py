@@ -1,0 +1,40 @@
+"""The command `target`: a machine as torch sees it, why its GPUs cannot be used, the probe for others."""
+
+from __future__ import annotations
+
+import argparse
+
+from inspector.cli.common import DONE, PROGRAM, TARGETS, say, say_json
+
+SUMMARY = "Describe this machine and say why torch can or cannot use its GPUs."
+_PROBE = f"For another machine: {PROGRAM} target --probe-script | ssh HOST python3 - > host.json"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `target`."""
+    parser.epilog = _PROBE
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--target", metavar="T", default="this", help=TARGETS)
+    parser.add_argument("--probe-script", action="store_true", help="print the script that probes a machine")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Describe a machine, or print the script that describes any other one."""
+    if options.probe_script:
+        from inspector.resources import PROBE, resource_path
+
+        say(resource_path(PROBE).read_text(encoding="utf-8"))
+        return DONE
+    from inspector.doctor.examine import examine
+    from inspector.progress import Progress
+    from inspector.report.machine import format_machine, machine_document
+    from inspector.target.machine.profile import parse_target
+    from inspector.target.machine.this_machine import probe_this_machine
+
+    profile = probe_this_machine(Progress()) if options.target == "this" else parse_target(options.target)
+    diagnoses = examine(profile)
+    if options.json:
+        say_json(machine_document(profile, diagnoses))
+    else:
+        say(format_machine(profile, diagnoses))
+    return DONE

@@ -1,0 +1,38 @@
+"""Without a command: the files in a window, this program's or that of one that already runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from inspector import __version__
+from inspector.cli.commands import COMMANDS
+from inspector.cli.common import DONE, PROGRAM
+from inspector.cli.display import require_display, window_libraries
+
+SUMMARY = "Open PyTorch checkpoints without executing them, and fix the devices they name."
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the window, and name the commands."""
+    names = ", ".join(COMMANDS)
+    parser.epilog = f"Commands: {names}. Ask each with --help. Without a command, files open in the window."
+    parser.add_argument("files", nargs="*", metavar="FILE", help="checkpoints to open in the window")
+    parser.add_argument("--demo", action="store_true", help="open the demo checkpoint")
+    parser.add_argument("--fresh", action="store_true", help="ignore remembered settings")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Hand the files to the running program, or open a window on them."""
+    from inspector.desktop.handover import hand_over
+
+    if not options.demo and hand_over(options.files):
+        return DONE
+    require_display()
+    # PySide6 reads the source of every module that is imported after it: so the controller comes before.
+    import inspector.session.controller  # noqa: F401
+
+    with window_libraries():
+        from inspector.gui.app import main
+
+        return main(options.files, demo=options.demo, fresh=options.fresh)

@@ -1,0 +1,64 @@
+"""The options `--map` and `--target`, and the plan that they make of a file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from inspector.cli.common import TARGETS
+
+if TYPE_CHECKING:
+    from inspector.model.checkpoint import Checkpoint
+    from inspector.remap.plan import Plan
+    from inspector.remap.rules import Rule
+    from inspector.target.machine.profile import Profile
+
+
+def add_map_options(parser: argparse.ArgumentParser) -> None:
+    """Declare both options."""
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="FROM=TO",
+        help="'*=cpu', 'cuda:1=cuda:0'; repeatable",
+    )
+    parser.add_argument("--target", metavar="T", help=TARGETS)
+
+
+def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Profile | None]:
+    """Read --map and --target, before any file so that wrong usage comes first; None is this machine."""
+    from inspector.remap.rules import parse_rule
+    from inspector.target.machine.profile import parse_target
+
+    rules = tuple(parse_rule(text) for text in options.map)
+    return rules, None if options.target in {None, "this"} else parse_target(options.target)
+
+
+def plan_of(
+    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
+) -> Plan:
+    """Return the plan of the rules for a file."""
+    from inspector.remap.plan import plan_remap
+
+    return plan_remap(checkpoint, rules_of(checkpoint, options, said, target), move_all=options.move_all)
+
+
+def rules_of(
+    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
+) -> tuple[Rule, ...]:
+    """Return the rules of --map, then those that --target still needs; with neither, all goes to the CPU.
+
+    Raises:
+        PlanError: A rule of --map matches nothing in the file.
+    """
+    from inspector.progress import Progress
+    from inspector.remap.plan import rules_for_target
+    from inspector.remap.rules import parse_rule
+    from inspector.remap.unmatched import refuse_unmatched
+    from inspector.target.machine.this_machine import probe_this_machine
+
+    refuse_unmatched(said, checkpoint)
+    if options.target is None:
+        return said or (parse_rule("*=cpu"),)
+    return said + rules_for_target(checkpoint, target or probe_this_machine(Progress()))

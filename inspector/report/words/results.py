@@ -1,0 +1,211 @@
+"""What was done with a file, in words: the parts of one sentence, which both programs put together.
+
+The command line joins them behind the name of the file; the window makes a line of each (`as_lines`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from inspector.report.words.verdicts import SAFETY
+from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+
+if TYPE_CHECKING:
+    from inspector.remap.compare.files import Comparison
+    from inspector.remap.compare.integrity import FileCheck
+    from inspector.remap.compare.torch_check import TorchCheck
+    from inspector.remap.convert.forms import FormExport, FormPreview, LeftOut
+    from inspector.remap.recover.recover import Recovery
+    from inspector.remap.recover.values import Lost
+    from inspector.remap.relabel.export import Export
+    from inspector.remap.relabel.in_place import Patched
+
+NOTHING_TO_CHANGE = "nothing to change"
+_CHECKED = "reopened and compared: same tensors and values, devices as planned"
+_MOST_CHARS = 120
+
+
+def as_lines(parts: Iterable[str]) -> list[str]:
+    """Return each part as a sentence of its own; torch keeps its small letter."""
+    return [
+        f"{part[:1] if part.startswith('torch') else part[:1].upper()}{part[1:].rstrip('.')}."
+        for part in parts
+    ]
+
+
+def joined(name: str, parts: Iterable[str]) -> str:
+    """Return the parts as one line about a file."""
+    return f"{escape_text(name)}: {'; '.join(parts)}\n"
+
+
+# --- a copy, a change in place ------------------------------------------------------------------------------
+
+
+def copied(done: Export) -> list[str]:
+    """Return what a copy holds, and how it was checked."""
+    parts = [f"{format_nbytes(done.nbytes)} written", f"{_tensors(done.moved_tensors)} relabeled"]
+    if done.kept_tensors:
+        parts.append(f"{_tensors(done.kept_tensors)} kept on the CPU by design")
+    if done.verified:
+        parts.append(_CHECKED)
+    if done.verified and done.compared_nbytes == done.copied_nbytes:
+        parts.append("every copied byte compared with the original")
+    if done.torch is not None and done.torch.verdict == "equal":
+        parts.append(_loaded(done.torch))
+    return parts
+
+
+def _loaded(found: TorchCheck) -> str:
+    words = f"torch {escape_text(found.torch)} loads it, and the tensors are equal"
+    return f"{words} (on the CPU: this machine has no {', '.join(found.missing)})" if found.missing else words
+
+
+def unchecked_by_torch(done: Export) -> str:
+    """Return why torch did not check a copy though that was asked for; empty where it did."""
+    if done.torch is None or done.torch.verdict == "equal":
+        return ""
+    return f"torch did not check the copy: {escape_text(done.torch.detail)}"
+
+
+def patched(done: Patched, record: str) -> list[str]:
+    """Return what was changed in the file itself, and until when that can be undone."""
+    if done.record is None:
+        return [NOTHING_TO_CHANGE]
+    return [
+        f"{_tensors(done.moved_tensors)} relabeled in the file itself",
+        f"{format_nbytes(done.written_nbytes)} written",
+        *([_CHECKED] if done.verified else []),
+        f"can be undone as long as {escape_text(record)} exists",
+    ]
+
+
+def undone(nbytes: int) -> str:
+    """Return that a change in place was taken back."""
+    return f"restored to what it was before the change, {format_nbytes(nbytes)}"
+
+
+# --- another form -------------------------------------------------------------------------------------------
+
+
+def converted(done: FormExport) -> list[str]:
+    """Return what an export in another form holds, and how it was checked."""
+    parts = form_contents(done, done.format)
+    if done.verified:
+        parts.append("reopened and compared: the tensors are those of the original")
+    return parts
+
+
+def overflowed(done: FormExport) -> str:
+    """Return how many numbers a cast made infinite; empty for none."""
+    return f"{format_count(done.overflowed, 'value')} became infinite in the cast" if done.overflowed else ""
+
+
+def form_contents(made: FormExport | FormPreview, form: str) -> list[str]:
+    """Return what is in a file of this format, or would be."""
+    sizes = f"{format_nbytes(made.nbytes)} of the original's {format_nbytes(made.source_nbytes)}"
+    parts = [f"{sizes}, {_tensors(made.tensors)} as {form}"]
+    if made.model:
+        parts.append(f"taken from {_short(made.model)}")
+    if made.prefix:
+        parts.append(f"prefix {_short(made.prefix)} removed from every name")
+    if made.tied:
+        parts.append(f"{format_count(len(made.tied), 'tied name')} in the metadata only")
+    return parts
+
+
+def left_out(rows: Sequence[LeftOut], most: int) -> list[str]:
+    """Return what an export does not hold, one entry each, and how many more there are."""
+    parts = [f"left out: {_short(row.path) or 'around it'}: {_why(row)}" for row in rows[:most]]
+    if len(rows) > most:
+        nbytes = format_nbytes(sum(row.nbytes for row in rows[most:]))
+        parts.append(f"left out: {len(rows) - most:,} more, {nbytes}")
+    return parts
+
+
+def _why(row: LeftOut) -> str:
+    amount = f" ({_tensors(row.tensors)}, {format_nbytes(row.nbytes)})" if row.tensors else ""
+    return f"{escape_text(row.why)}{amount}"
+
+
+# --- a damaged file -----------------------------------------------------------------------------------------
+
+
+def recovered(done: Recovery) -> list[str]:
+    """Return what was saved of a damaged file, how it was checked, and how sure that is."""
+    every = done.tensors + len(done.lost)
+    return [
+        f"{done.tensors:,} of {_tensors(every)} saved, {format_nbytes(done.storage_nbytes)}",
+        "reopened, and its tensors compared",
+        _checksums(done),
+    ]
+
+
+def _checksums(done: Recovery) -> str:
+    if not done.unchecked:
+        return "every saved tensor matches the checksum in the file"
+    if done.unchecked == done.storages:
+        return "the file has no checksums, so changed bytes inside a tensor would go unnoticed"
+    return f"{done.unchecked:,} of {format_count(done.storages, 'storage')} have no checksum to compare"
+
+
+def recovered_safety(done: Recovery) -> str:
+    """Return what loading the new file runs; empty where it holds weights only."""
+    return "" if done.verdict == "weights-only" else SAFETY[done.verdict]
+
+
+def lost(done: Recovery) -> str:
+    """Return how much of a damaged file is lost."""
+    if not done.lost:
+        return "no tensors lost"
+    return (
+        f"{_tensors(len(done.lost))} lost, {format_nbytes(done.lost_nbytes)}: "
+        "removed from dicts, replaced by None in lists and tuples"
+    )
+
+
+def lost_row(row: Lost) -> str:
+    """Return one lost tensor, and why it is lost."""
+    shape = f"{format_shape(row.shape)} {row.dtype}, {format_nbytes(row.nbytes)}"
+    return f"{escape_text(row.path)}  {shape}: {row.why}"
+
+
+# --- comparing and checking ---------------------------------------------------------------------------------
+
+
+def compared(found: Comparison, *, planned: bool) -> list[str]:
+    """Return that a copy is one, with what differs as planned; or each difference."""
+    if not found.is_same:
+        return list(map(escape_text, found.differences))
+    return [
+        "devices as planned" if planned else "the same",
+        f"{_tensors(found.tensors)}, {format_nbytes(found.compared_nbytes)} compared",
+        *(
+            f"{_tensors(count)} moved from {escape_text(there)} to {here}"
+            for there, here, count in found.moves
+        ),
+    ]
+
+
+def checked(found: FileCheck, most: int) -> list[str]:
+    """Return what reading every byte of a file showed."""
+    parts = [
+        f"{format_nbytes(found.nbytes)} read, {format_count(found.checked, 'checksum')} compared",
+    ]
+    if found.unchecked:
+        amount = format_count(found.unchecked, "record")
+        parts.append(f"{amount} without a checksum: only the length was checked")
+    if found.is_intact:
+        parts.append("no damage found")
+    parts += [f"{escape_text(row.path)}: {row.why}" for row in found.lost[:most]]
+    if len(found.lost) > most:
+        parts.append(f"and {len(found.lost) - most:,} more tensors")
+    return parts + [f"record {record.name}: {record.why}" for record in found.records[:most]]
+
+
+def _tensors(count: int) -> str:
+    return format_count(count, "tensor")
+
+
+def _short(text: str) -> str:
+    return escape_text(cut_text(text, _MOST_CHARS))

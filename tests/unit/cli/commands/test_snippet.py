@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from inspector.resources import demo_path
+from tests.corpus import CORPUS
+
+DEMO = demo_path()
+
+
+def test_a_snippet_is_code_and_nothing_else(cli) -> None:
+    answer = cli("snippet", DEMO)
+    assert (answer.code, answer.err) == (0, "")
+    ast.parse(answer.out)
+    assert "torch.load" in answer.out
+    assert answer.out.endswith("\n")
+
+
+@pytest.mark.parametrize("style", ["plain", "resume"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--target", "cpu"],
+        ["--target", "this"],
+        ["--target", "cuda:2", "--map", "cuda:1=cpu"],
+        ["--map", "*=cpu"],
+    ],
+)
+def test_snippets_for_maps_and_targets(cli, style, options) -> None:
+    answer = cli("snippet", DEMO, "--style", style, *options)
+    assert answer.code == 0
+    ast.parse(answer.out)
+    assert "cpu" in answer.out or not options or options == ["--target", "this"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["missing"], 3, "there is no such file: missing"),
+        ([DEMO, "--map", "cuda0=cpu"], 2, "the rule matches nothing: nothing in the file is on 'cuda0'"),
+        ([DEMO, "--style", "baroque"], 2, "this file offers no snippet in the style 'baroque'"),
+        ([DEMO, "--target", "moon"], 2, "there is no target 'moon'"),
+        ([DEMO, "--map", "moon"], 2, "the rule 'moon' is not understood"),
+        ([DEMO, "--map", "path:optimizer/**@cpu"], 2, "code can map devices only, no path"),
+    ],
+)
+def test_snippets_that_cannot_be_given(cli, arguments, code, said) -> None:
+    answer = cli("snippet", *arguments)
+    assert (answer.code, answer.out) == (code, "")
+    assert answer.err.startswith(f"checkpoint-inspector: error: {said}")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("torchscript/conv.pt", [], "torch.jit.load("),
+        ("torchscript/conv.pt", ["--map", "*=cpu"], 'map_location="cpu"'),
+        ("safetensors/all.safetensors", ["--target", "cuda"], 'device="cuda:0"'),
+        ("export/model.pt2", [], "torch.export.load("),
+        ("plain_pickle/tensor_p2.pkl", [], "CPUUnpickler(file)"),
+        ("dcp/plain", [], "dcp_to_torch_save("),
+        ("dcp/plain", ["--style", "distributed"], "dcp.load("),
+        ("hf_sharded/pytorch_model.bin.index.json", [], '["weight_map"]'),
+        ("hf_sharded/pytorch_model.bin.index.json", ["--style", "transformers"], "from_pretrained("),
+    ],
+)
+def test_code_for_files_that_are_not_read(cli, name, options, said) -> None:
+    answer = cli("snippet", CORPUS / name, *options)
+    assert answer.code == 0
+    ast.parse(answer.out)
+    assert said in answer.out
+    assert answer.err.startswith("checkpoint-inspector: the file itself was not read: this is ")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "style", "code"),
+    [("package/pkg.pt", "plain", 3), ("zip", "plain", 3), ("torchscript/conv.pt", "lightning", 2)],
+)
+def test_no_code_for_what_no_loader_is_known_for(cli, name, style, code) -> None:
+    answer = cli("snippet", CORPUS / name, "--style", style)
+    assert (answer.code, answer.out) == (code, "")
+    assert answer.err.startswith("checkpoint-inspector: error: this ")

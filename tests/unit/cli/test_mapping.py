@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.model.build import open_checkpoint
+from inspector.target.machine import this_machine
+from inspector.target.machine.profile import Profile
+
+
+def devices(path: Path) -> set[str]:
+    return {storage.device for storage in open_checkpoint(str(path)).storages}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--map", "cuda:1=cuda:0"], {"cuda:0", "cpu"}),
+        (["--map", "cuda:0=mps", "--map", "cuda:*=xpu:0"], {"mps", "xpu:0", "cpu"}),
+        (["--target", "cuda"], {"cuda:0", "cpu"}),
+        (["--target", "cuda:2"], {"cuda:0", "cuda:1", "cpu"}),
+        (["--target", "mps", "--map", "cuda:1=cpu"], {"mps", "cpu"}),
+        (["--map", "path:optimizer/**@cpu"], {"cuda:0", "cuda:1", "cpu"}),
+        (["--map", "*=cuda:0"], {"cuda:0", "cpu"}),
+        (["--map", "*=cuda:0", "--move-all"], {"cuda:0"}),
+    ],
+)
+def test_remap_follows_the_map_then_the_target(cli, copy, options, expected) -> None:
+    out = copy.with_name("out.pth")
+    assert cli("remap", copy, "-o", out, *options).code == 0
+    assert devices(out) == expected
+
+
+def test_remap_for_this_machine_asks_torch(cli, copy, monkeypatch) -> None:
+    profile = Profile(id="this", label="this machine", cuda=1)
+    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
+    out = copy.with_name("out.pth")
+    assert cli("remap", copy, "-o", out, "--target", "this").code == 0
+    assert devices(out) == {"cuda:0", "cpu"}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--map", "nonsense"], 2, "the rule 'nonsense' is not understood"),
+        (["--map", "cuda:0=cpu:0"], 2, "torch refuses the device 'cpu:0'"),
+        (["--map", "cuda:0=moon"], 2, "'moon' is no device to map to"),
+        (["--map", "path:x"], 2, "names no destination"),
+        (["--target", "moon"], 2, "there is no target 'moon'"),
+    ],
+)
+def test_wrong_rules_are_told_before_any_file_is_read(cli, tmp_path, options, code, said) -> None:
+    answer = cli("remap", tmp_path / "missing", "-o", tmp_path / "out", *options)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("cuda0=cpu", "did you mean cuda:0=cpu? the file has cuda:0, cuda:1, cpu"),
+        ("xpu:7=cpu", "the file has cuda:0, cuda:1, cpu; '*' stands for all of them"),
+        ("path:nowhere/**@cpu", "no tensor of the file has this path: path:nowhere/**@cpu"),
+        ("role:scheduler@cpu", "no tensor of the file has this role"),
+        ("dtype:float64@cpu", "no tensor of the file has this dtype"),
+    ],
+)
+@pytest.mark.parametrize("how", [["-o", "OUT"], ["--in-place"], ["--dry-run"]])
+def test_a_rule_that_matches_nothing_writes_nothing(cli, copy, rule, said, how) -> None:
+    before, out = copy.read_bytes(), copy.with_name("out.pth")
+    options = [str(out) if word == "OUT" else word for word in how]
+    answer = cli("remap", copy, "--map", "cuda:*=cpu", "--map", rule, *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert copy.read_bytes() == before
+    assert not out.exists()

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.remap.compare.files import Comparison
+from inspector.remap.compare.integrity import DamagedRecord, FileCheck
+from inspector.remap.compare.torch_check import TorchCheck
+from inspector.remap.convert.forms import Form, FormExport, LeftOut
+from inspector.remap.recover.recover import Recovery
+from inspector.remap.recover.values import Lost
+from inspector.remap.relabel.export import Export
+from inspector.remap.relabel.in_place import Patched
+from inspector.report.words import results
+
+CHECKED = "reopened and compared: same tensors and values, devices as planned"
+
+
+def copy(**how: object) -> Export:
+    facts = {"nbytes": 2000, "moved_tensors": 1, "kept_tensors": 0, "in_one_piece": True, "verified": False}
+    return Export(destination=Path("out"), **(facts | how))
+
+
+def form(**how: object) -> FormExport:
+    facts: dict[str, object] = {
+        "destination": Path("out"),
+        "form": Form(),
+        "format": "zip",
+        "model": None,
+        "tensors": 1,
+        "nbytes": 1000,
+        "source_nbytes": 2_000_000,
+        "left_out": (),
+        "prefix": "",
+        "tied": (),
+        "overflowed": 0,
+        "verified": False,
+    }
+    return FormExport(**(facts | how))
+
+
+def recovery(**how: object) -> Recovery:
+    facts: dict[str, object] = {
+        "destination": Path("x"),
+        "nbytes": 1,
+        "tensors": 2,
+        "storages": 5,
+        "storage_nbytes": 1,
+        "unchecked": 0,
+        "lost": (),
+        "verdict": "weights-only",
+    }
+    return Recovery(**(facts | how))
+
+
+def checked(**how: object) -> FileCheck:
+    facts = {"nbytes": 8, "checked": 1, "unchecked": 0, "lost": (), "records": (), "findings": ()}
+    return FileCheck(path="x", **(facts | how))
+
+
+LOST = Lost(
+    path="a\x1b", device="cpu", dtype="float32", shape=(2,), nbytes=8, why="its bytes are not in the file"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (results.copied(copy()), ["2.0 KB written", "1 tensor relabeled"]),
+        (
+            results.copied(copy(kept_tensors=3, verified=True, copied_nbytes=2, compared_nbytes=1))[2:],
+            ["3 tensors kept on the CPU by design", CHECKED],
+        ),
+        (
+            results.copied(copy(verified=True, torch=TorchCheck(verdict="equal", torch="9")))[3:],
+            ["every copied byte compared with the original", "torch 9 loads it, and the tensors are equal"],
+        ),
+        (
+            results.copied(copy(torch=TorchCheck(verdict="equal", torch="9", missing=("mps", "xpu:0"))))[2:],
+            ["torch 9 loads it, and the tensors are equal (on the CPU: this machine has no mps, xpu:0)"],
+        ),
+        (results.converted(form()), ["1.0 KB of the original's 2.0 MB, 1 tensor as zip"]),
+        (
+            results.converted(form(model="a\x1b", prefix="m.", tied=(("a", "b"),) * 2, verified=True))[1:],
+            [
+                "taken from a\\u001b",
+                "prefix m. removed from every name",
+                "2 tied names in the metadata only",
+                "reopened and compared: the tensors are those of the original",
+            ],
+        ),
+        (
+            results.recovered(recovery(unchecked=2, lost=(LOST,))),
+            [
+                "2 of 3 tensors saved, 1 B",
+                "reopened, and its tensors compared",
+                "2 of 5 storages have no checksum to compare",
+            ],
+        ),
+        (
+            results.compared(
+                Comparison(differences=(), tensors=3, moves=(("a\x1b", "cpu", 2),), compared_nbytes=8),
+                planned=True,
+            ),
+            ["devices as planned", "3 tensors, 8 B compared", "2 tensors moved from a\\u001b to cpu"],
+        ),
+        (
+            results.compared(
+                Comparison(differences=("a\x1b differs",), tensors=3, moves=(), compared_nbytes=8),
+                planned=False,
+            ),
+            ["a\\u001b differs"],
+        ),
+        (results.checked(checked(), 4), ["8 B read, 1 checksum compared", "no damage found"]),
+        (
+            results.checked(checked(unchecked=2, lost=(LOST,) * 3, records=(DamagedRecord("r", "bad"),)), 2),
+            [
+                "8 B read, 1 checksum compared",
+                "2 records without a checksum: only the length was checked",
+                "a\\u001b: its bytes are not in the file",
+                "a\\u001b: its bytes are not in the file",
+                "and 1 more tensors",
+                "record r: bad",
+            ],
+        ),
+    ],
+)
+def test_parts(made: list[str], said: list[str]) -> None:
+    assert made == said
+
+
+def test_change_in_place() -> None:
+    done = Patched(
+        path=Path("a"),
+        record=Path("a.undo"),
+        nbytes=9,
+        written_nbytes=5,
+        appended=False,
+        moved_tensors=1,
+        kept_tensors=0,
+        verified=True,
+    )
+    assert results.patched(done, "a.undo\n") == [
+        "1 tensor relabeled in the file itself",
+        "5 B written",
+        CHECKED,
+        "can be undone as long as a.undo\\u000a exists",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [("equal", ""), ("unchecked", "torch did not check the copy: a\\u001b")],
+)
+def test_check_by_torch_that_was_not_made(verdict: str, said: str) -> None:
+    assert results.unchecked_by_torch(copy(torch=TorchCheck(verdict=verdict, detail="a\x1b"))) == said
+    assert results.unchecked_by_torch(copy()) == ""
+
+
+def test_what_is_left_out_is_listed_but_not_without_end() -> None:
+    rows = [LeftOut("", "the class", 0, 0), LeftOut("a\x1b", "other", 2, 5000)]
+    rows += [LeftOut(str(number), "why", 0, 10) for number in range(30)]
+    assert results.left_out(rows, 2) == [
+        "left out: around it: the class",
+        "left out: a\\u001b: other (2 tensors, 5.0 KB)",
+        "left out: 30 more, 300 B",
+    ]
+    assert results.left_out(rows[:2], 2) == results.left_out(rows, 2)[:2]
+
+
+def test_lines_and_a_line() -> None:
+    assert results.as_lines(["a b", "torch said: no."]) == ["A b.", "torch said: no."]
+    assert results.joined("o\nut", ["a", "b"]) == "o\\u000aut: a; b\n"
+
+
+def test_lost_and_overflowed_are_counted() -> None:
+    assert results.overflowed(form()) == ""
+    assert results.overflowed(form(overflowed=1)) == "1 value became infinite in the cast"
+    assert results.lost(recovery()) == "no tensors lost"
+    assert results.lost(recovery(lost=(LOST,))).startswith("1 tensor lost, 8 B: ")
+    assert results.lost_row(LOST) == "a\\u001b  2 float32, 8 B: its bytes are not in the file"
+    assert results.recovered_safety(recovery()) == ""
+    assert results.recovered_safety(recovery(verdict="dangerous")).startswith("DANGEROUS")
