@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 from inspector.gui.commands import Commands
+from inspector.gui.pages.registry import PAGES, Page, page_key
 from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
 from inspector.records import dataclass
@@ -50,11 +52,6 @@ class Action:
     in_tree: int = 0
 
     @property
-    def label(self) -> str:
-        """The text without its letter and its dots."""
-        return self.text.replace("&", "").rstrip("\u2026")
-
-    @property
     def sequences(self) -> list[QKeySequence]:
         """The keys on this platform."""
         found: list[QKeySequence] = []
@@ -62,14 +59,28 @@ class Action:
             found += [QKeySequence(key)] if isinstance(key, str) else QKeySequence.keyBindings(key)[:1]
         return found
 
-    @property
-    def key_text(self) -> str:
-        """The first key as this platform writes it, or an empty text."""
-        return next((key.toString(QKeySequence.SequenceFormat.NativeText) for key in self.sequences), "")
-
 
 _F, _E, _V, _H = MENUS
 _C = Commands
+
+
+def page_actions(pages: tuple[Page, ...], first: int = 0) -> tuple[Action, ...]:
+    """Return the actions that turn to pages; the first nine pages have a key."""
+    return tuple(
+        Action(
+            f"page_{page.id}",
+            _V,
+            page.text,
+            partial(_C.on_page, page=page.id),
+            tuple(filter(None, (page_key(place),))),
+            page.icon,
+            "ready",
+            1,
+        )
+        for place, page in enumerate(pages, first)
+    )
+
+
 ACTIONS = (
     Action("open", _F, "&Open\u2026", _C.on_open, (_STANDARD.Open,), "open", on_toolbar=True),
     Action("demo", _F, "Open the &demo checkpoint", _C.on_demo, icon="spark"),
@@ -102,11 +113,7 @@ ACTIONS = (
     Action("find_end", _E, "&End the search", _C.on_find_end, ("Esc",), "", "search", 2),
     Action("expand", _V, "&Expand all below", _C.on_expand, ("Ctrl++", "Ctrl+="), "", "ready", in_tree=4),
     Action("collapse", _V, "&Collapse all", _C.on_collapse, ("Ctrl+-",), "", "ready", in_tree=5),
-    Action("page_memory", _V, "&Memory", _C.on_page_memory, ("Ctrl+1",), "memory", "ready", 1),
-    Action("page_tensor", _V, "&Tensor", _C.on_page_tensor, ("Ctrl+2",), "tensor", "ready", 1),
-    Action("page_findings", _V, "F&indings", _C.on_page_findings, ("Ctrl+3",), "findings", "ready", 1),
-    Action("page_code", _V, "C&ode", _C.on_page_code, ("Ctrl+4",), "code", "ready", 1),
-    Action("page_file", _V, "&File", _C.on_page_file, ("Ctrl+5",), "file", "ready", 1),
+    *page_actions(PAGES),
     Action("shortcuts", _H, "&Keys and hints", _C.on_shortcuts, ("F1",), "help"),
     Action("about", _H, "&About Checkpoint Inspector", _C.on_about),
 )
@@ -147,6 +154,11 @@ def build_actions(
             made[action.id] = _build_action(window, action, commands)
             menu.addAction(made[action.id])
     return made
+
+
+def toolbar_actions(made: Mapping[str, QAction]) -> list[QAction]:
+    """Return the actions that have a button in the toolbar."""
+    return [made[action.id] for action in ACTIONS if action.on_toolbar]
 
 
 def build_tree_menu(made: Mapping[str, QAction], theme: Theme, tree: QWidget) -> QMenu:

@@ -4,27 +4,55 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.start_folder import start_folder
 from inspector.units import cut_text
 
 if TYPE_CHECKING:
-    from inspector.gui.main_window import MainWindow
-    from inspector.session.screen import Fix, Loading
+    from inspector.gui.intentions import Intentions
+    from inspector.gui.toolbar import TopBar
+    from inspector.gui.workspace.workspace import Workspace
+    from inspector.session.screen import Fix, Loading, Screen
 
 _KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
 _MESSAGE_MS = 2500
 _FILTERS = f"Checkpoints ({_KINDS});;All files (*)"
 
 
+class Frame(QMainWindow):
+    """A window as its commands know it.
+
+    Attributes:
+        session: The session that it shows.
+        shown: The screen that it shows.
+        top_bar: The toolbar.
+    """
+
+    session: Intentions | None = None
+    shown: Screen | None = None
+    top_bar: TopBar
+
+    @property
+    def workspace(self) -> Workspace:
+        """The tree and the pages; made when they are first asked for."""
+        raise NotImplementedError
+
+    def open_paths(self, paths: list[str]) -> None:
+        """Open the first file here, and ask for a window for each of the others."""
+        raise NotImplementedError
+
+
 class Commands(QObject):
     """The slots behind the actions and the widgets of one window."""
 
-    def __init__(self, window: MainWindow, theme: Theme) -> None:
+    code_copied = Signal()
+    error_wanted = Signal()
+
+    def __init__(self, window: Frame, theme: Theme) -> None:
         super().__init__(window)
         self._window = window
         self._theme = theme
@@ -50,7 +78,7 @@ class Commands(QObject):
 
     def on_check(self) -> None:
         """Read all of the file, to see whether its bytes are those that were saved."""
-        self.on_page_file()
+        self.on_page("file")
         if self._window.session:
             self._window.session.check_file()
 
@@ -113,12 +141,12 @@ class Commands(QObject):
         screen = self._window.shown
         if screen is not None and screen.code is not None:
             self._copy(screen.code.text)
-            self._window.workspace.banner.confirm_code_copied()
-            self._window.workspace.pages.confirm_code_copied()
+            self.code_copied.emit()
 
     def on_paste_error(self) -> None:
         """Ask for an error message, to explain it."""
-        self._window.workspace.pages.begin_error()
+        self.on_page("findings")
+        self.error_wanted.emit()
 
     def on_error_pasted(self, text: str) -> None:
         """Explain an error message."""
@@ -179,25 +207,13 @@ class Commands(QObject):
         """Fold everything in."""
         self._window.workspace.tree.collapse_all_rows()
 
-    def on_page_memory(self) -> None:
-        """Turn to the memory page."""
-        self._window.workspace.pages.open_page("memory")
+    def on_page(self, page: str) -> None:
+        """Turn to a page."""
+        self._window.workspace.pages.open_page(page)
 
-    def on_page_tensor(self) -> None:
-        """Turn to the tensor page."""
-        self._window.workspace.pages.open_page("tensor")
-
-    def on_page_findings(self) -> None:
-        """Turn to the findings."""
-        self._window.workspace.pages.open_page("findings")
-
-    def on_page_code(self) -> None:
-        """Turn to the code page."""
-        self._window.workspace.pages.open_page("code")
-
-    def on_page_file(self) -> None:
-        """Turn to the file page."""
-        self._window.workspace.pages.open_page("file")
+    def on_why_wanted(self) -> None:
+        """Turn to the findings, which say why."""
+        self.on_page("findings")
 
     # Help.
 
@@ -261,11 +277,7 @@ class Commands(QObject):
     def on_node_activated(self, node: int) -> None:
         """Show a node's facts and turn to them."""
         self.on_node_chosen(node)
-        self.on_page_tensor()
-
-    def on_node_wanted(self, node: int) -> None:
-        """Select a node that a finding speaks of."""
-        self.on_node_chosen(node)
+        self.on_page("tensor")
 
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 if TYPE_CHECKING:
+    from inspector.gui.commands import Frame
     from inspector.gui.dialogs.export.dialog import ExportDialog
-    from inspector.gui.main_window import MainWindow
     from inspector.session.screen import ExportWish
 
 
 class ExportSlots(QObject):
     """The slots behind the export dialog of one window."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: Frame) -> None:
         super().__init__(window)
         self._window = window
 

@@ -6,10 +6,10 @@ line under blocked signals, so that showing never looks like a wish of the user.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
@@ -19,12 +19,17 @@ from PySide6.QtGui import (
     QPaintEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QMainWindow
 
-from inspector.gui.actions import ACTIONS, build_actions, build_menus, build_tree_menu, is_usable
-from inspector.gui.commands import Commands
+from inspector.gui.actions import (
+    ACTIONS,
+    build_actions,
+    build_menus,
+    build_tree_menu,
+    is_usable,
+    toolbar_actions,
+)
+from inspector.gui.commands import Commands, Frame
 from inspector.gui.export_slots import ExportSlots
-from inspector.gui.layout import keep_layout, restore_window, restore_workspace
 from inspector.gui.menus import RecentMenu, ThemeMenu
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import retint
@@ -33,7 +38,6 @@ from inspector.gui.toolbar import TopBar
 from inspector.gui.widgets.drop_overlay import DropOverlay
 from inspector.gui.widgets.path_text import path_of_url
 from inspector.gui.widgets.status_line import StatusLine
-from inspector.gui.wiring import connect_workspace
 from inspector.gui.workspace.stack import PhaseStack
 from inspector.overriding import override
 
@@ -49,7 +53,7 @@ if TYPE_CHECKING:
     from inspector.session.screen import ExportPage, FailurePage, Screen
 
 
-class MainWindow(QMainWindow):
+class MainWindow(Frame):
     """Implements `View`; `attach` gives it the session that it speaks to."""
 
     painted = Signal()
@@ -60,8 +64,6 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._theme = theme
         self._settings = settings
-        self._session: Intentions | None = None
-        self._screen: Screen | None = None
         self._is_whole = True
         self._export: ExportDialog | None = None
         self._was_painted = False
@@ -77,29 +79,15 @@ class MainWindow(QMainWindow):
         self._build_frame()
         self._build_stack()
         theme.changed.connect(self._on_theme_changed)
-        restore_window(settings, self)
+        self._restore_layout("window", self.restoreGeometry)
 
     # The parts, for the commands and the tests.
 
     @property
-    def shown(self) -> Screen | None:
-        """The screen that is shown."""
-        return self._screen
-
-    @property
-    def session(self) -> Intentions | None:
-        """The session that this window shows."""
-        return self._session
-
-    @property
+    @override
     def workspace(self) -> Workspace:
         """The tree and the pages."""
         return self._stack.workspace
-
-    @property
-    def top_bar(self) -> TopBar:
-        """The toolbar."""
-        return self._bar
 
     @property
     def export_dialog(self) -> ExportDialog:
@@ -119,21 +107,21 @@ class MainWindow(QMainWindow):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether nothing is left to be drawn on the present page, for whoever takes a picture."""
-        page = self.workspace.pages.page("memory")
-        return self.workspace.pages.current_id != "memory" or bool(getattr(page, "is_drawn", False))
+        """Whether the current page is complete, so that a picture can be taken."""
+        pages = self.workspace.pages
+        return bool(getattr(pages.page(pages.current_id), "is_drawn", True))
 
     def attach(self, session: Intentions) -> None:
         """Speak to this session from now on."""
-        self._session = session
+        self.session = session
 
     def detach(self) -> None:
         """Let go of the session and of all that is shown: the window is closed.
 
         Not left to the collector, which never sees what was made before a large file was read.
         """
-        session, self._session = self._session, None
-        self._screen = None
+        session, self.session = self.session, None
+        self.shown = None
         if self._stack.built_workspace is not None:
             self._stack.built_workspace.forget()
         if self._export is not None:
@@ -143,18 +131,18 @@ class MainWindow(QMainWindow):
 
     def prepare(self) -> None:
         """Make the workspace while the file is still being read in a thread."""
-        if self._screen is not None and self._screen.phase == "opening":
+        if self.shown is not None and self.shown.phase == "opening":
             self._stack.prepare()
 
     # What the session says (`View`).
 
     def show_screen(self, screen: Screen) -> None:
         """Show a screen; only what differs from the last one is touched."""
-        old = self._screen if self._is_whole else None
-        self._screen, self._is_whole = screen, False  # what an exception leaves behind is shown anew
+        old = self.shown if self._is_whole else None
+        self.shown, self._is_whole = screen, False  # what an exception leaves behind is shown anew
         self.setWindowTitle(screen.title or TITLE)
         self._stack.show_changes(old, screen)
-        self._bar.show_changes(old, screen)
+        self.top_bar.show_changes(old, screen)
         if screen.phase == "ready":
             self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
         if old is None or old.recent != screen.recent:
@@ -180,10 +168,11 @@ class MainWindow(QMainWindow):
 
     # Files that come from outside.
 
+    @override
     def open_paths(self, paths: list[str]) -> None:
         """Open the first file here, and ask for a window for each of the others."""
-        if paths and self._session is not None:
-            self._session.open(paths[0])
+        if paths and self.session is not None:
+            self.session.open(paths[0])
         if paths[1:]:
             self.files_wanted.emit(paths[1:])
 
@@ -222,7 +211,11 @@ class MainWindow(QMainWindow):
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
-        keep_layout(self._settings, self, self._stack.built_workspace)
+        self._settings.keep_layout("window", self.saveGeometry())
+        space = self._stack.built_workspace
+        if space is not None:
+            self._settings.keep_layout("splitter", space.split_state())
+            self._settings.keep_layout("columns", space.tree.header().saveState())
         event.accept()
         self.closed.emit()
 
@@ -237,19 +230,19 @@ class MainWindow(QMainWindow):
         self._menus["&View"].addMenu(self._theme_menu)
 
     def _build_frame(self) -> None:
-        self._bar = TopBar(self._theme, self._actions)
-        self.addToolBar(self._bar)
-        self._bar.target_chosen.connect(self._commands.on_target_chosen)
-        self._bar.search.query_changed.connect(self._commands.on_query_changed)
-        self._bar.search.step_wanted.connect(self._commands.on_step_wanted)
-        self._bar.search.only_toggled.connect(self._on_only_toggled)
-        self._bar.search.left.connect(self._commands.on_search_left)
+        self.top_bar = TopBar(self._theme, toolbar_actions(self._actions))
+        self.addToolBar(self.top_bar)
+        self.top_bar.target_chosen.connect(self._commands.on_target_chosen)
+        self.top_bar.search.query_changed.connect(self._commands.on_query_changed)
+        self.top_bar.search.step_wanted.connect(self._commands.on_step_wanted)
+        self.top_bar.search.only_toggled.connect(self._on_only_toggled)
+        self.top_bar.search.left.connect(self._commands.on_search_left)
         self._status = StatusLine()
         self.setStatusBar(self._status)
 
     def _build_stack(self) -> None:
         commands = self._commands
-        self._stack = PhaseStack(self._theme)
+        self._stack = PhaseStack(self._theme, commands)
         self._stack.open_wanted.connect(commands.on_open)
         self._stack.demo_wanted.connect(commands.on_demo)
         self._stack.path_wanted.connect(self._on_path_wanted)
@@ -272,10 +265,10 @@ class MainWindow(QMainWindow):
     def _show_ready(self, old: Screen | None, new: Screen) -> None:
         tree = self.workspace.tree
         if old is None or old.matches is not new.matches:
-            tree.show_matches(new.matches, only=self._bar.search.only)
+            tree.show_matches(new.matches, only=self.top_bar.search.only)
         if old is None or old.selected != new.selected:
             tree.show_selected(new.selected)
-        self._bar.search.show_screen(new)
+        self.top_bar.search.show_screen(new)
 
     def _show_recent(self, old: Screen | None, new: Screen) -> None:
         self._recent.show_recent(new.recent)
@@ -304,8 +297,8 @@ class MainWindow(QMainWindow):
         self.files_wanted.emit([path])
 
     def _on_only_toggled(self, only: bool) -> None:  # noqa: FBT001  # Qt passes it by position
-        if self._screen is not None and self._screen.matches is not None:
-            self.workspace.tree.show_matches(self._screen.matches, only=only)
+        if self.shown is not None and self.shown.matches is not None:
+            self.workspace.tree.show_matches(self.shown.matches, only=only)
 
     def _on_tree_menu(self, place: QPoint) -> None:
         tree = self.workspace.tree
@@ -316,9 +309,24 @@ class MainWindow(QMainWindow):
 
     def _on_workspace_built(self) -> None:
         space = self._stack.workspace
+        commands = self._commands
         space.tree.menu_wanted.connect(self._on_tree_menu)
-        connect_workspace(space, self._commands)
-        restore_workspace(self._settings, space)
+        space.tree.node_chosen.connect(commands.on_node_chosen)
+        space.tree.node_activated.connect(commands.on_node_activated)
+        space.banner.export_wanted.connect(commands.on_export)
+        space.banner.copy_code_wanted.connect(commands.on_copy_code)
+        space.banner.why_wanted.connect(commands.on_why_wanted)
+        commands.code_copied.connect(space.banner.confirm_code_copied)
+        space.device_map.mapping_chosen.connect(commands.on_mapping_chosen)
+        space.device_map.branch_removed.connect(commands.on_branch_removed)
+        space.changed.reload_wanted.connect(commands.on_reload)
+        self._restore_layout("splitter", space.restore_split)
+        self._restore_layout("columns", space.tree.header().restoreState)
+
+    def _restore_layout(self, part: str, restore: Callable[[QByteArray], object]) -> None:
+        state = self._settings.layout(part)
+        if state is not None:
+            restore(state)
 
 
 def _dropped_paths(event: QDropEvent) -> list[str]:

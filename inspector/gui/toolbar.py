@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
 
-from inspector.gui.actions import ACTIONS
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.search_box import SearchBox
 from inspector.gui.widgets.combo import CalmComboBox
-from inspector.gui.widgets.labels import blocked, plain_label, plain_tooltip
+from inspector.gui.widgets.labels import bare_text, blocked, plain_label, plain_tooltip
 
 if TYPE_CHECKING:
     from inspector.session.screen import Choice, Screen
@@ -25,10 +24,10 @@ _TARGET_WIDTH = 240
 class ActionButton(QToolButton):
     """A button of the bar that does what an action does, with its text beside its icon."""
 
-    def __init__(self, theme: Theme, action: QAction, text: str) -> None:
+    def __init__(self, theme: Theme, action: QAction) -> None:
         super().__init__()
         self._action = action
-        self.setText(text)
+        self.setText(bare_text(action.text()))
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         set_icon(self, str(action.property("icon_name")), theme.tokens)
@@ -47,15 +46,14 @@ class TopBar(QToolBar):
 
     target_chosen = Signal(object)  # may be a path, of which a Signal(str) would lose bytes
 
-    def __init__(self, theme: Theme, made: Mapping[str, QAction]) -> None:
+    def __init__(self, theme: Theme, actions: Iterable[QAction]) -> None:
         super().__init__("Toolbar")
         self.setObjectName("topBar")
         self.setMovable(False)
         self.setFloatable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        for action in ACTIONS:
-            if action.on_toolbar:
-                self.addWidget(ActionButton(theme, made[action.id], action.label))
+        for action in actions:
+            self.addWidget(ActionButton(theme, action))
         self._target_label = plain_label("Load on", "muted")
         self._targets = CalmComboBox()
         self._targets.setAccessibleName("The machine that the file shall load on")

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QDialog, QLabel
+from PySide6.QtWidgets import QDialog, QLabel, QMenu
 
 from inspector.gui import actions, main_window
 from inspector.gui.actions import ACTIONS, Action, build_tree_menu, is_usable
@@ -69,19 +70,22 @@ def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(
     assert calls == [window._commands]
 
 
-def test_the_toolbar_and_the_menu_of_the_tree_are_made_from_the_table(window):
+def test_the_toolbar_and_the_menu_of_the_tree_are_made_from_the_table(window, qtbot):
     buttons = window.top_bar.findChildren(ActionButton)
     assert [(button.text(), button.toolTip()) for button in buttons] == [
         ("Open", "Open (Ctrl+O)"),
         ("Reload", "Reload (F5)"),
     ]
-    menu = build_tree_menu(window.actions_by_name, window._theme, window)
+    window.workspace.tree.menu_wanted.emit(QPoint(5, 5))
+    menu = window.workspace.tree.findChildren(QMenu)[-1]
+    qtbot.waitUntil(menu.isVisible)
     names = [action.objectName() for action in menu.actions()]
     assert names == ["copy_path", "copy_expression", "copy_rows", "", "expand", "collapse"]
+    menu.close()
 
 
-def test_the_keys_are_the_agreed_ones(qapp):
-    assert {name: BY_ID[name].key_text for name in KEYS} == KEYS
+def test_the_keys_are_the_agreed_ones(window):
+    assert {name: window.actions_by_name[name].shortcut().toString() for name in KEYS} == KEYS
 
 
 def test_no_key_has_two_meanings(window):

@@ -185,9 +185,8 @@ class Crossing(RuleBasedStateMachine):
     @precondition(lambda self: self.is_ready)
     @rule(ranks=st.integers(1, 3), mmap=st.booleans(), text=st.sampled_from(["", ERROR]))
     def ask(self, ranks: int, mmap: bool, text: str) -> None:
-        pages = self.window.workspace.pages
-        pages.loading_chosen.emit(Loading(ranks=ranks, mmap=mmap))
-        pages.error_pasted.emit(text)
+        self.window._commands.on_loading_chosen(Loading(ranks=ranks, mmap=mmap))
+        self.window._commands.on_error_pasted(text)
 
     # --- work
 
@@ -195,7 +194,7 @@ class Crossing(RuleBasedStateMachine):
     @rule(cancels=st.booleans())
     def check(self, cancels: bool) -> None:
         if cancels and self.screen.check.progress is not None:
-            self.window.workspace.pages.check_cancelled.emit()
+            self.window._commands.on_check_cancelled()
         else:
             self.window.actions_by_name["check"].trigger()
             self.checked = self.session._state.document

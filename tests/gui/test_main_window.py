@@ -9,18 +9,14 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
-    QComboBox,
     QFileDialog,
     QLabel,
     QLineEdit,
-    QMenu,
     QPlainTextEdit,
     QPushButton,
-    QTabWidget,
     QWidget,
 )
 
-from inspector.gui.pages.code import CodePanel
 from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
@@ -99,29 +95,6 @@ def test_the_same_screen_touches_nothing(window, monkeypatch):
     window.show_screen(replace(READY))
 
 
-def test_pages_are_built_when_they_are_looked_at_and_fed_what_they_show(window):
-    pages = window.workspace.pages
-    assert pages.page("code") is None
-    pages.open_page("code")
-    code = pages.page("code")
-    assert isinstance(code, CodePanel)
-    window.show_screen(replace(READY, code=replace(READY.code, style="resume")))
-    assert code.findChild(QComboBox).currentData() == "resume"
-    pages.open_page("file")
-    window.show_screen(READY)
-    assert code.findChild(QComboBox).currentData() == "resume"
-    pages.open_page("code")
-    assert code.findChild(QComboBox).currentData() == "plain"
-    assert pages.current_id == "code"
-
-
-def test_the_number_of_findings_stands_on_their_tab(window):
-    tabs = window.findChild(QTabWidget)
-    assert tabs.tabText(2) == "Findings  3"
-    window.show_screen(replace(READY, findings=()))
-    assert tabs.tabText(2) == "Findings"
-
-
 def test_the_search_shows_its_count_and_place(window):
     matches = tuple(place for place, node in enumerate(READY.tree.nodes) if node.name == "conv1")
     window.show_screen(replace(READY, query="conv1", matches=matches, selected=matches[2]))
@@ -143,7 +116,8 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     session.set_target.assert_called_once_with("cuda:2")
     window.workspace.device_map.mapping_chosen.emit("cuda:0", "mps")
     session.set_mapping.assert_called_once_with("cuda:0", "mps")
-    window.workspace.pages.style_chosen.emit("resume")
+    window.workspace.pages.open_page("code")
+    window.workspace.pages.page("code").style_chosen.emit("resume")
     session.set_code_style.assert_called_once_with("resume")
 
 
@@ -153,7 +127,8 @@ def test_choosing_and_activating_a_row(window, session):
     window.workspace.tree.node_activated.emit(6)
     session.select.assert_called_with(6)
     assert window.workspace.pages.current_id == "tensor"
-    window.workspace.pages.node_wanted.emit(7)
+    window.workspace.pages.open_page("findings")
+    window.workspace.pages.page("findings").node_wanted.emit(7)
     session.select.assert_called_with(7)
 
 
@@ -174,12 +149,6 @@ def test_the_banner_leads_to_export_code_and_findings(window, session):
     assert QGuiApplication.clipboard().text() == fakes.CODE
     banner.why_wanted.emit()
     assert window.workspace.pages.current_id == "findings"
-
-
-def test_pages_have_keys(window):
-    for page in ("tensor", "findings", "code", "file", "memory"):
-        window.actions_by_name[f"page_{page}"].trigger()
-        assert window.workspace.pages.current_id == page
 
 
 def test_copying_from_the_tree(window, session):
@@ -231,16 +200,6 @@ def test_find_and_escape(window, session, qtbot):
     qtbot.keyClick(line, Qt.Key.Key_Escape)
     session.search.assert_called_with("")
     qtbot.waitUntil(window.workspace.tree.hasFocus)
-
-
-def test_the_tree_has_a_menu(window, qtbot):
-    window.workspace.tree.menu_wanted.emit(QPoint(5, 5))
-    menu = window.workspace.tree.findChildren(QMenu)[-1]
-    qtbot.waitUntil(menu.isVisible)
-    texts = [action.text().replace("&", "") for action in menu.actions()]
-    assert texts[:3] == ["Copy path", "Copy as Python expression", "Copy rows"]
-    assert "Expand all below" in texts
-    menu.close()
 
 
 def test_cancel_and_retry(window, session):

@@ -1,16 +1,29 @@
-"""The keys at a glance, made from the table of actions, and a word on what this program is."""
+"""The keys at a glance, made from the menus of the window, and a word on what this program is."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from typing import cast
 
-from inspector.gui.actions import ACTIONS, MENUS
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QMainWindow,
+    QMenu,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
 from inspector.gui.start.empty import AppMark
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import named, plain_label
+from inspector.gui.widgets.labels import bare_text, named, plain_label
 
+_NATIVE = QKeySequence.SequenceFormat.NativeText
 _HINTS = (
     ("name layer1", "words match anywhere in the path"),
     ('"layer1.0"', "quotes are exact"),
@@ -25,8 +38,8 @@ _HINTS = (
 class HelpDialog(QDialog):
     """Lists every command that has a key, and the words of the search."""
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
+    def __init__(self, window: QMainWindow) -> None:
+        super().__init__(window)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Keys and hints")
         columns = QHBoxLayout()
@@ -35,8 +48,8 @@ class HelpDialog(QDialog):
         for side in (left, right):
             side.setSpacing(16)
             columns.addLayout(side)
-        for menu in MENUS:
-            (left if menu in MENUS[:2] else right).addLayout(_menu_block(menu))
+        for place, entry in enumerate(window.menuBar().actions()):
+            (left if place < 2 else right).addLayout(_menu_block(entry))
         right.addLayout(_block("Search", _HINTS))
         for side in (left, right):
             side.addStretch(1)
@@ -77,9 +90,11 @@ class AboutDialog(QDialog):
         whole.addLayout(_close_row(self))
 
 
-def _menu_block(menu: str) -> QGridLayout:
-    rows = tuple((action.key_text, action.label) for action in ACTIONS if action.menu == menu and action.keys)
-    return _block(menu.replace("&", ""), rows)
+def _menu_block(entry: QAction) -> QGridLayout:
+    menu = cast("QMenu", entry.menu())
+    keys = {action: action.shortcut().toString(_NATIVE) for action in menu.actions()}
+    rows = tuple((keys[action], bare_text(action.text())) for action in menu.actions() if keys[action])
+    return _block(bare_text(entry.text()), rows)
 
 
 def _block(title: str, rows: tuple[tuple[str, str], ...]) -> QGridLayout:

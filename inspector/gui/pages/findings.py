@@ -9,8 +9,8 @@ from inspector.gui.pages.ask_box import AskBox
 from inspector.gui.pages.finding_card import FindingCard
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.labels import clear_layout, plain_label
-from inspector.gui.widgets.panels import ScrollPanel
 from inspector.session.screen import FindingRow, Screen
 
 _MOST_CARDS = 200

@@ -15,7 +15,7 @@ from PySide6.QtGui import QShowEvent
 from inspector.gui.pages.chart_card import ChartCard
 from inspector.gui.pages.forecast_card import ForecastCard
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.panels import ScrollPanel
+from inspector.gui.widgets.cards import ScrollPanel
 from inspector.overriding import override
 from inspector.session.screen import Chart, ForecastPage, Screen
 

@@ -1,170 +1,154 @@
-"""The pages on the right; each is built when it is first looked at, and fed only what it shows."""
+"""The table of the pages on the right: a page that is listed here has its tab, its menu entry and its key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import SignalInstance
+from PySide6.QtWidgets import QWidget
 
-from inspector.gui.pages.code import CodePanel
-from inspector.gui.pages.findings import FindingsPanel
-from inspector.gui.pages.memory import MemoryPanel
-from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import named
-from inspector.gui.widgets.panels import FilePanel, TensorPanel
 from inspector.records import dataclass
-from inspector.report.tree import Tree
-from inspector.session.screen import Screen
+
+if TYPE_CHECKING:
+    from inspector.gui.theme.theme import Theme
+    from inspector.session.screen import Fix, Loading, Screen
 
 
-class Page(Protocol):
-    """What every page can do."""
+class Panel(Protocol):
+    """The widget of a page."""
 
     def show_screen(self, screen: Screen) -> None:
         """Show the page's part of a screen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageKind:
-    """A page: its id, its title, the fields of the screen that it reads, and how to make it.
+class Wishes(Protocol):
+    """What a page can ask of its window, and what it hears of it."""
 
-    `tree` stands for the file: rows of two files may be equal, and their links and colors are not.
+    code_copied: SignalInstance
+    error_wanted: SignalInstance
+
+    def on_node_chosen(self, node: int) -> None:
+        """Show a node's facts."""
+
+    def on_fix_wanted(self, fix: Fix) -> None:
+        """Apply the fix of a finding."""
+
+    def on_error_pasted(self, text: str) -> None:
+        """Explain an error message."""
+
+    def on_loading_chosen(self, loading: Loading) -> None:
+        """Choose how the file is loaded, for the forecast."""
+
+    def on_style_chosen(self, style: str) -> None:
+        """Choose the style of the code."""
+
+    def on_copy_code(self) -> None:
+        """Copy the loading code."""
+
+    def on_check(self) -> None:
+        """Check every byte of the file."""
+
+    def on_check_cancelled(self) -> None:
+        """Stop the check."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page of the window.
+
+    Attributes:
+        id: Its name on the command line too.
+        text: Its label, with the letter that selects it in the menu.
+        icon: The icon of its menu entry.
+        reads: The fields of the screen that it shows; it is fed when one of them changes. `tree` stands for
+            the file: rows of two files may be equal, and their links and colors are not.
+        build: Make its widget and connect it; called when the page is first looked at.
+        count: What its tab counts.
     """
 
     id: str
-    title: str
+    text: str
+    icon: str
     reads: tuple[str, ...]
-    build: Callable[[Theme], QWidget]
+    build: Callable[[Theme, Wishes], QWidget]
+    count: Callable[[Screen], int] = lambda _: 0
+
+    @property
+    def title(self) -> str:
+        """The label of its tab."""
+        return self.text.replace("&", "")
+
+
+# A page is imported when it is built: the window is painted before.
+
+
+def _build_memory(theme: Theme, wishes: Wishes) -> QWidget:
+    from inspector.gui.pages.memory import MemoryPanel
+
+    panel = MemoryPanel(theme)
+    panel.loading_chosen.connect(wishes.on_loading_chosen)
+    return panel
+
+
+def _build_tensor(theme: Theme, _wishes: Wishes) -> QWidget:
+    from inspector.gui.pages.facts import TensorPanel
+
+    return TensorPanel(theme)
+
+
+def _build_findings(theme: Theme, wishes: Wishes) -> QWidget:
+    from inspector.gui.pages.findings import FindingsPanel
+
+    panel = FindingsPanel(theme)
+    panel.node_wanted.connect(wishes.on_node_chosen)
+    panel.fix_wanted.connect(wishes.on_fix_wanted)
+    panel.error_pasted.connect(wishes.on_error_pasted)
+    wishes.error_wanted.connect(panel.begin_error)
+    return panel
+
+
+def _build_code(theme: Theme, wishes: Wishes) -> QWidget:
+    from inspector.gui.pages.code import CodePanel
+
+    panel = CodePanel(theme)
+    panel.style_chosen.connect(wishes.on_style_chosen)
+    panel.copy_wanted.connect(wishes.on_copy_code)
+    wishes.code_copied.connect(panel.confirm_copied)
+    return panel
+
+
+def _build_file(theme: Theme, wishes: Wishes) -> QWidget:
+    from inspector.gui.pages.facts import FilePanel
+
+    panel = FilePanel(theme)
+    panel.check_wanted.connect(wishes.on_check)
+    panel.check_cancelled.connect(wishes.on_check_cancelled)
+    return panel
 
 
 PAGES = (
-    PageKind(
-        id="memory", title="Memory", reads=("charts", "forecast", "device_map", "tree"), build=MemoryPanel
+    Page(
+        id="memory",
+        text="&Memory",
+        icon="memory",
+        reads=("charts", "forecast", "device_map", "tree"),
+        build=_build_memory,
     ),
-    PageKind(id="tensor", title="Tensor", reads=("tensor", "tree"), build=TensorPanel),
-    PageKind(
+    Page(id="tensor", text="&Tensor", icon="tensor", reads=("tensor", "tree"), build=_build_tensor),
+    Page(
         id="findings",
-        title="Findings",
+        text="F&indings",
+        icon="findings",
         reads=("findings", "explanation", "error_text", "doctor", "tree"),
-        build=FindingsPanel,
+        build=_build_findings,
+        count=lambda screen: len(screen.findings),
     ),
-    PageKind(id="code", title="Code", reads=("code",), build=CodePanel),
-    PageKind(id="file", title="File", reads=("file", "check", "tree"), build=FilePanel),
+    Page(id="code", text="C&ode", icon="code", reads=("code",), build=_build_code),
+    Page(id="file", text="&File", icon="file", reads=("file", "check", "tree"), build=_build_file),
 )
 
 
-class Pages(QTabWidget):
-    """The tabs with the pages in them."""
-
-    node_wanted = Signal(int)
-    style_chosen = Signal(str)
-    copy_code_wanted = Signal()
-    fix_wanted = Signal(object)
-    error_pasted = Signal(str)
-    loading_chosen = Signal(object)
-    check_wanted = Signal()
-    check_cancelled = Signal()
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.setAccessibleName("Pages")
-        self._theme = theme
-        self._screen: Screen | None = None
-        self._built: dict[str, QWidget] = {}
-        self._holders: list[QVBoxLayout] = []
-        self._fed: dict[str, tuple[object, ...]] = {}
-        self.setDocumentMode(False)
-        self.tabBar().setDrawBase(False)
-        self.tabBar().setUsesScrollButtons(False)
-        for place, kind in enumerate(PAGES, start=1):
-            holder = named(QWidget(), spoken=kind.title)
-            column = QVBoxLayout(holder)
-            column.setContentsMargins(0, 0, 0, 0)
-            self._holders.append(column)
-            self.addTab(holder, kind.title)
-            self.setTabToolTip(place - 1, f"{kind.title} (Ctrl+{place})")
-        self.currentChanged.connect(self._on_current_changed)
-
-    def show_screen(self, screen: Screen) -> None:
-        """Show a screen on the present page; the others wait until they are looked at."""
-        self._screen = screen
-        count = len(screen.findings)
-        self.setTabText(2, f"Findings  {count}" if count else "Findings")
-        self._feed(self.currentIndex())
-
-    def forget(self) -> None:
-        """Let go of the file that was shown; its pages are built anew for the next."""
-        self._screen = None
-        self._fed.clear()
-        for widget in self._built.values():
-            widget.blockSignals(True)  # a timer of it may still be running
-            widget.setParent(None)
-            widget.deleteLater()
-        self._built.clear()
-
-    def open_page(self, page_id: str) -> None:
-        """Turn to a page."""
-        self.setCurrentIndex([kind.id for kind in PAGES].index(page_id))
-
-    @property
-    def current_id(self) -> str:
-        """The id of the present page."""
-        return PAGES[self.currentIndex()].id
-
-    def page(self, page_id: str) -> QWidget | None:
-        """Give a page's widget, if it was ever looked at."""
-        return self._built.get(page_id)
-
-    def begin_error(self) -> None:
-        """Turn to the findings and ask for an error message."""
-        self.open_page("findings")
-        page = self._built.get("findings")
-        if isinstance(page, FindingsPanel):
-            page.begin_error()
-
-    def confirm_code_copied(self) -> None:
-        """Say on the code page that the code is on the clipboard."""
-        page = self._built.get("code")
-        if isinstance(page, CodePanel):
-            page.confirm_copied()
-
-    def _feed(self, place: int) -> None:
-        if self._screen is None:
-            return
-        kind = PAGES[place]
-        values = tuple(getattr(self._screen, field) for field in kind.reads)
-        if kind.id in self._built and _are_same(self._fed.get(kind.id, ()), values):
-            return
-        widget = self._built.get(kind.id) or self._build(place)
-        cast("Page", widget).show_screen(self._screen)
-        self._fed[kind.id] = values
-
-    def _build(self, place: int) -> QWidget:
-        kind = PAGES[place]
-        widget = self._built[kind.id] = kind.build(self._theme)
-        self._holders[place].addWidget(widget)
-        if isinstance(widget, FindingsPanel):
-            widget.node_wanted.connect(self.node_wanted)
-            widget.fix_wanted.connect(self.fix_wanted)
-            widget.error_pasted.connect(self.error_pasted)
-        if isinstance(widget, MemoryPanel):
-            widget.loading_chosen.connect(self.loading_chosen)
-        if isinstance(widget, FilePanel):
-            widget.check_wanted.connect(self.check_wanted)
-            widget.check_cancelled.connect(self.check_cancelled)
-        if isinstance(widget, CodePanel):
-            widget.style_chosen.connect(self.style_chosen)
-            widget.copy_wanted.connect(self.copy_code_wanted)
-        return widget
-
-    def _on_current_changed(self, place: int) -> None:
-        self._feed(place)
-
-
-def _are_same(old: tuple[object, ...], new: tuple[object, ...]) -> bool:
-    """Compare what a page was fed; trees by identity: two files may have equal rows."""
-    return len(old) == len(new) and all(
-        one is other if isinstance(other, Tree) else one == other for one, other in zip(old, new, strict=True)
-    )
+def page_key(place: int) -> str:
+    """Return the key of the page at a place of the table; the first nine have one."""
+    return f"Ctrl+{place + 1}" if place < 9 else ""

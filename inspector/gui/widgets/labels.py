@@ -38,6 +38,11 @@ def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
     return widget
 
 
+def bare_text(text: str) -> str:
+    """Return the text of an action without its letter and its dots."""
+    return text.replace("&", "").rstrip("\u2026")
+
+
 def plain_tooltip(text: str) -> str:
     """Make a tooltip that shows the text as it stands; Qt would read `<b>` in it as mark-up."""
     inert = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

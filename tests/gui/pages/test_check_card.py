@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 
 from inspector.gui.pages.check_card import CheckCard
-from inspector.gui.widgets.panels import FilePanel
+from inspector.gui.pages.facts import FilePanel
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.screen import CheckPage

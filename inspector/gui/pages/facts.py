@@ -1,50 +1,18 @@
-"""What the pages are made of: cards that scroll, an empty state, and lists of facts."""
+"""The tensor page and the file page: groups of facts in two aligned columns."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from inspector.gui.pages.check_card import CheckCard
-from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import ElidedLabel, WrappedText, clear_layout, named, plain_label
+from inspector.gui.widgets.cards import ScrollPanel
+from inspector.gui.widgets.labels import ElidedLabel, WrappedText, named, plain_label
 from inspector.session.screen import FactGroup, Screen
 
 _LABEL_WIDTHS = (136, 240)
 _LONGEST_WORD = 24
-
-
-class ScrollPanel(QScrollArea):
-    """A page whose cards stand one above the other and scroll when there are too many."""
-
-    def __init__(self, theme: Theme, name: str) -> None:
-        super().__init__()
-        self.theme = theme
-        self.setAccessibleName(name)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        holder = named(QWidget(), "scrolled")
-        self.cards = QVBoxLayout(holder)
-        self.cards.setContentsMargins(16, 16, 16, 16)
-        self.cards.setSpacing(12)
-        self.setWidget(holder)
-
-    def clear(self) -> None:
-        """Remove all cards."""
-        clear_layout(self.cards)
-
-    def show_empty(self, icon: str, title: str, text: str) -> None:
-        """Say that there is nothing to show, and why."""
-        self.clear()
-        self.cards.addStretch(2)
-        self.cards.addWidget(Glyph(self.theme, icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
-        for words, role in ((title, "strong"), (text, "muted")):
-            label = plain_label(words, role, wrap=True)
-            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            self.cards.addWidget(label)
-        self.cards.addStretch(3)
 
 
 class FactsPanel(ScrollPanel):

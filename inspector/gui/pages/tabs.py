@@ -1,0 +1,97 @@
+"""The pages as tabs; each is built when it is first looked at, and fed only what it shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+
+from inspector.gui.pages import registry
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import named
+from inspector.report.tree import Tree
+
+if TYPE_CHECKING:
+    from inspector.gui.pages.registry import Panel, Wishes
+    from inspector.session.screen import Screen
+
+
+class PageTabs(QTabWidget):
+    """Shows the pages of the table."""
+
+    def __init__(self, theme: Theme, wishes: Wishes) -> None:
+        super().__init__()
+        self.setAccessibleName("Pages")
+        self._theme = theme
+        self._wishes = wishes
+        self._pages = registry.PAGES
+        self._screen: Screen | None = None
+        self._built: dict[str, QWidget] = {}
+        self._holders: list[QVBoxLayout] = []
+        self._fed: dict[str, tuple[object, ...]] = {}
+        self.setDocumentMode(False)
+        self.tabBar().setDrawBase(False)
+        self.tabBar().setUsesScrollButtons(False)
+        for place, page in enumerate(self._pages):
+            holder = named(QWidget(), spoken=page.title)
+            column = QVBoxLayout(holder)
+            column.setContentsMargins(0, 0, 0, 0)
+            self._holders.append(column)
+            self.addTab(holder, page.title)
+            key = registry.page_key(place)
+            self.setTabToolTip(place, f"{page.title} ({key})" if key else page.title)
+        self.currentChanged.connect(self._feed)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show a screen on the current page; the others wait until they are looked at."""
+        self._screen = screen
+        for place, page in enumerate(self._pages):
+            count = page.count(screen)
+            text = f"{page.title}  {count}" if count else page.title
+            if text != self.tabText(place):  # which lays the tabs out again
+                self.setTabText(place, text)
+        self._feed(self.currentIndex())
+
+    def forget(self) -> None:
+        """Let go of the file that was shown; its pages are built anew for the next."""
+        self._screen = None
+        self._fed.clear()
+        for widget in self._built.values():
+            widget.blockSignals(True)  # a timer of it may still be running
+            widget.setParent(None)
+            widget.deleteLater()
+        self._built.clear()
+
+    def open_page(self, page_id: str) -> None:
+        """Turn to a page."""
+        self.setCurrentIndex([page.id for page in self._pages].index(page_id))
+
+    @property
+    def current_id(self) -> str:
+        """The id of the current page."""
+        return self._pages[self.currentIndex()].id
+
+    def page(self, page_id: str) -> QWidget | None:
+        """Return the widget of a page, if it was ever looked at."""
+        return self._built.get(page_id)
+
+    def _feed(self, place: int) -> None:
+        if self._screen is None:
+            return
+        page = self._pages[place]
+        values = tuple(getattr(self._screen, field) for field in page.reads)
+        widget = self._built.get(page.id)
+        if widget is None:
+            widget = self._built[page.id] = page.build(self._theme, self._wishes)
+            self._holders[place].addWidget(widget)
+        elif _are_same(self._fed.get(page.id, ()), values):
+            return
+        cast("Panel", widget).show_screen(self._screen)
+        self._fed[page.id] = values
+
+
+def _are_same(old: tuple[object, ...], new: tuple[object, ...]) -> bool:
+    """Compare what a page was fed; trees by identity: two files may have equal rows."""
+    return len(old) == len(new) and all(
+        one is other if isinstance(other, Tree) else one == other for one, other in zip(old, new, strict=True)
+    )

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QComboBox, QTabWidget, QWidget
+
+from inspector.cli import main
+from inspector.gui import actions, main_window
+from inspector.gui.pages import registry
+from inspector.gui.pages.code import CodePanel
+from inspector.gui.pages.registry import PAGES, Page
+from inspector.records import replace
+from tests.gui import fakes
+
+READY = fakes.ready_screen()
+
+
+class FakePanel(QWidget):
+    def __init__(self, theme, wishes) -> None:
+        super().__init__()
+        self.fed = []
+        self.wishes = wishes
+
+    def show_screen(self, screen) -> None:
+        self.fed.append(screen.title)
+
+
+def test_a_page_added_to_the_table_is_listed_built_when_looked_at_and_fed(make_window, monkeypatch):
+    fake = Page(
+        id="fake",
+        text="Fa&ke",
+        icon="spark",
+        reads=("title",),
+        build=FakePanel,
+        count=lambda screen: len(screen.charts),
+    )
+    monkeypatch.setattr(registry, "PAGES", (*PAGES, fake))
+    rows = (*actions.ACTIONS, *actions.page_actions((fake,), first=len(PAGES)))
+    for module in (actions, main_window):
+        monkeypatch.setattr(module, "ACTIONS", rows)
+    window = make_window(READY)
+    pages = window.workspace.pages
+    assert pages.tabText(5) == f"Fake  {len(READY.charts)}"
+    assert pages.tabToolTip(5) == "Fake (Ctrl+6)"
+    assert pages.page("fake") is None
+    action = window.actions_by_name["page_fake"]
+    assert (action.text(), action.shortcut()) == ("Fa&ke", QKeySequence("Ctrl+6"))
+    action.trigger()
+    panel = pages.page("fake")
+    assert panel.fed == [READY.title]
+    assert panel.wishes is window._commands
+    window.show_screen(replace(READY, charts=()))
+    assert panel.fed == [READY.title]
+    assert pages.tabText(5) == "Fake"
+    window.show_screen(replace(READY, title="other"))
+    assert panel.fed == [READY.title, "other"]
+
+
+def test_every_page_has_an_entry_a_key_and_a_choice_on_the_command_line(window, capsys):
+    for place, page in enumerate(PAGES, start=1):
+        action = window.actions_by_name[f"page_{page.id}"]
+        assert action.shortcut() == QKeySequence(f"Ctrl+{place}")
+        action.trigger()
+        assert window.workspace.pages.current_id == page.id
+    with pytest.raises(SystemExit):
+        main(["screenshot", "--help"])
+    assert f"{{{','.join(page.id for page in PAGES)}}}" in re.sub(r"\s", "", capsys.readouterr().out)
+
+
+def test_the_tenth_page_has_no_key():
+    pages = tuple(replace(PAGES[0], id=str(number)) for number in range(10))
+    assert [row.keys for row in actions.page_actions(pages)][8:] == [("Ctrl+9",), ()]
+
+
+def test_pages_are_built_when_they_are_looked_at_and_fed_what_they_show(window):
+    pages = window.workspace.pages
+    assert pages.page("code") is None
+    pages.open_page("code")
+    code = pages.page("code")
+    assert isinstance(code, CodePanel)
+    window.show_screen(replace(READY, code=replace(READY.code, style="resume")))
+    assert code.findChild(QComboBox).currentData() == "resume"
+    pages.open_page("file")
+    window.show_screen(READY)
+    assert code.findChild(QComboBox).currentData() == "resume"
+    pages.open_page("code")
+    assert code.findChild(QComboBox).currentData() == "plain"
+
+
+def test_the_number_of_findings_stands_on_their_tab(window):
+    tabs = window.findChild(QTabWidget)
+    assert tabs.tabText(2) == "Findings  3"
+    window.show_screen(replace(READY, findings=()))
+    assert tabs.tabText(2) == "Findings"
