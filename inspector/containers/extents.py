@@ -10,13 +10,13 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.containers.container import Container
-from inspector.containers.legacy import Places, open_legacy, read_legacy
+from inspector.containers.container import Container, StoredBytes
+from inspector.containers.formats import find_format
+from inspector.containers.legacy import open_legacy
 from inspector.containers.persistent_ids import StorageId
-from inspector.containers.sniff import find_reader
 from inspector.containers.source import Source
 from inspector.containers.unread import programs_on_errors
-from inspector.containers.zip.archive import Records, open_torchzip, read_torchzip
+from inspector.containers.zip.archive import open_torchzip
 from inspector.containers.zip.directory import (
     DEFLATED,
     DESCRIBED,
@@ -81,11 +81,12 @@ def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
         CancelledError: The work was cancelled.
     """
     with programs_on_errors(source, limits, progress):
-        read = find_reader(source)
-        if read is read_torchzip:
-            return _of_zip(source, *open_torchzip(source, limits, progress))
-        container, places = (open_legacy if read is read_legacy else _open_tar)(source, limits, progress)
-        return _of_legacy(source, container, places)
+        form = find_format(source)
+        read = form.reader_for(source)
+        if form.extents is not None:
+            return form.extents(source, limits, progress)
+        container = read(source, limits, progress)
+        return _plain_extents(container, container.stored)
 
 
 def extent_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
@@ -121,17 +122,12 @@ def _stored_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
 # --- the containers -------------------------------------------------------------------------------------
 
 
-def _open_tar(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
-    from inspector.containers.tar.archive import open_tar  # noqa: PLC0415 - files of 2017 are rare
-
-    return open_tar(source, limits, progress)
-
-
-def _of_legacy(source: Source, container: Container, places: Places) -> Extents:
+def _plain_extents(container: Container, stored: dict[str, StoredBytes]) -> Extents:
+    """Find the bytes of storages that are stored as they are, and without a checksum."""
     whole: dict[str, Extent] = {}
     lost: dict[str, str] = {}
     for key, storage in container.storage_ids.items():
-        place = places.stored.get(key)
+        place = stored.get(key)
         if not storage.nbytes:
             whole[key] = _NOTHING
         elif place is None:
@@ -140,11 +136,18 @@ def _of_legacy(source: Source, container: Container, places: Places) -> Extents:
             lost[key] = _of_other_size(storage, place.nbytes)
         else:
             whole[key] = Extent(place.file_offset or 0, place.nbytes, place.nbytes, STORED, 0)
-    for key in places.before_damage & whole.keys():
-        if _ends_in_zeros(source, whole[key]):
-            del whole[key]
-            lost[key] = "zeros stand at its end and behind it, where the next tensor should be"
     return Extents(container=container, whole=whole, lost=lost, records={})
+
+
+def legacy_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    """Find the storages of a legacy file, also within gzip; errors as those of `read_legacy`."""
+    container, places = open_legacy(source, limits, progress)
+    found = _plain_extents(container, places.stored)
+    for key in places.before_damage & found.whole.keys():
+        if _ends_in_zeros(source, found.whole[key]):
+            del found.whole[key]
+            found.lost[key] = "zeros stand at its end and behind it, where the next tensor should be"
+    return found
 
 
 def _ends_in_zeros(source: Source, extent: Extent) -> bool:
@@ -153,7 +156,9 @@ def _ends_in_zeros(source: Source, extent: Extent) -> bool:
     return not source.read(extent.offset + extent.nbytes - nbytes, nbytes).strip(b"\0")
 
 
-def _of_zip(source: Source, container: Container, records: Records) -> Extents:
+def zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    """Find the storages and other records of a zip; errors as those of `read_torchzip`."""
+    container, records = open_torchzip(source, limits, progress)
     whole: dict[str, Extent] = {}
     lost: dict[str, str] = {}
     entries = {key: records.storage(key) for key in container.storage_ids}

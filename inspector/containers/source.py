@@ -14,7 +14,7 @@ from _thread import allocate_lock  # `threading` would take 3 ms of every start
 from collections.abc import Callable
 from typing import Self
 
-from inspector.containers.gzip_inside import GzipInside
+from inspector.containers.gzip_inside import MAGIC, GzipInside
 from inspector.containers.programs import Programs
 from inspector.errors import ContainerError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
@@ -203,6 +203,24 @@ class GzipSource(Source):
                 remedy="unpack it with gunzip first",
             )
         return data
+
+
+def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """Open a file for reading, looking through gzip.
+
+    Raises:
+        ContainerError: It is missing, unreadable or no regular file.
+    """
+    source = Source(path)
+    try:
+        is_packed = source.read_upto(0, len(MAGIC)) == MAGIC
+    except BaseException:
+        source.close()
+        raise
+    if not is_packed:
+        return source
+    source.close()
+    return GzipSource(path, limits)
 
 
 class NearReader:

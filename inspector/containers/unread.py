@@ -159,23 +159,33 @@ def read_streams(source: Source, place: _Place, limits: Limits, progress: Progre
 # --- files of two formats -----------------------------------------------------------------------------------
 
 
-def read_other_format(source: Source, form: str, limits: Limits, progress: Progress) -> bool:
-    """Read what a file runs as one of another format, and return whether it is one.
+# `torch.load` asks for zip, tar and legacy in this order; releases before 1.6 ask for tar first, and all
+# of them skip tar for a file object without a descriptor.
 
-    `torch.load` asks for zip, tar and legacy in this order; releases before 1.6 ask for tar first, and none
-    asks a file object without a descriptor for it. The header of a zip's first record may be that of a tar
-    archive, and the name that a tar archive begins with may spell pickles.
+
+def read_as_tar(source: Source, limits: Limits, progress: Progress) -> bool:
+    """Read what a zip runs as a tar archive, and return whether it is one.
+
+    The header of a zip's first record may be that of a tar archive.
 
     Raises:
         CancelledError: The work was cancelled.
     """
-    limits = within_bounds(limits)
-    if form == "zip" and passes_for_tar(source):
-        with suppress(ContainerError):
-            read_members_programs(source, limits, progress, "rival")
-        return True
-    if form != "tar":
+    if not passes_for_tar(source):
         return False
+    with suppress(ContainerError):
+        read_members_programs(source, limits, progress, "rival")
+    return True
+
+
+def read_as_pickles(source: Source, limits: Limits, progress: Progress) -> bool:
+    """Read what a tar archive runs as a row of pickles, and return whether it is one.
+
+    The name that a tar archive begins with may spell pickles.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
     other = Programs()
     own, source.programs = source.programs, other
     with suppress(PickleError, ContainerError):

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
-from inspector.containers.sniff import read_container
+from inspector.containers.formats import format_of
+from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Tensor
@@ -70,7 +71,7 @@ def build_checkpoint(
     progress.start("listing tensors")
     stream = container.stream
     found = walk(stream.root, limits, progress, Known(container.storage_ids))
-    note_strangers(found.uses, stream, is_legacy=container.format == "legacy")
+    note_strangers(found.uses, stream, is_legacy=format_of(container.format).is_stream)
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
     names = _name_slots(found, work) if found.optimizers else []
     work.look(len(container.storage_ids))

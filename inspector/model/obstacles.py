@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inspector.containers.container import Mark
+from inspector.containers.formats import format_of
 from inspector.containers.zip.torch_words import miniz_words
 from inspector.model.checkpoint import Checkpoint, Storage
 
@@ -51,7 +52,7 @@ def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
             "UnpicklingError: invalid load key, '\\x1f'.",
             "Unpack it with gunzip, or give torch.load what gzip.open returns.",
         )
-    if checkpoint.format != "zip":
+    if not format_of(checkpoint.format).has_records:
         return None
     if checkpoint.refusal:
         finding, remedy = ("truncated", _FETCH) if lost_directory(checkpoint) else ("torch-refuses", _SAVE)
@@ -67,7 +68,7 @@ def storage_obstacles(checkpoint: Checkpoint) -> dict[str, Obstacle]:
 
 
 def _iter_storage_obstacles(checkpoint: Checkpoint) -> Iterator[tuple[str, Obstacle]]:
-    if checkpoint.format != "zip":
+    if not format_of(checkpoint.format).has_records:
         return
     is_elsewhere = "torch-1.4" in checkpoint.marks
     refused = dict(checkpoint.refused)
@@ -98,7 +99,7 @@ def _record_obstacle(storage: Storage, *, is_elsewhere: bool) -> Obstacle:
 
 def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Give what torch says to a legacy file when every storage has its device; None if it takes it."""
-    if checkpoint.format != "legacy":
+    if not format_of(checkpoint.format).is_stream:
         return None
     for use in checkpoint.globals:
         if use.name in _NOT_IN_LEGACY:

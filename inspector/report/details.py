@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from keyword import iskeyword
 
+from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, Value
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
@@ -116,10 +117,9 @@ def naming_text(optimizer: Optimizer) -> str:
 def written_by(checkpoint: Checkpoint) -> str:
     """Say which torch wrote the file, as far as its container tells."""
     versions = dict(checkpoint.versions)
-    if checkpoint.format == "legacy":
-        return "the format of torch before 1.6"
-    if checkpoint.format == "tar":
-        return "the format of torch before 0.2"
+    era = format_of(checkpoint.format).era
+    if era:
+        return era
     if ".format_version" in versions:
         return "torch 2.7 or later"
     if "byteorder" in versions:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.containers.formats import format_of
 from inspector.model.arguments.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.programs.uses import PERSISTENT_ID
@@ -41,7 +42,7 @@ _FAULTS = {
 
 def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
     """Return the first opcode that ends the load, by pickletools' name; empty where all are known."""
-    if checkpoint.format == "tar":
+    if not format_of(checkpoint.format).loads_restricted:
         return ""
     return next((name for name in checkpoint.safety.opcodes if name not in allowed.opcodes), "")
 
@@ -49,7 +50,7 @@ def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
 def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
     """Give the reasons why `weights_only=True` stops though every name is on its list, one sentence each."""
     safety = checkpoint.safety
-    if checkpoint.format == "tar":
+    if not format_of(checkpoint.format).loads_restricted:
         yield _TAR
         return
     again = "save the file again with pickle protocol 2"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
 from inspector.safety.allowlist import allow_list
@@ -24,8 +25,6 @@ Way = Literal["as-it-is", "unchecked", "unsure", "names", "full", "other", "neve
 asks for. `unsure`: what was read loads, and programs read different things from the file. `names`: it refuses
 until names are allowed. `full`: it refuses whatever is allowed. `other`: something else than the pickle stops
 it, whatever the arguments. `never`: nobody should load it."""
-
-_TORCH_LOADS = frozenset({"zip", "legacy", "tar"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +100,7 @@ def code_weights_only(safety: SafetyVerdict) -> bool:
 
 def _code(checkpoint: Checkpoint, target: Profile, safety: SafetyVerdict) -> LoadCall:
     release = release_of(target.torch_version)
-    if checkpoint.format not in _TORCH_LOADS or release < HAS_WEIGHTS_ONLY:
+    if not format_of(checkpoint.format).torch_loads or release < HAS_WEIGHTS_ONLY:
         return plain_call(release)  # another function loads it, or the argument is not known yet
     call = load_call(checkpoint, safety, weights_only=code_weights_only(safety))
     return call if safety.verdict == "dangerous" else replace(call, refusal=None)

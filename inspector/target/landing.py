@@ -6,6 +6,7 @@ however many tensors name it.
 
 from __future__ import annotations
 
+from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.obstacles import Obstacle
 from inspector.target.load_call import LoadCall
@@ -38,19 +39,19 @@ class Landing:
         self._target = target
         self._how = how
         self._release = release_of(target.torch_version)
-        self._is_zip = form == "zip"
+        self._has_records = format_of(form).has_records
         self._tags: dict[str, Landed] = {}
         self._own: dict[tuple[str, bool], Landed] = {}
 
     @property
     def skips_data(self) -> bool:
         """Whether torch reads no storage at all, since everything goes to the meta device."""
-        return self._is_zip and self._release >= SKIPS_FOR_META and goes_to_meta(self._how.map_location)
+        return self._has_records and self._release >= SKIPS_FOR_META and goes_to_meta(self._how.map_location)
 
     @property
     def reads_records(self) -> bool:
         """Whether torch looks for the records of storages."""
-        return self._is_zip
+        return self._has_records
 
     def meets(self, obstacle: Obstacle) -> bool:
         """Say whether this call meets an obstacle of a record: without reading, its size is not looked at."""
@@ -107,7 +108,7 @@ class Landing:
         return ("", failure) if failure is not None else (landing_place(asked, self._how.current), None)
 
     def _make(self, device: str, *, is_wrapper: bool) -> Landed:
-        place = self._how.map_location if self._is_zip else None
+        place = self._how.map_location if self._has_records else None
         asked = device_for(place, device, self._release, is_wrapper=is_wrapper)
         if not isinstance(asked, str):
             return "", asked

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
+from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_sent
@@ -169,7 +170,7 @@ def stages_of_rank(
         place = landing.of_own(device, is_wrapper=False)[0]
         memory.take(place, size.on(place))
     is_weights_only = call.is_weights_only(release_of(target.torch_version))
-    final, peak = _OBJECTS[checkpoint.format == "legacy", is_weights_only]
+    final, peak = _OBJECTS[format_of(checkpoint.format).is_stream, is_weights_only]
     memory.take("cpu", final * sizes.rows)
     memory.end("load", passing_nbytes=passing + (peak - final) * sizes.rows)
     if routine.reads_all:

@@ -18,21 +18,23 @@ from inspector.target.versions import Release, release_of
 BAD_OPTION = "bad-load-option"
 """The finding for an argument that does not go with the file or with that torch."""
 
-_ZIPS = frozenset({"zip", "torchscript"})
 _NEWEST_VERSION_BEFORE_1_6 = 2
 
 
 def opening_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
     """Give (finding, message) for what stops a load before the pickle is read; None if nothing does."""
+    return _FAILURES.get(checkpoint.format, _stream_failure)(checkpoint, target, how)
+
+
+def _zip_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
+    """Check a zip of `torch.save`."""
     release = release_of(target.torch_version)
-    if checkpoint.format == "safetensors":
-        return _safetensors_failure(how)
-    if checkpoint.format not in _ZIPS:
-        return _stream_failure(checkpoint, how, release)
-    failure = _old_torch_failure(checkpoint, release) or _of_container(checkpoint)
-    if failure is None and checkpoint.format == "torchscript":
-        return _script_failure(target, how, release)
-    return failure or _pathless_mmap_failure(how, release) or _unknown_argument(how, release, "Unpickler")
+    return (
+        _old_torch_failure(checkpoint, release)
+        or _of_container(checkpoint)
+        or _pathless_mmap_failure(how, release)
+        or _unknown_argument(how, release, "Unpickler")
+    )
 
 
 def _pathless_mmap_failure(how: LoadCall, release: Release) -> Failure | None:
@@ -43,7 +45,7 @@ def _pathless_mmap_failure(how: LoadCall, release: Release) -> Failure | None:
     return BAD_OPTION, "ValueError: f must be a file path in order to use the mmap argument"
 
 
-def _safetensors_failure(how: LoadCall) -> Failure | None:
+def _safetensors_failure(_checkpoint: Checkpoint, _target: Profile, how: LoadCall) -> Failure | None:
     """Such a file holds no device, and torch 2.13 asks the library of that name to read it."""
     kind = {"dict": "dict", "function": "callable"}.get(type_name(how.map_location))
     if kind is None or how.map_location is None or isinstance(how.map_location, str | TorchDevice):
@@ -54,8 +56,9 @@ def _safetensors_failure(how: LoadCall) -> Failure | None:
     )
 
 
-def _stream_failure(checkpoint: Checkpoint, how: LoadCall, release: Release) -> Failure | None:
+def _stream_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
     """Check a file that is no zip: legacy, or compressed as a whole."""
+    release = release_of(target.torch_version)
     if how.mmap and release >= versions.HAS_MMAP:
         return BAD_OPTION, _no_mmap(checkpoint.path if how.by_path else "", release)
     failure = _unknown_argument(how, release, "load")
@@ -86,13 +89,13 @@ def _of_container(checkpoint: Checkpoint) -> Failure | None:
 
 def _old_torch_failure(checkpoint: Checkpoint, release: Release) -> Failure | None:
     """Check a zip against a torch that is older than the format."""
-    if checkpoint.format == "zip" and release < versions.READS_ZIP:
+    if release < versions.READS_ZIP:
         return "newer-format", (
             f"RuntimeError: {checkpoint.path} is a zip archive (did you mean to use torch.jit.load()?)"
         )
     version = dict(checkpoint.versions).get("version", "")
     is_newer = version.isdecimal() and int(version[:9]) > _NEWEST_VERSION_BEFORE_1_6
-    if checkpoint.format == "zip" and release < versions.READS_ZIP_3 and is_newer:
+    if release < versions.READS_ZIP_3 and is_newer:
         return "newer-format", (  # the beginning names a place in torch's sources
             f"RuntimeError: Attempted to read a PyTorch file with version {version}, but the maximum "
             f"supported version for reading is {_NEWEST_VERSION_BEFORE_1_6}. "
@@ -112,8 +115,9 @@ def _unknown_argument(how: LoadCall, release: Release, callee: str) -> Failure |
     return None
 
 
-def _script_failure(target: Profile, how: LoadCall, release: Release) -> Failure | None:
+def _script_failure(_checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
     """Check TorchScript, which `torch.load` hands on to `torch.jit.load`."""
+    release = release_of(target.torch_version)
     if how.is_weights_only(release):
         return "runs-code", (
             "RuntimeError: Cannot use ``weights_only=True`` with TorchScript archives passed to "
@@ -134,3 +138,6 @@ def _script_failure(target: Profile, how: LoadCall, release: Release) -> Failure
     if failure is not None and failure[0] == "xpu-unavailable":  # said by C++, not by Python's part
         return failure[0], "RuntimeError: PyTorch is not linked with support for xpu devices"
     return failure
+
+
+_FAILURES = {"zip": _zip_failure, "torchscript": _script_failure, "safetensors": _safetensors_failure}

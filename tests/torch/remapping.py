@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.model.build import open_checkpoint
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import Export, export_copy

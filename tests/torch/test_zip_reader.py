@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from inspector.containers.container import Container, StoredBytes, first_storage_ids
-from inspector.containers.legacy import NUMEL, Places, facts_of, place_views
+from inspector.containers.legacy import NUMEL, facts_of, place_views
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.source import Source
 from inspector.containers.tar.cursor import FETCH, Cursor, malformed
@@ -79,11 +79,6 @@ def read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
         PickleError: One of its pickles cannot be read.
         CancelledError: The work was cancelled.
     """
-    return open_tar(source, limits, progress)[0]
-
-
-def open_tar(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
-    """Take a tar checkpoint apart, and give the places of its storages, too; errors as above."""
     layout = read_layout(source, limits, progress)
     reader = _Reader(source, layout.members, limits, progress)
     nodes = _storage_nodes(layout)
@@ -99,7 +94,7 @@ def open_tar(source: Source, limits: Limits, progress: Progress) -> tuple[Contai
     }
     stored |= place_views(parsed, storage_ids, stored)
     member = layout.members[OBJECT]
-    container = Container(
+    return Container(
         path=source.path,
         format="tar",
         file_nbytes=source.file_nbytes,
@@ -111,7 +106,6 @@ def open_tar(source: Source, limits: Limits, progress: Progress) -> tuple[Contai
         stored=stored,
         versions=info,
     )
-    return container, Places(stored, frozenset(), layout.members[STORAGES].end)
 
 
 def relocate(container: Container, locations: dict[str, str]) -> Container:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from inspector.containers.sniff import open_source
+from inspector.containers.source import open_source
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
@@ -17,6 +17,7 @@ from inspector.remap.compare.same_bytes import (
     legacy_spans,
     tar_spans,
     total_nbytes,
+    whole_spans,
     zip_spans,
 )
 from inspector.remap.compare.verify import compare_with_plan
@@ -106,7 +107,7 @@ def _compare_bytes(before: Checkpoint, after: Checkpoint, progress: Progress) ->
         return [f"One is a {before.format} file, the other a {after.format} file."], 0
     with open_source(before.path) as source, open_source(after.path) as copy:
         try:
-            pair = _PAIRS[before.format]
+            pair = _PAIRS.get(before.format, whole_spans)
             spans: list[Span] = pair(source, copy, progress)
         except ExportError as error:
             return [f"{error.what[0].upper()}{error.what[1:]}."], 0

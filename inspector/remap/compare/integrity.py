@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.extents import Extent, Extents, Sums, read_extents, sum_extents
-from inspector.containers.sniff import open_source
+from inspector.containers.source import open_source
 from inspector.limits import Limits
 from inspector.model.findings import Finding, finding
 from inspector.progress import Progress

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inspector.containers.container import Container
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint

@@ -13,7 +13,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from inspector.containers.sniff import open_source, read_container
+from inspector.containers.formats import format_of
+from inspector.containers.opening import read_container
+from inspector.containers.source import open_source
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused
@@ -133,7 +135,7 @@ def _write(content: Content, stock: Stock, target: int, folder: str, progress: P
         target=target,
         progress=progress,
     )
-    if content.format == "legacy":
+    if format_of(content.format).is_stream:
         file.write_legacy()
     else:
         file.write_zip(folder)

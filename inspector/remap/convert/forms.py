@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.records import dataclass, replace
 
@@ -50,11 +51,10 @@ class Form:
         return self == Form()
 
     def format_from(self, source: str) -> str:
-        """Give the format that is written from a file of another; what only tar can say becomes a zip."""
+        """Return the format that is written from a file of another."""
         if self.shape == "safetensors":
             return "safetensors"
-        wanted = source if self.container == "same" else self.container
-        return "legacy" if wanted == "legacy" else "zip"
+        return format_of(source if self.container == "same" else self.container).becomes
 
     def with_path(self, path: str) -> Form:
         """Give the same form for the model at this path, whatever its names begin with."""

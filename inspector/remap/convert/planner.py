@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from inspector.containers.container import Container
+from inspector.containers.formats import format_of
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
@@ -21,7 +22,6 @@ from inspector.records import dataclass, replace
 from inspector.remap.convert.cast import SOURCE
 from inspector.remap.convert.expected import Description, describe_facts, describe_row
 from inspector.remap.convert.forms import EXCLUDED, Form, LeftOut
-from inspector.remap.convert.mapped import mapped_container
 from inspector.remap.convert.selection import (
     Model,
     Patterns,
@@ -39,6 +39,7 @@ from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd
 from inspector.remap.objects.views import Edits, Writing
 from inspector.remap.plan import Plan
+from inspector.remap.relabel.formats import mapped_container
 from inspector.remap.safetensors.contents import Contents, plan_safetensors
 from inspector.units import cut_text, escape_text
 
@@ -126,10 +127,11 @@ class Deciding:
                 remedy="recover what is intact, and export from that",
             )
         refuse_odd(self.container.stream)
-        if self.format == "legacy" != self.container.format:
+        target = format_of(self.format)
+        if target.is_stream and self.container.format != self.format:
             self._refuse_too_late()
         content = self._model() if self.form.takes_model else self._everything()
-        if content.byteorder != "little" and (self.format != "zip" or self.form.cast):
+        if content.byteorder != "little" and (not target.has_records or self.form.cast):
             raise ExportError(
                 "the numbers were stored by a big-endian machine, which only a zip file can say",
                 remedy="choose the zip container, and no other type",
@@ -301,7 +303,7 @@ class Deciding:
             naming=viewed,
             edits=edits,
             data=container.stream.data,
-            legacy=self.format == "legacy",
+            legacy=format_of(self.format).is_stream,
             names_are_present=names_are_present(container.stream),
             progress=self.progress,
         )

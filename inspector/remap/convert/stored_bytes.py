@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from inspector.containers.container import Container
+from inspector.containers.formats import format_of
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import Records
 from inspector.containers.zip.directory import DEFLATED, STORED, Entry, payload_offset, read_directory
@@ -103,7 +104,7 @@ class Stock:
             return self._exits.enter_context(tempfile.TemporaryFile(dir=self._folder))
 
     def _entry(self, key: str) -> Entry | None:
-        if self.container.format != "zip":
+        if not format_of(self.container.format).has_records:
             return None
         if self._records is None:
             self._records = Records(read_directory(self.source, DEFAULT_LIMITS))

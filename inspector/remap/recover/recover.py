@@ -12,8 +12,7 @@ from pathlib import Path
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.extents import Extents, read_extents, sum_extents
-from inspector.containers.sniff import open_source
-from inspector.containers.source import Source
+from inspector.containers.source import Source, open_source
 from inspector.errors import CancelledError, CheckpointError, DamagedError, ExportError
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint

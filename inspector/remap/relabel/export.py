@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from inspector.containers.container import Container
-from inspector.containers.sniff import open_source, read_container
-from inspector.containers.source import Source
+from inspector.containers.opening import read_container
+from inspector.containers.source import Source, open_source
 from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
@@ -25,6 +25,7 @@ from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.outfile import OutFile, explained, writing
 from inspector.remap.plan import Plan, device_texts, with_viewed
+from inspector.remap.relabel.formats import relabeling_of
 from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.relabel.writers import CopyWriter
 
@@ -102,6 +103,7 @@ def export_copy(
         with collector_paused():
             container = read_container(path, limits, progress)
             _refuse_changed(path, before, _status_of(path))
+            relabeling = relabeling_of(container)
             plan = with_viewed(plan, container.storage_ids.values())
             pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
         with writing(destination, like=before, overwrite=overwrite) as out:
@@ -113,7 +115,7 @@ def export_copy(
                 progress=progress,
                 clone=_cloner(source, out, progress),
             )
-            in_one_piece = _write(container, writer, plan)
+            in_one_piece = relabeling.write(container, writer, plan)
             _refuse_changed(path, before, os.fstat(source.fd))
             devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
             compared_nbytes = _compare_bytes(writer, out, verify)
@@ -167,16 +169,6 @@ def copy_times(path: str, destination: Path) -> None:
     with explained(destination, "the times cannot be set"):
         status = Path(path).stat()
         os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def _write(container: Container, writer: CopyWriter, plan: Plan) -> bool:
-    if container.format == "legacy":
-        return writer.write_legacy()
-    if container.format == "tar":
-        from inspector.remap.relabel.tar import tar_edits  # noqa: PLC0415 - files of 2017 are rare
-
-        return writer.write_tar(tar_edits(writer.source, container, plan, writer.progress))
-    return writer.write_zip()
 
 
 def _status_of(path: str) -> os.stat_result | None:

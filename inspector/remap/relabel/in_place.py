@@ -12,12 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inspector.containers.container import Container
-from inspector.containers.legacy import read_layout
-from inspector.containers.sniff import open_source, read_container
-from inspector.containers.source import Source
-from inspector.containers.zip.archive import Records, find_pickle
-from inspector.containers.zip.directory import read_directory
-from inspector.containers.zip.records import read_record as read_zip_record
+from inspector.containers.opening import read_container
+from inspector.containers.source import Source, open_source
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
@@ -27,9 +23,8 @@ from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.files.copying import write_bytes, write_over
 from inspector.remap.files.outfile import explained, sync_folder, writing
 from inspector.remap.plan import Plan, with_viewed
-from inspector.remap.relabel.padding import fit_pickle
-from inspector.remap.relabel.patches import Piece, appended_piece, fits, refuse_doubles, zip_pieces
-from inspector.remap.relabel.rewrite import rewrite_pickle
+from inspector.remap.relabel.formats import COPY, pieces_of
+from inspector.remap.relabel.patches import Piece
 from inspector.remap.relabel.undo import (
     UndoRecord,
     format_record,
@@ -42,7 +37,6 @@ from inspector.remap.relabel.undo import (
 )
 from inspector.remap.relabel.undoing import refuse_foreign
 
-_COPY = "write a copy instead, with -o OUT"
 _FILE = "the file cannot be changed"
 _RECORD = "the undo record cannot be written"
 
@@ -98,7 +92,7 @@ def patch_in_place(
         with collector_paused():
             container = read_container(path, DEFAULT_LIMITS, progress)
             plan = with_viewed(plan, container.storage_ids.values())
-            pieces = _pieces(container, source, plan, progress)
+            pieces = pieces_of(container, source, plan, progress)
         if pieces:
             record = make_record(source, pieces, plan, status.st_mtime_ns)
             _refuse_changed(path, status, fd)
@@ -142,7 +136,7 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
         record = read_record(record_at)
         refuse_stranger(source, record)
         if not force:
-            refuse_foreign(source, record, _pieces, progress or Progress())
+            refuse_foreign(source, record, progress or Progress())
         _refuse_changed(path, status, source.fd)
         _refuse_changed(path, status, fd)
         with explained(Path(path), _FILE):
@@ -151,58 +145,6 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
 
 
 # --- what is written ----------------------------------------------------------------------------------------
-
-
-def _pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
-    """Give what has to be written; nothing where the file says already what it shall."""
-    if source.gzipped:
-        raise ExportError("a gzip file cannot be changed in place", where=source.path, remedy=_COPY)
-    if container.format == "tar":
-        return _tar_pieces(container, source, plan, progress)
-    pickle = rewrite_pickle(container.stream, plan, progress=progress)
-    if container.stream.data[: container.stream.end] == pickle:
-        return ()
-    if container.format == "legacy":
-        return _legacy_pieces(source, pickle, progress)
-    records = Records(read_directory(source, DEFAULT_LIMITS, progress))
-    entry = find_pickle(records, source.path)
-    refuse_doubles(source, records, entry)
-    if fits(entry, pickle):
-        return _changed(source, zip_pieces(source, entry, pickle))
-    read_zip_record(source, entry, DEFAULT_LIMITS.pickle_nbytes)
-    return (appended_piece(source, records, entry, pickle),)
-
-
-def _legacy_pieces(source: Source, pickle: bytes, progress: Progress) -> tuple[Piece, ...]:
-    layout = read_layout(source, DEFAULT_LIMITS, progress)
-    fitted = fit_pickle(pickle, layout.object_end - layout.object_start)
-    if fitted is None:
-        raise _no_room(source, is_longer=len(pickle) > layout.object_end - layout.object_start)
-    return _changed(source, (Piece(layout.object_start, fitted),))
-
-
-def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
-    from inspector.remap.relabel.tar import tar_edits  # noqa: PLC0415 - files of 2017 are rare
-
-    edits = tar_edits(source, container, plan, progress)
-    growth = [len(edit.data) - (edit.end - edit.start) for edit in edits]
-    if any(growth):  # the first and the last are the member's headers and its padding
-        raise _no_room(source, is_longer=max(growth[1:-1]) > 0)
-    return _changed(source, tuple(Piece(edit.start, edit.data) for edit in edits))
-
-
-def _no_room(source: Source, *, is_longer: bool) -> ExportError:
-    longer = "longer, and a file of this format has no room for it"
-    shorter = "a byte shorter, and a file of this format has nothing to fill that with"
-    return ExportError(
-        f"what names the devices becomes {longer if is_longer else shorter}",
-        where=source.path,
-        remedy=_COPY,
-    )
-
-
-def _changed(source: Source, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    return tuple(piece for piece in pieces if source.read(piece.offset, len(piece.data)) != piece.data)
 
 
 def _write(fd: int, pieces: tuple[Piece, ...]) -> None:
@@ -249,7 +191,7 @@ def _opened(path: str, *, force: bool) -> Iterator[int]:
             raise ExportError(
                 f"the file has {status.st_nlink} names, and would change under each of them",
                 where=path,
-                remedy=f"{_COPY}, or use --force",
+                remedy=f"{COPY}, or use --force",
             )
         yield fd
     finally:

@@ -8,12 +8,11 @@ from what is there by the devices alone; whatever else is in it was in the file 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import get_args
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
-from inspector.containers.sniff import find_reader
+from inspector.containers.formats import find_format
 from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
@@ -21,8 +20,8 @@ from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.remap.plan import Plan, device_texts, plan_moves, with_viewed
+from inspector.remap.relabel.formats import pieces_of
 from inspector.remap.relabel.overlay import Overlay
-from inspector.remap.relabel.patches import Piece
 from inspector.remap.relabel.undo import UndoRecord
 from inspector.remap.rules import Rule, check_destination
 from inspector.safety.verdict import FileVerdict, judge
@@ -37,16 +36,14 @@ _WORDS: dict[FileVerdict, str] = {
 _MOST_QUESTIONS = 10_000_000
 """How often a rule may be asked about a device: some seconds."""
 _ANYHOW = "if you made the change yourself, use remap FILE --undo --force"
-_SomePlan = Callable[[Container, Source, Plan, Progress], tuple[Piece, ...]]
 
 
-def refuse_foreign(source: Source, record: UndoRecord, pieces_of: _SomePlan, progress: Progress) -> None:
+def refuse_foreign(source: Source, record: UndoRecord, progress: Progress) -> None:
     """Refuse a record that would do anything but take a change of devices back.
 
     Args:
         source: The file.
         record: Its record.
-        pieces_of: What a plan changes in a file.
         progress: Told of the stages, asked for cancellation.
 
     Raises:
@@ -73,7 +70,7 @@ def refuse_foreign(source: Source, record: UndoRecord, pieces_of: _SomePlan, pro
 
 def _read(source: Source, progress: Progress) -> tuple[Container, Checkpoint]:
     limits = DEFAULT_LIMITS.started()
-    container = find_reader(source)(source, limits, progress)
+    container = find_format(source).reader_for(source)(source, limits, progress)
     return container, build_checkpoint(container, limits, progress)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.containers.formats import format_of
 from inspector.model.roles.devices import is_accelerator
 from inspector.records import replace
 from inspector.report.forecast import forecast_report
@@ -23,7 +24,7 @@ def forecast_page(
     checkpoint = document.checkpoint
     if not checkpoint.storages:
         return None
-    can_map = checkpoint.format == "zip"
+    can_map = format_of(checkpoint.format).has_records
     mmap = loading.mmap and can_map
     map_location = TagMap(pairs=device_map.moves) if device_map.moves else None
     code = load_of(document, target).code

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
@@ -19,8 +20,6 @@ from inspector.snippet.placement import place_devices
 from inspector.snippet.styles.plain import render_plain
 from inspector.snippet.traits import Traits, look_at
 from inspector.target.machine.profile import Profile
-
-_TORCH_LOADS = frozenset({"zip", "legacy", "tar"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +154,7 @@ _LABELS = {entry.style.id: entry.style.label for entry in _TABLE}
 
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     """List the styles that this file offers, the most fitting first."""
-    if checkpoint.format not in _TORCH_LOADS:
+    if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import unopened_styles
 
         offered = unopened_styles(checkpoint.format, checkpoint.path)
@@ -192,7 +191,7 @@ def render(
             remedy=f"it offers {', '.join(offered) or 'none: torch.load does not open this format'}",
         )
     path = checkpoint.path if path is None else path
-    if checkpoint.format not in _TORCH_LOADS:
+    if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import render_unopened
 
         return render_unopened(checkpoint.format, path, target, style=style)

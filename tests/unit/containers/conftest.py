@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.limits import Limits
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from inspector.containers import extents as module
 from inspector.containers.extents import Extent, Extents, Sums, extent_bytes, read_extents, sum_extents
-from inspector.containers.sniff import open_source
+from inspector.containers.source import open_source
 from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress

@@ -10,7 +10,7 @@ import pytest
 
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.legacy import makes_magic, read_layout, read_legacy
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.containers.source import GzipSource, Source
 from inspector.errors import (
     CancelledError,

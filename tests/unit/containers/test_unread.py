@@ -5,13 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers import sniff, unread
+from inspector.containers import formats, opening, unread
+from inspector.containers.opening import read_container
 from inspector.containers.programs import Program
-from inspector.containers.sniff import read_container
 from inspector.containers.unread import START
 from inspector.errors import CancelledError, CheckpointError, ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress
+from inspector.records import replace
 from tests.builders import legacy, tars
 from tests.builders.pickles import NONE, STOP, call, dict_, name, op, proto, stream, text
 from tests.builders.zips import Record, build_zip
@@ -84,7 +85,7 @@ def test_cancelling_tells_nothing(write: Write, monkeypatch: pytest.MonkeyPatch)
     def cancel(*_given: object) -> None:
         raise CancelledError
 
-    monkeypatch.setattr(sniff, "find_reader", cancel)
+    monkeypatch.setattr(opening, "find_format", cancel)
     with pytest.raises(CancelledError) as caught:
         read_container(write(stream(proto(), EVIL)))
     assert caught.value.programs == ()
@@ -94,19 +95,20 @@ def test_cancelling_tells_nothing(write: Write, monkeypatch: pytest.MonkeyPatch)
         raise ContainerError("refused")
 
     progress = Progress()
-    monkeypatch.setattr(sniff, "find_reader", refuse)
+    monkeypatch.setattr(opening, "find_format", refuse)
     with pytest.raises(CancelledError):
         read_container(write(stream(proto(), EVIL)), Limits(), progress)
 
 
 def test_lack_of_memory_is_said_with_what_was_seen(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = sniff.read_torchzip
+
+    form = formats.format_of("zip")
 
     def exhausted(*given: object) -> None:
-        read(*given)
+        form.read(*given)
         raise MemoryError
 
-    monkeypatch.setattr(sniff, "find_reader", lambda _source: exhausted)
+    monkeypatch.setattr(opening, "find_format", lambda _source: replace(form, read=exhausted))
     data = build_zip(Record(name="a/data.pkl", data=stream(EVIL)), Record(name="a/version", data=b"3\n"))
     with pytest.raises(ContainerError, match="not enough memory to read this file") as caught:
         read_container(write(data))

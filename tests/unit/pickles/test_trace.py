@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
+from inspector.containers.opening import read_container
 from inspector.containers.persistent_ids import parse_storage_id
-from inspector.containers.sniff import read_container
 from inspector.errors import CancelledError
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.trace import Trace, trace_pickle

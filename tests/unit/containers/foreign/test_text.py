@@ -7,7 +7,7 @@ import pytest
 
 from inspector.containers.foreign.table import name_lookalike
 from inspector.containers.foreign.text import MARKED_TEXTS, Look, read_plain_text
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.errors import NotACheckpointError
 
 Write = Callable[..., str]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.foreign.unopened import name_unopened
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError, NotACheckpointError
 from tests.corpus import CORPUS
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container, StoredBytes
+from inspector.containers.opening import read_container
 from inspector.containers.programs import count_globals
-from inspector.containers.sniff import read_container
-from inspector.containers.source import Source
-from inspector.containers.tar.archive import open_tar, relocate
+from inspector.containers.tar.archive import relocate
 from inspector.errors import (
     CancelledError,
     CheckpointError,
@@ -21,7 +20,6 @@ from inspector.errors import (
     PickleError,
     UnsupportedFormatError,
 )
-from inspector.limits import Limits
 from inspector.model.build import build_checkpoint
 from inspector.pickles.values import Call, Dict, Global, PersistentId
 from inspector.progress import Progress
@@ -263,9 +261,7 @@ def test_reading_can_be_cancelled(write: Callable[..., str]) -> None:
 def test_relocated_container_has_other_devices_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file.pth"
     path.write_bytes(WHOLE)
-    with Source(str(path)) as source:
-        container, places = open_tar(source, Limits(), Progress())
-    assert places.stored == container.stored
+    container = read_container(str(path))
     before = build_checkpoint(container)
     moved = relocate(container, {"1000": "cpu"})
     after = build_checkpoint(moved)

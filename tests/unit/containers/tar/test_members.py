@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.source import Source
-from inspector.containers.tar.archive import members as module
+from inspector.containers.tar import members as module
 from inspector.containers.tar.members import Member, is_tar, padded, read_members, resized_headers
 from inspector.errors import ContainerError
 from tests.builders.tars import archive

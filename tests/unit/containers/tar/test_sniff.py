@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.sniff import open_source
+from inspector.containers.source import open_source
 from inspector.containers.tar.sniff import passes_for_tar
 from tests.builders import legacy, zips
 from tests.builders.pickles import NONE, stream

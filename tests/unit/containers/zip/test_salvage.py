@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.container import Container
+from inspector.containers.opening import read_container
 from inspector.containers.programs import count_globals
-from inspector.containers.sniff import read_container
 from inspector.errors import (
     CancelledError,
     CheckpointError,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.sniff import open_source
+from inspector.containers.source import open_source
 from inspector.errors import CancelledError, ContainerError, ExportError
 from inspector.progress import Progress
 from inspector.remap.compare import same_bytes

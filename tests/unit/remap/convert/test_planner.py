@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.errors import DamagedError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, open_checkpoint

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container, StoredBytes
-from inspector.containers.sniff import open_source, read_container
-from inspector.containers.source import Source
+from inspector.containers.opening import read_container
+from inspector.containers.source import Source, open_source
 from inspector.errors import ExportError
 from inspector.progress import Progress
 from inspector.records import replace

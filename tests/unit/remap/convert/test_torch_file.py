@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.errors import ExportError
 from inspector.remap.convert import export as form_export
 from inspector.remap.convert.forms import Form

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.sniff import open_source
+from inspector.containers.source import open_source
 from inspector.containers.zip.archive import Records, find_pickle
 from inspector.containers.zip.directory import read_directory
 from inspector.errors import ExportError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.containers.source import Source
 from inspector.containers.tar.archive import StorageRecord
 from inspector.errors import PlanError

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.sniff import open_source, read_container
+from inspector.containers.opening import read_container
+from inspector.containers.source import open_source
 from inspector.errors import CancelledError, ExportError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress

@@ -1,19 +1,16 @@
 from __future__ import annotations
 
-import contextlib
-import gc
 import gzip
-import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from inspector.containers.sniff import FORMATS, HEAD_NBYTES, open_source, read_container
-from inspector.containers.source import GzipSource
-from inspector.errors import CancelledError, ContainerError, NotACheckpointError, UnsupportedFormatError
-from inspector.progress import Progress
+from inspector.containers.formats import FORMATS, Format, format_of
+from inspector.containers.opening import read_container
+from inspector.containers.source import BytesSource, GzipSource, open_source
+from inspector.errors import ContainerError, NotACheckpointError, UnsupportedFormatError
 from tests.builders import legacy, tars, zips
 from tests.builders.pickles import NONE, stream
 
@@ -36,12 +33,6 @@ def test_tar_is_told_by_its_first_member(write: Write, mtime: float) -> None:
     data = tars.checkpoint(stream(NONE), [], [], mtime=mtime)
     assert data.startswith(b"././@PaxHeader") == bool(mtime)
     assert read_container(write(data)).format == "tar"
-
-
-def test_path_is_kept_as_it_was_named(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = Path(write(ZIP))
-    monkeypatch.chdir(path.parent)
-    assert read_container(path.name).path == path.name
 
 
 def refused(path: str) -> ContainerError:
@@ -112,17 +103,22 @@ def test_tar_of_something_else_is_named_without_the_magic_word(write: Write) -> 
     assert (error.what, error.form) == ("this is a tar archive", "tar")
 
 
-def test_formats_exclude_each_other() -> None:
-    heads = [
+def test_rows_are_in_an_order_that_keeps_formats_apart() -> None:
+    samples = [
         ZIP,
+        TAR,
+        tars.archive({"a": b"x"}, mtime=0),
         legacy.checkpoint(stream(NONE)),
         b"\x10\0\0\0\0\0\0\0{",
         pickle.dumps([1], 2),
     ]
-    assert len(heads) == len(FORMATS)
-    for number, head in enumerate(heads):
-        first = next(index for index, form in enumerate(FORMATS) if form.matches(head[:HEAD_NBYTES]))
-        assert first == number
+    found = [[form.matches(BytesSource(data, "x")) for form in FORMATS].index(True) for data in samples]
+    assert found == list(range(len(FORMATS)))
+
+
+def test_name_without_a_row_is_a_format_of_which_nothing_is_known() -> None:
+    assert format_of("zip") is FORMATS[0]
+    assert format_of("sharded") == Format(name="sharded", what="a sharded file")
 
 
 # ------------------------------------------------------------------------------------------- gzip
@@ -151,34 +147,3 @@ def test_damaged_gzip(write: Write) -> None:
     with pytest.raises(ContainerError, match="the gzip stream is damaged"):
         read_container(write(b"\x1f\x8b\xff\xff" + bytes(100)))
     assert refused(write(b"\x1f\x8b")).what == "the file is empty"
-
-
-# ------------------------------------------------------------------------------------------- manners
-
-
-def test_file_is_closed_whatever_happens(write: Write) -> None:
-    def lowest_free() -> int:
-        descriptor = os.open(os.devnull, os.O_RDONLY)
-        os.close(descriptor)
-        return descriptor
-
-    before = lowest_free()
-    for data in (ZIP, b"", ZIP[:50], gzip.compress(ZIP), gzip.compress(legacy.checkpoint(stream(NONE)))):
-        with contextlib.suppress(ContainerError):
-            read_container(write(data))
-        assert lowest_free() == before
-
-
-def test_collector_rests_while_reading(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    states = []
-    monkeypatch.setattr(Progress, "advance", lambda self, units=0: states.append(gc.isenabled()))
-    read_container(write(ZIP))
-    assert states[-1] is False
-    assert gc.isenabled()
-
-
-def test_cancelled_before_it_begins(write: Write) -> None:
-    progress = Progress()
-    progress.cancel()
-    with pytest.raises(CancelledError):
-        read_container(write(ZIP), progress=progress)

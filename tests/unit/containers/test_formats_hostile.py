@@ -28,7 +28,7 @@ ALL, A_TENTH = 1, 10
 CHILD = """
 import resource, sys
 from inspector.records import replace
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError
 from inspector.limits import DEFAULT_LIMITS
 part = int(sys.argv[2])

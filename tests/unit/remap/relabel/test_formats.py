@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.sniff import read_container
+from inspector.containers.opening import read_container
 from inspector.model.build import build_checkpoint
 from inspector.progress import Progress
-from inspector.remap.convert.mapped import mapped_container
 from inspector.remap.plan import plan_remap
+from inspector.remap.relabel.formats import mapped_container
 from inspector.remap.rules import parse_rule
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 

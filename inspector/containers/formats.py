@@ -1,0 +1,248 @@
+"""Every format in one table: how to tell it, what reads it, and what torch and this program do with it.
+
+Whatever differs from format to format is a field of a row. Nothing else compares the names of formats; where
+more than a fact is needed (what writes a copy, what `torch.load` says to it), another table has a row for it.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from inspector.containers.container import Container
+from inspector.containers.legacy import makes_magic, read_legacy
+from inspector.containers.source import Source
+from inspector.containers.tar.sniff import passes_for_tar
+from inspector.containers.unread import read_as_pickles, read_as_tar
+from inspector.containers.zip.archive import read_torchzip
+from inspector.errors import NotACheckpointError, UnsupportedFormatError
+from inspector.limits import Limits
+from inspector.progress import Progress
+from inspector.records import dataclass
+
+if TYPE_CHECKING:
+    from inspector.containers.extents import Extents
+
+Reader = Callable[[Source, Limits, Progress], Container]
+_HEAD_NBYTES = 64
+_LOOK_NBYTES = 4096
+
+# The first pickle of a legacy file, an integer, as each protocol writes it: in a frame from 4 on.
+_MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+_LEGACY = (
+    b"\x80\x02" + _MAGIC,
+    b"\x80\x03" + _MAGIC,
+    b"\x80\x04\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
+    b"\x80\x05\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
+    b"L119547037146038801333356L\n.",
+)
+_MOST_SAFETENSORS_HEADER_NBYTES = 100_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One row of the table.
+
+    Attributes:
+        name: Its word in `show --json`.
+        what: Its name with an article, for messages.
+        matches: Tells whether a file is of this format; asked after all rows above said no.
+        read: The reader, or None for a format that is only named.
+        remedy: What to do with a file that is only named.
+        is_foreign: Whether it is no format of checkpoints at all.
+        extents: Finds the bytes of the storages; None where the container tells enough.
+        read_rival: Reads what the file runs as a file of another format, and returns whether it is one.
+        is_read_through_gzip: Whether a file of it is read that is compressed as a whole.
+        torch_loads: Whether `torch.load` reads it.
+        loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
+        has_records: Whether torch finds its parts as records of a zip, by name, so that it can map storages.
+        is_stream: Whether torch reads it from front to back: five pickles, then the storages.
+        era: Which versions of torch wrote it, where the name of the format says so.
+        becomes: The format of a copy that is not written by changing the file's own bytes.
+    """
+
+    name: str
+    what: str
+    matches: Callable[[Source], bool] = lambda _source: False
+    read: Reader | None = None
+    remedy: str = ""
+    is_foreign: bool = False
+    extents: Callable[[Source, Limits, Progress], Extents] | None = None
+    read_rival: Callable[[Source, Limits, Progress], bool] = lambda _source, _limits, _progress: False
+    is_read_through_gzip: bool = False
+    torch_loads: bool = False
+    loads_restricted: bool = True
+    has_records: bool = False
+    is_stream: bool = False
+    era: str = ""
+    becomes: str = "zip"
+
+    def reader_for(self, source: Source) -> Reader:
+        """Return what reads a file of this format.
+
+        Raises:
+            ContainerError: Nothing does.
+        """
+        if self.is_foreign:
+            raise NotACheckpointError(
+                f"this is {self.what}", where=source.path, remedy=self.remedy, form=self.name
+            )
+        if self.read is None:
+            raise UnsupportedFormatError(
+                f"this is {self.what}, which this version does not read",
+                where=source.path,
+                remedy=self.remedy,
+                form=None if source.gzipped else self.name,
+            )
+        if source.gzipped and not self.is_read_through_gzip:
+            raise UnsupportedFormatError(
+                "this is a gzip file", where=source.path, remedy="unpack it with gunzip first"
+            )
+        return self.read
+
+
+def _begins(*magics: bytes) -> Callable[[Source], bool]:
+    return lambda source: source.read_upto(0, _HEAD_NBYTES).startswith(magics)
+
+
+def _is_torch_tar(source: Source) -> bool:
+    if not passes_for_tar(source):
+        return False
+    from inspector.containers.tar.members import INFO, NEEDED, list_members  # noqa: PLC0415 - few are tar files
+
+    return any(info.name in {INFO, *NEEDED} for info in list_members(source))
+
+
+def _is_legacy(source: Source) -> bool:
+    return source.read_upto(0, _HEAD_NBYTES).startswith(_LEGACY) or makes_magic(source)
+
+
+def _is_safetensors(source: Source) -> bool:
+    head = source.read_upto(0, 9)
+    return head[8:] == b"{" and 0 < int.from_bytes(head[:8], "little") <= _MOST_SAFETENSORS_HEADER_NBYTES
+
+
+def _is_pickle(source: Source) -> bool:
+    head = source.read_upto(0, 2)
+    return head[:1] == b"\x80" and b"\x02" <= head[1:] <= b"\x05"
+
+
+def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.tar.archive import read_tar  # noqa: PLC0415 - files of 2017 are rare
+
+    return read_tar(source, limits, progress)
+
+
+def _zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    from inspector.containers.extents import zip_extents  # noqa: PLC0415 - opening a file needs none
+
+    return zip_extents(source, limits, progress)
+
+
+def _legacy_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    from inspector.containers.extents import legacy_extents  # noqa: PLC0415 - as above
+
+    return legacy_extents(source, limits, progress)
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        name="zip",
+        what="a torch.save zip",
+        matches=_begins(b"PK\x03\x04"),
+        read=read_torchzip,
+        extents=_zip_extents,
+        read_rival=read_as_tar,
+        torch_loads=True,
+        has_records=True,
+    ),
+    Format(
+        name="tar",
+        what="a tar checkpoint of torch 0.1",
+        matches=_is_torch_tar,
+        read=_read_tar,
+        read_rival=read_as_pickles,
+        torch_loads=True,
+        loads_restricted=False,
+        era="the format of torch before 0.2",
+    ),
+    Format(
+        name="tar",
+        what="a tar archive",
+        matches=passes_for_tar,
+        remedy="unpack it with tar xf, and open what is inside",
+        is_foreign=True,
+    ),
+    Format(
+        name="legacy",
+        what="a legacy checkpoint",
+        matches=_is_legacy,
+        read=read_legacy,
+        extents=_legacy_extents,
+        is_read_through_gzip=True,
+        torch_loads=True,
+        is_stream=True,
+        era="the format of torch before 1.6",
+        becomes="legacy",
+    ),
+    Format(
+        name="safetensors",
+        what="a safetensors file",
+        matches=_is_safetensors,
+        remedy="load it with safetensors.torch.load_file; it holds no device",
+    ),
+    Format(
+        name="pickle",
+        what="a plain pickle, not written by torch.save",
+        matches=_is_pickle,
+        remedy="load it with the program that wrote it",
+    ),
+)
+
+
+def format_of(name: str) -> Format:
+    """Return the format of this name; one of which nothing is known but that where the table has none."""
+    found = next((row for row in FORMATS if row.name == name), None)
+    return found or Format(name=name, what=f"a {name} file")
+
+
+def find_format(source: Source) -> Format:
+    """Return the format of a file.
+
+    Raises:
+        ContainerError: It is of none, or cannot be read.
+    """
+    found = next((row for row in FORMATS if row.matches(source)), None)
+    if found is None or found.read is None:
+        _refuse_lookalike(source)
+    if found is None:
+        raise NotACheckpointError(
+            "this is no checkpoint that torch.save wrote",
+            where=source.path,
+            remedy="ask where it comes from, or fetch it again",
+        )
+    return found
+
+
+def _refuse_lookalike(source: Source) -> None:
+    """Raise what says what a file is instead of a checkpoint, if that is known.
+
+    Raises:
+        ContainerError: It is known.
+    """
+    from inspector.containers.foreign.table import name_lookalike  # noqa: PLC0415 - healthy files never need it
+    from inspector.containers.foreign.text import Look  # noqa: PLC0415 - the same
+
+    head = source.read_upto(0, _LOOK_NBYTES)
+    if not head:
+        raise NotACheckpointError(
+            "the file is empty", where=source.path, remedy="fetch or copy it again", form="empty"
+        )
+    name = os.path.basename(source.path)  # noqa: PTH119 - the path is a text, maybe of no file name at all
+    error = name_lookalike(Look(head, source.file_nbytes, name), source.path)
+    if error is None:
+        return
+    if source.gzipped:
+        error.what += ", packed with gzip"
+    raise error

@@ -1,0 +1,50 @@
+"""From a file to a container: the one way in, whatever the format."""
+
+from __future__ import annotations
+
+from inspector.containers.collector import collector_paused
+from inspector.containers.container import Container
+from inspector.containers.formats import find_format
+from inspector.containers.nested import read_nested
+from inspector.containers.source import open_source
+from inspector.containers.unread import programs_on_errors, within_bounds
+from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.pickles.notes import Note
+from inspector.progress import Progress
+from inspector.records import replace
+
+_TWO_FORMATS = "The file is of two formats at once, and programs differ in which of them they read."
+
+
+def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Container:
+    """Open a file and take it apart. The file is closed again before this returns.
+
+    Raises:
+        CheckpointError: The file is missing, no checkpoint, of a format that is not read, or damaged.
+        CancelledError: The work was cancelled.
+    """
+    progress = progress or Progress()
+    progress.start("reading")
+    with (
+        collector_paused(),
+        open_source(path, limits) as source,
+        programs_on_errors(source, limits, progress),
+    ):
+        form = find_format(source)
+        container = form.reader_for(source)(source, limits, progress)
+        if form.read_rival(source, within_bounds(limits), progress):
+            container = _as_ambiguous(container)
+        read_nested(source.programs, within_bounds(limits), progress)
+        return replace(container, programs=source.programs.all(), stamp=source.stamp)
+
+
+def _as_ambiguous(container: Container) -> Container:
+    """Return a container of which programs read different things, since it answers to two formats."""
+    note = Note("two-formats", 0, _TWO_FORMATS[:-1].lower())
+    stream = replace(container.stream, notes=(*container.stream.notes, note))
+    return replace(
+        container,
+        stream=stream,
+        notes=(*container.notes, _TWO_FORMATS),
+        marks=container.marks | {"ambiguous"},
+    )
