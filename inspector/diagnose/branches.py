@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from inspector.model.findings import Fix
-from inspector.model.roles.devices import KNOWN_TYPES, split_device
+from inspector.model.roles.devices import is_destination
 
 _NO_GLOB = frozenset("*?")
-
-
-def is_destination(device: str) -> bool:
-    """Say whether a rule can send something to this device: torch takes no data on `meta`, and no `cpu:0`."""
-    kind, index = split_device(device) or ("", None)
-    return kind in KNOWN_TYPES and kind != "meta" and (index is None or kind not in {"cpu", "mps"})
 
 
 def devices_fix(devices: Sequence[str], to: str) -> Fix | None:

@@ -9,6 +9,7 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.roles.device_types import device_type
 from inspector.model.roles.devices import split_device
 from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule, Rules, check_destination, is_same_device
@@ -16,7 +17,6 @@ from inspector.target.machine.profile import Profile
 
 TOGETHER = "give them one device"
 _MOST_NAMES = 4
-_NOT_ON_MPS = frozenset({"float64", "complex128"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +129,14 @@ def device_texts(checkpoint: Checkpoint) -> frozenset[str]:
 
 
 def rules_for_target(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...]:
-    """Give the rules that make a checkpoint load on a machine: what exists there stays where it is.
+    """Return the rules that make a checkpoint load on a machine: what exists there stays where it is.
 
     Accelerators that are missing are folded onto those that exist, in turn, or else onto the CPU. The CPU has
-    no number: torch refuses `cpu:0`. What Apple's GPU has no type for stays on the CPU there, by rules that
-    go first.
+    no number: torch refuses `cpu:0`. Dtypes that a type of accelerator there lacks stay on the CPU, by rules
+    that go first.
     """
-    dtypes = {row.dtype for row in checkpoint.tensors} & _NOT_ON_MPS if target.mps else ()
+    lacks = {dtype for kind, _ in target.accelerators for dtype in device_type(kind).lacks}
+    dtypes = {row.dtype for row in checkpoint.tensors} & lacks if lacks else ()
     rules = [Rule(dtype=dtype, to="cpu") for dtype in sorted(dtypes)]
     for device in sorted(device_texts(checkpoint)):
         parts = split_device(device)
@@ -233,27 +234,22 @@ def _stays(checkpoint: Checkpoint, index: int, *, move_all: bool) -> bool:
 
 
 def _refuse_unholdable(checkpoint: Checkpoint, moves: Mapping[int, str]) -> None:
-    """Refuse to send to Apple's GPU what it has no type for.
-
-    torch cannot make such a tensor there at all: `empty_mps` in `aten/src/ATen/mps/EmptyTensor.cpp`.
-    """
-    if not any(to.startswith("mps") for to in moves.values()):
+    """Refuse to send tensors to devices that have no such dtype: torch cannot make one there at all."""
+    lacking = {to: lacks for to in set(moves.values()) if (lacks := device_type(to.partition(":")[0]).lacks)}
+    if not lacking:
         return
     rows = checkpoint.tensors
-    found = [row for index, to in moves.items() if is_unholdable(row := rows[index], to)]
+    found = [index for index, to in moves.items() if rows[index].dtype in lacking.get(to, ())]
     if found:
-        names = ", ".join(row.path for row in found[:_MOST_NAMES])
+        first = rows[found[0]]
+        names = ", ".join(rows[index].path for index in found[:_MOST_NAMES])
         more = f" and {len(found) - _MOST_NAMES:,} more" if len(found) > _MOST_NAMES else ""
+        to = moves[found[0]]
         raise PlanError(
-            f"Apple's GPU cannot hold {found[0].dtype} tensors",
+            f"the {device_type(to.partition(':')[0]).noun} ({to}) cannot hold {first.dtype} tensors",
             where=names + more,
-            remedy=f"put dtype:{found[0].dtype}@cpu before the other rules",
+            remedy=f"put dtype:{first.dtype}@cpu before the other rules",
         )
-
-
-def is_unholdable(tensor: Tensor, to: str) -> bool:
-    """Say whether a device has no type for a tensor's elements."""
-    return tensor.dtype in _NOT_ON_MPS and to.partition(":")[0] == "mps"
 
 
 # --- where each storage goes --------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from functools import cache
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import ROLES
-from inspector.model.roles.devices import KNOWN_TYPES, split_device
+from inspector.model.roles.device_types import DEVICE_TYPES
+from inspector.model.roles.devices import split_device
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass
 
 _KINDS = frozenset({"path", "role", "dtype"})
-_WITHOUT_INDEX = frozenset({"cpu", "mps"})
 _APPLE_NAMES = frozenset({"mps", "mps:0"})
 _MOST_INDEX = 127  # c10::DeviceIndex has 8 bits
 _EXAMPLE = "write FROM=TO such as '*=cpu' or 'cuda:1=cuda:0', or path:GLOB@TO such as 'path:optimizer/**@cpu'"
@@ -96,10 +96,11 @@ def check_destination(device: str) -> str:
         PlanError: torch would refuse it.
     """
     parts = split_device(device)
-    if parts is None or parts[0] not in KNOWN_TYPES or parts[0] == "meta":
+    row = None if parts is None else DEVICE_TYPES.get(parts[0])
+    if parts is None or row is None or not row.holds_data:
         raise PlanError(f"{device!r} is no device to map to", remedy="use cpu, cuda:0, mps, xpu:0, ...")
     kind, index = parts
-    if index is not None and kind in _WITHOUT_INDEX:
+    if index is not None and not row.is_numbered:
         raise PlanError(f"torch refuses the device {device!r}", remedy=f"write {kind}")
     if index is not None and (index > _MOST_INDEX or device != f"{kind}:{index}"):
         raise PlanError(f"torch refuses the device {device!r}", remedy=f"write {kind}:0 or another number")

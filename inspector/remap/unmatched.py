@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.roles.devices import KNOWN_TYPES, device_order
+from inspector.model.roles.device_types import DEVICE_TYPES
+from inspector.model.roles.devices import device_order
 from inspector.remap.plan import device_texts
 from inspector.remap.rules import Rule, format_rule, matches_device
 from inspector.units import cut_text
@@ -41,7 +42,7 @@ def refuse_unmatched(rules: Sequence[Rule], checkpoint: Checkpoint) -> None:
 
 
 def _refuse_device(rule: Rule, pattern: str, devices: Collection[str]) -> None:
-    is_open = pattern == "*" or (pattern.endswith(":*") and pattern.removesuffix(":*") in KNOWN_TYPES)
+    is_open = pattern == "*" or (pattern.endswith(":*") and pattern.removesuffix(":*") in DEVICE_TYPES)
     if is_open or any(matches_device(pattern, device) for device in devices):
         return
     ordered = sorted(devices, key=device_order)
@@ -64,7 +65,7 @@ def _meant(pattern: str, devices: Collection[str]) -> str | None:
     if parts is not None and f"{parts[1].lower()}:{parts[2]}" in devices:
         return f"{parts[1].lower()}:{parts[2]}"
     if pattern.endswith(":*"):
-        every = [f"{kind}:*" for kind in KNOWN_TYPES]
+        every = [f"{kind}:*" for kind in DEVICE_TYPES]
     else:
         every = sorted(devices, key=device_order)[:_MOST_COMPARED]
     return next(iter(get_close_matches(pattern.lower(), every, 1, 0.7)), None)

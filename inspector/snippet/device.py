@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from inspector.model.roles.device_types import DEVICE_TYPES, device_type
 from inspector.records import dataclass
 from inspector.snippet.literals import literal
 from inspector.target.machine.profile import Profile
 
 RUN_TIME = "this"
 """The id of the target that is known only when the code runs."""
-
-_CHOICE = """\
-if torch.cuda.is_available():
-    device = "cuda:0"
-elif torch.backends.mps.is_available():
-    device = "mps"
-elif torch.xpu.is_available():
-    device = "xpu:0"
-else:
-    device = "cpu"\
-"""
-_MPS_CHOICE = """\
-elif torch.backends.mps.is_available():
-    device = "mps"
-"""
-NOT_ON_MPS = frozenset({"float64", "complex128"})
-"""What Apple's GPU has no numbers for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,33 +31,37 @@ class Device:
         return self.code == '"cpu"'
 
     def move(self, variable: str) -> tuple[str, ...]:
-        """Give the line that moves a module there; none to the CPU, where it is already."""
+        """Return the line that moves a module there; none to the CPU, where it is already."""
         return () if self.is_cpu else (f"{variable}.to({self.code})",)
 
 
-def choose_device(target: Profile, *, fits_mps: bool = True) -> Device:
-    """Give the best device of a machine.
+def choose_device(target: Profile, dtypes: Collection[str] = ()) -> Device:
+    """Return the best device of a machine.
 
     Args:
         target: The machine.
-        fits_mps: Whether what goes there can live on Apple's GPU.
+        dtypes: The dtypes of what goes there, where a device may lack one of them.
     """
     if target.id == RUN_TIME:
-        return Device(choice=choice_lines(fits_mps=fits_mps), code="device")
-    return fixed_device(best_device(target, fits_mps=fits_mps))
+        return Device(choice=choice_lines(dtypes), code="device")
+    return fixed_device(best_device(target, dtypes))
 
 
 def fixed_device(name: str) -> Device:
-    """Give a device that is known."""
+    """Return a device that is known."""
     return Device(choice=(), code=literal(name))
 
 
-def best_device(target: Profile, *, fits_mps: bool) -> str:
-    """Give the name of a machine's best device."""
-    return next(device for device in target.devices if fits_mps or device != "mps")
+def best_device(target: Profile, dtypes: Collection[str]) -> str:
+    """Return the name of the best device of a machine that has all these dtypes."""
+    devices = iter(target.devices)
+    return next(name for name in devices if device_type(name.partition(":")[0]).lacks.isdisjoint(dtypes))
 
 
-def choice_lines(*, fits_mps: bool) -> tuple[str, ...]:
-    """Give the lines that choose a device when the code runs."""
-    choice = _CHOICE if fits_mps else _CHOICE.replace(_MPS_CHOICE, "")
-    return tuple(choice.splitlines())
+def choice_lines(dtypes: Collection[str]) -> tuple[str, ...]:
+    """Return the lines that choose a device with all these dtypes when the code runs."""
+    lines: list[str] = []
+    for row in DEVICE_TYPES.values():
+        if row.available and row.lacks.isdisjoint(dtypes):
+            lines += [f"{'elif' if lines else 'if'} {row.available}:", f'    device = "{row.best}"']
+    return (*lines, "else:", '    device = "cpu"')

@@ -11,14 +11,7 @@ from collections.abc import Iterable
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order, is_accelerator, split_device
 from inspector.records import dataclass
-from inspector.snippet.device import (
-    NOT_ON_MPS,
-    RUN_TIME,
-    Device,
-    best_device,
-    choice_lines,
-    fixed_device,
-)
+from inspector.snippet.device import RUN_TIME, Device, best_device, choice_lines, fixed_device
 from inspector.snippet.layout import Bracketed
 from inspector.snippet.literals import literal
 from inspector.target.machine.profile import Profile
@@ -142,10 +135,9 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
         mapping: What the user chose, as (saved device, where to); the rest stays where it was saved if the
             machine has such a device, and goes to its best device otherwise.
     """
-    fits_mps = not any(
-        tensor.dtype in NOT_ON_MPS and is_accelerator(tensor.device) for tensor in checkpoint.tensors
-    )
-    best = best_device(target, fits_mps=fits_mps)
+    moving = {(row.dtype, row.device) for row in checkpoint.tensors}
+    dtypes = {dtype for dtype, device in moving if is_accelerator(device)}
+    best = best_device(target, dtypes)
     tags = {tensor.device for tensor in checkpoint.tensors} | {row.device for row in checkpoint.storages}
     chosen = dict(mapping)
     places = {
@@ -157,7 +149,7 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
         places=places,
         keeps_cpu=any(tensor.on_cpu_by_design and tensor.device == "cpu" for tensor in checkpoint.tensors),
         as_one=any(use.name in _WITH_OWN_DEVICE for use in checkpoint.globals),
-        choice=choice_lines(fits_mps=fits_mps),
+        choice=choice_lines(dtypes),
         chosen=frozenset(chosen),
     )
 

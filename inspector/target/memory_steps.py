@@ -8,6 +8,7 @@ from typing import Literal
 
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
+from inspector.model.roles.device_types import device_type
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_sent
 from inspector.target.load_call import LoadCall
@@ -99,7 +100,7 @@ class _Size:
         """Give what they take of a device's memory."""
         if device == "meta":
             return 0
-        return self.pieces if device.startswith("cuda") else self.total
+        return self.pieces if device_type(device.partition(":")[0]).in_pieces else self.total
 
 
 class Sizes:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
+from inspector.model.roles.device_types import DeviceType, device_type
 from inspector.target import versions
 from inspector.target.machine.profile import Profile
-from inspector.target.versions import BACKENDS, Release, release_of
+from inspector.target.versions import Release, release_of
 
 Failure = tuple[str, str]
 """The id of the finding that explains an error, and the error in torch's words."""
@@ -20,54 +21,55 @@ _MAP_TO_CPU = (
     "If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') "
     "to map your storages to the CPU."
 )
-# In the order in which torch asks them; the tag must be the name, or go on with a colon or a digit.
-_BACKENDS = re.compile(r"(cuda|privateuseone|hpu|xpu|mtia)(?:\Z|:|[0-9])")
-_UNREGISTERED = frozenset({"privateuseone", "hpu"})
+# The tag must be the name of a type, or go on with a colon or a digit.
+_TYPE = re.compile(r"([a-z_]+)(?=\Z|:|[0-9])")
 _INDEX = re.compile(r"(?::(0|[1-9][0-9]*))?")
 _MOST_INDEX = (1 << 31) - 1
-_DISPATCHED = {"xla": "XLA", "ipu": "IPU", "lazy": "Lazy", "maia": "MAIA"}
 
 
 def restore_failure(tag: str, target: Profile) -> Failure | None:
-    """Give (finding, message) for restoring one location tag on a machine, or None if that works."""
+    """Return (finding, message) for restoring one location tag on a machine, or None if that works."""
     release = release_of(target.torch_version)
-    if tag == "cpu" or (tag == "meta" and release >= BACKENDS["meta"]):
-        return None
-    if _is_mps(tag, release):
-        if target.mps:
-            return None
-        return "mps-unavailable", "RuntimeError: torch.UntypedStorage(): Storage device not recognized: mps"
-    backend = _BACKENDS.match(tag)
-    if backend is None or release < BACKENDS[backend[1]]:
+    kind = _type_of(tag, release)
+    if kind is None or kind.since is None or release < kind.since:
         return "unknown-device", _unknown(tag, release)
-    kind = backend[1]
-    if kind in _UNREGISTERED:
-        return "unknown-device", _unregistered(kind, release)
-    return _restore_indexed(kind, tag, target, release)
+    if kind.is_plugin:
+        return kind.missing, _unregistered(kind, release)
+    if kind.is_numbered:
+        return _restore_indexed(kind, tag, target, release)
+    if target.offers(kind.name, None):
+        return None
+    return kind.missing, f"RuntimeError: torch.UntypedStorage(): Storage device not recognized: {kind.name}"
+
+
+def _type_of(tag: str, release: Release) -> DeviceType | None:
+    """Return the type whose backend takes a tag, if there is one that goes by the name in it."""
+    if tag.startswith("mps") and release >= versions.MPS_BY_PREFIX:
+        return device_type("mps")
+    match = _TYPE.match(tag)
+    kind = device_type(match[1] if match else "")
+    return kind if kind.is_numbered or tag == kind.name else None
 
 
 def landing_place(tag: str, current: int) -> str:
-    """Give the device that a tag means where it can be restored: `cuda` is the current one.
+    """Return the device that a tag means where it can be restored: `cuda` is the current one.
 
     So is `cuda:255`: torch keeps an index in eight bits with a sign, and -1 means the current device.
     """
     if tag.startswith("mps"):
         return "mps"
-    kind, _, index = tag.partition(":")
-    if kind not in {"cuda", "xpu", "mtia", "hpu"}:
-        return kind if kind in {"cpu", "meta"} else tag
+    name, _, index = tag.partition(":")
+    kind = device_type(name)
+    if kind.since is None:
+        return tag
+    if not kind.is_numbered:
+        return name
     number = _as_signed_byte(int(index)) if index else -1
-    return f"{kind}:{current if number == -1 else number}"
-
-
-def _is_mps(tag: str, release: Release) -> bool:
-    if release < versions.MPS_BY_PREFIX:
-        return tag == "mps" and release >= BACKENDS["mps"]
-    return tag.startswith("mps")
+    return f"{name}:{current if number == -1 else number}"
 
 
 def _unknown(tag: str, release: Release) -> str:
-    """Give what torch says to a tag that no backend takes."""
+    """Return what torch says to a tag that no backend takes."""
     if release == (2, 1):  # its HPU backend looks for its module before it looks at the tag
         return "AssertionError: HPU device module is not loaded"
     storage = "torch.storage.UntypedStorage"
@@ -78,22 +80,21 @@ def _unknown(tag: str, release: Release) -> str:
     return f"RuntimeError: don't know how to restore data location of {storage} (tagged with {tag})"
 
 
-def _unregistered(kind: str, release: Release) -> str:
-    name = kind.upper()
+def _unregistered(kind: DeviceType, release: Release) -> str:
     if release >= versions.ONE_DESERIALIZE:
-        return f"RuntimeError: The {name} device module is not registered. {_MAP_TO_CPU}"
-    if kind == "hpu":
+        return kind.word("RuntimeError: The {NAME} device module is not registered. ") + _MAP_TO_CPU
+    if kind.name == "hpu":
         return "AssertionError: HPU device module is not loaded"
-    return (
-        f"RuntimeError: Attempting to load the storages to the {name} device but "
-        f"torch.storage._StorageBase.{kind}() or torch.storage.TypedStorage.{kind}() is not generated. "
+    return kind.word(
+        "RuntimeError: Attempting to load the storages to the {NAME} device but "
+        "torch.storage._StorageBase.{name}() or torch.storage.TypedStorage.{name}() is not generated. "
         "Please use torch.utils.generate_methods_for_privateuse1_backend to generate "
-        f"storage.{kind}() method first."
+        "storage.{name}() method first."
     )
 
 
-def _restore_indexed(kind: str, tag: str, target: Profile, release: Release) -> Failure | None:
-    index = _INDEX.fullmatch(tag, len(kind))
+def _restore_indexed(kind: DeviceType, tag: str, target: Profile, release: Release) -> Failure | None:
+    index = _INDEX.fullmatch(tag, len(kind.name))
     if index is None:
         return "unknown-device", f"RuntimeError: Invalid device string: '{tag}'"
     if index[1] is not None and int(index[1][:11]) > _MOST_INDEX:
@@ -103,9 +104,8 @@ def _restore_indexed(kind: str, tag: str, target: Profile, release: Release) -> 
     number = None if index[1] is None else _as_signed_byte(int(index[1]))
     if number is not None and number < -1:
         return "unknown-device", "RuntimeError: Device index must not be negative"
-    if kind == "mtia":
-        message = "RuntimeError: Cannot execute getCurrentDevice() without MTIA backend."
-        return "unknown-device", message if number is None else _unavailable(kind, release)
+    if kind.name == "mtia" and number is None:
+        return kind.missing, "RuntimeError: Cannot execute getCurrentDevice() without MTIA backend."
     return _missing(kind, max(number or 0, 0), target, release)
 
 
@@ -114,78 +114,48 @@ def _as_signed_byte(index: int) -> int:
     return (index + 128) % 256 - 128
 
 
-def _missing(kind: str, index: int, target: Profile, release: Release) -> Failure | None:
-    count = target.cuda if kind == "cuda" else target.xpu
+def _missing(kind: DeviceType, index: int, target: Profile, release: Release) -> Failure | None:
+    count = target.count(kind.name)
     if index < count:
         return None
     if count == 0:
-        return f"{kind}-unavailable", _unavailable(kind, release)
-    finding = "cuda-index-out-of-range" if kind == "cuda" else "xpu-unavailable"
-    return finding, (
-        f"RuntimeError: Attempting to deserialize object on {kind.upper()} device {index} but "
-        f"torch.{kind}.device_count() is {count}. Please use torch.load with map_location to map your "
+        return kind.missing, _unavailable(kind, release)
+    return kind.out_of_range or kind.missing, (
+        f"RuntimeError: Attempting to deserialize object on {kind.name.upper()} device {index} but "
+        f"torch.{kind.name}.device_count() is {count}. Please use torch.load with map_location to map your "
         "storages to an existing device."
     )
 
 
-def _unavailable(kind: str, release: Release) -> str:
+def _unavailable(kind: DeviceType, release: Release) -> str:
     advice = _MAP_TO_CPU
     if release < versions.SAYS_TORCH_DEVICE:
         advice = advice.replace("torch.device('cpu')", "'cpu'")
-    return (
-        f"RuntimeError: Attempting to deserialize object on a {kind.upper()} device but "
-        f"torch.{kind}.is_available() is False. {advice}"
+    said = (
+        "RuntimeError: Attempting to deserialize object on a {NAME} device but torch.{name}.is_available() "
     )
+    return f"{kind.word(said)}is False. {advice}"
 
 
 def send_failure(device: str, target: Profile) -> Failure | None:
-    """Give (finding, message) for sending a tensor to the device it names itself, or None if that works.
+    """Return (finding, message) for sending a tensor to the device it names itself, or None if that works.
 
     Only the first sentence: the rest lists what this build of torch has registered.
     """
-    kind, _, index = device.partition(":")
-    if target.offers(kind, int(index) if index.isdecimal() else None):
+    name, _, index = device.partition(":")
+    if target.offers(name, int(index) if index.isdecimal() else None):
         return None
-    if kind == "cuda" and target.cuda:
+    kind = device_type(name)
+    if name == "cuda" and target.count(name):
         error = "AcceleratorError" if release_of(target.torch_version) >= (2, 8) else "RuntimeError"
-        return "cuda-index-out-of-range", f"{error}: CUDA error: invalid device ordinal"
-    if kind in _DISPATCHED:
-        name = _DISPATCHED[kind]
-        return "unknown-device", (
-            "NotImplementedError: Could not run 'aten::empty.memory_format' with arguments from the "
-            f"'{name}' backend."
-        )
-    return _sent_away(kind)
-
-
-def _sent_away(kind: str) -> Failure:
-    if kind in {"cuda", "xpu", "mtia"}:
-        finding = "unknown-device" if kind == "mtia" else f"{kind}-unavailable"
-        return finding, f"AssertionError: Torch not compiled with {kind.upper()} enabled"
-    if kind in {"mps", "vulkan"}:
-        finding = "mps-unavailable" if kind == "mps" else "unknown-device"
-        return finding, f"RuntimeError: PyTorch is not linked with support for {kind} devices"
-    if kind in _UNREGISTERED:
-        return "unknown-device", f"ModuleNotFoundError: No module named 'torch.{kind}'"
-    return "unknown-device", (
-        "RuntimeError: Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, "
-        "maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device string: "
-        f"{kind}"
-    )
+        return kind.out_of_range, f"{error}: CUDA error: invalid device ordinal"
+    return kind.missing, kind.word(kind.send_error)
 
 
 def generator_failure(device: str, target: Profile) -> Failure | None:
-    """Give (finding, message) for making a random generator on a device, or None if that works."""
-    kind, _, index = device.partition(":")
-    if kind == "meta":
-        return "unknown-device", "RuntimeError: META device type not an accelerator."
-    if target.offers(kind, int(index) if index.isdecimal() else None):
+    """Return (finding, message) for making a random generator on a device, or None if that works."""
+    name, _, index = device.partition(":")
+    if name != "meta" and target.offers(name, int(index) if index.isdecimal() else None):
         return None
-    if kind in {"mps", "mtia"}:
-        finding = "mps-unavailable" if kind == "mps" else "unknown-device"
-        return finding, f"RuntimeError: Cannot execute getNewGenerator() without {kind.upper()} backend."
-    if kind in {"cuda", "xpu", "xla"}:
-        library = "torch_xla" if kind == "xla" else f"ATen_{kind}"
-        finding = "unknown-device" if kind == "xla" else f"{kind}-unavailable"
-        return finding, f"RuntimeError: Cannot get {kind.upper()} generator without {library} library."
-    return "unknown-device", "RuntimeError: Backend doesn`t support getNewGenerator()"
+    kind = device_type(name)
+    return kind.missing, kind.word(kind.generator_error)

@@ -32,17 +32,6 @@ WEIGHTS_ONLY_DEFAULT: Release = (2, 6)
 MATCHES_WHOLE_TAG: Release = (2, 11)  # a tag is matched by a pattern, before that by its beginning
 SKIPS_FOR_META: Release = (2, 11)  # map_location="meta" reads no storage at all
 
-BACKENDS: dict[str, Release] = {
-    "cuda": (1, 0),
-    "mps": (1, 13),
-    "meta": (1, 13),
-    "privateuseone": (2, 1),
-    "hpu": (2, 1),
-    "xpu": (2, 4),
-    "mtia": (2, 10),
-}
-"""The first release that restores storages of a kind of device by itself."""
-
 _RELEASE = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 
 

@@ -165,7 +165,7 @@ def test_this_machine_is_asked_once(monkeypatch):
 
     def answer(progress: Progress) -> Profile:
         asked.append(progress)
-        return Profile(id="this", label="this machine", cuda=0, xpu=0, mps=False, torch_version="2.9")
+        return Profile(id="this", label="this machine", torch_version="2.9")
 
     monkeypatch.setattr(this_machine, "probe_this_machine", answer)
     probe = MachineProbe()

@@ -47,7 +47,7 @@ FILES = ("one.pth", "two.pth", "old.pth", "cut.pth", "page.pth", "node7.json", "
 OFTEN = (*FILES, "one.pth", "two.pth", "one.pth", "two.pth")
 PAGES = ("memory", "tensor", "findings", "code", "file")
 KINDS = ("copy", "in-place", "weights", "safetensors", "recover", "compact")
-GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2)
+GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
 ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False."
 )

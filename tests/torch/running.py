@@ -116,10 +116,10 @@ def play(patch: pytest.MonkeyPatch, target: Profile) -> Machine:
 
 def pretend(patch: pytest.MonkeyPatch, target: Profile) -> None:
     """Let torch say that it has what a machine has, and change nothing else."""
-    patch.setattr(torch.cuda, "is_available", lambda: target.cuda > 0)
-    patch.setattr(torch.cuda, "device_count", lambda: target.cuda)
-    patch.setattr(torch.xpu, "is_available", lambda: target.xpu > 0)
-    patch.setattr(torch.backends.mps, "is_available", lambda: target.mps)
+    patch.setattr(torch.cuda, "is_available", lambda: target.count("cuda") > 0)
+    patch.setattr(torch.cuda, "device_count", lambda: target.count("cuda"))
+    patch.setattr(torch.xpu, "is_available", lambda: target.count("xpu") > 0)
+    patch.setattr(torch.backends.mps, "is_available", lambda: target.count("mps"))
 
 
 def _play_loaders(patch: pytest.MonkeyPatch, check: Any, machine: Machine) -> None:

@@ -163,9 +163,9 @@ def said_by_torch(
     jobs = [
         {
             "machine": {
-                "cuda": target.cuda,
-                "xpu": target.xpu,
-                "mps": target.mps,
+                "cuda": target.count("cuda"),
+                "xpu": target.count("xpu"),
+                "mps": target.count("mps"),
                 "is_real": is_real,
             },
             "cells": [
@@ -271,7 +271,7 @@ EXPLAINED: dict[str, Callable[[Cell, str], bool]] = {
     ),
     "A tensor sent to a GPU number that is not there: the torch that plays has no CUDA, and says so instead "
     "of what CUDA says.": lambda cell, result: (
-        bool(cell.target.cuda)
+        bool(cell.target.count("cuda"))
         and result.startswith("torch says 'AssertionError: Torch not compiled with CUDA enabled'")
         and "CUDA error: invalid device ordinal" in result
     ),

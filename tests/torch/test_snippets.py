@@ -145,7 +145,7 @@ def test_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, tag: s
     assert [len(batch) for batch in first] == [32, 8]
     assert torch.equal(torch.cat(first).sort(dim=0).values, X)
     # And with a GPU, to which batches go one by one and nothing else does.
-    machine = play(monkeypatch, Profile(id="this", label="", cuda=1))
+    machine = play(monkeypatch, Profile(id="this", label="", accelerators=(("cuda", 1),)))
     found = run(write(path, "data", THIS))
     assert set(machine.restored) == {"cpu"}
     assert set(machine.moved) == {"cuda:0"}

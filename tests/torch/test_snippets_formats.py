@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from inspector.snippet.unopened import render_unopened, unopened_styles
-from inspector.target.machine.profile import CPU_ONLY, PRESETS, Profile
+from inspector.target.machine.profile import CPU_ONLY, Profile, presets
 from tests.corpus import CORPUS
 from tests.torch.running import Loadable, play, pretend, run, save_as_if_on
 from tests.unit.snippet.rows import THIS
@@ -124,7 +124,7 @@ def test_plain_pickle_of_tensors(tmp_path: Path, tag: str, protocol: int) -> Non
     assert found.checkpoint["names"] == ["a"]
 
 
-@pytest.mark.parametrize("target", PRESETS, ids=lambda target: target.id)
+@pytest.mark.parametrize("target", presets(), ids=lambda target: target.id)
 @pytest.mark.parametrize(
     ("form", "name"),
     [

@@ -17,7 +17,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
 from inspector.snippet.styles.table import _TABLE, render, styles
-from inspector.target.machine.profile import PRESETS, Profile
+from inspector.target.machine.profile import Profile, presets
 from tests.torch.running import (
     AnyModule,
     Loadable,
@@ -70,7 +70,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Checkpoint]:
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["described", "found-out"])
-@pytest.mark.parametrize("target", PRESETS, ids=lambda target: target.id)
+@pytest.mark.parametrize("target", presets(), ids=lambda target: target.id)
 def test_every_style_for_every_machine(
     files: list[Checkpoint], monkeypatch: pytest.MonkeyPatch, target: Profile, is_known: bool
 ) -> None:
@@ -97,7 +97,7 @@ def test_every_style_for_every_machine(
 
 def wanted(rows: Checkpoint, target: Profile, style: str) -> set[str]:
     """Give the devices of which code has to use one: the best there is, or one that the file names."""
-    if style.startswith("distributed") and target.mps:
+    if style.startswith("distributed") and target.count("mps"):
         return {"cpu"}  # ranks cannot talk to each other on Apple's GPU
     saved = {row.device for row in rows.tensors if row.device != "cpu"}
     return {target.devices[0], *(name for name in saved if target.offers(*device_of(name)))}
@@ -105,7 +105,7 @@ def wanted(rows: Checkpoint, target: Profile, style: str) -> set[str]:
 
 def is_left_to_the_reader(rows: Checkpoint, target: Profile, style: str) -> bool:
     """Say whether code leaves it open where a model goes: one that was split, where it can be so again."""
-    return rows.path == str(demo_path()) and style == "resume" and target.cuda > 1
+    return rows.path == str(demo_path()) and style == "resume" and target.count("cuda") > 1
 
 
 def device_of(name: str) -> tuple[str, int | None]:
@@ -116,13 +116,13 @@ def device_of(name: str) -> tuple[str, int | None]:
 def backends(target: Profile, style: str) -> list[str]:
     if not style.startswith("distributed"):
         return []
-    return ["nccl"] if target.cuda else ["xccl"] if target.xpu else ["gloo"]
+    return ["nccl"] if target.count("cuda") else ["xccl"] if target.count("xpu") else ["gloo"]
 
 
 def test_split_model_stays_split_where_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     demo = open_checkpoint(str(demo_path()))
     for count in (1, 2, 4):
-        target = Profile(id="this", label="", cuda=count)
+        target = Profile(id="this", label="", accelerators=(("cuda", count),))
         with monkeypatch.context() as patch:
             machine, model = play(patch, target), Loadable()
             run(render(demo, style="plain", target=THIS), model=model)
@@ -135,7 +135,7 @@ def test_users_map_goes_before_the_machines_best(monkeypatch: pytest.MonkeyPatch
     save_as_if_on("cuda:0", {"model": state()}, path)
     rows = open_checkpoint(str(path))
     with monkeypatch.context() as patch:
-        machine = play(patch, Profile(id="cuda:2", label="", cuda=2))
+        machine = play(patch, Profile(id="cuda:2", label="", accelerators=(("cuda", 2),)))
         run(render(rows, style="plain", target=THIS, mapping=(("cuda:0", "cuda:1"),)), model=Loadable())
     assert "cuda:1" in machine.used
     assert "cuda:0" not in machine.used

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
 from inspector.diagnose.errors.ties import devices_of, fix_for, listed, nothing_to_see, paths_on, plain
+from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import is_accelerator
 from inspector.units import format_count
 
-_BY_KIND = {
-    "cuda": "cuda-unavailable",
-    "mps": "mps-unavailable",
-    "xpu": "xpu-unavailable",
-    **dict.fromkeys(("hpu", "npu", "mtia", "xla", "privateuseone", "ipu", "maia"), "unknown-device"),
-}
-_INDEX_BY_KIND = {**_BY_KIND, "cuda": "cuda-index-out-of-range"}
+_BY_KIND = {row.name: row.missing for row in DEVICE_TYPES.values()}
+_INDEX_BY_KIND = {row.name: row.out_of_range or row.missing for row in DEVICE_TYPES.values()}
 _KIND = r"(?P<kind>[a-z][a-z0-9]{1,20})"
 _TO_CPU = (
     "Load it with map_location='cpu' and move the model afterwards, or export a copy that is saved for the "

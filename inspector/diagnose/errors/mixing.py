@@ -9,6 +9,7 @@ from __future__ import annotations
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
 from inspector.diagnose.errors.ties import devices_of, listed, of_finding, paths_on
 from inspector.model.findings import Fix
+from inspector.model.roles.device_types import DEVICE_TYPES
 
 _FINDINGS = (
     "loss-buffer-left-behind",
@@ -23,7 +24,7 @@ _ELSEWHERE = (
     "the batch was not moved (inputs = inputs.to(device)), a tensor is made in forward() without device=, or "
     "the optimizer was made or loaded before the model was moved"
 )
-_DEVICE = r"(?:cuda|cpu|mps|xpu|hpu|npu|meta)(?::\d{1,3})?"
+_DEVICE = rf"(?:{'|'.join(DEVICE_TYPES)})(?::\d{{1,3}})?"
 
 
 def _apart(context: Context) -> Tied:

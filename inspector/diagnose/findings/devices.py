@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
-from inspector.diagnose.branches import branch_fix, devices_fix, is_destination
+from inspector.diagnose.branches import branch_fix, devices_fix
 from inspector.diagnose.case import Case, Rule
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.findings import Finding, Fix, finding
-from inspector.model.roles.devices import device_order, is_accelerator
+from inspector.model.roles.devices import device_order, is_accelerator, is_destination
 from inspector.target.simulate import device_failures
 from inspector.units import format_count
 

@@ -11,6 +11,7 @@ from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
 from inspector.target.memory import HOST, Room, fits, forecast
+from inspector.target.restore import landing_place
 from inspector.target.simulate import device_failures
 from inspector.units import format_nbytes
 
@@ -28,7 +29,7 @@ def _all_ranks(case: Case) -> Iterator[Finding]:
         return
     device = saved[0]
     kind, _ = split_device(device) or ("", None)
-    count = {"cuda": case.target.cuda, "xpu": case.target.xpu}.get(kind, 0)
+    count = case.target.count(kind)
     if count < 2 or device_failures(case.checkpoint, case.target):
         return
     yield finding(
@@ -71,7 +72,7 @@ def _too_large(case: Case, target: Profile, room: Room) -> Finding:
     paths = [
         tensor.path
         for tensor in case.checkpoint.tensors
-        if not on_gpu or _on_target(tensor.device) == room.device
+        if not on_gpu or landing_place(tensor.device, 0) == room.device
     ]
     return finding(
         "does-not-fit",
@@ -88,11 +89,6 @@ def _too_large(case: Case, target: Profile, room: Room) -> Finding:
         paths,
         fix=Fix(rule=f"{room.device}=cpu") if elsewhere else Fix(option=("mmap", "True")),
     )
-
-
-def _on_target(device: str) -> str:
-    """Give the device that a tag means: without a number, the first."""
-    return f"{device}:0" if device in {"cuda", "xpu"} else device
 
 
 MEMORY_RULES: tuple[Rule, ...] = (_does_not_fit, _all_ranks)

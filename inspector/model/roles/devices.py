@@ -1,30 +1,16 @@
-"""Device texts: what is written in a file, split into type and index, and put in a fixed order."""
+"""Device strings as they stand in a file, split into type and index, and in a fixed order."""
 
 from __future__ import annotations
 
 import re
 
-KNOWN_TYPES = (
-    "cpu",
-    "cuda",
-    "mps",
-    "meta",
-    "xpu",
-    "hpu",
-    "mtia",
-    "xla",
-    "npu",
-    "ipu",
-    "maia",
-    "mlu",
-    "musa",
-    "privateuseone",
-)
+from inspector.model.roles.device_types import DEVICE_TYPES
+
 _DEVICE = re.compile(r"([a-z_][a-z0-9_]*)(?::([0-9]{1,3}))?")
 
 
 def split_device(text: str) -> tuple[str, int | None] | None:
-    """Split `cuda:1` into `("cuda", 1)` and `cpu` into `("cpu", None)`; None if it is no device text."""
+    """Split `cuda:1` into `("cuda", 1)` and `cpu` into `("cpu", None)`; return None if it is no device."""
     match = _DEVICE.fullmatch(text)
     if match is None:
         return None
@@ -32,7 +18,7 @@ def split_device(text: str) -> tuple[str, int | None] | None:
 
 
 def device_order(text: str) -> tuple[int, str, int]:
-    """Give a sort key: accelerators by type and number, then the CPU, then meta, then what is no device."""
+    """Return a sort key: accelerators by type and number, then the CPU, then meta, then what is no device."""
     parts = split_device(text)
     if parts is None:
         return 3, text, 0
@@ -41,5 +27,12 @@ def device_order(text: str) -> tuple[int, str, int]:
 
 
 def is_accelerator(text: str) -> bool:
-    """Say whether a device text names something other than the CPU and meta."""
+    """Return whether a device string names something other than the CPU and meta."""
     return device_order(text)[0] in {0, 3}
+
+
+def is_destination(text: str) -> bool:
+    """Return whether tensors can be sent there: torch knows it, takes data on it, and spells it like this."""
+    kind, index = split_device(text) or ("", None)
+    row = DEVICE_TYPES.get(kind)
+    return row is not None and row.holds_data and (index is None or row.is_numbered)

@@ -15,7 +15,7 @@ from operator import itemgetter
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.model.roles.devices import KNOWN_TYPES
+from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.tensors.rebuild import device_text
 from inspector.pickles.machine import Stream
 from inspector.pickles.trace import Built, Push, Trace, TracedCall, trace_pickle
@@ -53,7 +53,7 @@ def rewrite_pickle(
     data = stream.data[: stream.end]
     if not plan.rules:
         return data
-    texts = plan.texts.union(_locations(stream), KNOWN_TYPES)
+    texts = plan.texts.union(_locations(stream), DEVICE_TYPES)
     texts |= {text.partition(":")[0] for text in texts}  # torch.device is called with its type's text
     trace = trace_pickle(data, texts=texts, names=REBUILDS, limits=limits, progress=progress)
     rewrite = _Rewrite(data, trace, plan)

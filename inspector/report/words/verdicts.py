@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from inspector.model.roles.device_types import device_type
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.default_load import DefaultLoad
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -24,19 +25,14 @@ _SUGGESTION = re.compile(
 )
 
 
-_PLACES = {
-    "this": "this machine",
-    CPU_ONLY.id: "a machine without a GPU",
-    "mps": "Apple silicon",
-    "xpu": "a machine with an Intel GPU",
-}
+_PLACES = {"this": "this machine", CPU_ONLY.id: "a machine without a GPU"}
 
 
 def place(target: Profile) -> str:
     """Return a machine's name so that "on" can stand before it."""
     if target.evidence is not None and target.id != "this":
         return target.label.rpartition(" (")[0] or target.label  # what it has stands in the list of targets
-    return _PLACES.get(target.id) or f"a machine with {target.label}"
+    return _PLACES.get(target.id) or device_type(target.id).place or f"a machine with {target.label}"
 
 
 def safety_sentence(load: DefaultLoad) -> str:

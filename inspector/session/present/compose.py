@@ -46,7 +46,7 @@ from inspector.session.screen import (
 )
 from inspector.session.state import State
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.profile import PRESETS, Profile
+from inspector.target.machine.profile import Profile, presets
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def compose(state: State) -> Screen:
 
 def target_of(state: State) -> Profile:
     """Give the chosen machine."""
-    known = (*PRESETS, *state.machines)
+    known = (*presets(), *state.machines)
     return next((profile for profile in known if profile.id == state.target), state.machine)
 
 
@@ -100,7 +100,7 @@ def targets_of(state: State) -> tuple[Choice, ...]:
     """Give the machines to choose from."""
     label = state.machine.label
     this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:])
-    others = (*state.machines, *PRESETS)
+    others = (*state.machines, *presets())
     return (this, *(Choice(id=profile.id, label=profile.label) for profile in others))
 
 

@@ -36,7 +36,7 @@ def forecast_page(
     report = forecast_report(forecast(checkpoint, target, call, routine, ranks=loading.ranks), target)
     return ForecastPage(
         loading=Loading(ranks=loading.ranks, mmap=mmap),
-        most_ranks=max(_MOST_RANKS, target.cuda),
+        most_ranks=max(_MOST_RANKS, target.count("cuda")),
         can_map=can_map,
         chart=report.chart,
         notes=report.notes,

@@ -7,7 +7,7 @@ on a GPU. So each batch moves when it is used.
 from __future__ import annotations
 
 from inspector.snippet.datasets import Data, find_data
-from inspector.snippet.device import NOT_ON_MPS, Device, choose_device
+from inspector.snippet.device import Device, choose_device
 from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import lookup
 from inspector.snippet.loading import write_load
@@ -32,8 +32,8 @@ def render_data(order: Order) -> str:
     """Write the code that gives batches on the device."""
     script, data = Script(), find_data(order.checkpoint) or Data(kind="dataset", places=((),))
     places, tensors = order.placement.places, order.checkpoint.tensors
-    fits_mps = not any(tensor.dtype in NOT_ON_MPS for tensor in tensors)
-    device = order.placement.one_device(places, choose_device(order.target, fits_mps=fits_mps))
+    dtypes = {tensor.dtype for tensor in tensors}
+    device = order.placement.one_device(places, choose_device(order.target, dtypes))
     if data.kind != "columns" and not device.is_cpu:
         script.paragraph(*(line.format(device=device.code) for line in _MOVE))
     if not device.is_cpu:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
 from inspector.model.roles.devices import is_accelerator
 from inspector.snippet.device import RUN_TIME
 from inspector.snippet.layout import Bracketed, Script, format_code
@@ -18,8 +19,6 @@ from inspector.snippet.styles.resume import states_in
 from inspector.target.machine.profile import Profile
 
 _TO_CPU = 'map_location="cpu"'
-_BACKENDS = {"cuda": "nccl", "xpu": "xccl"}
-"""How the ranks of a kind of device talk to each other: torch/distributed/distributed_c10d.py."""
 _WRAP = "DistributedDataParallel"
 
 
@@ -85,26 +84,30 @@ def _write_start(script: Script, target: Profile) -> None:
 def _choice(target: Profile) -> Iterator[str]:
     """Give each rank its own device, and the way in which these talk to each other."""
     if target.id != RUN_TIME:
-        yield from _device_lines("cuda" if target.cuda else "xpu", "")
+        yield from _device_lines(next(row for row in _with_ranks() if target.count(row.name)), "")
         return
-    yield "if torch.cuda.is_available():"
-    yield from _device_lines("cuda", "    ")
-    yield "elif torch.xpu.is_available():"
-    yield from _device_lines("xpu", "    ")
+    for place, row in enumerate(_with_ranks()):
+        yield f"{'elif' if place else 'if'} {row.available}:"
+        yield from _device_lines(row, "    ")
     yield "else:"
     yield '    device = "cpu"'
     yield '    dist.init_process_group("gloo")'
 
 
-def _device_lines(kind: str, indent: str) -> Iterator[str]:
-    yield f'{indent}device = f"{kind}:{{local_rank}}"'
-    yield f"{indent}torch.{kind}.set_device(device)"
-    yield f'{indent}dist.init_process_group("{_BACKENDS[kind]}")'
+def _with_ranks() -> Iterator[DeviceType]:
+    """Yield the device types with a backend for ranks: torch has none for Apple's GPU."""
+    return (row for row in DEVICE_TYPES.values() if row.collective)
+
+
+def _device_lines(row: DeviceType, indent: str) -> Iterator[str]:
+    yield f'{indent}device = f"{row.name}:{{local_rank}}"'
+    yield f"{indent}torch.{row.name}.set_device(device)"
+    yield f'{indent}dist.init_process_group("{row.collective}")'
 
 
 def _is_cpu_only(target: Profile) -> bool:
-    """Say whether ranks compute on the CPU; torch has no way to talk between Apple's GPUs."""
-    return target.id != RUN_TIME and not target.cuda and not target.xpu
+    """Return whether the ranks compute on the CPU."""
+    return target.id != RUN_TIME and not any(target.count(row.name) for row in _with_ranks())
 
 
 def _map_location(order: Order) -> str | Bracketed | None:

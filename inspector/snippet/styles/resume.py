@@ -64,7 +64,7 @@ def _random_states(script: Script, order: Order) -> Iterator[str]:
     contents = order.contents
     if contents.cpu_state is not None:
         yield f"torch.set_rng_state({lookup(order.root, contents.cpu_state)})"
-    if order.target.id == RUN_TIME or order.target.cuda:
+    if order.target.id == RUN_TIME or order.target.count("cuda"):
         yield from _cuda_states(order.root, contents.cuda_states)
     if contents.python_state is not None:
         script.need("import random")

@@ -6,8 +6,10 @@ Presets stand for machines one may mean; `this` is filled by the probe script, r
 from __future__ import annotations
 
 import os
+from itertools import chain
 
 from inspector.errors import PlanError
+from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
 from inspector.records import dataclass
 from inspector.target.machine.evidence import Evidence
 
@@ -38,9 +40,7 @@ class Profile:
     Attributes:
         id: The word for it on the command line: `cpu`, `cuda:2`, `mps`, `xpu`, `this`.
         label: What people read.
-        cuda: Number of CUDA (or ROCm) devices.
-        mps: Whether Apple's GPU is there.
-        xpu: Number of Intel devices.
+        accelerators: How many devices of each type it has, as (type, number); ROCm's are `cuda`.
         torch_version: The installed torch, where it is known.
         gpus: What is known of the devices counted above; empty for a preset.
         memory_nbytes: The machine's own memory, or None where it is not known.
@@ -49,9 +49,7 @@ class Profile:
 
     id: str
     label: str
-    cuda: int = 0
-    mps: bool = False
-    xpu: int = 0
+    accelerators: tuple[tuple[str, int], ...] = ()
     torch_version: str | None = None
     gpus: tuple[Gpu, ...] = ()
     memory_nbytes: int | None = None
@@ -60,31 +58,37 @@ class Profile:
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices that tensors can be put on, the best first, the CPU last."""
-        cuda = tuple(f"cuda:{index}" for index in range(self.cuda))
-        xpu = tuple(f"xpu:{index}" for index in range(self.xpu))
-        return (*cuda, *(("mps",) if self.mps else ()), *xpu, "cpu")
+        found = (row.devices(self.count(row.name)) for row in DEVICE_TYPES.values())
+        return (*chain.from_iterable(found), "cpu")
+
+    def count(self, kind: str) -> int:
+        """Return how many devices of a type it has; 0 for the CPU, which is not counted."""
+        return dict(self.accelerators).get(kind, 0)
 
     def offers(self, kind: str, index: int | None) -> bool:
-        """Say whether a device can be used here; without an index any of its kind will do."""
-        count = {"cpu": 1, "meta": 1, "cuda": self.cuda, "mps": int(self.mps), "xpu": self.xpu}.get(kind, 0)
-        return count > (index or 0)
+        """Return whether a device can be used here; without an index any of its type will do."""
+        return (1 if kind in {"cpu", "meta"} else self.count(kind)) > (index or 0)
 
 
 CPU_ONLY = Profile(id="cpu", label="CPU only")
-PRESETS: tuple[Profile, ...] = (
-    CPU_ONLY,
-    Profile(id="cuda:1", label="1 NVIDIA GPU", cuda=1),
-    Profile(id="cuda:2", label="2 NVIDIA GPUs", cuda=2),
-    Profile(id="cuda:4", label="4 NVIDIA GPUs", cuda=4),
-    Profile(id="cuda:8", label="8 NVIDIA GPUs", cuda=8),
-    Profile(id="mps", label="Apple silicon", mps=True),
-    Profile(id="xpu", label="Intel GPU (XPU)", xpu=1),
-    Profile(id="rocm", label="1 AMD GPU (ROCm)", cuda=1),  # torch calls its devices cuda:0, cuda:1, too
-)
+# torch calls the devices of ROCm cuda:0, cuda:1, too.
+_ROCM = Profile(id="rocm", label="1 AMD GPU (ROCm)", accelerators=(("cuda", 1),))
+
+
+def presets() -> tuple[Profile, ...]:
+    """Return the machines that are offered without a probe."""
+    rows = DEVICE_TYPES.values()
+    made = [_preset(row, label, count) for row in rows for label, count in row.presets]
+    return (CPU_ONLY, *made, _ROCM)
+
+
+def _preset(row: DeviceType, label: str, count: int) -> Profile:
+    name = f"{row.name}:{count}" if len(row.presets) > 1 else row.name
+    return Profile(id=name, label=label, accelerators=((row.name, count),))
 
 
 def parse_target(text: str) -> Profile:
-    """Give the machine that a word means, or that the file of this name describes.
+    """Return the machine that a word means, or that the file of this name describes.
 
     `cuda` is one GPU, `cuda:N` is N of them. A word wins over a file of the same name.
 
@@ -93,15 +97,17 @@ def parse_target(text: str) -> Profile:
         ContainerError: The file cannot be read, or is no profile.
     """
     wanted = "cuda:1" if text == "cuda" else text
-    for preset in PRESETS:
+    for preset in presets():
         if preset.id == wanted:
             return preset
     kind, _, count = wanted.partition(":")
     if kind == "cuda" and count.isascii() and count.isdigit() and 0 < int(count) <= _MOST_GPUS:
-        return Profile(id=wanted, label=f"{int(count)} NVIDIA GPUs", cuda=int(count))
+        return Profile(id=wanted, label=f"{int(count)} NVIDIA GPUs", accelerators=((kind, int(count)),))
     if text.endswith(".json") or os.path.isfile(text):  # noqa: PTH113 - a path that cannot be is no error here
         from inspector.target.machine.profile_file import read_profile  # noqa: PLC0415 - most runs name a word
 
         return read_profile(text)
-    remedy = "use this, cpu, cuda, cuda:N (N GPUs), mps, xpu, rocm or the file of a machine profile"
+    ids = (preset.id for preset in presets())
+    words = dict.fromkeys("cuda, cuda:N (N GPUs)" if word.startswith("cuda") else word for word in ids)
+    remedy = f"use this, {', '.join(words)} or the file of a machine profile"
     raise PlanError(f"there is no target {text!r}", remedy=remedy)

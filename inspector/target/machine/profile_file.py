@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 
 from inspector.containers.source import Source
 from inspector.errors import ContainerError
+from inspector.model.roles.device_types import device_type
 from inspector.target.machine.evidence import (
     Evidence,
     Libcuda,
@@ -21,7 +23,7 @@ from inspector.target.machine.evidence import (
 )
 from inspector.target.machine.fields import REMEDY, Fields
 from inspector.target.machine.profile import Gpu, Profile
-from inspector.units import cut_text, escape_text
+from inspector.units import cut_text, escape_text, format_count
 
 MARK = "checkpoint_inspector_profile"
 """The key that a profile begins with; its value is the version of the format."""
@@ -95,39 +97,39 @@ def _loads(text: str) -> object:
 def build_profile(evidence: Evidence, *, id: str, name: str) -> Profile:  # noqa: A002 - as the field
     """Make the machine of what was found on it."""
     torch = evidence.torch
-    cuda = (torch.cuda_count or len(torch.cuda_devices)) if torch.cuda_available else 0
-    cuda, xpu, mps = _bounded(cuda), _bounded(len(torch.xpu_devices)), bool(torch.mps_available)
-    gpus = (*_gpus("cuda", torch.cuda_devices), *_gpus("xpu", torch.xpu_devices))
-    if mps:
-        # Apple's GPU works in the machine's own memory.
-        gpus += (Gpu(device="mps", name="Apple GPU", memory_nbytes=evidence.system.memory_nbytes),)
+    found = {kind: (max(0, min(count, _MOST_DEVICES)), gpus) for kind, count, gpus in _found(evidence)}
+    counts = tuple((kind, count) for kind, (count, _) in found.items() if count)
     return Profile(
         id=id,
-        label=f"{name} ({_state(torch) or _names(cuda, xpu, mps=mps, rocm=bool(torch.hip))})",
-        cuda=cuda,
-        xpu=xpu,
-        mps=mps,
+        label=f"{name} ({_state(torch) or _names(counts, is_rocm=bool(torch.hip))})",
+        accelerators=counts,
         torch_version=torch.version,
-        gpus=gpus,
+        gpus=tuple(gpu for kind, (_, gpus) in found.items() for gpu in _gpus(kind, gpus)),
         memory_nbytes=evidence.system.memory_nbytes,
         evidence=evidence,
     )
 
 
-def _bounded(count: int) -> int:
-    return max(0, min(count, _MOST_DEVICES))
+def _found(evidence: Evidence) -> Iterator[tuple[str, int, tuple[TorchDevice, ...]]]:
+    """Yield (type, number of devices, what is known of each) for the types that the probe asks for."""
+    torch = evidence.torch
+    count = (torch.cuda_count or len(torch.cuda_devices)) if torch.cuda_available else 0
+    yield "cuda", count, torch.cuda_devices
+    yield "xpu", len(torch.xpu_devices), torch.xpu_devices
+    # Apple's GPU works in the machine's own memory.
+    apple = TorchDevice(name="Apple GPU", memory_nbytes=evidence.system.memory_nbytes)
+    yield "mps", int(bool(torch.mps_available)), (apple,) if torch.mps_available else ()
 
 
-def _gpus(kind: str, devices: tuple[TorchDevice, ...]) -> tuple[Gpu, ...]:
-    return tuple(
-        Gpu(
-            device=f"{kind}:{index}",
+def _gpus(kind: str, found: tuple[TorchDevice, ...]) -> Iterator[Gpu]:
+    names = device_type(kind).devices(len(found))
+    for name, device in zip(names, found, strict=True):
+        yield Gpu(
+            device=name,
             name=device.name,
             memory_nbytes=device.memory_nbytes,
             capability=device.capability,
         )
-        for index, device in enumerate(devices)
-    )
 
 
 def _state(torch: TorchFound) -> str:
@@ -136,15 +138,12 @@ def _state(torch: TorchFound) -> str:
     return "torch is not installed" if torch.state == "missing" else "torch does not start"
 
 
-def _names(cuda: int, xpu: int, *, mps: bool, rocm: bool) -> str:
+def _names(counts: tuple[tuple[str, int], ...], *, is_rocm: bool) -> str:
     parts = []
-    if cuda:
-        kind = "AMD GPU" if rocm else "CUDA GPU"
-        parts.append(f"1 {kind}" if cuda == 1 else f"{cuda} {kind}s")
-    if xpu:
-        parts.append("1 Intel GPU" if xpu == 1 else f"{xpu} Intel GPUs")
-    if mps:
-        parts.append("Apple GPU")
+    for kind, count in counts:
+        row = device_type(kind)
+        noun = "AMD GPU" if is_rocm and kind == "cuda" else row.noun
+        parts.append(format_count(count, noun) if row.is_numbered else noun)
     return ", ".join(parts) or "CPU only"
 
 

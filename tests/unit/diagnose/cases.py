@@ -214,7 +214,7 @@ def samples() -> dict[str, Sample]:
             target=Profile(
                 id="this",
                 label="this machine",
-                cuda=2,
+                accelerators=(("cuda", 2),),
                 gpus=(
                     Gpu(device="cuda:0", name="Small", memory_nbytes=1_000_000),
                     Gpu(device="cuda:1", name="Unknown"),

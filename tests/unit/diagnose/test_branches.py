@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.diagnose.branches import branch_fix, is_destination
+from inspector.diagnose.branches import branch_fix
 from inspector.model.findings import Fix
 from inspector.remap.rules import parse_rule
 
@@ -33,13 +33,3 @@ def test_rules_reach_the_tensors_they_are_made_for() -> None:
     fix = branch_fix(paths, "cpu")
     assert fix is not None
     assert all(parse_rule(fix.rule).matches("cuda:0", [path]) for path in paths)
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:1", "mps", "xpu:0", "npu:0"])
-def test_destinations(device: str) -> None:
-    assert is_destination(device)
-
-
-@pytest.mark.parametrize("device", ["meta", "cpu:0", "mps:0", "", "gpu", "cuda0:1:2"])
-def test_what_is_no_destination(device: str) -> None:
-    assert not is_destination(device)

@@ -14,7 +14,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.findings import SEVERITIES, Fix
 from inspector.remap.rules import parse_rule
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import CPU_ONLY, PRESETS, parse_target
+from inspector.target.machine.profile import CPU_ONLY, parse_target, presets
 from tests.corpus import cases
 from tests.unit.diagnose.cases import PLAIN, findings, samples, trained
 from tests.unit.model.making import by_hand
@@ -84,7 +84,7 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
     assert findings(by_hand(b"N"), "cpu") == {}
 
 
-@pytest.mark.parametrize("target", [None, *(preset.id for preset in PRESETS)])
+@pytest.mark.parametrize("target", [None, *(preset.id for preset in presets())])
 def test_corpus_is_diagnosed_without_a_stumble(target: str | None) -> None:
     machine = None if target is None else parse_target(target)
     for case in cases():

@@ -18,7 +18,7 @@ from inspector.doctor import other_makers as doctor_others
 from inspector.doctor.examine import examine
 from inspector.model.findings import SEVERITIES
 from inspector.target.machine.evidence import Python, TorchDevice, TorchFound
-from inspector.target.machine.profile import PRESETS, parse_target
+from inspector.target.machine.profile import parse_target, presets
 from tests.unit.diagnose.machines import PROFILES, diagnoses, driver, linux, machine, torch
 
 PYTORCH = "https://github.com/pytorch/pytorch/issues/"
@@ -237,7 +237,7 @@ def test_every_diagnosis_is_met_by_some_test() -> None:
 
 
 def test_a_machine_that_nobody_probed_has_nothing_to_examine() -> None:
-    assert [examine(preset) for preset in PRESETS] == [()] * len(PRESETS)
+    assert [examine(preset) for preset in presets()] == [()] * len(presets())
 
 
 def test_the_worst_comes_first_and_then_the_surest() -> None:

@@ -8,7 +8,7 @@ from inspector.target.simulate import LoadFailure
 GPU = Profile(
     id="this",
     label="this machine",
-    cuda=1,
+    accelerators=(("cuda", 1),),
     gpus=(Gpu(device="cuda:0", memory_nbytes=1000),),
     memory_nbytes=10_000,
 )

@@ -16,7 +16,9 @@ PROFILES = sorted(Path(__file__).parents[2].joinpath("data/profiles").glob("*.js
 
 def test_a_machine_as_json() -> None:
     gpus = (Gpu(device="cuda:0", name="L4", memory_nbytes=5, capability=(8, 9)), Gpu(device="mps"))
-    machine = Profile(id="this", label="l", cuda=1, gpus=gpus, memory_nbytes=7, torch_version="2.5")
+    machine = Profile(
+        id="this", label="l", accelerators=(("cuda", 1),), gpus=gpus, memory_nbytes=7, torch_version="2.5"
+    )
     assert target_document(machine) == {
         "id": "this",
         "label": "l",
@@ -60,7 +62,14 @@ def test_every_machine_fits_on_a_terminal(path: Path) -> None:
 
 def test_text_of_a_machine() -> None:
     gpus = (Gpu(device="cuda:0", name="L4", memory_nbytes=24 << 30, capability=(8, 9)), Gpu(device="xpu:0"))
-    machine = Profile(id="x", label="far", cuda=1, gpus=gpus, memory_nbytes=10**9, torch_version="2.5.1")
+    machine = Profile(
+        id="x",
+        label="far",
+        accelerators=(("cuda", 1),),
+        gpus=gpus,
+        memory_nbytes=10**9,
+        torch_version="2.5.1",
+    )
     assert format_machine(machine, ()) == (
         "far\n"
         "  torch    2.5.1\n"
@@ -94,7 +103,13 @@ def test_text_of_a_diagnosis() -> None:
 
 def test_names_of_another_machine_are_harmless() -> None:
     evil = "a\x1b[31m\u202eb\nc"
-    machine = Profile(id="x", label=evil, cuda=1, gpus=(Gpu(device="cuda:0", name=evil),), torch_version=evil)
+    machine = Profile(
+        id="x",
+        label=evil,
+        accelerators=(("cuda", 1),),
+        gpus=(Gpu(device="cuda:0", name=evil),),
+        torch_version=evil,
+    )
     diagnosis = Diagnosis(
         id="i", severity="error", title=evil, explanation=evil, evidence=(evil,), steps=(evil,)
     )

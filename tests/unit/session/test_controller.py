@@ -23,7 +23,7 @@ from inspector.target.machine.profile import Profile
 from tests.unit.report.rows import checkpoint, tensor, value
 from tests.unit.session.documents import AtOnce, a_view, document_of, saved_on
 
-GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2)
+GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
 ERRORS = [
     error
     for _, error in inspect.getmembers(inspector.errors, inspect.isclass)

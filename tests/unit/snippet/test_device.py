@@ -10,27 +10,27 @@ from tests.unit.snippet.rows import THIS
 
 
 @pytest.mark.parametrize(
-    ("target", "fits_mps", "code"),
+    ("target", "dtype", "code"),
     [
-        (CPU_ONLY, True, '"cpu"'),
-        (parse_target("cuda:2"), True, '"cuda:0"'),
-        (parse_target("xpu"), True, '"xpu:0"'),
-        (parse_target("mps"), True, '"mps"'),
-        (parse_target("mps"), False, '"cpu"'),
+        (CPU_ONLY, "float32", '"cpu"'),
+        (parse_target("cuda:2"), "float64", '"cuda:0"'),
+        (parse_target("xpu"), "float64", '"xpu:0"'),
+        (parse_target("mps"), "float32", '"mps"'),
+        (parse_target("mps"), "float64", '"cpu"'),
     ],
 )
-def test_known_machine(target: Profile, fits_mps: bool, code: str) -> None:
-    device = choose_device(target, fits_mps=fits_mps)
+def test_known_machine(target: Profile, dtype: str, code: str) -> None:
+    device = choose_device(target, {"int64", dtype})
     assert (device.code, device.choice) == (code, ())
     assert device.is_cpu == (code == '"cpu"')
 
 
-@pytest.mark.parametrize("fits_mps", [True, False])
-def test_machine_where_the_code_runs(fits_mps: bool) -> None:
-    device = choose_device(THIS, fits_mps=fits_mps)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_machine_where_the_code_runs(dtype: str) -> None:
+    device = choose_device(THIS, {dtype})
     assert device.code == "device"
     assert not device.is_cpu
-    assert ("mps" in "\n".join(device.choice)) == fits_mps
+    assert ("mps" in "\n".join(device.choice)) == (dtype == "float32")
     compile("\n".join(device.choice), "choice", "exec")
 
 

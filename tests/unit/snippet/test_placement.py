@@ -79,7 +79,7 @@ def test_the_user_decides() -> None:
 
 
 def test_this_machine_once_it_is_known_and_the_user_has_decided() -> None:
-    known = Profile(id="this", label="", cuda=1)
+    known = Profile(id="this", label="", accelerators=(("cuda", 1),))
     mapping = (("cuda:1", "cuda:0"),)
     assert (
         location(place("cuda:0", "cuda:1", on=known, mapping=mapping)) == 'map_location={"cuda:1": "cuda:0"}'

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inspector.errors import CheckpointError, PlanError
 from inspector.model.build import open_checkpoint
 from inspector.snippet.unopened import code_for_refused, render_unopened, unopened_styles
-from inspector.target.machine.profile import CPU_ONLY, PRESETS, parse_target
+from inspector.target.machine.profile import CPU_ONLY, parse_target, presets
 from tests.builders.pickles import call, list_, proto, stream, text
 from tests.unit.snippet.rows import THIS
 
@@ -38,7 +38,7 @@ def test_styles() -> None:
 @pytest.mark.parametrize(("form", "path"), FORMS.items())
 def test_every_style_is_code_for_every_machine(form: str, path: str) -> None:
     for style in unopened_styles(form, path):
-        for target in (*PRESETS, THIS):
+        for target in (*presets(), THIS):
             text = render_unopened(form, path, target, style=style)
             ast.parse(text)
             assert ("device = " in text) == (target is THIS and "device" in text)

@@ -11,7 +11,7 @@ from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import BAD_MAP, Function, TagMap, TorchDevice, WrongType
 from tests.unit.report.rows import checkpoint, storage, tensor
 
-GPUS = Profile(id="cuda:2", label="2 GPUs", cuda=2)
+GPUS = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
 OLD = Profile(id="x", label="x", torch_version="2.9.0")
 SENT = {"stride": None, "storage_offset": None}
 SIZE = Obstacle("truncated", "RuntimeError: record size (1 bytes) does not match expected size (2 bytes)", "")

@@ -11,7 +11,7 @@ MB = 1_000_000
 GPUS = Profile(
     id="cuda:2",
     label="2 GPUs",
-    cuda=2,
+    accelerators=(("cuda", 2),),
     gpus=(Gpu(device="cuda:0", memory_nbytes=150 * MB), Gpu(device="cuda:1")),
     memory_nbytes=1000 * MB,
 )

@@ -12,7 +12,11 @@ from inspector.target.map_location import TagMap
 from inspector.target.memory_steps import HOST, LOAD_ALONE, Routine, Sizes, stages_of_rank, together
 from tests.unit.report.rows import checkpoint, storage, tensor
 
-GPU = Profile(id="cuda:2", label="2 GPUs", cuda=2, xpu=1)
+GPU = Profile(
+    id="cuda:2",
+    label="2 GPUs",
+    accelerators=(("cuda", 2), ("xpu", 1)),
+)
 MB = 1_000_000
 MIXED = checkpoint(
     storage("0", "cuda:0", 100 * MB),

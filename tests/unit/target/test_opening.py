@@ -20,7 +20,7 @@ ZIP = checkpoint(versions=(("version", "3"),))
 LEGACY = checkpoint(format="legacy")
 SCRIPT = checkpoint(format="torchscript", versions=(("version", "3"),))
 CONV = CORPUS / "torchscript" / "conv.pt"
-CUDA = Profile(id="cuda:1", label="1 GPU", cuda=1)
+CUDA = Profile(id="cuda:1", label="1 GPU", accelerators=(("cuda", 1),))
 CALLABLE = Function()
 
 

@@ -15,7 +15,7 @@ from inspector.target.rebuilding import rebuild_failure
 from tests.unit.model.making import saved
 from tests.unit.report.rows import checkpoint, tensor
 
-GPU = Profile(id="cuda:1", label="1 GPU", cuda=1)
+GPU = Profile(id="cuda:1", label="1 GPU", accelerators=(("cuda", 1),))
 GENERATOR = HiddenDevice(path="g", device="cpu", what="torch.Generator")
 
 

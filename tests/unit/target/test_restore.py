@@ -11,9 +11,9 @@ from inspector.target.restore import generator_failure, landing_place, restore_f
 
 torch = pytest.importorskip("torch")
 
-NVIDIA = Profile(id="cuda:2", label="2 GPUs", cuda=2)
-INTEL = Profile(id="xpu", label="Intel", xpu=1)
-APPLE = Profile(id="mps", label="Apple", mps=True)
+NVIDIA = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
+INTEL = Profile(id="xpu", label="Intel", accelerators=(("xpu", 1),))
+APPLE = Profile(id="mps", label="Apple", accelerators=(("mps", 1),))
 
 
 def said_by_torch(tag: str) -> str | None:
@@ -160,11 +160,11 @@ def test_words_of_other_releases(version: str, tag: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "tag", "target"),
-    [("1.13.1", "meta", {}), ("1.13.1", "mps", {"mps": True}), ("2.1.2", "mps:0", {"mps": True})],
+    ("version", "tag", "held"),
+    [("1.13.1", "meta", ()), ("1.13.1", "mps", (("mps", 1),)), ("2.1.2", "mps:0", (("mps", 1),))],
 )
-def test_first_releases_that_restore(version: str, tag: str, target: dict[str, bool]) -> None:
-    assert restore_failure(tag, Profile(id="x", label="x", torch_version=version, **target)) is None
+def test_first_releases_that_restore(version: str, tag: str, held: tuple[tuple[str, int], ...]) -> None:
+    assert restore_failure(tag, Profile(id="x", label="x", torch_version=version, accelerators=held)) is None
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_places(tag: str, place: str) -> None:
 
 @pytest.mark.parametrize(("version", "error"), [("2.7.1", "RuntimeError"), (None, "AcceleratorError")])
 def test_sending_to_a_number_that_is_not_there(version: str | None, error: str) -> None:
-    target = Profile(id="x", label="x", cuda=1, torch_version=version)
+    target = Profile(id="x", label="x", accelerators=(("cuda", 1),), torch_version=version)
     assert send_failure("cuda:1", target) == (
         "cuda-index-out-of-range",
         f"{error}: CUDA error: invalid device ordinal",

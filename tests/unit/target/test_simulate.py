@@ -52,7 +52,17 @@ def test_the_first_storage_that_fails_is_named() -> None:
     failure = simulate_load(made, CPU_ONLY)
     assert failure is not None
     assert (failure.finding, failure.device, failure.storage) == ("cuda-unavailable", "cuda:3", "1")
-    assert simulate_load(made, Profile(id="x", label="x", cuda=4, mps=True)) is None
+    assert (
+        simulate_load(
+            made,
+            Profile(
+                id="x",
+                label="x",
+                accelerators=(("cuda", 4), ("mps", 1)),
+            ),
+        )
+        is None
+    )
 
 
 def test_tensors_sent_while_loading_fail_after_their_storage() -> None:
@@ -97,7 +107,10 @@ def test_a_cut_legacy_file() -> None:
 
 def test_tensors_sent_to_a_device_that_is_there_load() -> None:
     sent = tensor("n", device="cuda:0", stride=None, storage_offset=None, storage="0")
-    assert simulate_load(checkpoint(storage("0"), sent), Profile(id="x", label="x", cuda=1)) is None
+    assert (
+        simulate_load(checkpoint(storage("0"), sent), Profile(id="x", label="x", accelerators=(("cuda", 1),)))
+        is None
+    )
 
 
 # --- calls with arguments -----------------------------------------------------------------------------------

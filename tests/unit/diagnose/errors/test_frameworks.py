@@ -20,7 +20,9 @@ def test_memory_of_the_gpu() -> None:
     assert found.fix == Fix(option=("map_location", "'cpu'"))
     many = explained(OOM, on(("a", "cuda:0")), "cuda:4", id_="gpu-memory")
     assert (many.finding, many.fix) == ("all-ranks-on-one-device", Fix(style="distributed"))
-    small = Profile(id="this", label="this", cuda=1, gpus=(Gpu(device="cuda:0", memory_nbytes=1000),))
+    small = Profile(
+        id="this", label="this", accelerators=(("cuda", 1),), gpus=(Gpu(device="cuda:0", memory_nbytes=1000),)
+    )
     big = checkpoint(storage("0", "cuda:0", 9000), tensor("a", device="cuda:0", storage="0"))
     assert explained(OOM, big, small, id_="gpu-memory").finding == "does-not-fit"
     assert explained(OOM, on(("a", "cpu")), id_="gpu-memory").fits == "no"

@@ -14,7 +14,13 @@ MB = 1_000_000
 
 def machine(*, gpu: int | None, host: int | None = None, device: str = "cuda:0") -> Profile:
     gpus = (Gpu(device=device, memory_nbytes=gpu),)
-    return Profile(id="this", label="this", cuda=1, xpu=1, mps=True, gpus=gpus, memory_nbytes=host)
+    return Profile(
+        id="this",
+        label="this",
+        accelerators=(("cuda", 1), ("xpu", 1), ("mps", 1)),
+        gpus=gpus,
+        memory_nbytes=host,
+    )
 
 
 def on(device: str, nbytes: int) -> object:
@@ -59,7 +65,7 @@ def test_nothing_is_said_of_memory_that_is_not_known(target: str | None) -> None
 
 
 def test_all_ranks_for_intel_gpus() -> None:
-    two = Profile(id="this", label="this", xpu=2)
+    two = Profile(id="this", label="this", accelerators=(("xpu", 2),))
     found = findings(on("xpu:0", 100), two)["all-ranks-on-one-device"]
     assert "map_location=f'xpu:{local_rank}'" in found.detail
     assert found.severity == "note"

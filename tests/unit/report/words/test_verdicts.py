@@ -21,7 +21,9 @@ from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
 from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
 
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
-NODE = Profile(id="/tmp/node7.json", label="node7 (8 CUDA GPUs)", cuda=8, evidence=Evidence())
+NODE = Profile(
+    id="/tmp/node7.json", label="node7 (8 CUDA GPUs)", accelerators=(("cuda", 8),), evidence=Evidence()
+)
 
 
 def load_of(made: Checkpoint, version: str | None = None) -> DefaultLoad:
@@ -93,7 +95,7 @@ def test_other_errors_are_quoted_whole() -> None:
         (parse_target("cuda:3"), "a machine with 3 NVIDIA GPUs"),
         (parse_target("mps"), "Apple silicon"),
         (parse_target("xpu"), "a machine with an Intel GPU"),
-        (Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2), "this machine"),
+        (Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),)), "this machine"),
         (NODE, "node7"),
     ],
 )

@@ -86,8 +86,8 @@ def test_targets_begin_with_this_machine() -> None:
         "xpu",
         "rocm",
     ]
-    assert target_of(State(target="mps")).mps
-    found = Profile(id="this", label="this machine (Apple GPU)", mps=True)
+    assert target_of(State(target="mps")).devices == ("mps", "cpu")
+    found = Profile(id="this", label="this machine (Apple GPU)", accelerators=(("mps", 1),))
     assert target_of(State(target="this", this_machine=found)) is found
 
 

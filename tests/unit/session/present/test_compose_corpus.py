@@ -9,7 +9,7 @@ from inspector.progress import Progress
 from inspector.session.document import open_document
 from inspector.session.present.compose import compose
 from inspector.session.state import State
-from inspector.target.machine.profile import PRESETS
+from inspector.target.machine.profile import presets
 from tests.corpus import Case, varied
 from tests.unit.report.rows import is_harmless
 
@@ -21,7 +21,7 @@ def test_every_file_has_its_screen(case: Case) -> None:
     except CheckpointError:
         return  # the corpus test says which may be refused
     state = State(phase="ready", path=str(case.path), document=document)
-    for target in PRESETS:
+    for target in presets():
         screen = compose(State(phase="ready", path=str(case.path), document=document, target=target.id))
         assert screen.banner is not None
         assert is_harmless(screen.banner.headline + screen.banner.advice)

@@ -104,7 +104,7 @@ def test_a_choice_made_while_the_file_is_read_is_worked_out_by_the_worker(
         return compose(state)
 
     def probe(_progress: Progress) -> Profile:
-        return Profile(id="this", label="this machine (2 CUDA GPUs)", cuda=2)
+        return Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
 
     monkeypatch.setattr(presenter, "_MANY_TENSORS", 1)
     monkeypatch.setattr(presenter, "compose", watched)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.styles.table import Style, render, styles
-from inspector.target.machine.profile import PRESETS
+from inspector.target.machine.profile import presets
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, tensor, value
 from tests.work import growth
 
-TARGETS = (*PRESETS, THIS)
+TARGETS = (*presets(), THIS)
 ANYTHING = st.one_of(
     st.text(st.characters(), max_size=8),
     st.sampled_from(

@@ -21,7 +21,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
 from inspector.snippet.styles.table import render, styles
 from inspector.snippet.unopened import render_unopened, unopened_styles
-from inspector.target.machine.profile import CPU_ONLY, PRESETS, Profile
+from inspector.target.machine.profile import CPU_ONLY, Profile, presets
 from tests.corpus import Case, cases, varied
 from tests.torch.running import AnyModule, Loadable, play_ranks, run, stand_ins, tensors_in
 from tests.unit.snippet.rows import THIS
@@ -134,13 +134,13 @@ def test_formatters_have_nothing_to_change(tmp_path: Path) -> None:
         except CheckpointError:
             continue
         for style in styles(checkpoint):
-            for target in (*PRESETS, THIS):
+            for target in (*presets(), THIS):
                 code = render(checkpoint, style=style.id, target=target, path=f"runs/{path.name}")
                 name = f"{number}_{style.id}_{target.id.replace(':', '_')}.py"
                 (tmp_path / name).write_text(code, encoding="ascii")
     for form, path in UNOPENED.items():
         for style in unopened_styles(form, path):
-            for target in (*PRESETS, THIS):
+            for target in (*presets(), THIS):
                 name = f"{form}_{style}_{target.id.replace(':', '_')}.py"
                 code = render_unopened(form, path, target, style=style)
                 (tmp_path / name).write_text(code, encoding="ascii")

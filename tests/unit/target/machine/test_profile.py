@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.errors import ContainerError, PlanError
-from inspector.target.machine.profile import CPU_ONLY, PRESETS, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target, presets
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_word_wins_over_a_file(tmp_path, monkeypatch) -> None:
     for name in ("cpu", "cuda:7", "far"):
         (tmp_path / name).write_text('{"checkpoint_inspector_profile": 1}')
     assert parse_target("cpu") is CPU_ONLY
-    assert parse_target("cuda:7").cuda == 7
+    assert parse_target("cuda:7").accelerators == (("cuda", 7),)
     assert parse_target("far").label == "far (CPU only)"
 
 
@@ -45,7 +45,11 @@ def test_a_profile_that_is_missing_is_no_wrong_word() -> None:
 
 
 def test_what_a_machine_offers() -> None:
-    machine = Profile(id="x", label="x", cuda=2, mps=True)
+    machine = Profile(
+        id="x",
+        label="x",
+        accelerators=(("cuda", 2), ("mps", 1)),
+    )
     assert machine.devices == ("cuda:0", "cuda:1", "mps", "cpu")
     assert machine.offers("cuda", 1)
     assert machine.offers("cuda", None)
@@ -58,4 +62,4 @@ def test_what_a_machine_offers() -> None:
 
 
 def test_ids_of_presets_are_words_for_them() -> None:
-    assert [parse_target(preset.id) for preset in PRESETS] == list(PRESETS)
+    assert [parse_target(preset.id) for preset in presets()] == list(presets())

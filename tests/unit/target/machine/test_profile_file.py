@@ -141,7 +141,7 @@ def test_a_machine_is_named_by_its_file_and_its_gpus(tmp_path) -> None:
         (TorchFound(state="imported", cuda_available=True, cuda_count=2, hip="6.0"), "m (2 AMD GPUs)"),
         (TorchFound(state="imported", cuda_available=False, cuda_count=1), "m (CPU only)"),
         (TorchFound(state="imported", cuda_available=True, cuda_count=-4), "m (CPU only)"),
-        (TorchFound(state="imported", cuda_available=True, cuda_count=10**9), "m (1024 CUDA GPUs)"),
+        (TorchFound(state="imported", cuda_available=True, cuda_count=10**9), "m (1,024 CUDA GPUs)"),
         (TorchFound(state="imported", xpu_devices=(TorchDevice(),) * 2), "m (2 Intel GPUs)"),
         (TorchFound(state="missing"), "m (torch is not installed)"),
         (TorchFound(state="failed"), "m (torch does not start)"),

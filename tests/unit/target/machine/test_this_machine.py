@@ -46,7 +46,7 @@ def test_the_answer_is_a_profile(say: Callable[[str], None]) -> None:
     said = answer(cuda_available=True, cuda_count=3)
     say(f"yield {{}}, {said.encode()!r}")
     profile = probe_this_machine(Progress())
-    assert (profile.id, profile.label, profile.cuda) == ("this", "this machine (3 CUDA GPUs)", 3)
+    assert (profile.id, profile.label, profile.count("cuda")) == ("this", "this machine (3 CUDA GPUs)", 3)
     assert profile.torch_version == "2.13.0+cpu"
 
 
@@ -66,4 +66,4 @@ def test_torch_itself_is_asked() -> None:
     assert profile.evidence is not None
     assert profile.evidence.torch.state == "imported"
     assert (profile.memory_nbytes or 0) > 1 << 28
-    assert profile.cuda == (torch.cuda.device_count() if torch.cuda.is_available() else 0)
+    assert profile.count("cuda") == (torch.cuda.device_count() if torch.cuda.is_available() else 0)
