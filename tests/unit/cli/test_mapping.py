@@ -33,7 +33,7 @@ def test_remap_follows_the_map_then_the_target(cli, copy, options, expected) -> 
 
 
 def test_remap_for_this_machine_asks_torch(cli, copy, monkeypatch) -> None:
-    profile = Profile(id="this", label="this machine", cuda=1)
+    profile = Profile(id="this", label="this machine", accelerators=(("cuda", 1),))
     monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
     out = copy.with_name("out.pth")
     assert cli("remap", copy, "-o", out, "--target", "this").code == 0
