@@ -11,7 +11,7 @@ from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
 from inspector.report.tree import Tree
 from tests.gui import fakes
-from tests.gui.test_tree_model import find
+from tests.gui.tree.test_model import find
 from tests.work import count_steps, growth
 
 

@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 
+from inspector.gui.workspace import banner as module
 from inspector.gui.workspace.banner import BannerFrame
-from inspector.gui.workspace.workspace import banner as module
 from inspector.records import replace
 from tests.gui import fakes
 

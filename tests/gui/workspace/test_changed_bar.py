@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from inspector.containers.source import stamp_of
+from inspector.gui.workspace import changed_bar as module
 from inspector.gui.workspace.changed_bar import ChangedBar
-from inspector.gui.workspace.workspace import changed_bar as module
 from inspector.records import replace
 from tests.gui import fakes
 

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from inspector.model.arguments import check as module
 from inspector.model.arguments.check import Arguments, is_judged, is_plain, may_take
-from inspector.model.arguments.check import check as module
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 from tests.builders.pickles import NONE, number, op, tuple_

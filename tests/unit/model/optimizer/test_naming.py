@@ -7,9 +7,10 @@ import random
 
 import pytest
 
+from inspector.model.optimizer import naming
 from inspector.model.optimizer.naming import Owned, name_parameters
 from inspector.model.optimizer.parameters import Parameters, Shape, salted
-from inspector.model.optimizer.state_dict import GroupDraft, Groups, OptimizerDraft, naming
+from inspector.model.optimizer.state_dict import GroupDraft, Groups, OptimizerDraft
 from inspector.records import replace
 
 A, B, C = (4, 4), (4,), (2, 4)
