@@ -1,20 +1,22 @@
-"""Data classes that cost nothing until one is made: the standard ones, as far as this program uses them.
+"""Records: data classes that cost nothing until one is made.
 
 `dataclasses` compiles up to seven functions for every class while its module is imported, about half a
 millisecond a class, and imports `inspect`: together a third of what the command line needs to start. Here
-`__init__` is compiled when the first instance is made, and all other methods are shared. Type checkers see
-the standard library's own, so nothing can be written that it would not take.
+`__init__` is compiled when the first instance is made, and all other methods are shared.
+
+Type checkers see the standard decorator, so they refuse what it would refuse. What it would take and this one
+does not do is refused when the class is made: inheritance, class variables, `__post_init__`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import dataclass, field, replace  # noqa: TID251 - for the type checker alone
 
-__all__ = ["dataclass", "field", "replace"]
+__all__ = ["as_document", "dataclass", "field", "replace"]
 
 _REQUIRED = object()
 
@@ -29,7 +31,7 @@ class _Made:
 
 
 def _field(*, default_factory: Callable[[], object]) -> _Made:
-    """Say how a default is made."""
+    """Return a default that is made anew for each instance."""
     return _Made(default_factory)
 
 
@@ -44,13 +46,14 @@ def _dataclass(
     """Make a class of the annotations in its body, as `dataclasses.dataclass` does.
 
     Raises:
-        TypeError: It shall have no slots.
+        TypeError: It is to do what records do not do, see the module.
     """
     if not slots:
         raise TypeError("a record has slots")
 
     def decorate(plain: type) -> type:
         names = tuple(plain.__annotations__)
+        _refuse_unsupported(plain, names, kw_only=kw_only)
         body = {
             name: value
             for name, value in plain.__dict__.items()
@@ -58,6 +61,8 @@ def _dataclass(
         }
         body["__slots__"] = (*names, "__weakref__") if weakref_slot else names
         body["__record_fields__"] = names
+        body["__match_args__"] = () if kw_only else names
+        body["__init_subclass__"] = _refuse_subclass
         for name, method in _methods(frozen=frozen, eq=eq).items():
             body.setdefault(name, method)
         body["__init__"] = _compile_when_called
@@ -71,6 +76,27 @@ def _dataclass(
         return made
 
     return decorate
+
+
+def _refuse_unsupported(plain: type, names: tuple[str, ...], *, kw_only: bool) -> None:
+    wrong = None
+    defaults = [name in plain.__dict__ for name in names]
+    if set(plain.__bases__) - {object, Generic}:
+        wrong = "inherits"
+    elif set(plain.__dict__) & {"__init__", "__post_init__", "__slots__"}:
+        wrong = "has a method that is made for it"
+    elif any("ClassVar" in str(kind) or "InitVar" in str(kind) for kind in plain.__annotations__.values()):
+        wrong = "has a variable that is no field"
+    elif any(plain.__dict__[name].__hash__ is None for name in names if name in plain.__dict__):
+        wrong = "has a default that instances would share and might change: use field(default_factory=...)"
+    elif not kw_only and defaults != sorted(defaults):
+        wrong = "has a field without a default behind one with a default"
+    if wrong is not None:
+        raise TypeError(f"the record {plain.__qualname__} {wrong}")
+
+
+def _refuse_subclass(cls: type, **_named: object) -> None:
+    raise TypeError(f"{cls.__qualname__} inherits from a record")
 
 
 def _methods(*, frozen: bool, eq: bool) -> dict[str, object]:
@@ -132,6 +158,14 @@ def _hash(self: Any) -> int:  # noqa: ANN401 - any record
 
 def _refuse(self: object, name: str, *_value: object) -> None:
     raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot change")
+
+
+def as_document(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
+    """Return a value as JSON has it: a record is an object of its fields, a tuple is a list."""
+    if isinstance(value, tuple):
+        return [as_document(part) for part in value]
+    names = getattr(type(value), "__record_fields__", None)
+    return value if names is None else {name: as_document(getattr(value, name)) for name in names}
 
 
 def _replace(record: Any, /, **changes: object) -> object:  # noqa: ANN401 - any record

@@ -8,7 +8,7 @@ from shlex import quote
 from inspector.diagnose.errors.explanation import Explanation
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
-from inspector.records import dataclass
+from inspector.records import as_document, dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import target_document
 from inspector.report.text import finding_lines, path_lines, wrapped_lines
@@ -72,19 +72,9 @@ def check_document(check: Check) -> Document:
 def explanation_document(explanation: Explanation) -> Document:
     """Give the explanation of an error text; `finding` is null where no finding speaks of the same."""
     return {
-        "id": explanation.id,
+        **as_document(explanation),
         "finding": explanation.finding or None,
-        "title": explanation.title,
-        "quoted": explanation.quoted,
-        "cause": explanation.cause,
-        "here": explanation.here,
-        "fits": explanation.fits,
-        "paths": list(explanation.paths),
-        "count": explanation.count,
-        "advice": explanation.advice,
         "fix": None if explanation.fix is None else fix_document(explanation.fix),
-        "also": list(explanation.also),
-        "checked": list(explanation.checked),
     }
 
 

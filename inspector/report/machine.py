@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from inspector.doctor.diagnosis import Diagnosis
+from inspector.records import as_document
 from inspector.target.machine.evidence import Evidence
-from inspector.target.machine.profile import Gpu, Profile
-from inspector.target.machine.profile_file import MARK, document
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.profile_file import MARK
 from inspector.units import escape_text, format_nbytes
 
 _LINE = 100
@@ -19,57 +20,41 @@ Document = dict[str, Any]
 
 
 def target_document(target: Profile) -> Document:
-    """Give a machine as JSON: what loading depends on, and no more."""
+    """Return a machine as JSON: what loading depends on, and no more."""
     return {
         "id": target.id,
         "label": target.label,
         "devices": list(target.devices),
-        "gpus": [_gpu(gpu) for gpu in target.gpus],
+        "gpus": as_document(target.gpus),
         "memory_nbytes": target.memory_nbytes,
         "torch_version": target.torch_version,
     }
 
 
 def machine_document(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> Document:
-    """Give the document of `target --json`; `profile` is what the probe printed, and null for a preset."""
+    """Return the document of `target --json`; `profile` is what the probe printed, and null for a preset."""
     evidence = target.evidence
     return {
         "schema": 1,
         "target": target_document(target),
         "profile": None if evidence is None else profile_document(evidence),
-        "diagnoses": [_diagnosis(diagnosis) for diagnosis in diagnoses],
+        "diagnoses": as_document(diagnoses),
     }
 
 
 def profile_document(evidence: Evidence) -> Document:
-    """Give a profile that `--target FILE` takes again."""
-    found = document(evidence)
-    return {MARK: 1, **found} if isinstance(found, dict) else {}
-
-
-def _gpu(gpu: Gpu) -> Document:
+    """Return a profile that `--target FILE` takes again; mappings are tuples of pairs in a record."""
+    found = as_document(evidence)
     return {
-        "device": gpu.device,
-        "name": gpu.name,
-        "memory_nbytes": gpu.memory_nbytes,
-        "capability": None if gpu.capability is None else list(gpu.capability),
-    }
-
-
-def _diagnosis(diagnosis: Diagnosis) -> Document:
-    return {
-        "id": diagnosis.id,
-        "severity": diagnosis.severity,
-        "title": diagnosis.title,
-        "explanation": diagnosis.explanation,
-        "evidence": list(diagnosis.evidence),
-        "steps": list(diagnosis.steps),
-        "certainty": diagnosis.certainty,
+        MARK: 1,
+        **found,
+        "packages": dict(found["packages"]),
+        "environment": dict(found["environment"]),
     }
 
 
 def format_machine(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> str:
-    """Give the description of a machine and its diagnoses, worst first, as plain text."""
+    """Return the description of a machine and its diagnoses, worst first, as plain text."""
     lines = [escape_text(target.label), *_facts(target)]
     for diagnosis in diagnoses:
         lines += ["", *format_diagnosis(diagnosis)]
@@ -89,7 +74,7 @@ def _facts(target: Profile) -> Iterator[str]:
 
 
 def format_diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
-    """Give one diagnosis, its evidence and its steps, each on lines of their own."""
+    """Yield one diagnosis, its evidence and its steps, each on lines of their own."""
     yield f"{_MARKS[diagnosis.severity]} {escape_text(diagnosis.title)}{_DOUBTS[diagnosis.certainty]}"
     yield from _wrapped(diagnosis.explanation, "   ")
     for line in diagnosis.evidence:

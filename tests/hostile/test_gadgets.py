@@ -22,7 +22,7 @@ from inspector.model.checkpoint import Checkpoint, Safety
 from inspector.records import replace
 from inspector.report.checking import explanation_lines
 from inspector.report.details import file_facts
-from inspector.report.jsonable import finding_document, show_document
+from inspector.report.jsonable import finding_document
 from inspector.report.text import finding_lines
 from inspector.safety.allowlist import allow_list
 from inspector.safety.classes import known_classes
@@ -34,6 +34,7 @@ from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import parse_target
 from inspector.target.refusal import Refusal, refusal_message
 from tests.builders.pickles import call, dict_, list_, name, new, number, storage, tensor, text, tuple_
+from tests.documents import show_document
 from tests.sweep import IS_SWEEP
 from tests.unit.model.making import by_hand
 from tests.unit.report.rows import BLANK

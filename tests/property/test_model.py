@@ -19,8 +19,9 @@ from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.values.text import step_text
-from inspector.report.jsonable import show_document, write_show
+from inspector.report.jsonable import write_show
 from inspector.safety.verdict import judge
+from tests.documents import show_document
 from tests.sweep import tries
 
 torch = pytest.importorskip("torch")

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import pytest
 
 from inspector import records
-from inspector.records import dataclass, field, replace
+from inspector.records import as_document, dataclass, field, replace
 
 T = TypeVar("T")
 
@@ -126,9 +126,53 @@ def test_replacing_makes_another_one() -> None:
         replace(point, z=1)
 
 
-def test_a_record_without_slots_is_refused() -> None:
-    with pytest.raises(TypeError, match="slots"):
-        dataclass(slots=False)
+def made(body: dict[str, object], *bases: type, **how: bool) -> type:
+    """A record of this body; every name that is written with a type there is a field."""
+    annotations = {name.split(":")[0]: name.split(":")[1] for name in body if ":" in name}
+    plain = {name.split(":")[0]: value for name, value in body.items() if value is not None}
+    return dataclass(**{"slots": True, **how})(type("Row", bases, {**plain, "__annotations__": annotations}))
+
+
+@pytest.mark.parametrize(
+    ("body", "bases", "how", "why"),
+    [
+        ({}, (), {"slots": False}, "slots"),
+        ({"x:int": None}, (Exception,), {}, "inherits"),
+        ({"x:int": None, "__post_init__": print}, (), {}, "made for it"),
+        ({"x:int": None, "__init__": print}, (), {}, "made for it"),
+        ({"x:ClassVar[int]": 1}, (), {}, "no field"),
+        ({"x:dataclasses.InitVar[int]": 1}, (), {}, "no field"),
+        ({"x:list[int]": []}, (), {}, "default_factory"),
+        ({"x:dict[str, int]": {}}, (), {"kw_only": True}, "default_factory"),
+        ({"x:object": Draft("a")}, (), {}, "default_factory"),
+        ({"x:int": 1, "y:int": None}, (), {}, "behind one with a default"),
+    ],
+)
+def test_what_records_do_not_do_is_refused_when_one_is_made(
+    body: dict[str, object], bases: tuple[type, ...], how: dict[str, bool], why: str
+) -> None:
+    with pytest.raises(TypeError, match=why):
+        made(body, *bases, **how)
+
+
+def test_a_record_has_no_heirs() -> None:
+    with pytest.raises(TypeError, match="Heir inherits from a record"):
+        type("Heir", (Point,), {})
+
+
+def test_fields_by_place_are_matched_by_place_and_others_are_not() -> None:
+    match Draft("a", [1]):
+        case Draft(name, parts):
+            assert (name, parts) == ("a", [1])
+    assert Point.__match_args__ == ()
+
+
+def test_records_are_documents() -> None:
+    row = made({"one:Point": None, "many:tuple": (Point(x=1, y=2), ("a", None))}, kw_only=True)
+    assert as_document(row(one=Point(x=3))) == {
+        "one": {"x": 3, "y": 7},
+        "many": [{"x": 1, "y": 2}, ["a", None]],
+    }
 
 
 def test_they_behave_as_the_standard_ones() -> None:

@@ -46,9 +46,9 @@ class Explanation:
     cause: str
     here: str
     fits: Fit
-    advice: str
     paths: tuple[str, ...] = ()
     count: int = 0
+    advice: str
     fix: Fix | None = None
     also: tuple[str, ...] = ()
     checked: tuple[str, ...] = ()

@@ -147,20 +147,6 @@ def _names(counts: tuple[tuple[str, int], ...], *, is_rocm: bool) -> str:
     return ", ".join(parts) or "CPU only"
 
 
-def document(found: object) -> object:
-    """Give evidence as the probe writes it, but for its mark; a mapping is a tuple of pairs here."""
-    if isinstance(found, tuple):
-        return [document(value) for value in found]
-    names = getattr(found, "__slots__", None)
-    if names is None:
-        return found
-    parts = {name: document(getattr(found, name)) for name in names}
-    if isinstance(found, Evidence):
-        packages = {name: list(versions) for name, versions in found.packages}
-        parts |= {"packages": packages, "environment": dict(found.environment)}
-    return parts
-
-
 def _evidence(fields: Fields) -> Evidence:
     packages, environment = fields.inside("packages"), fields.inside("environment")
     return Evidence(

@@ -15,11 +15,11 @@ from inspector.report.jsonable import (
     error_document,
     finding_document,
     fix_document,
-    show_document,
     write_show,
 )
 from inspector.safety.verdict import judge
 from tests import corpus
+from tests.documents import show_document
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
 FOLDERS = ("devices/", "old/", "legacy/", "zip/", "frameworks/", "dist/")

@@ -13,12 +13,13 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse
 from inspector.model.findings import Fix, finding
 from inspector.records import replace
-from inspector.report.jsonable import Document, error_document, finding_document, show_document, write_show
+from inspector.report.jsonable import Document, error_document, finding_document, write_show
 from inspector.safety.unread import UnreadVerdict
 from inspector.safety.verdict import FileVerdict, GlobalVerdict, judge
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders.pickles import dict_, list_, name, new, number, op, text, tuple_
 from tests.corpus import Case, cases
+from tests.documents import show_document
 from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
 
 FORMATS = {"zip", "legacy", "tar", "torchscript", "package", "pt2", "safetensors", "dcp", "sharded", "pickle"}

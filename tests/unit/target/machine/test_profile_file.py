@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.errors import CheckpointError, ContainerError
+from inspector.report.machine import profile_document
 from inspector.target.machine.evidence import Evidence, System, TorchDevice, TorchFound
 from inspector.target.machine.profile import Gpu, parse_target
 from inspector.target.machine.profile_file import (
     MARK,
     build_profile,
-    document,
     is_profile,
     parse_evidence,
     read_profile,
@@ -26,7 +26,7 @@ from tests.unit.target.spoiling import PROFILES, encoded, spoiled, values
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
 def test_evidence_is_written_as_it_is_read(path: Path) -> None:
     evidence = parse_evidence(path.read_bytes())
-    again = {MARK: 1, **document(evidence)}
+    again = profile_document(evidence)
     assert parse_evidence(encoded(again)) == evidence
     assert again == json.loads(path.read_bytes())
 
@@ -118,7 +118,7 @@ def test_a_machine_is_named_by_its_file_and_its_gpus(tmp_path) -> None:
     )
     evidence = Evidence(torch=torch, system=System(memory_nbytes=64 << 30))
     path = tmp_path / "clu\u202ester.json"
-    path.write_bytes(encoded({MARK: 1, **document(evidence)}))
+    path.write_bytes(encoded(profile_document(evidence)))
     profile = parse_target(str(path))
     assert profile.label == "clu\\u202ester (2 CUDA GPUs, 1 Intel GPU, Apple GPU)"
     assert profile.devices == ("cuda:0", "cuda:1", "mps", "xpu:0", "cpu")

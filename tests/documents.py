@@ -1,0 +1,56 @@
+"""The document of `show --json` as plain values: what `write_show` has to write."""
+
+from __future__ import annotations
+
+from inspector.model.checkpoint import Checkpoint, Storage, Tensor, Value
+from inspector.model.findings import Finding
+from inspector.report import jsonable
+from inspector.report.jsonable import Document
+from inspector.safety.verdict import SafetyVerdict
+
+
+def show_document(
+    checkpoint: Checkpoint, safety: SafetyVerdict, findings: tuple[Finding, ...], *, open_seconds: float
+) -> Document:
+    """Return the document of one file."""
+    return {
+        **jsonable._head(checkpoint, open_seconds),
+        "tensors": [_tensor(tensor) for tensor in checkpoint.tensors],
+        "storages": [_storage(storage) for storage in checkpoint.storages],
+        "devices": jsonable._devices(checkpoint),
+        "values": [_value(value) for value in checkpoint.values],
+        **jsonable._tail(checkpoint, safety, findings),
+    }
+
+
+def _tensor(tensor: Tensor) -> Document:
+    return {
+        "path": tensor.path,
+        "keys": tensor.keys,
+        "device": tensor.device,
+        "dtype": tensor.dtype,
+        "shape": tensor.shape,
+        "stride": tensor.stride,
+        "storage_offset": tensor.storage_offset,
+        "layout": tensor.layout,
+        "requires_grad": tensor.requires_grad,
+        "nbytes": tensor.nbytes,
+        "storage": tensor.storage,
+        "role": tensor.role,
+        "parameter": tensor.parameter,
+        "slot": tensor.slot,
+    }
+
+
+def _storage(storage: Storage) -> Document:
+    return {
+        "key": storage.key,
+        "device": storage.device,
+        "dtype": storage.dtype,
+        "nbytes": storage.nbytes,
+        "file_offset": storage.file_offset,
+    }
+
+
+def _value(value: Value) -> Document:
+    return {"path": value.path, "type": value.type, "text": value.text}
