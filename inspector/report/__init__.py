@@ -1,1 +1,1 @@
-"""The model as plain rows: JSON, text, tree rows, bars and facts, ready for whoever shows them."""
+"""The model as plain rows: JSON, text, tree rows, charts and facts, ready to be shown."""

@@ -1,8 +1,7 @@
-"""Where each tensor and value stands in the tree: below modules by dotted name, below its parameter.
+"""The place of each tensor and value in the tree: below modules by dotted name, slots below their parameter.
 
-All rows stand in the order of the file.
-Everything is found by paths, which are text: Python salts the hash of text, so that no file can make a
-dictionary slow, as it could with numbers.
+Rows keep the order of the file. Every dictionary here has paths as its keys: Python salts the hash of a str,
+so no file can provoke collisions, as it could with integers.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Leaf = tuple[str, int]
 
 _MOST_NAME = 512
 _MOST_NESTED = 64
-"""A name with more dots stays whole: a hostile one could nest half a million rows."""
+"""A name with more dots is not split: a hostile one could nest half a million rows."""
 _WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
 _HOOKS = (
     "._backend ._backward_hooks ._backward_pre_hooks ._forward_hooks ._forward_hooks_always_called "
@@ -28,7 +27,7 @@ _HOOKS = (
     "._is_full_backward_hook ._load_state_dict_post_hooks ._load_state_dict_pre_hooks "
     "._non_persistent_buffers_set ._state_dict_hooks ._state_dict_pre_hooks"
 )
-"""What every `nn.Module` carries, see `torch/nn/modules/module.py`; empty nearly always."""
+"""Attributes of every `nn.Module`, see `torch/nn/modules/module.py`; nearly always empty."""
 _ALWAYS_THERE = _WRAPPERS.union(_HOOKS.split())
 _EMPTY = frozenset(
     {"{}", "None", "False", "collections.OrderedDict()", "builtins.set([])", "__builtin__.set([])"}
@@ -41,7 +40,7 @@ class Group:
 
     Attributes:
         name: Its name.
-        is_bucket: Whether it is but a slice of a very long list of rows.
+        is_bucket: Whether it is only a slice of a very long list of rows.
         below: The rows below in file order.
         groups: The groups among them, by name.
     """
@@ -52,7 +51,7 @@ class Group:
     groups: dict[str, Group] = field(default_factory=dict)
 
     def enter(self, name: str) -> Group:
-        """Give the group of this name, a new one if there is none."""
+        """Return the group of this name, a new one if there is none."""
         found = self.groups.get(name)
         if found is None:
             found = self.groups[name] = Group(name)
@@ -74,7 +73,7 @@ class Arrangement:
 
 
 def arrange(checkpoint: Checkpoint) -> Arrangement:
-    """Give each tensor and value its place; only what is empty in every module is left out."""
+    """Return each tensor and value in its place, without the empty attributes that every module has."""
     places = _Places(checkpoint)
     parts: dict[int, list[Leaf]] = defaultdict(list)
     values = [(i, value) for i, value in enumerate(checkpoint.values) if not _is_empty_part_of_module(value)]
@@ -168,7 +167,7 @@ def _split(row: Tensor | Value) -> tuple[str | None, str]:
 
 
 def _is_dotted(name: str) -> bool:
-    """Say whether the last step of a path is a dotted name, as those in a state dict are."""
+    """Return whether the last step of a path is a dotted name, like those of a state dict."""
     if "." not in name or ".." in name or name[0] == "." or name[-1] == ".":
         return False
     return name.count(".") <= _MOST_NESTED

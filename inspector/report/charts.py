@@ -1,4 +1,4 @@
-"""Stacked bars of bytes: where they lie before and after a map, what they are for, of which type."""
+"""Stacked bars of bytes: by device before and after a map, by role, by dtype."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_DEVICES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A piece of a bar.
+    """A segment of a bar.
 
     Attributes:
         label: The device (or role, or dtype) that it stands for.
@@ -34,7 +34,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One stacked bar: its caption, its pieces, and the text at its end."""
+    """One stacked bar: its caption, its segments, and the text at its end."""
 
     label: str
     segments: tuple[Segment, ...]
@@ -50,7 +50,7 @@ class Chart:
 
 
 def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colours: Mapping[str, int]) -> Chart:
-    """Give stored bytes by device, as saved and after a map.
+    """Return stored bytes by device, as saved and after a map.
 
     Args:
         checkpoint: The checkpoint.
@@ -69,13 +69,13 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colours: Mapp
 
 
 def role_chart(checkpoint: Checkpoint) -> Chart:
-    """Give stored bytes by role, one bar each."""
+    """Return stored bytes by role, one bar each."""
     return _one_bar_each("What the bytes are for", role_totals(checkpoint))
 
 
 def dtype_chart(checkpoint: Checkpoint) -> Chart:
-    """Give stored bytes by element type, one bar each."""
-    return _one_bar_each("Element types", dtype_totals(checkpoint))
+    """Return stored bytes by dtype, one bar each."""
+    return _one_bar_each("Dtypes", dtype_totals(checkpoint))
 
 
 def _device_bar(label: str, totals: Counter[str], colours: Mapping[str, int]) -> Bar:
@@ -101,7 +101,7 @@ def _one_bar_each(title: str, totals: Iterable[tuple[str, int]]) -> Chart:
 
 
 def _few(totals: list[tuple[str, int]], most: int) -> list[tuple[str, int]]:
-    """Add up the last of too many."""
+    """Sum up those beyond the limit."""
     if len(totals) <= most:
         return totals
     return [*totals[: most - 1], ("others", sum(nbytes for _, nbytes in totals[most - 1 :]))]

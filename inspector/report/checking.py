@@ -1,4 +1,4 @@
-"""The answer of `check` as text and JSON: does `torch.load` work there, is it safe, what is to be done."""
+"""The answer of `check` as text and JSON: does `torch.load` work there, is it safe, what to do."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Check:
         checkpoint: The file.
         target: The machine.
         load: What `torch.load(path)` does there, and how safe that is.
-        findings: What else is to be said, worst first.
+        findings: The findings, worst first.
         explanation: What a given error text means, or None if none was given.
     """
 
@@ -53,7 +53,7 @@ class Check:
 
 
 def check_document(check: Check) -> Document:
-    """Give the document of `check --json`, as the command line's contract fixes it."""
+    """Return the document of `check --json`, as the command line's contract fixes it."""
     failure = check.load.failure
     document = {
         "schema": SCHEMA,
@@ -70,7 +70,7 @@ def check_document(check: Check) -> Document:
 
 
 def explanation_document(explanation: Explanation) -> Document:
-    """Give the explanation of an error text; `finding` is null where no finding speaks of the same."""
+    """Return the explanation of an error text; `finding` is null where no finding is about the same."""
     return {
         **as_document(explanation),
         "finding": explanation.finding or None,
@@ -79,7 +79,7 @@ def explanation_document(explanation: Explanation) -> Document:
 
 
 def format_check(check: Check) -> str:
-    """Give the answer for people: the verdict first, then the error, the explanation and the findings."""
+    """Return the answer as text: the verdict and its error, then the explanation and the findings."""
     sections = (
         _verdict(check),
         () if check.explanation is None else explanation_lines(check.explanation),
@@ -90,7 +90,7 @@ def format_check(check: Check) -> str:
 
 
 def explanation_lines(explanation: Explanation) -> Iterator[str]:
-    """Give the explanation of an error text."""
+    """Yield the explanation of an error text."""
     yield "The error"
     yield from wrapped_lines(f"{explanation.title}.", _INDENT)
     if explanation.quoted:
@@ -116,7 +116,7 @@ def _verdict(check: Check) -> Iterator[str]:
     where = escape_text(target.label if target.id == "this" else place(target))
     load = check.load
     if load.way == "unsure":
-        yield f"{_INDENT}LOADS on {where}, as far as it was read."
+        yield f"{_INDENT}LOADS on {where}, as far as it could be read."
     elif load.failure is None:
         yield f"{_INDENT}LOADS on {where}: torch.load(path) works there."
     else:
@@ -127,7 +127,7 @@ def _verdict(check: Check) -> Iterator[str]:
 
 
 def _further(load: DefaultLoad, where: str) -> Iterator[str]:
-    """Yield what becomes of it beyond the default call."""
+    """Yield what happens beyond the default call: with names allowed, or with weights_only=False."""
     stop = load.last_error
     if load.way in {"unchecked", "names", "full"} and stop is None:
         yield from wrapped_lines(load_sentence(load, where), _INDENT)
@@ -143,7 +143,7 @@ def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[str]:
 
 
 def _message(message: str) -> Iterator[str]:
-    """Give torch's words with the line breaks that it makes, and without the bold type that it asks for."""
+    """Yield torch's message with its own line breaks, and without its escape codes for bold type."""
     for code in _BOLD:
         message = message.replace(code, "")
     for line in message.split("\n"):
@@ -161,7 +161,7 @@ def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
 
 
 def _fix(fix: Fix | None) -> Iterator[str]:
-    """Say what mends it, as an option of the command that does."""
+    """Yield the command or the argument that fixes it."""
     if fix is None:
         return
     if fix.kind == "rule":

@@ -21,7 +21,7 @@ _ROLES = {
     "buffer": "buffer",
     "optimizer": "optimizer state",
     "scheduler": "scheduler state",
-    "rng": "random generator state",
+    "rng": "RNG state",
     "ema": "averaged weights (EMA)",
     "other": "other data",
 }
@@ -30,7 +30,7 @@ _SURENESS: dict[Naming, str] = {
     "order": "Nearly certain",
     "shape": "Very likely",
     "partial": "Very likely where there is a name",
-    "unknown": "Not known",
+    "unknown": "Unknown",
 }
 
 
@@ -44,7 +44,7 @@ class FactGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """Where to look while one tensor after the other is shown; made once for each file.
+    """Indexes for showing one tensor after the other; built once for each file.
 
     Attributes:
         storages: The storages by key.
@@ -71,7 +71,7 @@ def look_up(checkpoint: Checkpoint) -> Lookup:
 
 
 def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[FactGroup, ...]:
-    """Give all that is known of a tensor without reading its data."""
+    """Return all that is known about a tensor without reading its data."""
     tensor = checkpoint.tensors[index]
     groups = [_group("Tensor", _about(tensor, lookup)), _group("Layout", _layout(tensor))]
     storage = None if tensor.storage is None else lookup.storages.get(tensor.storage)
@@ -85,13 +85,13 @@ def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[Fa
 
 
 def value_facts(value: Value) -> tuple[FactGroup, ...]:
-    """Give what is known of a value that is no tensor."""
+    """Return what is known about a value that is no tensor."""
     rows = [("Path", value.path or "(root)"), ("Type", value.type), ("Value", value.text)]
     return (_group("Value", rows),)
 
 
 def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup, ...]:
-    """Give what is known of the file."""
+    """Return what is known about the file."""
     optimizers = [(row.path or "(root)", naming_text(row)) for row in checkpoint.optimizers]
     names = [
         (use.name, f"{verdict}, {use.count:,} \u00d7")
@@ -101,7 +101,7 @@ def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup
         _group("File", _about_file(checkpoint)),
         _group(f"Safety, by the rules of torch {safety.torch_version}", _about_safety(safety)),
         _group("What weights_only=False calls", _calls(safety)),
-        _group("Names that loading imports", names[:_MOST_LISTED]),
+        _group("Globals that loading imports", names[:_MOST_LISTED]),
         _group("Versions in the file", checkpoint.versions),
         _group("Optimizers", optimizers),
         _group("Notes", [("", note) for note in checkpoint.notes]),
@@ -110,12 +110,12 @@ def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup
 
 
 def naming_text(optimizer: Optimizer) -> str:
-    """Say how sure the names of an optimizer's parameters are, and why."""
+    """Return how certain the names of an optimizer's parameters are, and why."""
     return f"{_SURENESS[optimizer.naming]}. {optimizer.detail}"
 
 
 def written_by(checkpoint: Checkpoint) -> str:
-    """Say which torch wrote the file, as far as its container tells."""
+    """Return which torch wrote the file, as far as its container shows."""
     versions = dict(checkpoint.versions)
     era = format_of(checkpoint.format).era
     if era:
@@ -133,11 +133,11 @@ def _about_safety(safety: SafetyVerdict) -> list[tuple[str, str]]:
 
 
 def _calls(safety: SafetyVerdict) -> list[tuple[str, str]]:
-    """List the calls, the worst first: what is called, with which arguments, and what that does."""
+    """Return the calls, worst first: what is called, with which arguments, and what that does."""
     rows = []
     for row in safety.calls[:_MOST_LISTED]:
         where = "" if row.path is None else f" [{row.path or 'the whole object'}]"
-        rows.append((row.name or "(what a call gives)", f"{row.text} \u2013 {row.words}{where}"))
+        rows.append((row.name or "(the result of a call)", f"{row.text} \u2013 {row.words}{where}"))
     left = safety.calls_made - len(rows)
     if rows and left > 0:
         rows.append(("", f"and {left:,} more calls"))
@@ -167,8 +167,8 @@ def _about(tensor: Tensor, lookup: Lookup) -> list[tuple[str, str]]:
     ]
     if tensor.slot is not None:
         optimizer = _optimizer_around(tensor, lookup)
-        rows += [("Slot", tensor.slot), ("Parameter", tensor.parameter or "not known")]
-        rows += [] if optimizer is None else [("How sure", naming_text(optimizer))]
+        rows += [("Slot", tensor.slot), ("Parameter", tensor.parameter or "unknown")]
+        rows += [] if optimizer is None else [("Certainty", naming_text(optimizer))]
     if tensor.on_cpu_by_design:
         rows.append(("On the CPU", "by design: torch keeps this state there"))
     if tensor.problem is not None:
@@ -188,7 +188,7 @@ def _optimizer_around(tensor: Tensor, lookup: Lookup) -> Optimizer | None:
 def _layout(tensor: Tensor) -> list[tuple[str, str]]:
     rows = [
         ("Shape", format_shape(tensor.shape)),
-        ("Type", tensor.dtype),
+        ("Dtype", tensor.dtype),
         ("Size", _size(tensor.nbytes)),
         ("Layout", tensor.layout),
     ]
@@ -212,7 +212,7 @@ def _storage(storage: Storage) -> list[tuple[str, str]]:
 
 
 def python_expression(tensor: Tensor) -> str:
-    """Give the Python expression that reaches a tensor in the loaded checkpoint, in ASCII."""
+    """Return the Python expression that reaches a tensor in the loaded checkpoint, in ASCII."""
     expression = "checkpoint"
     for key in tensor.keys:
         if not isinstance(key, str) or not key.startswith(".") or len(key) == 1:

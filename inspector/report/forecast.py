@@ -8,10 +8,15 @@ from inspector.target.machine.profile import Profile
 from inspector.target.memory import HOST, Forecast, Room, fits
 from inspector.units import cut_text, escape_text, format_nbytes
 
-STAYS, PASSES = "stays", "only meanwhile"
+STAYS, PASSES = "stays", "while loading"
 _MOST_BARS = 16
 _MOST_CHARS = 300
-_STEPS = {"load": "torch.load", "read": "reading all", "load_state_dict": "load_state_dict", "to": "model.to"}
+_STEPS = {
+    "load": "torch.load",
+    "read": "reading every tensor",
+    "load_state_dict": "load_state_dict",
+    "to": "model.to",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,7 @@ class ForecastReport:
 
 
 def forecast_report(forecast: Forecast, target: Profile) -> ForecastReport:
-    """Put a forecast into bars: what stays on each device, and what is taken only meanwhile."""
+    """Return a forecast as bars: what stays on each device, and what is taken only while loading."""
     if forecast.failure is not None:
         message = escape_text(cut_text(forecast.failure.message, _MOST_CHARS))
         return ForecastReport(chart=None, notes=(f"It would stop with: {message}",), is_tight=True)
@@ -42,8 +47,7 @@ def forecast_report(forecast: Forecast, target: Profile) -> ForecastReport:
     mapped = max((stage.mapped_nbytes for stage in forecast.stages), default=0)
     if mapped:
         notes.append(
-            f"Up to {format_nbytes(mapped)} of the file itself may stand in memory as well, for as long as "
-            "there is room."
+            f"Up to {format_nbytes(mapped)} of the file may also be cached in memory, if there is room."
         )
     if len(rooms) > _MOST_BARS:
         notes.append(f"{len(rooms) - _MOST_BARS} more devices are not shown.")
@@ -52,7 +56,7 @@ def forecast_report(forecast: Forecast, target: Profile) -> ForecastReport:
 
 
 def steps_text(forecast: Forecast) -> str:
-    """Name the steps of a forecast."""
+    """Return the steps of a forecast, for its title."""
     return ", ".join(_STEPS[stage.name] for stage in forecast.stages)
 
 

@@ -76,7 +76,7 @@ def finding_document(finding: Finding) -> Document:
 
 
 def fix_document(fix: Fix) -> Document:
-    """Return what mends a finding: a map rule, an argument of `torch.load`, or a style of `snippet`."""
+    """Return what fixes a finding: a map rule, an argument of `torch.load`, or a style of `snippet`."""
     if fix.option is not None:
         return {"kind": "option", "option": fix.option[0], "value": fix.option[1]}
     return {"kind": "style", "style": fix.style} if fix.style else {"kind": "rule", "map": fix.rule}

@@ -1,6 +1,6 @@
 """The search language: words in the path, and `device:`, `dtype:`, `role:`, `shape:`, `size>10MB`.
 
-What is plain is a beginning or a part, as one types it; what stands in quotes is the whole.
+A plain word matches a part (of a path) or a beginning (of the rest); a word in quotes matches the whole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMPARE: dict[str, Callable[[int, float], bool]] = {
 _SHORT_DTYPE = re.compile(r"(bf|fp|f|i|u|c)(\d+)(.*)", re.ASCII)
 _DTYPES = {"bf": "bfloat", "fp": "float", "f": "float", "i": "int", "u": "uint", "c": "complex"}
 _NUMBERED = re.compile(r".+:\d+", re.ASCII)
-"""A device of which there may be ten more that begin so: `cuda:1` does not mean `cuda:10`."""
+"""A device with an index, which is matched whole: `cuda:1` does not mean `cuda:10`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Term:
     """One word of a query.
 
     Attributes:
-        field: What it is compared with: `path`, `device`, `dtype`, `role`, `shape` or `size`.
+        field: What is searched: `path`, `device`, `dtype`, `role`, `shape` or `size`.
         text: The text sought, in lower case; for `size` the comparison.
         exact: Whether the whole must be equal.
         bound: For `size`, the bound in bytes.
@@ -47,7 +47,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """What is searched: a checkpoint, and the names of its rows in lower case, worked out once for each file.
+    """What is searched: a checkpoint, and the names of its rows in lower case; built once for each file.
 
     Attributes:
         checkpoint: The checkpoint.
@@ -67,7 +67,7 @@ class Query:
     terms: tuple[Term, ...]
 
     def find(self, rows: Rows) -> tuple[Iterable[int], Iterable[int]]:
-        """Give the indexes of the tensors and of the values that are sought."""
+        """Return the indexes of the matching tensors and of the matching values."""
         tensors: Iterable[int] = range(len(rows.tensors))
         values: Iterable[int] = range(len(rows.values))
         for term in self.terms:
@@ -79,7 +79,7 @@ class Query:
         return tensors, values
 
     def narrow(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Give the checkpoint with only the tensors and values that are sought."""
+        """Return the checkpoint with only the tensors and values that match."""
         tensors, values = self.find(searchable(checkpoint))
         return replace(
             checkpoint,
@@ -89,7 +89,7 @@ class Query:
 
 
 def searchable(checkpoint: Checkpoint) -> Rows:
-    """Prepare a checkpoint for being searched."""
+    """Prepare a checkpoint for searching."""
     return Rows(
         checkpoint=checkpoint,
         tensors=tuple(
@@ -103,7 +103,7 @@ def searchable(checkpoint: Checkpoint) -> Rows:
 
 
 def matching_nodes(query: Query, rows: Rows, tree: Tree) -> tuple[int, ...] | None:
-    """Give the ids of the tree's rows that are sought, in display order; None when nothing is sought."""
+    """Return the ids of the matching rows of the tree, in display order; None for an empty query."""
     if not query.terms:
         return None
     tensors, values = query.find(rows)
@@ -113,7 +113,7 @@ def matching_nodes(query: Query, rows: Rows, tree: Tree) -> tuple[int, ...] | No
 
 
 def parse_query(text: str) -> Query:
-    """Read a query; there is no malformed one, what is not a known word is sought in the path."""
+    """Read a query; none is malformed, since whatever is no known field is searched in the path."""
     terms = []
     for match in _TERM.finditer(text):
         field, said = (match[1] or "path").lower(), match[2].lower()
@@ -138,7 +138,7 @@ def _is_whole(field: str, said: str) -> bool:
 
 
 def _as_written(field: str, text: str) -> str:
-    """Give what is sought in the words of the rows: `bf16` means `bfloat16`."""
+    """Return the text as the rows spell it: `bf16` means `bfloat16`."""
     if field == "shape":
         return text.replace("\u00d7", "x").strip("x")
     short = _SHORT_DTYPE.fullmatch(text) if field == "dtype" else None

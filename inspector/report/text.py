@@ -1,4 +1,4 @@
-"""The report of `show` for people: verdict, devices, tree, optimizers and findings in plain text."""
+"""The report of `show` as text: verdict, devices, tree, optimizers and findings in plain text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def format_report(
     depth: int | None = None,
     only: Collection[int] | None = None,
 ) -> str:
-    """Give the report on one file.
+    """Return the report on one file.
 
     Args:
         checkpoint: The file.
@@ -42,7 +42,7 @@ def format_report(
         findings: Its findings.
         tree: Its rows.
         depth: How many levels of the tree to show; None for all.
-        only: Ids of the tree's rows to show, with the way to them; None for all.
+        only: Ids of the rows to show, together with their ancestors; None for all.
     """
     sections = (
         _head(checkpoint, safety),
@@ -92,14 +92,14 @@ def _findings(findings: Collection[Finding]) -> Iterator[str]:
 
 
 def finding_lines(finding: Finding) -> Iterator[str]:
-    """Give one finding: a mark and the title, why it matters, and the first tensors it speaks of."""
+    """Yield one finding: a mark and the title, why it matters, and the first tensors it is about."""
     yield f"{_MARKS[finding.severity]} {escape_text(finding.title)}"
     yield from wrapped_lines(finding.detail, "     ")
     yield from path_lines(finding.paths, finding.count)
 
 
 def path_lines(paths: Sequence[str], count: int) -> Iterator[str]:
-    """Give the first of so many tensors, one a line."""
+    """Yield the first of these tensors, one a line, and how many more there are."""
     named = [_cut_middle(path, _LINE - 10) for path in paths[:_MOST_PATHS]]
     yield from (f"     - {path}" for path in named)
     if named and count > len(named):
@@ -107,7 +107,7 @@ def path_lines(paths: Sequence[str], count: int) -> Iterator[str]:
 
 
 def wrapped_lines(text: str, indent: str) -> list[str]:
-    """Break a text into lines for a terminal."""
+    """Wrap a text for a terminal."""
     return textwrap.wrap(escape_text(text), _LINE, initial_indent=indent, subsequent_indent=indent)
 
 
@@ -147,7 +147,7 @@ def _row(node: Node, level: int) -> _Row:
 
 
 def _table(rows: list[_Row], *, sought: bool) -> Iterator[str]:
-    """Align the columns; a column is as wide as its widest text, within reason, and no text is wider."""
+    """Align the columns; a column is as wide as its widest text, up to a limit, and longer texts are cut."""
     if not rows:
         if sought:
             yield "Nothing matches the filter."
@@ -160,7 +160,7 @@ def _table(rows: list[_Row], *, sought: bool) -> Iterator[str]:
 
 
 def _cut_end(text: str, most: int) -> str:
-    """Cut a text to so many columns of a terminal."""
+    """Cut a text to this many columns of a terminal."""
     if _width(text) <= most:
         return text
     text = text[:most]
@@ -170,7 +170,7 @@ def _cut_end(text: str, most: int) -> str:
 
 
 def _cut_middle(text: str, most: int) -> str:
-    """Cut a name so that its beginning and its end, which tell most, stay."""
+    """Cut the middle out of a name: its beginning and its end say most."""
     if _width(text) <= most:
         return text
     begin, end = text[: most // 2], text[-(most // 2) :]
@@ -180,7 +180,7 @@ def _cut_middle(text: str, most: int) -> str:
 
 
 def _width(text: str) -> int:
-    """Give how many columns a text takes in a terminal: East Asian characters two, combining ones none."""
+    """Return the columns of a text in a terminal: two for East Asian characters, none for combining ones."""
     if text.isascii():
         return len(text)
     return sum(

@@ -19,11 +19,11 @@ from inspector.units import cut_text, format_shape
 
 NodeKind = Literal["group", "tensor", "value", "bucket"]
 BUCKET_ROWS = 1000
-"""A parent of more than twice as many children shows them in slices of this size: Qt lays out them all."""
+"""A parent of more than twice as many children shows them in slices of this size: Qt lays out all of them."""
 _MOST_LISTED = 3
 _MOST_SUMMED = 64
 OTHERS = "other devices"
-"""Stands for all devices of a group beyond the first 64: no machine has more, but a file can name them."""
+"""Stands for all devices of a group beyond the first 64: no machine has more, but a file can name more."""
 _NOTHING: dict[str, int] = {}
 _Rows = tuple[int, int, Sequence[Group | Leaf]]
 """A parent's id, the place of the next row, and the parent's rows."""
@@ -42,11 +42,11 @@ class Node:
         children: Ids of the rows below, in file order.
         index: Index into the checkpoint's tensors or values, or -1.
         devices: (device, bytes) of the tensors below, largest first; for a tensor its own device.
-        device_text: What the Device column says: `cuda:0`, `cuda:0, cuda:1`, or empty; escaped.
-        shape_text: What the Shape column says.
-        type_text: What the Type column says: a dtype, or a value's type.
+        device_text: The text of the Device column: `cuda:0`, `cuda:0, cuda:1`, or empty; escaped.
+        shape_text: The text of the Shape column.
+        type_text: The text of the Type column: a dtype, or a value's type.
         nbytes: Bytes of the tensors below, each part counted once.
-        tensors: How many tensors stand below (1 for a tensor).
+        tensors: How many tensors are below (1 for a tensor).
         text: For a value, its short text.
     """
 
@@ -109,7 +109,7 @@ class _Numbering:
             stack.extend(self._number(*stack.pop()))
 
     def _number(self, parent: int, start: int, rows: Sequence[Group | Leaf]) -> list[_Rows]:
-        """Number rows from `start` up to the first that has rows below; give that and what is left."""
+        """Number rows from `start` up to the first that has rows below; return the rows left, then those."""
         children = self.nodes[parent].children
         for row in range(start, len(rows)):
             id_ = len(self.nodes)
@@ -120,7 +120,7 @@ class _Numbering:
         return []
 
     def _add(self, id_: int, parent: int, row: int, item: Group | Leaf) -> Sequence[Group | Leaf]:
-        """Make the node of a row; give the rows below it."""
+        """Make the node of a row; return the rows below it."""
         if isinstance(item, Group):
             self.nodes.append(_group_node(parent, row, item))
             return item.below if item.is_bucket else in_buckets(item.below)

@@ -356,7 +356,7 @@ def forecast_page() -> ForecastPage:
     """What two processes take that load the checkpoint for one GPU each."""
     stays, passes = (
         Segment(label="stays", colour=0, nbytes=464_000_000),
-        Segment(label="only meanwhile", colour=2, nbytes=9_400_000),
+        Segment(label="while loading", colour=2, nbytes=9_400_000),
     )
     return ForecastPage(
         loading=Loading(ranks=2),

@@ -69,10 +69,10 @@ def _safety(case: Case) -> Iterator[Finding]:
         title = "Programs read different things from this file"
         yield finding("runs-code", "warning", title, reasons, [])
     elif case.safety.verdict == "runs-code":
-        title = "This file loads only with weights_only=False, which can run code in it"
+        title = "This file loads only with weights_only=False, which can run code in the file"
         yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))
     elif case.safety.verdict == "needs-allow-list":
-        title = "weights_only=True needs names allowed for this file"
+        title = "This file loads with weights_only=True once its classes are allowed"
         detail = f"{reasons} {allowing(case.safety)}"
         yield finding("needs-allow-list", "warning", title, detail, [], fix=Fix(style="plain"))
 

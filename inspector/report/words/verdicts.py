@@ -1,23 +1,33 @@
-"""The judgment of `target.default_load` in words: the same for the window and the command line."""
+"""What loading a file does, in words: the judgment of `target.default_load` and of `safety.verdict`."""
 
 from __future__ import annotations
 
 import re
 
 from inspector.model.roles.device_types import device_type
-from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.target.default_load import DefaultLoad
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.simulate import LoadFailure
 from inspector.units import format_count
 
-SAFETY = {
+SAFETY: dict[FileVerdict, str] = {
     "weights-only": "loads with weights_only=True, runs no code",
-    "needs-allow-list": "needs names allowed for weights_only=True",
-    "runs-code": "loads only with weights_only=False, which can run code in it",
-    "dangerous": "DANGEROUS: can run commands when loaded",
+    "needs-allow-list": "loads with weights_only=True once its classes are allowed",
+    "runs-code": "loads only with weights_only=False, which can run code in the file",
+    "dangerous": "DANGEROUS: loading it can run commands",
 }
 """The verdict on the pickles of a file."""
+
+SAFETY_LABELS: dict[FileVerdict, str] = {
+    "weights-only": "safe: weights only",
+    "needs-allow-list": "needs an allowlist",
+    "runs-code": "not weights only",
+    "dangerous": "dangerous",
+}
+"""The same in a word or two."""
+
+_UNSURE_LABEL = "ambiguous"
 
 _UNSURE = "programs read different things from this file, so it counts as running code"
 _SUGGESTION = re.compile(
@@ -29,17 +39,17 @@ _PLACES = {"this": "this machine", CPU_ONLY.id: "a machine without a GPU"}
 
 
 def place(target: Profile) -> str:
-    """Return a machine's name so that "on" can stand before it."""
+    """Return what a machine is called behind the word "on"."""
     if target.evidence is not None and target.id != "this":
-        return target.label.rpartition(" (")[0] or target.label  # what it has stands in the list of targets
+        return target.label.rpartition(" (")[0] or target.label  # its devices are in the list of targets
     return _PLACES.get(target.id) or device_type(target.id).place or f"a machine with {target.label}"
 
 
 def safety_sentence(load: DefaultLoad) -> str:
-    """Return the verdict on the pickles, and no more than is true where something else stops the load."""
+    """Return the verdict on the pickles, without a promise to load where something else stops that."""
     said = verdict_words(load.safety)
     if load.is_safe and load.failure is not None:
-        said = "holds nothing that runs code"
+        said = "nothing in it runs code"
     return f"{'SAFE' if load.is_safe else 'NOT SAFE'}: {said}."
 
 
@@ -48,37 +58,42 @@ def verdict_words(safety: SafetyVerdict) -> str:
     return _UNSURE if safety.is_unsure else SAFETY[safety.verdict]
 
 
+def safety_label(safety: SafetyVerdict) -> str:
+    """Return the verdict on the pickles in a word or two, as a label."""
+    return _UNSURE_LABEL if safety.is_unsure else SAFETY_LABELS[safety.verdict]
+
+
 def load_sentence(load: DefaultLoad, where: str) -> str:
-    """Return what `torch.load` does with a file where nothing else stops it, in one sentence."""
+    """Return in one sentence what `torch.load` does with a file."""
     return {
-        "as-it-is": f"It loads on {where} as it is.",
+        "as-it-is": f"It loads on {where} as is.",
         "unchecked": (
-            f"It loads on {where} as it is, but unchecked: before 2.6, torch.load runs what a file asks for."
+            f"It loads on {where} as is, but unchecked: before 2.6, torch.load runs whatever a file asks for."
         ),
-        "unsure": f"What was read of it loads on {where}; other programs read something else from this file.",
-        "names": f"It loads on {where} once torch is told to allow {_names(load)}.",
-        "full": f"It loads on {where} only with weights_only=False, which can run code in it.",
+        "unsure": f"As read here it loads on {where}; other programs read something else from this file.",
+        "names": f"It loads on {where} once {_allowed(load)}.",
+        "full": f"It loads on {where} only with weights_only=False, which can run code in the file.",
         "other": f"It does not load on {where}.",
         "never": "Loading this file can run commands on your computer.",
     }[load.way]
 
 
 def refusal_sentence(load: DefaultLoad) -> str:
-    """Return what the default call asks for, where something else stops it after that; empty for no such."""
+    """Return what the default call refuses before something else stops the load; empty where nothing does."""
     if not load.is_refused_first:
         return ""
     if load.way == "names":
-        verb = "is" if len(load.safety.to_allow) == 1 else "are"
-        return f"torch.load refuses it until {_names(load)} {verb} allowed."
+        return f"torch.load refuses it until {_allowed(load)}."
     return "torch.load refuses it without weights_only=False."
 
 
 def shown_message(load: DefaultLoad, failure: LoadFailure) -> str:
-    """Return torch's words for people; its suggestion to allow a name only where that name may be allowed."""
+    """Return torch's message, without its advice to allow a name where that name must not be allowed."""
     if load.safety.to_allow:
         return failure.message
     return _SUGGESTION.sub(" [\u2026]", failure.message)
 
 
-def _names(load: DefaultLoad) -> str:
-    return format_count(len(load.safety.to_allow), "name")
+def _allowed(load: DefaultLoad) -> str:
+    count = len(load.safety.to_allow)
+    return f"{format_count(count, 'name')} {'is' if count == 1 else 'are'} allowed (add_safe_globals)"

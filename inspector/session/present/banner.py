@@ -9,8 +9,16 @@ from inspector.model.findings import Finding
 from inspector.model.roles.devices import split_device
 from inspector.model.totals import DeviceTotal
 from inspector.report.colours import device_name
-from inspector.report.words.verdicts import load_sentence, place, refusal_sentence, shown_message
-from inspector.safety.verdict import SafetyVerdict
+from inspector.report.words.results import as_lines
+from inspector.report.words.verdicts import (
+    load_sentence,
+    place,
+    refusal_sentence,
+    safety_label,
+    shown_message,
+    verdict_words,
+)
+from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document
 from inspector.session.judgment import load_of
@@ -23,33 +31,16 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 _MOST_NAMED = 3
 _MOST_CHARS = 300
 _SAID_BY_HEADLINE = frozenset({"needs-allow-list", "runs-code", "whole-module"})
-_UNSURE: tuple[str, Tone, str] = (
-    "ambiguous",
-    "warning",
-    "Programs read different things from this file, so it counts as running code.",
-)
-_CHIPS: dict[str, tuple[str, Tone, str]] = {
-    "weights-only": (
-        "safe: weights only",
-        "good",
-        "torch.load(weights_only=True) takes this file: it runs no code.",
-    ),
-    "needs-allow-list": (
-        "names to allow",
-        "warning",
-        "weights_only=True needs names allowed first; the code does that.",
-    ),
-    "runs-code": (
-        "not weights only",
-        "warning",
-        "It loads only with weights_only=False, which can run code in it.",
-    ),
-    "dangerous": ("dangerous", "bad", "Loading this file with weights_only=False can run commands."),
+_TONES: dict[FileVerdict, Tone] = {
+    "weights-only": "good",
+    "needs-allow-list": "warning",
+    "runs-code": "warning",
+    "dangerous": "bad",
 }
 
 
 def banner(document: Document, target: Profile, device_map: DeviceMap, findings: Sequence[Finding]) -> Banner:
-    """Say what `torch.load` does on the target, and what the device map makes of it; the worst first."""
+    """Return what `torch.load` does on the target, and what the device map makes of it; the worst first."""
     saved = saved_on(document)
     advice = _advice(device_map, target)
     load = load_of(document, target)
@@ -67,7 +58,7 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
         return Banner(tone="bad", headline=f"{saved} {stops} stops here:", advice=advice, error_text=text)
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:
-        headline = f"{saved} torch.load does not take it: {_small(damage.title)}."
+        headline = f"{saved} torch.load does not read it: {_small(damage.title)}."
         return Banner(tone="bad", headline=headline, advice=_plain(damage.detail), error_text=None)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
@@ -81,7 +72,7 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
 
 
 def saved_on(document: Document) -> str:
-    """Say where the tensors were saved."""
+    """Return where the tensors were saved."""
     totals, module = document.totals, document.checkpoint.module_class
     if not totals:
         return "This file holds no tensors."
@@ -96,9 +87,9 @@ def saved_on(document: Document) -> str:
 
 
 def safety_chip(safety: SafetyVerdict) -> Chip:
-    """Give the chip of the safety verdict."""
-    text, tone, meaning = _UNSURE if safety.is_unsure else _CHIPS[safety.verdict]
-    return Chip(text=text, tone=tone, tooltip=" ".join((meaning, *map(_plain, safety.reasons))))
+    """Return the chip of the safety verdict."""
+    why = (*as_lines([verdict_words(safety)]), *map(_plain, safety.reasons))
+    return Chip(text=safety_label(safety), tone=_TONES[safety.verdict], tooltip=" ".join(why))
 
 
 def _dangerous(load: DefaultLoad, saved: str) -> Banner:
@@ -106,7 +97,7 @@ def _dangerous(load: DefaultLoad, saved: str) -> Banner:
     return Banner(
         tone="bad",
         headline=f"{load_sentence(load, '')} {saved}",
-        advice=f"{why} Do not load it unless you made it yourself; a fixed copy would hold the same.".strip(),
+        advice=f"{why} Do not load it unless you made it yourself; a fixed copy would be no safer.".strip(),
         error_text=None,
     )
 
@@ -138,14 +129,14 @@ def _advice(device_map: DeviceMap, target: Profile) -> str:
         sent = f"{_listed(_few(runs))} to {moves[0][1]}"
     else:
         sent = _listed(_few([f"{device_name(device)} to {to}" for device, to in moves]))
-    return f"Map {sent}: export a fixed copy, or load it with the code."
+    return f"Map {sent}: export a fixed copy, or use the loading code."
 
 
 # --- names --------------------------------------------------------------------------------------------------
 
 
 def _named(totals: Sequence[DeviceTotal]) -> list[str]:
-    """Name devices with what lies on them, runs such as cuda:0 to cuda:7 in one."""
+    """Return devices with what is on them; a run such as cuda:0 to cuda:7 is one."""
     by_device = {total.device: total for total in totals}
     named = []
     for name, devices in _runs(list(by_device)):
@@ -157,7 +148,7 @@ def _named(totals: Sequence[DeviceTotal]) -> list[str]:
 
 
 def _runs(devices: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Join three or more devices that are numbered in a row: `cuda:0\u20137`."""
+    """Join three or more devices with consecutive numbers: `cuda:0\u20137`."""
     runs = []
     numbered = enumerate(devices)
     for _, group in groupby(numbered, key=lambda item: _row_of(*item)):
@@ -170,7 +161,7 @@ def _runs(devices: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def _row_of(position: int, device: str) -> tuple[str, int]:
-    """Give what is the same for devices that are numbered in a row, and different for all others."""
+    """Return what is the same for devices with consecutive numbers, and different for all others."""
     kind, index = split_device(device) or (device, None)
     return (kind, index - position) if index is not None else (device, -1)
 

@@ -60,7 +60,7 @@ def judged(made: Checkpoint) -> str:
 def test_what_helps_against_a_refusal_is_said_below_it() -> None:
     made = checkpoint(globals=(GlobalUse(name="m.Net", count=1),))
     text = judged(made)
-    said = "It loads on a machine without a GPU once torch is told to allow 1 name."
+    said = "It loads on a machine without a GPU once 1 name is allowed (add_safe_globals)."
     assert text.index("Weights only load failed") < text.index(said) < text.index("NOT SAFE")
 
 
@@ -69,7 +69,7 @@ def test_what_stops_it_after_the_refusal_is_said_too() -> None:
     text = judged(checkpoint(*rows, globals=(GlobalUse(name="m.Net", count=1),)))
     parts = (
         "Weights only load failed",
-        "torch.load refuses it until 1 name is allowed. Then it stops with",
+        "torch.load refuses it until 1 name is allowed (add_safe_globals). Then it stops with",
         "Attempting to deserialize object on a CUDA device",
         "at the tensor w.",
     )

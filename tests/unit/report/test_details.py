@@ -39,7 +39,7 @@ def test_a_tensor_is_described_without_its_data() -> None:
         },
         "Layout": {
             "Shape": "2 × 2",
-            "Type": "float32",
+            "Dtype": "float32",
             "Size": "16 B",
             "Layout": "strided",
             "Stride": "(2, 1)",
@@ -101,23 +101,23 @@ def test_why_a_tensor_is_on_the_cpu_and_what_is_wrong_with_it() -> None:
         ("order", "Nearly certain. All agree."),
         ("shape", "Very likely. All agree."),
         ("partial", "Very likely where there is a name. All agree."),
-        ("unknown", "Not known. All agree."),
+        ("unknown", "Unknown. All agree."),
     ],
 )
 def test_a_slot_says_how_sure_its_parameter_is(naming: Naming, how: str) -> None:
     row = tensor("o", "state", 0, "exp_avg", role="optimizer", slot="exp_avg", parameter="layer1.weight")
     rows = checkpoint(optimizer("other"), optimizer("o", naming=naming), row)
     shown = facts(rows)["Tensor"]
-    assert (shown["Slot"], shown["Parameter"], shown["How sure"]) == ("exp_avg", "layer1.weight", how)
+    assert (shown["Slot"], shown["Parameter"], shown["Certainty"]) == ("exp_avg", "layer1.weight", how)
     assert naming_text(rows.optimizers[1]) == how
 
 
 def test_a_slot_without_a_name_and_an_optimizer_that_is_the_file() -> None:
     slot = {"role": "optimizer", "slot": "exp_avg"}
     inside = facts(checkpoint(optimizer(naming="unknown"), tensor("state", 0, "exp_avg", **slot)))["Tensor"]
-    assert (inside["Parameter"], inside["How sure"]) == ("not known", "Not known. All agree.")
+    assert (inside["Parameter"], inside["Certainty"]) == ("unknown", "Unknown. All agree.")
     outside = facts(checkpoint(optimizer("o"), tensor("p", "exp_avg", **slot)))["Tensor"]
-    assert "How sure" not in outside
+    assert "Certainty" not in outside
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_a_file_is_described() -> None:
     assert shown["Versions in the file"] == {"version": "3", "byteorder": "little"}
     assert shown["Optimizers"] == {"(root)": "Nearly certain. All agree."}
     assert shown[f"Safety, by the rules of torch {safety.torch_version}"]["Verdict"] == (
-        "DANGEROUS: can run commands when loaded"
+        "DANGEROUS: loading it can run commands"
     )
-    assert shown["Names that loading imports"] == {
+    assert shown["Globals that loading imports"] == {
         "os.system": "dangerous, 1 ×",
         "collections.OrderedDict": "allowed, 1,200 ×",
     }
@@ -196,7 +196,7 @@ def test_calls_are_told_with_their_arguments_and_their_place() -> None:
     shown = titled(file_facts(rows, judge(rows)))["What weights_only=False calls"]
     assert shown["os.system"].startswith('os.system("rm -rf /") \u2013 starts programs')
     assert shown["os.system"].endswith("[x/y]")
-    assert shown["(what a call gives)"].startswith("call(...) \u2013 calls what another call gives back")
+    assert shown["(the result of a call)"].startswith("call(...) \u2013 calls what another call gives back")
     assert shown["net.Net"].endswith("[the whole object]")
     assert shown[""] == "and 6 more calls"
 

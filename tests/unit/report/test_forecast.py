@@ -26,7 +26,7 @@ def test_a_bar_shows_what_stays_and_what_is_taken_meanwhile() -> None:
     host, gpu = report.chart.bars
     assert (host.label, host.text) == ("CPU memory", "3.0 KB of 10.0 KB")
     parts = [(part.label, part.nbytes) for part in host.segments + gpu.segments]
-    assert parts == [("stays", 2000), ("only meanwhile", 1000), ("stays", 500)]
+    assert parts == [("stays", 2000), ("while loading", 1000), ("stays", 500)]
     assert not report.is_tight
     assert report.notes == ()
 
@@ -46,7 +46,7 @@ def test_memory_that_nobody_knows_is_not_compared() -> None:
 
 def test_pages_of_a_mapped_file_are_told_apart() -> None:
     report = forecast_report(of((HOST, 10, 10), mapped=5_000_000), CPU_ONLY)
-    assert report.notes[0].startswith("Up to 5.0 MB of the file itself")
+    assert report.notes[0].startswith("Up to 5.0 MB of the file may")
 
 
 def test_a_failure_takes_the_place_of_the_bars() -> None:

@@ -304,7 +304,7 @@ def test_the_probe_runs_once_after_the_first_file(view, runner, files) -> None:
     assert asked == ["looking for GPUs"]
     assert session.screen.targets[0].label == "This machine (2 CUDA GPUs)"
     assert session.screen.banner is not None
-    assert session.screen.banner.headline.endswith("It loads on this machine as it is.")
+    assert session.screen.banner.headline.endswith("It loads on this machine as is.")
 
 
 def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, files) -> None:
@@ -437,7 +437,7 @@ def test_an_export_is_asked_for_done_and_reported(real, view, copy) -> None:
     assert result.lines[0].endswith("233 tensors relabelled.")
     real.open(draft.destination)
     assert real.screen.export is None
-    assert real.screen.banner.headline.endswith("It loads on every machine as it is.")
+    assert real.screen.banner.headline.endswith("It loads on every machine as is.")
 
 
 def test_an_export_that_fails_says_why_and_leads_back(real, copy) -> None:

@@ -42,7 +42,7 @@ def test_what_only_differs_from_reader_to_reader_is_said_as_such(cli, tmp_path: 
     path = tmp_path / "file.pt"
     path.write_bytes(zips.checkpoint(pickle, {"0": bytes(8)}, twice))
     answer = cli("check", path, "--target", "cpu")
-    assert "  LOADS on a machine without a GPU, as far as it was read.\n" in answer.out
+    assert "  LOADS on a machine without a GPU, as far as it could be read.\n" in answer.out
     assert "  NOT SAFE: programs read different things from this file, so it counts as" in answer.out
     assert " ! Programs read different things from this file\n" in answer.out
     assert "weights_only=False" not in answer.out

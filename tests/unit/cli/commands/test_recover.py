@@ -62,8 +62,8 @@ def test_what_runs_code_is_said_to_run_code(cli, tmp_path: Path) -> None:
     path.write_bytes(zips.checkpoint(evil, {"0": bytes(8)}))
     answer = cli("recover", path, "-o", tmp_path / "out.pth")
     assert answer.code == 0
-    assert "the new file: DANGEROUS: can run commands when loaded\n" in answer.out
-    said = f"{tmp_path / 'out.pth'}: DANGEROUS: can run commands when loaded"
+    assert "the new file: DANGEROUS: loading it can run commands\n" in answer.out
+    said = f"{tmp_path / 'out.pth'}: DANGEROUS: loading it can run commands"
     assert answer.err == f"checkpoint-inspector: {said}\n"
 
 

@@ -169,7 +169,7 @@ def test_what_a_planted_record_gives_back_is_refused_or_said(cli, tmp_path: Path
     assert path.read_bytes() == harmless
     answer = cli("remap", path, "--undo", "--force")
     assert answer.code == 0
-    assert answer.err == f"checkpoint-inspector: {path}: DANGEROUS: can run commands when loaded\n"
+    assert answer.err == f"checkpoint-inspector: {path}: DANGEROUS: loading it can run commands\n"
     assert path.read_bytes() == evil
     planted(path, bytes(len(evil)))
     assert "it cannot be read" in cli("remap", path, "--undo", "--force").err

@@ -39,11 +39,11 @@ def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] =
 @pytest.mark.parametrize(
     ("made", "version", "words"),
     [
-        (asking(), None, "It loads on a node as it is."),
-        (checkpoint(marks=frozenset({"ambiguous"})), None, "What was read of it loads on a node; other"),
-        (asking("m.Net"), "2.4", "It loads on a node as it is, but unchecked: before 2.6"),
-        (asking("m.Net"), None, "It loads on a node once torch is told to allow 1 name."),
-        (asking(called=("m.make",)), None, "only with weights_only=False, which can run code in it."),
+        (asking(), None, "It loads on a node as is."),
+        (checkpoint(marks=frozenset({"ambiguous"})), None, "As read here it loads on a node; other"),
+        (asking("m.Net"), "2.4", "It loads on a node as is, but unchecked: before 2.6"),
+        (asking("m.Net"), None, "It loads on a node once 1 name is allowed (add_safe_globals)."),
+        (asking(called=("m.make",)), None, "only with weights_only=False, which can run code in the file."),
         (asking(called=("os.system",)), None, "Loading this file can run commands"),
         (checkpoint(*ON_GPU), None, "It does not load on a node."),
     ],
@@ -55,15 +55,19 @@ def test_sentences(made: Checkpoint, version: str | None, words: str) -> None:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (asking("m.Net", rows=ON_GPU), "torch.load refuses it until 1 name is allowed."),
-        (asking("m.Net", "m.Head", rows=ON_GPU), "torch.load refuses it until 2 names are allowed."),
+        (asking("m.Net", rows=ON_GPU), "torch.load refuses it until 1 name is allowed"),
+        (
+            asking("m.Net", "m.Head", rows=ON_GPU),
+            "torch.load refuses it until 2 names are allowed",
+        ),
         (asking(called=("m.make",), rows=ON_GPU), "torch.load refuses it without weights_only=False."),
         (asking(rows=ON_GPU), ""),
         (asking("m.Net"), ""),
     ],
 )
 def test_what_comes_before_another_error(made: Checkpoint, said: str) -> None:
-    assert refusal_sentence(load_of(made)) == said
+    whole = said.replace(" allowed", " allowed (add_safe_globals).")
+    assert refusal_sentence(load_of(made)) == whole
 
 
 @pytest.mark.parametrize("version", ["2.6", "2.9", "2.13"])
@@ -105,7 +109,7 @@ def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:
 
 def test_nothing_is_said_to_load_that_another_thing_stops() -> None:
     stopped, free = load_of(checkpoint(*ON_GPU)), load_of(asking())
-    assert safety_sentence(stopped) == "SAFE: holds nothing that runs code."
+    assert safety_sentence(stopped) == "SAFE: nothing in it runs code."
     assert safety_sentence(free) == "SAFE: loads with weights_only=True, runs no code."
     assert safety_sentence(load_of(asking(called=("os.system",)))).startswith("NOT SAFE: DANGEROUS")
 

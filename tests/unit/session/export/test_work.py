@@ -171,4 +171,4 @@ def test_what_was_saved_without_a_checksum_is_told() -> None:
     assert result.lines == ("2 tensors saved, 8 B.", "1 storage had no checksum to compare.")
     assert result.warnings == ()
     result = recovery_result(replace(saved, verdict="dangerous"))
-    assert result.warnings == ("The new file: DANGEROUS: can run commands when loaded.",)
+    assert result.warnings == ("The new file: DANGEROUS: loading it can run commands.",)

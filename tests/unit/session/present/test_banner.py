@@ -21,7 +21,7 @@ from tests.unit.report.rows import checkpoint, is_harmless, value
 from tests.unit.session.documents import document_of, saved_on
 
 NO_GPU = "On a machine without a GPU, torch.load stops here:"
-THEN = "export a fixed copy, or load it with the code."
+THEN = "export a fixed copy, or use the loading code."
 RUN = "cuda:0\u20137"
 GPU = "a machine with 1 NVIDIA GPU"
 SHORT = "It stops with: RuntimeError: short. Fetch it."
@@ -51,21 +51,21 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
             document_of(checkpoint(value("epoch"))),
             "cpu",
             "good",
-            "This file holds no tensors. It loads on every machine as it is.",
+            "This file holds no tensors. It loads on every machine as is.",
             "",
         ),
         (
             saved_on("cpu", "cpu"),
             "mps",
             "good",
-            "Saved on the CPU (8.0 KB). It loads on every machine as it is.",
+            "Saved on the CPU (8.0 KB). It loads on every machine as is.",
             "",
         ),
         (
             saved_on("meta", "meta"),
             "cpu",
             "good",
-            "Saved on meta: 2 tensors without data. It loads on every machine as it is.",
+            "Saved on meta: 2 tensors without data. It loads on every machine as is.",
             "",
         ),
         (
@@ -79,7 +79,7 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
             saved_on("cuda:0"),
             "cuda",
             "good",
-            "Saved on cuda:0 (4.0 KB). It loads on a machine with 1 NVIDIA GPU as it is.",
+            "Saved on cuda:0 (4.0 KB). It loads on a machine with 1 NVIDIA GPU as is.",
             "",
         ),
         (
@@ -107,14 +107,14 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
             saved_on(*EIGHT),
             "cuda:8",
             "good",
-            f"Saved on {RUN} (32.0 KB). It loads on a machine with 8 NVIDIA GPUs as it is.",
+            f"Saved on {RUN} (32.0 KB). It loads on a machine with 8 NVIDIA GPUs as is.",
             "",
         ),
         (
             saved_on("mps"),
             "mps",
             "good",
-            "Saved on mps (4.0 KB). It loads on Apple silicon as it is.",
+            "Saved on mps (4.0 KB). It loads on Apple silicon as is.",
             "",
         ),
         (
@@ -142,7 +142,7 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
             saved_on("cuda:0", names=("a.B", "c.D")),
             "cuda",
             "warning",
-            f"Saved on cuda:0 (4.0 KB). It loads on {GPU} once torch is told to allow 2 names.",
+            f"Saved on cuda:0 (4.0 KB). It loads on {GPU} once 2 names are allowed (add_safe_globals).",
             "",
         ),
         (
@@ -150,8 +150,8 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
             "cpu",
             "warning",
             (
-                "A whole module (net.Net), saved on the CPU (4.0 KB). It loads on every machine once torch "
-                "is told to allow 1 name. Its class must be importable there."
+                "A whole module (net.Net), saved on the CPU (4.0 KB). It loads on every machine once 1 name "
+                "is allowed (add_safe_globals). Its class must be importable there."
             ),
             "",
         ),
@@ -161,7 +161,7 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
             "bad",
             (
                 "A whole module (net.Net), saved on cuda:0 (4.0 KB). torch.load refuses it until 1 name is "
-                "allowed. Then, on a machine without a GPU, it stops here:"
+                "allowed (add_safe_globals). Then, on a machine without a GPU, it stops here:"
             ),
             f"Map cuda:0 to cpu: {THEN}",
         ),
@@ -181,7 +181,7 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
             "warning",
             (
                 f"Saved on cuda:0 (4.0 KB). It loads on {GPU} only with weights_only=False, "
-                "which can run code in it."
+                "which can run code in the file."
             ),
             "",
         ),
@@ -192,7 +192,7 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
             "Loading this file can run commands on your computer. Saved on cuda:0 (4.0 KB).",
             (
                 "Loading it with weights_only=False imports os.system, which can run anything. "
-                "Do not load it unless you made it yourself; a fixed copy would hold the same."
+                "Do not load it unless you made it yourself; a fixed copy would be no safer."
             ),
         ),
     ],
@@ -232,7 +232,7 @@ def test_a_device_that_no_map_reaches_gets_no_advice_to_map_it(monkeypatch) -> N
 def test_a_warning_is_the_advice_and_the_tone() -> None:
     said = say(saved_on("cpu"), "cpu", (), finding("note", "Small"), finding("warning"))
     assert said.tone == "warning"
-    assert said.headline == "Saved on the CPU (4.0 KB). It loads on every machine as it is."
+    assert said.headline == "Saved on the CPU (4.0 KB). It loads on every machine as is."
     assert said.advice == "Something Is Odd."
 
 
@@ -245,7 +245,7 @@ def test_damage_is_said_before_anybody_hopes() -> None:
     said = say(saved_on("cpu"), "cpu", (), finding("error", "Bytes are missing", detail="Fetch it\nagain."))
     assert said == Banner(
         tone="bad",
-        headline="Saved on the CPU (4.0 KB). torch.load does not take it: bytes are missing.",
+        headline="Saved on the CPU (4.0 KB). torch.load does not read it: bytes are missing.",
         advice=r"Fetch it\u000aagain.",
         error_text=None,
     )
@@ -291,7 +291,7 @@ def test_devices_without_stored_bytes_are_counted() -> None:
     ("document", "text", "tone"),
     [
         (saved_on("cpu"), "safe: weights only", "good"),
-        (saved_on("cpu", names=("a.B",)), "names to allow", "warning"),
+        (saved_on("cpu", names=("a.B",)), "needs an allowlist", "warning"),
         (saved_on("cpu", safety=PROTOCOL_4), "not weights only", "warning"),
         (saved_on("cpu", names=("os.system",)), "dangerous", "bad"),
     ],

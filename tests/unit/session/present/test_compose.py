@@ -57,7 +57,7 @@ def test_a_screen_shows_the_whole_document() -> None:
     assert [chart.title for chart in screen.charts] == [
         "Memory by device",
         "What the bytes are for",
-        "Element types",
+        "Dtypes",
     ]
     assert screen.tensor == ()
     assert [row.id for row in screen.findings] == ["cuda-unavailable", "mixed-devices"]
