@@ -87,7 +87,7 @@ def _open(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
     """Read the file, refuse an output that must not be written, and make the plan."""
     from inspector.model.build import open_checkpoint
     from inspector.remap.compare.receipt import refuse_receipt
-    from inspector.remap.relabel.export import refuse_destination
+    from inspector.remap.files.destination import refuse_destination
 
     said, target = parse_map(options)
     checkpoint = open_checkpoint(options.file)
@@ -115,7 +115,8 @@ def _describe(options: argparse.Namespace, form: Form | None) -> int:
 def _copy(options: argparse.Namespace) -> int:
     """Write a copy of the file with other devices."""
     from inspector.progress import Progress
-    from inspector.remap.relabel.export import copy_times, export_copy
+    from inspector.remap.files.destination import copy_times
+    from inspector.remap.relabel.export import export_copy
     from inspector.report.words.results import copied, joined, unchecked_by_torch
 
     checkpoint, plan = _open(options)
@@ -243,7 +244,7 @@ def _convert(options: argparse.Namespace, form: Form) -> int:
     """Write the checkpoint in another form."""
     from inspector.progress import Progress
     from inspector.remap.convert.export import export_form
-    from inspector.remap.relabel.export import copy_times
+    from inspector.remap.files.destination import copy_times
     from inspector.report.words.results import converted, joined, left_out
 
     _, plan = _open(options)

@@ -36,7 +36,7 @@ def _size(text: str) -> tuple[int, int]:
 def run(options: argparse.Namespace) -> int:
     """Render the window on a file to a picture, which appears whole or not at all."""
     from inspector.model.build import open_checkpoint
-    from inspector.remap.relabel.export import refuse_destination
+    from inspector.remap.files.destination import refuse_destination
 
     open_checkpoint(options.file)  # an unreadable file is reported as an error, not as a picture of one
     output = Path(options.output)

@@ -112,7 +112,7 @@ def _compare_bytes(before: Checkpoint, after: Checkpoint, progress: Progress) ->
         except ExportError as error:
             return [f"{error.what[0].upper()}{error.what[1:]}."], 0
         progress.start("comparing bytes", total_nbytes(spans))
-        difference = find_difference(source, copy, spans, progress)
+        difference = find_difference(source.read, copy.read, spans, progress)
     if difference is not None:
         return [f"The contents differ from byte {difference.copy_offset:,} of the copy on."], progress.done
     return [], total_nbytes(spans)

@@ -6,7 +6,7 @@ the copy did. But a copy whose bytes landed in the wrong place shows at any plac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -23,6 +23,9 @@ SAMPLE_NBYTES = 32 << 20
 _STEP_NBYTES = 1 << 20
 _WINDOW_NBYTES = 1 << 17
 
+Read = Callable[[int, int], bytes]
+"""Reads bytes of a file, by offset and length."""
+
 
 class Span(NamedTuple):
     """Bytes of one file that stand in another, too: where in each, and how many."""
@@ -33,12 +36,12 @@ class Span(NamedTuple):
 
 
 def total_nbytes(spans: Iterable[Span]) -> int:
-    """Give how many bytes spans hold together."""
+    """Return how many bytes spans hold together."""
     return sum(span.nbytes for span in spans)
 
 
 def sample_spans(spans: list[Span], most_nbytes: int) -> list[Span]:
-    """Give spans as they are if they hold no more than that, else so many bytes from all over them.
+    """Return spans as they are if they hold no more than that, else so many bytes from all over them.
 
     The first and last bytes of all are among them, and windows at even distances between.
     """
@@ -50,8 +53,17 @@ def sample_spans(spans: list[Span], most_nbytes: int) -> list[Span]:
     return list(_cut(spans, starts))
 
 
+def end_spans(span: Span, most_nbytes: int) -> list[Span]:
+    """Return the first and the last bytes of a span, at most so many of each."""
+    nbytes = min(span.nbytes, most_nbytes)
+    return [
+        Span(span.offset + skipped, span.copy_offset + skipped, nbytes)
+        for skipped in sorted({0, span.nbytes - nbytes})
+    ]
+
+
 def _cut(spans: list[Span], starts: list[int]) -> Iterator[Span]:
-    """Give the window at each start, in bytes from the start of all spans; spans come in the same order."""
+    """Cut out the window at each start, counted in bytes of all spans, which come in the same order."""
     wanted = iter(starts)
     start = next(wanted, None)
     passed = 0
@@ -64,8 +76,8 @@ def _cut(spans: list[Span], starts: list[int]) -> Iterator[Span]:
         passed += span.nbytes
 
 
-def find_difference(source: Source, copy: Source, spans: Iterable[Span], progress: Progress) -> Span | None:
-    """Compare spans byte by byte; gives the first step of at most 1 MB that differs, or None.
+def find_difference(read: Read, read_copy: Read, spans: Iterable[Span], progress: Progress) -> Span | None:
+    """Compare spans byte by byte; return the first step of at most 1 MB that differs, or None.
 
     Raises:
         ContainerError: A file ends early or cannot be read.
@@ -74,7 +86,7 @@ def find_difference(source: Source, copy: Source, spans: Iterable[Span], progres
     for span in spans:
         for done in range(0, span.nbytes, _STEP_NBYTES):
             step = Span(span.offset + done, span.copy_offset + done, min(_STEP_NBYTES, span.nbytes - done))
-            if source.read(step.offset, step.nbytes) != copy.read(step.copy_offset, step.nbytes):
+            if read(step.offset, step.nbytes) != read_copy(step.copy_offset, step.nbytes):
                 return step
             progress.advance(step.nbytes)
     return None
@@ -163,7 +175,7 @@ def _looks(entry: Entry) -> tuple[object, ...]:
 
 
 def hash_file(path: str, progress: Progress) -> str:
-    """Give the SHA-256 of a file's bytes, as `sha256sum` does.
+    """Return the SHA-256 of a file's bytes, as `sha256sum` does.
 
     Raises:
         ContainerError: It cannot be read.

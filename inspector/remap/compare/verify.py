@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
+from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.model.checkpoint import Checkpoint, Storage, Tensor
 from inspector.remap.plan import Plan
 
 _MOST_DIFFERENCES = 20
 
 
-def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tuple[str, ...]:
-    """Give the differences between a copy and what the plan makes of the original, one sentence each.
+@contextlib.contextmanager
+def read_again(what: str) -> Iterator[None]:
+    """Turn the failure to read a file that was just written into one of writing it.
 
-    Nothing given means: the same tensors in the same order with the planned devices, storages of the same
-    size, and every other value as it was.
+    Raises:
+        ExportError: Reading failed within the block.
+    """
+    try:
+        yield
+    except CancelledError:
+        raise
+    except CheckpointError as error:
+        raise ExportError(f"{what} cannot be read: {error}") from error
+
+
+def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tuple[str, ...]:
+    """Return the differences between a copy and what the plan makes of the original, one sentence each.
+
+    None means: the same tensors in the same order on the planned devices, storages of the same size, and
+    every other value as it was.
     """
     found = [*_tensors(original, copy, plan), *_storages(original, copy, plan)]
     if original.values != copy.values:

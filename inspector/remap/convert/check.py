@@ -7,18 +7,19 @@ every run that was copied. Runs that were cast or put in another order are not l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import partial
 
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
-from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.progress import Progress
+from inspector.remap.compare.same_bytes import Span, end_spans, find_difference
+from inspector.remap.compare.verify import read_again
 from inspector.remap.convert.expected import Description, describe_row
 from inspector.remap.convert.forms import Form
 from inspector.remap.convert.planner import Content
-from inspector.remap.convert.storages import Range
 from inspector.remap.convert.stored_bytes import Stock, read_at
 from inspector.remap.files.outfile import OutFile
 from inspector.remap.safetensors.contents import Contents, format_header, read_header
@@ -28,12 +29,8 @@ from inspector.units import escape_text
 SAMPLE_NBYTES = 1 << 12
 
 
-class Copied(NamedTuple):
-    """Bytes that were copied: of which storage, from where to where in it, and their place in the copy."""
-
-    key: str
-    span: Range
-    place: int
+Copied = tuple[str, Span]
+"""The key of a storage, and which of its bytes stand where in the copy."""
 
 
 def verify_form(content: Content, form: Form, stock: Stock, out: OutFile, progress: Progress) -> None:
@@ -48,25 +45,18 @@ def verify_form(content: Content, form: Form, stock: Stock, out: OutFile, progre
         found = read_header(out.fd)
         runs = _copied_tensors(content.safetensors, stock)
     else:
-        copy = _read(out, progress)
+        with read_again("the copy"):
+            copy = read_container(str(out.path), DEFAULT_LIMITS, progress)
         found = _rows(copy, form, progress)
         runs = _copied_storages(content, stock, copy)
     if found != content.expected:
         pairs = zip(found, content.expected, strict=False)
         wrong = next((one for one, other in pairs if one != other), ("their number",))
         raise ExportError("the copy is not as planned", where=escape_text(str(wrong[0])))
-    for run in runs:
-        progress.advance(0)
-        _compare(run, stock, out, progress)
-
-
-def _read(out: OutFile, progress: Progress) -> Container:
-    try:
-        return read_container(str(out.path), DEFAULT_LIMITS, progress)
-    except CancelledError:
-        raise
-    except CheckpointError as error:
-        raise ExportError(f"the copy cannot be read: {error}") from error
+    for key, span in runs:
+        spans = end_spans(span, SAMPLE_NBYTES)
+        if find_difference(stock.reader(key, progress), partial(read_at, out.fd), spans, progress):
+            raise ExportError("the bytes of the copy differ from the file's", where=f"storage {key[:40]}")
 
 
 def _rows(container: Container, form: Form, progress: Progress) -> tuple[Description, ...]:
@@ -86,8 +76,9 @@ def _copied_storages(content: Content, stock: Stock, copy: Container) -> Iterato
             continue
         place = stored.file_offset
         for span in piece.ranges:
-            yield Copied(piece.source, span, place)
-            place += span[1] - span[0]
+            nbytes = span[1] - span[0]
+            yield piece.source, Span(span[0], place, nbytes)
+            place += nbytes
 
 
 def _copied_tensors(contents: Contents, stock: Stock) -> Iterator[Copied]:
@@ -95,13 +86,5 @@ def _copied_tensors(contents: Contents, stock: Stock) -> Iterator[Copied]:
     for slot in contents.slots:
         key = key_of(slot.facts)
         if slot.nbytes and is_plain(slot.facts) and not stock.is_cast(key, slot.dtype):
-            yield Copied(key, slot.facts.span, start + slot.start)
-
-
-def _compare(run: Copied, stock: Stock, out: OutFile, progress: Progress) -> None:
-    read = stock.reader(run.key, progress)
-    first, last = run.span
-    nbytes = min(last - first, SAMPLE_NBYTES)
-    for pos in {first, last - nbytes}:
-        if read(pos, nbytes) != read_at(out.fd, run.place + pos - first, nbytes):
-            raise ExportError("the bytes of the copy differ from the file's", where=f"storage {run.key[:40]}")
+            first, last = slot.facts.span
+            yield key, Span(first, start + slot.start, last - first)

@@ -16,7 +16,6 @@ from typing import IO
 from inspector.containers.formats import format_of
 from inspector.containers.opening import read_container
 from inspector.containers.source import open_source
-from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused
 from inspector.progress import Progress
@@ -27,9 +26,10 @@ from inspector.remap.convert.planner import Content, Deciding
 from inspector.remap.convert.stored_bytes import STEP_NBYTES, Stock, refuse_full_disk
 from inspector.remap.convert.torch_file import TorchFile
 from inspector.remap.files.copying import write_bytes
+from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import explained, writing
+from inspector.remap.files.unchanged import refuse_changed
 from inspector.remap.plan import Plan
-from inspector.remap.relabel.export import refuse_destination
 from inspector.remap.safetensors.file import SafetensorsFile
 
 _OPEN_FILES = Path("/proc/self/fd")
@@ -68,7 +68,8 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         refuse_suffix(destination, form.shape)
     refuse_destination(path, destination, overwrite=overwrite)
     with collector_paused(), _plain_path(path, destination.parent, progress) as plain:
-        status = _status_of(path)
+        with explained(Path(path), "the file cannot be read"):
+            status = Path(path).stat()
         container = read_container(plain, DEFAULT_LIMITS, progress)
         content = Deciding(
             container=container,
@@ -84,7 +85,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
             stock = exits.enter_context(Stock(source, content.container, destination.parent, caster))
             out = exits.enter_context(writing(destination, like=status, overwrite=overwrite))
             _write(content, stock, out.fd, _folder_of(destination), progress)
-            _refuse_changed(path, status)
+            refuse_changed(path, status, "copied")
             if verify:
                 verify_form(content, form, stock, out, progress)
             nbytes = os.fstat(out.fd).st_size
@@ -175,20 +176,3 @@ def _vanishing(folder: Path) -> IO[bytes]:
     if _OPEN_FILES.is_dir():
         return tempfile.TemporaryFile(dir=folder)
     return tempfile.NamedTemporaryFile(dir=folder, prefix=".", suffix=".part")
-
-
-def _status_of(path: str) -> os.stat_result:
-    try:
-        return Path(path).stat()
-    except OSError as error:
-        raise ExportError("the file is gone", where=path, remedy="try again") from error
-
-
-def _refuse_changed(path: str, before: os.stat_result) -> None:
-    after = _status_of(path)
-    if (after.st_ino, after.st_size, after.st_mtime_ns) != (
-        before.st_ino,
-        before.st_size,
-        before.st_mtime_ns,
-    ):
-        raise ExportError("the file changed while it was copied", where=path, remedy="try again")

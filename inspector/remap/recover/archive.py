@@ -20,6 +20,7 @@ from inspector.records import dataclass
 from inspector.remap.archive.torch_zip import FOLDER, storage_name, torch_records
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
 from inspector.remap.files.copying import write_bytes
+from inspector.remap.files.unchanged import changed
 from inspector.remap.objects.views import StorageName
 
 _UNTYPED = ("torch.storage", "UntypedStorage")
@@ -131,7 +132,5 @@ class Archive:
             crc = zlib.crc32(data, crc)
             self.progress.advance(write_bytes(target, data))
         if crc != self.crcs[key]:
-            raise ExportError(
-                "the file changed while it was read", where=self.source.path, remedy="try again"
-            )
+            raise changed(self.source.path, "read")
         return crc

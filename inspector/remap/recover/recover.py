@@ -12,21 +12,23 @@ from pathlib import Path
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.extents import Extents, read_extents, sum_extents
-from inspector.containers.source import Source, open_source
-from inspector.errors import CancelledError, CheckpointError, DamagedError, ExportError
+from inspector.containers.source import open_source
+from inspector.errors import DamagedError, ExportError
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.remap.compare.verify import read_again
 from inspector.remap.convert.forms import refuse_suffix
+from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import OutFile, writing
+from inspector.remap.files.unchanged import refuse_changed
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd
 from inspector.remap.objects.views import Writing
 from inspector.remap.recover.archive import Archive, Numbering
 from inspector.remap.recover.values import PATIENT, Lost, Rows, leave_out, list_rows
-from inspector.remap.relabel.export import refuse_destination
 from inspector.safety.verdict import FileVerdict, judge
 from inspector.units import format_count
 
@@ -95,7 +97,7 @@ def recover(
         with writing(destination, like=before, overwrite=overwrite, what=_NOT_WRITTEN) as out:
             archive = Archive(source=source, extents=extents, crcs=sums.crcs, progress=progress)
             archive.write(out.fd, pickle, numbering.keys)
-            _refuse_changed(source, before)
+            refuse_changed(path, before, "read", source.fd)
             verdict = judge(_verify(out, rows, progress)).verdict
             nbytes = os.fstat(out.fd).st_size
             progress.start("waiting for the disk")
@@ -134,21 +136,11 @@ def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress:
     return write_pickle(root, how)
 
 
-def _refuse_changed(source: Source, before: os.stat_result) -> None:
-    after = os.fstat(source.fd)
-    if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise ExportError("the file changed while it was read", where=source.path, remedy="try again")
-
-
 def _verify(out: OutFile, rows: Rows, progress: Progress) -> Checkpoint:
     """Open what was written, and compare the tensors with those that shall be in it; return it."""
     progress.start("checking the new file")
-    try:
+    with read_again("the new file"):
         copy = open_checkpoint(str(out.path), PATIENT, progress)
-    except CancelledError:
-        raise
-    except CheckpointError as error:
-        raise ExportError(f"the new file cannot be read: {error}") from error
     is_whole = not any(storage.missing or storage.expected_nbytes is not None for storage in copy.storages)
     if not is_whole or list(map(_looks, copy.tensors)) != list(map(_looks, rows.kept)):
         raise ExportError("the new file does not hold what it should")

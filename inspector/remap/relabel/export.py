@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Literal
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
 from inspector.containers.source import Source, open_source
-from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.compare.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes
-from inspector.remap.compare.verify import compare_with_plan
+from inspector.remap.compare.verify import compare_with_plan, read_again
 from inspector.remap.convert.forms import refuse_suffix
-from inspector.remap.files.outfile import OutFile, explained, writing
+from inspector.remap.files.destination import refuse_destination
+from inspector.remap.files.outfile import OutFile, writing
+from inspector.remap.files.unchanged import refuse_changed
 from inspector.remap.plan import Plan, device_texts, with_viewed
 from inspector.remap.relabel.formats import relabeling_of
 from inspector.remap.relabel.rewrite import rewrite_pickle
@@ -102,7 +104,7 @@ def export_copy(
         before = os.fstat(source.fd)
         with collector_paused():
             container = read_container(path, limits, progress)
-            _refuse_changed(path, before, _status_of(path))
+            refuse_changed(path, before, "copied")
             relabeling = relabeling_of(container)
             plan = with_viewed(plan, container.storage_ids.values())
             pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
@@ -116,7 +118,7 @@ def export_copy(
                 clone=_cloner(source, out, progress),
             )
             in_one_piece = relabeling.write(container, writer, plan)
-            _refuse_changed(path, before, os.fstat(source.fd))
+            refuse_changed(path, before, "copied", source.fd)
             devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
             compared_nbytes = _compare_bytes(writer, out, verify)
             torch = _ask_torch(path, out, devices, progress) if verify == "torch" else None
@@ -135,67 +137,11 @@ def export_copy(
     )
 
 
-def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None:
-    """Refuse to write over the source, or over anything unless that was asked for.
-
-    Raises:
-        ExportError: The destination is the source, exists already, or its folder does not.
-    """
-    if "\0" in str(destination):
-        raise ExportError("this is no name for a file", where=repr(str(destination)))
-    with explained(destination):
-        if destination.exists() and Path(path).exists() and destination.samefile(path):
-            raise ExportError(
-                "the copy would replace the file itself", where=str(destination), remedy="name another file"
-            )
-        if destination.is_dir():
-            raise ExportError("this is a folder", where=str(destination), remedy="name a file in it")
-        if destination.exists() and not destination.is_file():
-            raise ExportError("this is no regular file", where=str(destination), remedy="name another")
-        if not overwrite and os.path.lexists(destination):
-            raise ExportError(
-                "there is a file already", where=str(destination), remedy="name another, or use --force"
-            )
-        if not destination.parent.is_dir():
-            raise ExportError("there is no such folder", where=str(destination.parent))
-
-
-def copy_times(path: str, destination: Path) -> None:
-    """Give a copy the times of the original.
-
-    Raises:
-        ExportError: The system does not allow it.
-    """
-    with explained(destination, "the times cannot be set"):
-        status = Path(path).stat()
-        os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def _status_of(path: str) -> os.stat_result | None:
-    try:
-        return Path(path).stat()
-    except OSError:
-        return None
-
-
-def _refuse_changed(path: str, before: os.stat_result, after: os.stat_result | None) -> None:
-    if after is None or _identity(after) != _identity(before):
-        raise ExportError("the file changed while it was copied", where=path, remedy="try again")
-
-
-def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
 def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> frozenset[str]:
     """Open the copy again and compare; gives the devices it names."""
     progress.start("checking the copy")
-    try:
+    with read_again("the copy"):
         copy = open_checkpoint(str(out.path), progress=progress)
-    except CancelledError:
-        raise
-    except CheckpointError as error:
-        raise ExportError(f"the copy cannot be read: {error}") from error
     with collector_paused():
         differences = compare_with_plan(build_checkpoint(container, progress=progress), copy, plan)
     if differences:
@@ -211,7 +157,7 @@ def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
     total = total_nbytes(spans)
     writer.progress.start("comparing bytes", total)
     with Source(str(out.path)) as copy:
-        difference = find_difference(writer.source, copy, spans, writer.progress)
+        difference = find_difference(writer.source.read, copy.read, spans, writer.progress)
     if difference is not None:
         where = f"byte {difference.copy_offset:,}"
         raise ExportError("the copy has other bytes than the file", where=where, remedy="try another disk")

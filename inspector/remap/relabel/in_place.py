@@ -22,6 +22,7 @@ from inspector.records import dataclass
 from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.files.copying import write_bytes, write_over
 from inspector.remap.files.outfile import explained, sync_folder, writing
+from inspector.remap.files.unchanged import refuse_changed
 from inspector.remap.plan import Plan, with_viewed
 from inspector.remap.relabel.formats import COPY, pieces_of
 from inspector.remap.relabel.patches import Piece
@@ -95,7 +96,7 @@ def patch_in_place(
             pieces = pieces_of(container, source, plan, progress)
         if pieces:
             record = make_record(source, pieces, plan, status.st_mtime_ns)
-            _refuse_changed(path, status, fd)
+            refuse_changed(path, status, "read", fd)
             _write_record(record, record_at, status)
             with _restored_on_failure(fd, record, record_at), explained(Path(path), _FILE):
                 _write(fd, pieces)
@@ -137,8 +138,8 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
         refuse_stranger(source, record)
         if not force:
             refuse_foreign(source, record, progress or Progress())
-        _refuse_changed(path, status, source.fd)
-        _refuse_changed(path, status, fd)
+        refuse_changed(path, status, "read", source.fd)
+        refuse_changed(path, status, "read", fd)
         with explained(Path(path), _FILE):
             _give_back(fd, record, record_at)
     return record.nbytes
@@ -221,16 +222,6 @@ def _refuse_patched(path: str, record_at: Path) -> None:
             where=str(record_at),
             remedy=f"remap {path} --undo, or delete the record if the file is as it should be",
         )
-
-
-def _refuse_changed(path: str, before: os.stat_result, fd: int) -> None:
-    after = os.fstat(fd)
-    if _stamp(after) != _stamp(before):
-        raise ExportError("the file changed while it was read", where=path, remedy="try again")
-
-
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @contextlib.contextmanager

@@ -101,7 +101,7 @@ def save_receipt(outcome: Outcome, destination: str, progress: Progress) -> None
         CancelledError: The work was cancelled.
     """
     from inspector.remap.compare.receipt import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom asked for
-    from inspector.remap.relabel.export import refuse_destination  # noqa: PLC0415 - seldom asked for
+    from inspector.remap.files.destination import refuse_destination  # noqa: PLC0415 - seldom asked for
 
     if outcome.export is None:
         return

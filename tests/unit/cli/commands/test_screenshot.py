@@ -60,7 +60,7 @@ def test_what_is_no_picture_is_replaced_only_where_that_is_asked_for(cli, copy, 
     assert answer.code == code
     if code:
         assert out.read_bytes() == there
-        assert "there is a file already" in answer.err
+        assert "the file exists already" in answer.err
     assert cli("screenshot", copy, out, "--force").code == 0
     assert out.read_bytes() == b"picture"
 

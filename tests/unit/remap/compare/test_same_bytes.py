@@ -15,6 +15,7 @@ from inspector.remap.compare import same_bytes
 from inspector.remap.compare.same_bytes import (
     SAMPLE_NBYTES,
     Span,
+    end_spans,
     find_difference,
     hash_file,
     legacy_spans,
@@ -79,6 +80,12 @@ def test_the_budget_is_small_beside_what_files_hold() -> None:
     assert total_nbytes(sample_spans(spans, SAMPLE_NBYTES)) == SAMPLE_NBYTES
 
 
+def test_the_ends_of_a_span_are_compared_once() -> None:
+    assert end_spans(Span(10, 50, 100), 8) == [Span(10, 50, 8), Span(102, 142, 8)]
+    assert end_spans(Span(10, 50, 12), 8) == [Span(10, 50, 8), Span(14, 54, 8)]
+    assert end_spans(Span(10, 50, 5), 8) == [Span(10, 50, 5)]
+
+
 # --- comparing ----------------------------------------------------------------------------------------------
 
 
@@ -86,14 +93,14 @@ def test_the_step_that_differs_is_named(two, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(same_bytes, "_STEP_NBYTES", 4)
     one, other = two(b"0123456789", b"xx01234!6789")
     progress = Progress()
-    assert find_difference(one, other, [Span(0, 2, 5)], progress) is None
+    assert find_difference(one.read, other.read, [Span(0, 2, 5)], progress) is None
     assert progress.done == 5
-    assert find_difference(one, other, [Span(0, 2, 10)], Progress()) == Span(4, 6, 4)
+    assert find_difference(one.read, other.read, [Span(0, 2, 10)], Progress()) == Span(4, 6, 4)
     with pytest.raises(ContainerError):
-        find_difference(one, other, [Span(8, 10, 5)], Progress())
+        find_difference(one.read, other.read, [Span(8, 10, 5)], Progress())
     progress.cancel()
     with pytest.raises(CancelledError):
-        find_difference(one, other, [Span(0, 2, 5)], progress)
+        find_difference(one.read, other.read, [Span(0, 2, 5)], progress)
 
 
 @pytest.mark.parametrize(("pair", "make"), [(zip_spans, zip_of), (legacy_spans, legacy_of)])
@@ -101,10 +108,10 @@ def test_files_that_differ_in_their_pickles_only(two, pair, make) -> None:
     one, other = two(make(SHORT, STORAGES), make(LONG, STORAGES))
     spans = pair(one, other, Progress())
     assert total_nbytes(spans) >= 2 * NBYTES
-    assert find_difference(one, other, spans, Progress()) is None
+    assert find_difference(one.read, other.read, spans, Progress()) is None
     one, other = two(make(SHORT, STORAGES), make(LONG, OTHERS))
     if pair is legacy_spans:
-        assert find_difference(one, other, pair(one, other, Progress()), Progress()) is not None
+        assert find_difference(one.read, other.read, pair(one, other, Progress()), Progress()) is not None
         return
     with pytest.raises(ExportError, match="differ in name, size or checksum"):  # the directory says so
         pair(one, other, Progress())
@@ -112,7 +119,7 @@ def test_files_that_differ_in_their_pickles_only(two, pair, make) -> None:
 
 def test_a_gzip_file_is_compared_by_its_inside(two) -> None:
     one, other = two(gzip.compress(legacy_of(SHORT, STORAGES)), legacy_of(LONG, STORAGES))
-    assert find_difference(one, other, legacy_spans(one, other, Progress()), Progress()) is None
+    assert find_difference(one.read, other.read, legacy_spans(one, other, Progress()), Progress()) is None
 
 
 @pytest.mark.parametrize("tail", [b"", b"more and more"])
@@ -135,9 +142,9 @@ def test_tar_files_that_differ_in_their_tags_only(two) -> None:
     one, other = two(tar(), tar([row._replace(location="cuda:11") for row in TAR]))
     spans = tar_spans(one, other, Progress())
     assert total_nbytes(spans) > 16
-    assert find_difference(one, other, spans, Progress()) is None
+    assert find_difference(one.read, other.read, spans, Progress()) is None
     one, other = two(tar(), tar([TAR[0], TAR[1]._replace(data=b"12345679")]))
-    assert find_difference(one, other, tar_spans(one, other, Progress()), Progress()) is not None
+    assert find_difference(one.read, other.read, tar_spans(one, other, Progress()), Progress()) is not None
 
 
 @pytest.mark.parametrize(

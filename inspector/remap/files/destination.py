@@ -1,0 +1,45 @@
+"""Where a copy may be written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from inspector.errors import ExportError
+from inspector.remap.files.outfile import explained
+
+
+def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None:
+    """Refuse to write over the source, or over anything unless that was asked for.
+
+    Raises:
+        ExportError: The destination is the source, exists already, or its folder does not.
+    """
+    if "\0" in str(destination):
+        raise ExportError("this is not a file name", where=repr(str(destination)))
+    with explained(destination):
+        if destination.exists() and Path(path).exists() and destination.samefile(path):
+            raise ExportError(
+                "the copy would replace the file itself", where=str(destination), remedy="name another file"
+            )
+        if destination.is_dir():
+            raise ExportError("this is a folder", where=str(destination), remedy="name a file in it")
+        if destination.exists() and not destination.is_file():
+            raise ExportError("this is no regular file", where=str(destination), remedy="name another")
+        if not overwrite and os.path.lexists(destination):
+            raise ExportError(
+                "the file exists already", where=str(destination), remedy="name another, or use --force"
+            )
+        if not destination.parent.is_dir():
+            raise ExportError("there is no such folder", where=str(destination.parent))
+
+
+def copy_times(path: str, destination: Path) -> None:
+    """Set the times of a copy to those of the original.
+
+    Raises:
+        ExportError: The system does not allow it.
+    """
+    with explained(destination, "the times cannot be set"):
+        status = Path(path).stat()
+        os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))
