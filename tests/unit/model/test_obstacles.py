@@ -151,7 +151,7 @@ def test_legacy_format_has_kinds_that_torch_cannot_read(what: str, tmp_path: Pat
     torch.save(value, path, _use_new_zipfile_serialization=False)
     obstacle = find_obstacle(open_checkpoint(str(path)))
     assert obstacle is not None
-    # torch hands a generator a state that it has not read yet: no state of another one may lie in that memory.
+    # torch hands a generator a state that it has not read yet: no other state may lie in that memory.
     spoiled = [torch.full_like(torch.Generator().get_state(), 255) for _ in range(100)]
     del spoiled
     assert (error_of(path) or "").startswith(obstacle.message)
