@@ -102,6 +102,10 @@ class PickleError(CheckpointError):
     kind = "pickle"
 
 
+class BrokenOffError(PickleError):
+    """A pickle stream has no end: its bytes are over before its STOP."""
+
+
 class ModelError(CheckpointError):
     """The values of a pickle do not add up to a checkpoint."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.programs import Program
 from inspector.containers.source import Stamp
@@ -14,18 +15,6 @@ from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId
 from inspector.records import dataclass
 from inspector.units import format_count, format_nbytes
-
-BROKEN_OFF = "the pickle breaks off"
-"""How the error of a pickle begins that has no end."""
-
-
-Mark = Literal[
-    "ambiguous", "no-directory", "bad-directory", "gzip", "wrong-checksum", "torch-1.4", "no-keys", "odd-keys"
-]
-"""What verdicts rest on. `ambiguous`: programs, or two runs of one, read different things from the file.
-`no-directory`: the end of a zip is lost. `bad-directory`: it is there and of no use. `gzip`: the whole file
-is compressed. `wrong-checksum`: the pickle is not what its checksum says. `torch-1.4`: later versions of
-torch look for the storages elsewhere."""
 
 
 class StoredBytes(NamedTuple):
@@ -52,8 +41,7 @@ class Container:
             only the first.
         stored: The bytes of each storage by key; a storage that is missing has no entry.
         versions: Versions written in the file.
-        notes: Facts a reader should know, one sentence each.
-        marks: What verdicts rest on, whatever the words of the notes.
+        notes: What there is to know about the file; verdicts rest on their kinds.
         refusal: What torch's reader says to the container, exception and all; empty where it opens it.
         refused: What it says to the record of a storage, as (key, words).
         stamp: What the file looked like before it was read; None for one that no path leads to.
@@ -69,8 +57,7 @@ class Container:
     storage_ids: dict[str, StorageId]
     stored: dict[str, StoredBytes]
     versions: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-    marks: frozenset[Mark] = frozenset()
+    notes: tuple[Note, ...] = ()
     refusal: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
@@ -94,14 +81,13 @@ def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str
     return found
 
 
-def damage_note(storage_ids: Mapping[str, StorageId], stored: Mapping[str, StoredBytes]) -> str | None:
-    """Say how much of a file is lost and how much is whole; None if nothing is lost."""
+def damage_note(storage_ids: Mapping[str, StorageId], stored: Mapping[str, StoredBytes]) -> Note | None:
+    """Return how much of a file is lost and how much is whole; None if nothing is lost."""
     real = {key: one for key, one in storage_ids.items() if one.view is None or one.view[0] != key}
     lost = [one for key, one in real.items() if key not in stored and one.numel]
     if not lost:
         return None
-    whole = sum(place.nbytes for key, place in stored.items() if key in real)
-    return (
-        f"The bytes of {format_count(len(lost), 'storage')} of {len(real):,} are not in the file: "
-        f"{format_nbytes(sum(one.nbytes for one in lost))} are lost, {format_nbytes(whole)} are left."
-    )
+    lost_nbytes = sum(one.nbytes for one in lost)
+    whole_nbytes = sum(place.nbytes for key, place in stored.items() if key in real)
+    counts = format_count(len(lost), "storage"), f"{len(real):,}"
+    return Note(NoteKind.LOST_BYTES, (*counts, format_nbytes(lost_nbytes), format_nbytes(whole_nbytes)))

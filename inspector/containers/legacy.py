@@ -12,19 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from inspector.containers.container import (
-    BROKEN_OFF,
     Container,
-    Mark,
     StoredBytes,
     damage_note,
     first_storage_ids,
 )
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import NearReader, Source
-from inspector.errors import ContainerError, DamagedError, PickleError
+from inspector.errors import BrokenOffError, ContainerError, DamagedError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream, read_pickle
-from inspector.pickles.notes import Note
+from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
@@ -37,7 +36,6 @@ OBJECT = "object"
 NUMEL = struct.Struct("<q")
 _FIRST_READ_NBYTES = 1 << 16
 _MOST_FACTS = 16
-_COMPUTED = "the magic number or the protocol version is made up while loading"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,20 +103,9 @@ def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Con
         storage_ids=storage_ids,
         stored=stored,
         versions=layout.versions,
-        notes=_notes(source, storage_ids, stored, places.end),
-        marks=frozenset(_marks(source, layout, storage_ids)),
+        notes=tuple(_notes(source, layout, storage_ids, stored, places.end)),
     )
     return container, places
-
-
-def _marks(source: Source, layout: Layout, storage_ids: dict[str, StorageId]) -> Iterator[Mark]:
-    """Return what is wrong with the whole file, and with its list of keys."""
-    if source.gzipped:
-        yield "gzip"
-    if layout.data_start == layout.object_end:
-        yield "no-keys"
-    if any(key not in storage_ids for key in layout.keys):
-        yield "odd-keys"
 
 
 def makes_magic(source: Source) -> bool:
@@ -173,7 +160,8 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     keys_start = object_start + stream.end
     keys, data_start = _read_keys(source, keys_start, limits, progress)
     if not isinstance(magic.root, int) or not isinstance(version.root, int):
-        stream = replace(stream, notes=(*stream.notes, Note("computed-header", 0, _COMPUTED)))
+        oddity = Oddity(OddityKind.COMPUTED_HEADER, 0)
+        stream = replace(stream, oddities=(*stream.oddities, oddity))
     return Layout(
         object_stream=stream,
         object_start=object_start,
@@ -204,9 +192,7 @@ def _read_needed(source: Source, start: int, name: str, limits: Limits, progress
     """Read a pickle without which nothing has a name."""
     try:
         return _read_stream(source, start, name, limits, progress)
-    except PickleError as error:
-        if not error.what.startswith(BROKEN_OFF):
-            raise
+    except BrokenOffError as error:
         raise DamagedError(
             "the file is cut off within the description of its tensors, which stands in front of them",
             where=error.where,
@@ -218,9 +204,7 @@ def _read_keys(source: Source, start: int, limits: Limits, progress: Progress) -
     """Read the keys, and say where the storages begin; a file that is cut off here has no storages."""
     try:
         keys = _read_stream(source, start, "storage keys", limits, progress)
-    except PickleError as error:
-        if not error.what.startswith(BROKEN_OFF):
-            raise
+    except BrokenOffError:
         return (), start
     return _key_texts(keys.root, start, limits), start + keys.end
 
@@ -330,18 +314,21 @@ def place_views(
 
 
 def _notes(
-    source: Source, storage_ids: dict[str, StorageId], stored: dict[str, StoredBytes], end: int
-) -> tuple[str, ...]:
-    notes = []
+    source: Source,
+    layout: Layout,
+    storage_ids: dict[str, StorageId],
+    stored: dict[str, StoredBytes],
+    end: int,
+) -> Iterator[Note]:
+    """Yield what is wrong with the whole file, its list of keys and its storages."""
     if source.gzipped:
-        notes.append(
-            "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is written plain."
-        )
+        yield Note(NoteKind.GZIP)
+    if layout.data_start == layout.object_end:
+        yield Note(NoteKind.NO_KEYS)
+    if any(key not in storage_ids for key in layout.keys):
+        yield Note(NoteKind.ODD_KEYS)
     damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     if damage is not None:
-        notes.append(damage)
+        yield damage
     elif not source.gzipped and end < source.nbytes:
-        notes.append(
-            f"{source.nbytes - end:,} more bytes follow the checkpoint; torch.load reads the first one only."
-        )
-    return tuple(notes)
+        yield Note(NoteKind.TRAILING_BYTES, (f"{source.nbytes - end:,}",))

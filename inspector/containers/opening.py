@@ -6,14 +6,13 @@ from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
 from inspector.containers.formats import find_format
 from inspector.containers.nested import read_nested
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.source import open_source
 from inspector.containers.unread import programs_on_errors, within_bounds
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.pickles.notes import Note
+from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.progress import Progress
 from inspector.records import replace
-
-_TWO_FORMATS = "The file is of two formats at once, and programs differ in which of them they read."
 
 
 def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Container:
@@ -40,11 +39,6 @@ def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progres
 
 def _as_ambiguous(container: Container) -> Container:
     """Return a container of which programs read different things, since it answers to two formats."""
-    note = Note("two-formats", 0, _TWO_FORMATS[:-1].lower())
-    stream = replace(container.stream, notes=(*container.stream.notes, note))
-    return replace(
-        container,
-        stream=stream,
-        notes=(*container.notes, _TWO_FORMATS),
-        marks=container.marks | {"ambiguous"},
-    )
+    oddity = Oddity(OddityKind.TWO_FORMATS, 0)
+    stream = replace(container.stream, oddities=(*container.stream.oddities, oddity))
+    return replace(container, stream=stream, notes=(*container.notes, Note(NoteKind.TWO_FORMATS)))

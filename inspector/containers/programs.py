@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from inspector.errors import PickleError
 from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.oddities import StreamFault
 from inspector.records import replace
 
 ProgramKind = Literal["object", "part", "rival", "nested"]
@@ -99,10 +100,10 @@ def _joined(streams: Sequence[Stream]) -> Stream:
         globals=tuple(node for stream in streams for node in stream.globals),
         persistent_ids=tuple(node for stream in streams for node in stream.persistent_ids),
         calls=tuple(call for stream in streams for call in stream.calls),
-        faults=frozenset[str]().union(*(stream.faults for stream in streams)),
+        faults=frozenset[StreamFault]().union(*(stream.faults for stream in streams)),
         opcodes=frozenset[int]().union(*(stream.opcodes for stream in streams)),
         firsts={code: at for stream in reversed(streams) for code, at in stream.firsts.items()},
-        notes=tuple(note for stream in streams for note in stream.notes),
+        oddities=tuple(oddity for stream in streams for oddity in stream.oddities),
     )
 
 

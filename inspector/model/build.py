@@ -7,6 +7,7 @@ from collections import defaultdict
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
 from inspector.containers.formats import format_of
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
@@ -95,12 +96,11 @@ def build_checkpoint(
             found.uses,
             protocol=stream.protocol,
             look=work.look,
-            notes=stream.notes,
+            oddities=stream.oddities,
             faults=found.faults,
             places=_places(found),
         ),
         notes=container.notes + _notes(found),
-        marks=container.marks,
         refusal=container.refusal,
         refused=container.refused,
         stamp=container.stamp,
@@ -181,10 +181,6 @@ def _places(found: Found) -> dict[int, str]:
     return tensors | found.leaves | found.places
 
 
-def _notes(found: Found) -> tuple[str, ...]:
-    notes: tuple[str, ...] = ()
-    if found.too_deep:
-        notes += (f"{found.too_deep:,} values are nested too deeply to be shown.",)
-    if found.unlisted:
-        notes += (f"{found.unlisted:,} more values are not listed: there are too many. All tensors are.",)
-    return notes
+def _notes(found: Found) -> tuple[Note, ...]:
+    counts = {NoteKind.TOO_DEEP: found.too_deep, NoteKind.UNLISTED: found.unlisted}
+    return tuple(Note(kind, (f"{count:,}",)) for kind, count in counts.items() if count)

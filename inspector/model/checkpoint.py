@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from inspector.containers.container import Mark
+from inspector.containers.notes import Note
 from inspector.containers.source import Stamp
+from inspector.pickles.oddities import Oddity
 from inspector.records import dataclass
 
 Key = str | int
@@ -189,7 +190,7 @@ class Safety:
     Attributes:
         opcodes: Names of the opcodes used, in the order of their first use.
         protocol: The pickle protocol that the stream declares; 0 without a declaration.
-        oddities: Notes of the interpreter, such as `unhashable key`, each with its byte offset.
+        oddities: What no honest writer does, or readers understand differently.
         uses: What is done with a name besides importing it, as (name, verb), see `model.programs.uses`; the
             name is empty for what has none. Tensors are left out.
         calls: The first calls of each name but those that make plain tensors, in their order.
@@ -201,7 +202,7 @@ class Safety:
 
     opcodes: tuple[str, ...]
     protocol: int
-    oddities: tuple[str, ...]
+    oddities: tuple[Oddity, ...]
     uses: tuple[tuple[str, str], ...] = ()
     calls: tuple[CallUse, ...] = ()
     calls_made: int = 0
@@ -228,8 +229,7 @@ class Checkpoint:
         root: The kind of the outermost value: `mapping`, `sequence`, `tensor`, `module`, `object` or `value`.
         module_class: The dotted class of a whole pickled module, else None.
         safety: What loading would need.
-        notes: Facts about the container that a reader should know, one sentence each.
-        marks: What verdicts rest on, see `containers.container.Mark`.
+        notes: What there is to know about the file; verdicts rest on their kinds.
         refusal: What torch's reader says to the container; empty where it opens it.
         refused: What it says to the record of a storage, as (key, words).
         stamp: What the file on disk looked like before it was read, or None.
@@ -248,8 +248,7 @@ class Checkpoint:
     root: str
     module_class: str | None
     safety: Safety
-    notes: tuple[str, ...]
-    marks: frozenset[Mark] = frozenset()
+    notes: tuple[Note, ...]
     refusal: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None

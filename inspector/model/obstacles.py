@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import Enum, auto
 from typing import NamedTuple
 
-from inspector.containers.container import Mark
 from inspector.containers.formats import format_of
-from inspector.containers.zip.torch_words import miniz_words
+from inspector.containers.notes import AMBIGUOUS, NoteKind
+from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.model.checkpoint import Checkpoint, Storage
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
 _MOST_DIGITS = 19
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*\+?(-?)0*(\d+)", re.ASCII)  # what std::stoull takes, whatever follows
-_FETCH = "Fetch or copy the file again."
-_SAVE = "Open it and save it again with the program that wrote it."
-_LOST: frozenset[Mark] = frozenset({"no-directory", "bad-directory"})
+_DIRECTORY_LOST = frozenset({NoteKind.NO_DIRECTORY, NoteKind.BAD_DIRECTORY})
 # What torch cannot read from the legacy format, by the name that the file imports for it.
 _NOT_IN_LEGACY = {
     "torch.storage.UntypedStorage": (
@@ -30,91 +29,141 @@ _NOT_IN_LEGACY = {
 }
 
 
+class ObstacleKind(Enum):
+    """What stops `torch.load`."""
+
+    GZIP = auto()
+    """The whole file is compressed."""
+    DIRECTORY = auto()
+    """The directory of the zip is lost or damaged."""
+    ARCHIVE = auto()
+    """Its zip reader refuses the archive."""
+    BAD_VERSION = auto()
+    OLDER_VERSION = auto()
+    NEWER_VERSION = auto()
+    BYTE_ORDER = auto()
+    RECORD = auto()
+    """The record of a storage is missing, or refused."""
+    RECORD_SIZE = auto()
+    """It is not as long as the pickle says."""
+    TORCH_1_4 = auto()
+    """It is where only torch 1.4 looks for it."""
+    LEGACY_TYPE = auto()
+    """The legacy format cannot hold what the file imports."""
+    CUT_OFF = auto()
+    """A legacy file ends before its last storage does."""
+    ODD_KEYS = auto()
+    """The list of storage keys is not that of the pickle."""
+
+
+_FETCH = "Fetch or copy the file again."
+_SAVE = "Open it and save it again with the program that wrote it."
+_ABOUT = {
+    ObstacleKind.GZIP: (
+        "torch-refuses",
+        "Unpack it with gunzip, or give torch.load what gzip.open returns.",
+    ),
+    ObstacleKind.DIRECTORY: ("truncated", _FETCH),
+    ObstacleKind.ARCHIVE: ("torch-refuses", _SAVE),
+    ObstacleKind.BAD_VERSION: ("torch-refuses", _FETCH),
+    ObstacleKind.OLDER_VERSION: ("torch-refuses", _SAVE),
+    ObstacleKind.NEWER_VERSION: ("newer-format", "Update torch, or save it again for an older one."),
+    ObstacleKind.BYTE_ORDER: ("torch-refuses", _FETCH),
+    ObstacleKind.RECORD: ("truncated", _FETCH),
+    ObstacleKind.RECORD_SIZE: ("truncated", _FETCH),
+    ObstacleKind.TORCH_1_4: (
+        "torch-refuses",
+        "Only torch 1.4 reads it: load it there, and save it in that version's usual format.",
+    ),
+    ObstacleKind.LEGACY_TYPE: ("torch-refuses", _SAVE),
+    ObstacleKind.CUT_OFF: ("truncated", _FETCH),
+    ObstacleKind.ODD_KEYS: ("torch-refuses", _SAVE),
+}
+
+
 class Obstacle(NamedTuple):
     """One reason why `torch.load` stops.
 
     Attributes:
-        finding: The id of the finding that explains it.
+        kind: What stops it.
         message: torch's text, with the exception's name; its beginning, where the rest depends on the build.
-        remedy: What to do about it, in one sentence.
     """
 
-    finding: str
+    kind: ObstacleKind
     message: str
-    remedy: str
+
+    @property
+    def finding(self) -> str:
+        """The id of the finding that explains it."""
+        return _ABOUT[self.kind][0]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, in one sentence."""
+        return _ABOUT[self.kind][1]
 
 
 def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
-    """Give what torch says to the container, before it looks at any tensor; None if it takes it."""
+    """Return what torch says to the container, before it looks at any tensor; None if it takes it."""
     if is_gzipped(checkpoint):
-        return Obstacle(
-            "torch-refuses",
-            "UnpicklingError: invalid load key, '\\x1f'.",
-            "Unpack it with gunzip, or give torch.load what gzip.open returns.",
-        )
+        return Obstacle(ObstacleKind.GZIP, "UnpicklingError: invalid load key, '\\x1f'.")
     if not format_of(checkpoint.format).has_records:
         return None
     if checkpoint.refusal:
-        finding, remedy = ("truncated", _FETCH) if lost_directory(checkpoint) else ("torch-refuses", _SAVE)
-        return Obstacle(finding, checkpoint.refusal, remedy)
+        kind = ObstacleKind.DIRECTORY if lost_directory(checkpoint) else ObstacleKind.ARCHIVE
+        return Obstacle(kind, checkpoint.refusal)
     versions = dict(checkpoint.versions)
     version = versions.get(".data/version", versions.get("version", str(_NEWEST_ZIP_VERSION)))
     return _version_obstacle(version) or _byteorder_obstacle(versions.get("byteorder"))
 
 
 def storage_obstacles(checkpoint: Checkpoint) -> dict[str, Obstacle]:
-    """Give, by storage, what torch says to records of a zip before it asks for their device."""
+    """Return, by storage, what torch says to records of a zip before it asks for their device."""
     return dict(_iter_storage_obstacles(checkpoint))
 
 
 def _iter_storage_obstacles(checkpoint: Checkpoint) -> Iterator[tuple[str, Obstacle]]:
     if not format_of(checkpoint.format).has_records:
         return
-    is_elsewhere = "torch-1.4" in checkpoint.marks
+    is_elsewhere = _has(checkpoint, NoteKind.TORCH_1_4)
     refused = dict(checkpoint.refused)
     for storage in checkpoint.storages:
         if is_elsewhere or storage.missing or storage.expected_nbytes is not None:
-            said = refused.get(storage.key)
-            if said is not None and not is_elsewhere:
-                yield storage.key, Obstacle("truncated", said, _FETCH)
-            else:
-                yield storage.key, _record_obstacle(storage, is_elsewhere=is_elsewhere)
+            yield storage.key, _record_obstacle(storage, refused.get(storage.key), is_elsewhere=is_elsewhere)
 
 
-def _record_obstacle(storage: Storage, *, is_elsewhere: bool) -> Obstacle:
+def _record_obstacle(storage: Storage, refusal: str | None, *, is_elsewhere: bool) -> Obstacle:
     expected = storage.expected_nbytes
-    if expected is not None and not is_elsewhere:
+    not_found = miniz_words(f"locating file data/{storage.key}", MinizError.NOT_FOUND)
+    if is_elsewhere:
+        return Obstacle(ObstacleKind.TORCH_1_4, not_found)
+    if refusal is None and expected is not None:
         return Obstacle(
-            "truncated",
+            ObstacleKind.RECORD_SIZE,
             f"RuntimeError: record size ({storage.nbytes} bytes) does not match expected size "
             f"({expected} bytes = {expected} elements * 1 bytes/element) for dtype Byte",
-            _FETCH,
         )
-    message = miniz_words(f"locating file data/{storage.key}", "file not found")
-    if not is_elsewhere:
-        return Obstacle("truncated", message, _FETCH)
-    remedy = "Only torch 1.4 reads it: load it there, and save it in that version's usual format."
-    return Obstacle("torch-refuses", message, remedy)
+    return Obstacle(ObstacleKind.RECORD, refusal or not_found)
 
 
 def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
-    """Give what torch says to a legacy file when every storage has its device; None if it takes it."""
+    """Return what torch says to a legacy file when every storage has its device; None if it takes it."""
     if not format_of(checkpoint.format).is_stream:
         return None
     for use in checkpoint.globals:
         if use.name in _NOT_IN_LEGACY:
-            return Obstacle("torch-refuses", _NOT_IN_LEGACY[use.name], _SAVE)
-    if "no-keys" in checkpoint.marks:
-        return Obstacle("truncated", "EOFError", _FETCH)
+            return Obstacle(ObstacleKind.LEGACY_TYPE, _NOT_IN_LEGACY[use.name])
+    if _has(checkpoint, NoteKind.NO_KEYS):
+        return Obstacle(ObstacleKind.CUT_OFF, "EOFError")
     if any(storage.missing and storage.nbytes for storage in checkpoint.storages):
-        return Obstacle("truncated", "RuntimeError: unexpected EOF", _FETCH)
-    if "odd-keys" in checkpoint.marks:
-        return Obstacle("torch-refuses", "AssertionError: storage key", _SAVE)
+        return Obstacle(ObstacleKind.CUT_OFF, "RuntimeError: unexpected EOF")
+    if _has(checkpoint, NoteKind.ODD_KEYS):
+        return Obstacle(ObstacleKind.ODD_KEYS, "AssertionError: storage key")
     return None
 
 
 def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
-    """Give the first reason, or None if torch can read the file somewhere."""
+    """Return the first reason, or None if torch can read the file somewhere."""
     found = file_obstacle(checkpoint)
     if found is None:
         found = next((one for _, one in _iter_storage_obstacles(checkpoint)), None)
@@ -122,17 +171,17 @@ def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
 
 
 def has_wrong_checksum(checkpoint: Checkpoint) -> bool:
-    """Say whether the pickle is not what its checksum says; torch does not look."""
-    return "wrong-checksum" in checkpoint.marks
+    """Return whether the pickle is not what its checksum says; torch does not look."""
+    return _has(checkpoint, NoteKind.WRONG_CHECKSUM)
 
 
 def lost_directory(checkpoint: Checkpoint) -> bool:
-    """Say whether a zip was read without its directory, which the end of the file had."""
-    return not checkpoint.marks.isdisjoint(_LOST)
+    """Return whether a zip was read without its directory, which the end of the file had."""
+    return _has(checkpoint, *_DIRECTORY_LOST)
 
 
 def is_damaged(checkpoint: Checkpoint) -> bool:
-    """Say whether bytes of the file are lost, so that saving what is whole is worth offering."""
+    """Return whether bytes of the file are lost, so that saving what is whole is worth offering."""
     return lost_directory(checkpoint) or any(
         (storage.missing and storage.nbytes > 0) or storage.expected_nbytes is not None
         for storage in checkpoint.storages
@@ -140,33 +189,37 @@ def is_damaged(checkpoint: Checkpoint) -> bool:
 
 
 def is_gzipped(checkpoint: Checkpoint) -> bool:
-    """Say whether the whole file is compressed."""
-    return "gzip" in checkpoint.marks
+    """Return whether the whole file is compressed."""
+    return _has(checkpoint, NoteKind.GZIP)
 
 
 def is_ambiguous(checkpoint: Checkpoint) -> bool:
-    """Say whether the pickle may not be the one that torch reads."""
-    return "ambiguous" in checkpoint.marks
+    """Return whether the pickle may not be the one that torch reads."""
+    return _has(checkpoint, *AMBIGUOUS)
+
+
+def _has(checkpoint: Checkpoint, *kinds: NoteKind) -> bool:
+    return any(note.kind in kinds for note in checkpoint.notes)
 
 
 def _version_obstacle(version: str) -> Obstacle | None:
     number = _NUMBER.match(version)
     if number is None:
-        return Obstacle("torch-refuses", f"RuntimeError: Couldn't parse the version {version}", _FETCH)
+        return Obstacle(ObstacleKind.BAD_VERSION, f"RuntimeError: Couldn't parse the version {version}")
     if len(number[2]) > _MOST_DIGITS:
-        return Obstacle("torch-refuses", "IndexError: stoull", _FETCH)
+        return Obstacle(ObstacleKind.BAD_VERSION, "IndexError: stoull")
     version = number[1] + number[2]
     read = f"RuntimeError: Attempted to read a PyTorch file with version {version}, but the"
     if int(version) < _OLDEST_ZIP_VERSION:
         message = f"{read} minimum supported version for reading is {_OLDEST_ZIP_VERSION}."
-        return Obstacle("torch-refuses", message, _SAVE)
+        return Obstacle(ObstacleKind.OLDER_VERSION, message)
     if int(version) > _NEWEST_ZIP_VERSION:
         message = f"{read} maximum supported version for reading is {_NEWEST_ZIP_VERSION}."
-        return Obstacle("newer-format", message, "Update torch, or save it again for an older one.")
+        return Obstacle(ObstacleKind.NEWER_VERSION, message)
     return None
 
 
 def _byteorder_obstacle(byteorder: str | None) -> Obstacle | None:
     if byteorder in {None, "little", "big"}:
         return None
-    return Obstacle("torch-refuses", f"ValueError: Unknown endianness type: {byteorder}", _FETCH)
+    return Obstacle(ObstacleKind.BYTE_ORDER, f"ValueError: Unknown endianness type: {byteorder}")

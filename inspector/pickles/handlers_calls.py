@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.state import CutOffError, Handler, State
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value, kind_of
 
@@ -20,7 +21,7 @@ def _stack_global(state: State, data: bytes, pos: int) -> int:
     name = state.stack.pop()
     module = state.stack.pop()
     if not isinstance(name, str) or not isinstance(module, str):
-        state.note("stack-global-operands", pos, "a name to import is made up while loading")
+        state.note(OddityKind.STACK_GLOBAL_OPERANDS, pos)
     module, name = _name_of(module), _name_of(name)
     if len(module) + len(name) > _SHORT_NAME and (module, name) not in state.globals:
         state.add_text(len(module) + len(name))  # one long text can be part of many names
@@ -47,7 +48,7 @@ def _decode(state: State, line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError:
         state.tick()
-        state.faults.add("undecodable-name")
+        state.faults.add(StreamFault.UNDECODABLE_NAME)
         return line.decode("utf-8", "backslashreplace")
 
 
@@ -57,8 +58,7 @@ def _ext(width: int) -> Handler:
         if len(operand) < width:
             raise CutOffError("an extension code is cut off")
         code = int.from_bytes(operand, "little", signed=width == 4)
-        text = f"extension code {code} names whatever the loading program registered"
-        state.note("extension-code", pos, text)
+        state.note(OddityKind.EXTENSION_CODE, pos, str(code))
         state.stack.append(state.use_global("copyreg", f"extension_{code}"))
         return pos + width
 
@@ -118,11 +118,11 @@ def _build(state: State, data: bytes, pos: int) -> int:
     value = state.stack.pop()
     target = state.stack[-1]
     if not isinstance(target, Call):
-        state.note(_built(target, value), pos, f"the state of {kind_of(target)} is set")
+        state.note(_built(target, value), pos, kind_of(target))
     elif value is None:
         _build_of_none(state, target)
     elif target.state is not None:
-        state.note("build-twice", pos, "the state of one object is set twice")
+        state.note(OddityKind.BUILD_TWICE, pos)
         state.created += 1
         target.state = [target.state, value]
     else:
@@ -130,22 +130,24 @@ def _build(state: State, data: bytes, pos: int) -> int:
     return pos
 
 
-def _built(target: Value, value: Value) -> str:
-    """Return what kind of a note it is that a value has its state set that is no result of a call."""
+def _built(target: Value, value: Value) -> OddityKind:
+    """Return what kind of oddity it is to set the state of a value that no call made."""
     if isinstance(target, Global):
-        return "build-on-name"
+        return OddityKind.BUILD_ON_NAME
     is_empty = value is None or value == () or (isinstance(value, Dict) and not value.pairs)
     if isinstance(target, Set) and is_empty:
-        return "build-on-set"
+        return OddityKind.BUILD_ON_SET
     is_attributes = is_empty or isinstance(value, Dict) or (isinstance(value, tuple) and len(value) == 2)
-    return "build-on-storage" if isinstance(target, PersistentId) and is_attributes else "build-on-other"
+    if isinstance(target, PersistentId) and is_attributes:
+        return OddityKind.BUILD_ON_STORAGE
+    return OddityKind.BUILD_ON_OTHER
 
 
 def _build_of_none(state: State, target: Call) -> None:
     """Note a state that is None: pickle sets none, but torch looks into that of what it makes itself."""
     func = target.func
     if isinstance(func, Global) and (func.common or func.dotted in _LOOKED_INTO):
-        state.faults.add("build-of-none")
+        state.faults.add(StreamFault.BUILD_OF_NONE)
 
 
 def _persid(state: State, data: bytes, pos: int) -> int:

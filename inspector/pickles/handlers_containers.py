@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.pickles.instructions import CODES
+from inspector.pickles.oddities import OddityKind
 from inspector.pickles.state import Handler, State
 from inspector.pickles.values import Call, Dict, Set, Value, kind_of
 
@@ -45,9 +46,9 @@ def _extend(state: State, data: bytes, pos: int, items: list[Value]) -> None:
     elif isinstance(target, Set):
         target.items.extend(items)
         if data[pos - 1] != _ADDITEMS:  # CPython asks for `extend`, which sets have not
-            state.note("append-on-other", pos, "something is appended to a set")
+            state.note(OddityKind.APPEND_ON_OTHER, pos, "a set")
     else:
-        state.note("append-on-other", pos, f"something is appended to {kind_of(target)}")
+        state.note(OddityKind.APPEND_ON_OTHER, pos, kind_of(target))
 
 
 def _empty_tuple(state: State, data: bytes, pos: int) -> int:
@@ -115,7 +116,7 @@ def _setitems(state: State, data: bytes, pos: int) -> int:
 
 def _pairs(state: State, pos: int, items: list[Value]) -> list[tuple[Value, Value]]:
     if len(items) % 2:
-        state.note("odd-items", pos, "a dictionary is given a key without a value")
+        state.note(OddityKind.ODD_ITEMS, pos)
     state.add_pairs(len(items) // 2)
     item = iter(items)
     return list(zip(item, item, strict=False))
@@ -131,7 +132,7 @@ def _update(state: State, pos: int, pairs: list[tuple[Value, Value]]) -> None:
             target.pairs = []
         target.pairs.extend(pairs)
     else:
-        state.note("setitem-on-other", pos, f"an item is set on {kind_of(target)}")
+        state.note(OddityKind.SETITEM_ON_OTHER, pos, kind_of(target))
 
 
 def _empty_set(state: State, data: bytes, pos: int) -> int:

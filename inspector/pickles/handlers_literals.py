@@ -6,6 +6,7 @@ import re
 import struct
 
 from inspector.pickles.instructions import F8, I4, U2, U4, U8
+from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.state import WEIGHT_SHIFT, BrokenStreamError, CutOffError, Handler, State
 from inspector.pickles.values import Blob, BlobKind, ByteArray, ByteString, Value
 
@@ -89,7 +90,7 @@ def _parse_int(state: State, pos: int, text: bytes) -> Value:
     digits = text.removeprefix(b"-")
     if digits.isdigit() and (digits == b"0" or not digits.startswith(b"0")):
         return int(text)
-    state.note("text-int", pos, "an integer is written in a way that readers understand differently")
+    state.note(OddityKind.TEXT_INT, pos)
     return Blob("digits", pos, len(text))
 
 
@@ -100,7 +101,7 @@ def _float(state: State, data: bytes, pos: int) -> int:
         raise BrokenStreamError("a number is too long")
     number = float(text)
     if b"_" in text or text != text.strip():
-        state.note("text-float", pos, "a number is written in a way that readers understand differently")
+        state.note(OddityKind.TEXT_FLOAT, pos)
     state.literals += 1
     state.stack.append(number)
     return end + 1
@@ -180,7 +181,7 @@ def _push_string(state: State, raw: bytes) -> None:
     text = ByteString.of(raw)
     if not text.isascii() and not _is_decodable(text):
         state.tick()
-        state.faults.add("undecodable-text")
+        state.faults.add(StreamFault.UNDECODABLE_TEXT)
     state.stack.append(text)
 
 
@@ -276,7 +277,7 @@ def _weigh_line(state: State, nbytes: int) -> None:
 
 
 def _next_buffer(state: State, data: bytes, pos: int) -> int:
-    state.note("out-of-band-buffer", pos, "the pickle needs a buffer that is not in it")
+    state.note(OddityKind.OUT_OF_BAND_BUFFER, pos)
     state.literals += 1
     state.stack.append(Blob("buffer", pos, 0))
     return pos

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.pickles.instructions import U4, U8
+from inspector.pickles.oddities import OddityKind
 from inspector.pickles.state import BrokenStreamError, CutOffError, Handler, State, StoppedError
 
 HIGHEST_PROTOCOL = 5
@@ -69,7 +70,7 @@ def _empty_slot(slot: int) -> BrokenStreamError:
 def _put(state: State, data: bytes, pos: int) -> int:
     slot, end = _read_slot(data, pos)
     if slot > 0xFFFFFFFF:
-        state.note("huge-memo-slot", pos, "a memo slot is too large for a real unpickler")
+        state.note(OddityKind.HUGE_MEMO_SLOT, pos)
     state.remember(slot, state.stack[-1])
     return end
 
@@ -120,7 +121,7 @@ def _proto(state: State, data: bytes, pos: int) -> int:
     protocol = data[pos]
     if protocol > HIGHEST_PROTOCOL:
         # torch's restricted unpickler does not mind.
-        state.note("unknown-protocol", pos, f"CPython knows no pickle protocol {protocol}, and stops")
+        state.note(OddityKind.UNKNOWN_PROTOCOL, pos, str(protocol))
     else:
         state.protocol = max(state.protocol, protocol)
     return pos + 1
@@ -129,7 +130,7 @@ def _proto(state: State, data: bytes, pos: int) -> int:
 def _frame(state: State, data: bytes, pos: int) -> int:
     nbytes = U8.unpack_from(data, pos)[0]
     if pos - 1 < state.frame_end:
-        state.note("frame-in-frame", pos, "a frame begins before the last one ends")
+        state.note(OddityKind.FRAME_IN_FRAME, pos)
     state.frame_end = pos + 8 + nbytes
     return pos + 8
 

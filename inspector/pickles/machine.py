@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from itertools import repeat
 from operator import length_hint
 
-from inspector.errors import PickleError
+from inspector.errors import BrokenOffError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.handlers import HANDLERS, first_use
 from inspector.pickles.instructions import OPCODES, instruction_end
-from inspector.pickles.notes import Note
+from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
 from inspector.pickles.state import BrokenStreamError, FrameStartedError, State, StoppedError
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
@@ -42,11 +42,11 @@ class Stream:
         globals: Every name asked for, in the order of first use.
         persistent_ids: Every persistent id, in the order of the stream.
         calls: Every call but those that make plain tensors, in the order in which they would be made.
-        faults: What stops real unpicklers and is no oddity: `undecodable-text`, `undecodable-name`.
+        faults: What stops real unpicklers and is no oddity.
         opcodes: Bytes of the opcodes used.
         firsts: The same in the order of their first use, each with the offset of that.
         protocol: The protocol declared; 0 without a declaration.
-        notes: Oddities.
+        oddities: What no honest writer does, or readers understand differently.
     """
 
     root: Value
@@ -55,11 +55,11 @@ class Stream:
     globals: tuple[Global, ...]
     persistent_ids: tuple[PersistentId, ...]
     calls: tuple[Call, ...]
-    faults: frozenset[str]
+    faults: frozenset[StreamFault]
     opcodes: frozenset[int]
     firsts: Mapping[int, int]
     protocol: int
-    notes: tuple[Note, ...]
+    oddities: tuple[Oddity, ...]
 
 
 class Machine:
@@ -99,7 +99,8 @@ class Machine:
         """Execute the stream up to its STOP.
 
         Raises:
-            PickleError: The stream breaks off, breaks its rules or exceeds a limit.
+            BrokenOffError: The stream ends before its STOP.
+            PickleError: It breaks its rules or exceeds a limit.
             CancelledError: The work was cancelled.
         """
         self.state.ends_s = self._limits.started().ends_s
@@ -142,7 +143,7 @@ class Machine:
             self._pos = pos
             self._executed += BATCH - length_hint(steps)
         if start < frame_end < pos:
-            state.note("frame-straddle", start + 1, "an instruction crosses the end of its frame")
+            state.note(OddityKind.FRAME_STRADDLE, start + 1)
 
     def _recover(self, error: Exception) -> None:
         """Fetch more of the stream if the instruction was merely cut off; else say what is wrong with it."""
@@ -155,7 +156,7 @@ class Machine:
                 raise self._error(f"the pickle is longer than {self._limits.pickle_nbytes:,} bytes", start)
             self._data = self._extend(len(data))
         if len(self._data) <= len(data):
-            raise self._error("the pickle breaks off before its end", start)
+            raise self._error("the pickle breaks off before its end", start, BrokenOffError)
 
     def _check_budget(self) -> None:
         limits, state, pos = self._limits, self.state, self._pos
@@ -183,15 +184,15 @@ class Machine:
             opcodes=frozenset(code for code in OPCODES if state.table[code] is not first_use),
             firsts={code: at for code, at in state.firsts.items() if code in OPCODES},
             protocol=state.protocol,
-            notes=tuple(state.notes),
+            oddities=tuple(state.oddities),
         )
 
-    def _error(self, what: str, offset: int) -> PickleError:
+    def _error(self, what: str, offset: int, kind: type[PickleError] = PickleError) -> PickleError:
         data = self._data
         opcode = OPCODES.get(data[offset]) if offset < len(data) else None
         at = f"{self._name}, byte {offset:,}"
         where = at if opcode is None else f"{at}, {opcode.name}"
-        return PickleError(what, where=where, remedy=_warning(self.state))
+        return kind(what, where=where, remedy=_warning(self.state))
 
 
 def _warning(state: State) -> str | None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from inspector.limits import Limits
-from inspector.pickles.notes import Note
+from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 
@@ -24,8 +24,8 @@ _COMMON = frozenset(
 _SHORT_NBYTES = 1 << 12
 WEIGHT_SHIFT = 4
 """A text counts as one more literal for each 16 bytes."""
-MOST_NOTES = 1000
-"""Notes beyond this many say nothing new."""
+MOST_ODDITIES = 1000
+"""More than this many say nothing new."""
 
 
 class StoppedError(Exception):
@@ -91,7 +91,7 @@ class State:
         "literals",
         "marked",
         "memo",
-        "notes",
+        "oddities",
         "persistent_ids",
         "progress",
         "protocol",
@@ -110,7 +110,7 @@ class State:
         self.globals: dict[tuple[str, str], Global] = {}
         self.persistent_ids: list[PersistentId] = []
         self.calls: list[Call] = []
-        self.faults: set[str] = set()
+        self.faults: set[StreamFault] = set()
         self.firsts: dict[int, int] = {}
         self.table = table or []
         self.ends_s = math.inf
@@ -119,7 +119,7 @@ class State:
         self.literals = 0
         self.frame_end = 0
         self.protocol = 0
-        self.notes: list[Note] = []
+        self.oddities: list[Oddity] = []
         self.root: Value = None
         self.resolve: Callable[[PersistentId], Value] | None = None
         self.short_nbytes = min(_SHORT_NBYTES, limits.text_nbytes)
@@ -202,10 +202,10 @@ class State:
         node.count += 1
         return node
 
-    def note(self, kind: str, offset: int, text: str) -> None:
+    def note(self, kind: OddityKind, offset: int, *values: str) -> None:
         """Record an oddity of the instruction whose operand starts at `offset`."""
-        if len(self.notes) < MOST_NOTES:
-            self.notes.append(Note(kind, offset - 1, text))
+        if len(self.oddities) < MOST_ODDITIES:
+            self.oddities.append(Oddity(kind, offset - 1, values))
 
 
 Handler = Callable[[State, bytes, int], int]

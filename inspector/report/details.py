@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from keyword import iskeyword
 
 from inspector.containers.formats import format_of
+from inspector.containers.notes import sentences
 from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, Value
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
@@ -104,7 +105,7 @@ def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup
         _group("Globals that loading imports", names[:_MOST_LISTED]),
         _group("Versions in the file", checkpoint.versions),
         _group("Optimizers", optimizers),
-        _group("Notes", [("", note) for note in checkpoint.notes]),
+        _group("Notes", [("", note) for note in sentences(checkpoint.notes)]),
     )
     return tuple(group for group in groups if group.facts)
 

@@ -6,6 +6,7 @@ import textwrap
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
+from inspector.containers.notes import sentences
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.model.totals import device_totals
@@ -62,7 +63,7 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[str]:
     yield escape_text(checkpoint.path)
     yield f"  {form}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}"
     yield f"  {verdict_words(safety)}"
-    for note in checkpoint.notes:
+    for note in sentences(checkpoint.notes):
         yield from wrapped_lines(note, "  ")
 
 

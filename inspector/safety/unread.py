@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from inspector.containers.nested import OPENER
+from inspector.containers.notes import NoteKind
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.programs.facts import BROKEN, unread_checkpoint
+from inspector.model.programs.facts import unread_checkpoint
+from inspector.pickles.oddities import OddityKind
 from inspector.records import dataclass
 from inspector.safety.calls import CallRow
 from inspector.safety.names import GlobalVerdict
@@ -75,7 +77,7 @@ def judge_unread(error: CheckpointError) -> Unread | None:
         verdict=_verdict(seen, names, found.calls),
         names=tuple(sorted(names, key=lambda one: _ORDER.index(one[2]))),
         calls=found.calls,
-        is_whole=BROKEN not in seen.notes,
+        is_whole=_is_whole(seen),
     )
 
 
@@ -86,14 +88,20 @@ def advice(error: CheckpointError, seen: Unread | None) -> str:
 
 def _verdict(seen: Checkpoint, names: Sequence[_Rated], calls: Sequence[CallRow]) -> UnreadVerdict:
     """Judge by what is called: a text that begins like an import, and breaks off there, runs nothing."""
-    is_built = "build-on-name" in seen.safety.faults
-    if seen.safety.calls_made or BROKEN not in seen.notes or is_built:
+    is_built = OddityKind.BUILD_ON_NAME in seen.safety.faults
+    is_whole = _is_whole(seen)
+    if seen.safety.calls_made or is_whole or is_built:
         worst = {name for name, _, verdict in names if verdict == "dangerous"}
-        if BROKEN not in seen.notes:
+        if is_whole:
             worst.discard(OPENER)  # what it opens was read, and its names are among these
         if worst or is_built:
             return "dangerous"
     return "runs-code" if any(map(_counts, calls)) else "unknown"
+
+
+def _is_whole(seen: Checkpoint) -> bool:
+    """Return whether all of its programs were read to their end."""
+    return all(note.kind is not NoteKind.BROKEN_OFF for note in seen.notes)
 
 
 def _counts(row: CallRow) -> bool:

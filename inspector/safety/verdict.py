@@ -11,6 +11,7 @@ from typing import Literal
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_ambiguous
+from inspector.pickles.oddities import OddityKind
 from inspector.records import dataclass
 from inspector.safety.allowlist import allow_list
 from inspector.safety.answer import AMBIGUOUS, Answer, answer_for
@@ -94,7 +95,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     if withheld:
         reasons.append(withheld_reason(checkpoint, withheld))
     verdict: FileVerdict = "weights-only"
-    if dangerous or "build-on-name" in checkpoint.safety.faults:
+    if dangerous or OddityKind.BUILD_ON_NAME in checkpoint.safety.faults:
         verdict = "dangerous"
     elif doubts or withheld:
         verdict = "runs-code"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.model.obstacles import Obstacle
+from inspector.model.obstacles import Obstacle, ObstacleKind
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
 from inspector.target.map_location import device_for, goes_to_meta, tag_for
@@ -55,7 +55,7 @@ class Landing:
 
     def meets(self, obstacle: Obstacle) -> bool:
         """Say whether this call meets an obstacle of a record: without reading, its size is not looked at."""
-        is_about_size = "does not match expected size" in obstacle.message
+        is_about_size = obstacle.kind is ObstacleKind.RECORD_SIZE
         return not (is_about_size and (self._how.mmap or self.skips_data))
 
     def of_tag(self, tag: str) -> Landed:

@@ -133,7 +133,7 @@ def root(*parts: bytes, **limits: Any) -> Any:
 
 def kinds(*parts: bytes) -> list[str]:
     """The kinds of the notes on a stream."""
-    return [note.kind for note in read(*parts).notes]
+    return [oddity.kind for oddity in read(*parts).oddities]
 
 
 def plain(value: Value, above: tuple[int, ...] = ()) -> Any:

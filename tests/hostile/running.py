@@ -33,6 +33,7 @@ Answer = dict[str, Any]
 
 def opened(path: str) -> Answer:
     """What the program says of a file: an error in words, or what it holds and what loading would do."""
+    from inspector.containers.notes import sentences
     from inspector.diagnose.run import diagnose
     from inspector.errors import CheckpointError
     from inspector.model.build import open_checkpoint
@@ -55,8 +56,8 @@ def opened(path: str) -> Answer:
         "paths": [row.path[:600] for row in checkpoint.tensors[:20]],
         "problems": problems[:20],
         "nbytes": [row.nbytes for row in checkpoint.tensors[:5]],
-        "notes": list(checkpoint.notes),
-        "oddities": list(checkpoint.safety.oddities[:20]),
+        "notes": sentences(checkpoint.notes),
+        "oddities": list(map(str, checkpoint.safety.oddities[:20])),
         "globals": [use.name for use in checkpoint.globals[:50]],
         "verdict": safety.verdict,
         "answer": safety.answer.kind,

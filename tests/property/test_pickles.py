@@ -98,7 +98,7 @@ def test_plain_data_is_read_as_it_was_written(data: Any, protocol: int) -> None:
     assert same(alive(found.root), data)
     assert found.end == len(pickled)
     assert found.protocol == (protocol if protocol > 1 else 0)
-    assert found.notes == ()
+    assert found.oddities == ()
 
 
 @few
@@ -107,7 +107,7 @@ def test_plain_data_in_pieces_is_the_same(data: Any, protocol: int, step: int) -
     pickled = pickle.dumps(data, protocol)
     found = read_pickle(pickled[:step], extend=lambda nbytes: pickled[: nbytes + step])
     assert same(alive(found.root), data)
-    assert found.notes == ()
+    assert found.oddities == ()
 
 
 @few
@@ -126,7 +126,7 @@ def test_optimized_stream_means_the_same(data: Any, protocol: int) -> None:
     """pickletools.optimize leaves gaps between memo slots and packs frames anew."""
     found = read_pickle(pickletools.optimize(pickle.dumps(data, protocol)))
     assert same(alive(found.root), data)
-    assert found.notes == ()
+    assert found.oddities == ()
 
 
 # ------------------------------------------------------------------------------------------- other streams
@@ -276,7 +276,7 @@ def test_every_name_that_cpython_imports_is_seen(data: bytes) -> None:
         stopped = False
     ours = {node.dotted for node in found.globals}
     assert theirs.asked <= ours
-    if not stopped and not found.notes:
+    if not stopped and not found.oddities:
         assert theirs.asked == ours
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import struct
 import time
 
-from inspector.containers.container import BROKEN_OFF
 from inspector.containers.source import Source
 from inspector.containers.tar.members import Member
-from inspector.errors import ContainerError, DamagedError, PickleError
+from inspector.errors import BrokenOffError, ContainerError, DamagedError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
@@ -58,8 +57,8 @@ class Cursor:
         )
         try:
             stream = self._source.programs.run(machine, self._member.name)
-        except PickleError as error:
-            if self._source.reaches(self._member.end) or not error.what.startswith(BROKEN_OFF):
+        except BrokenOffError as error:
+            if self._source.reaches(self._member.end):
                 raise
             raise self._short() from error
         self.pos = start + stream.end

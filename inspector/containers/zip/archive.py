@@ -10,7 +10,8 @@ import zlib
 from operator import itemgetter
 from typing import NamedTuple
 
-from inspector.containers.container import Container, Mark, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.container import Container, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import ProgramKind
 from inspector.containers.source import Source
@@ -27,8 +28,8 @@ from inspector.containers.zip.directory import (
 )
 from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
 from inspector.containers.zip.facts import is_listed, read_facts
-from inspector.containers.zip.records import TWO_SIZES, UNWRITTEN, read_contents, refused
-from inspector.containers.zip.torch_words import miniz_words
+from inspector.containers.zip.records import read_contents, refused
+from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.errors import DamagedError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
@@ -36,12 +37,8 @@ from inspector.progress import Progress
 from inspector.records import replace
 
 PICKLE = "data.pkl"
-WRONG_PICKLE = "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
-_OVERLAP = "Several records share bytes: no program writes that by itself."
-_OLD = "Written by torch 1.4, whose zip files later versions of torch cannot load."
 _ASK_EACH = 4096
 _MOST_JOINED = 1 << 20
-_SHARED_NAME = "Several records share a name: programs differ in which of them they read."
 _RELATIVES: tuple[tuple[str, str, str, str], ...] = (
     ("constants.pkl", "torchscript", "a TorchScript archive", "load it with torch.jit.load"),
     ("archive_format", "pt2", "a torch.export archive", "load it with torch.export.load"),
@@ -123,32 +120,21 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
     places = find_storages(source, records, storage_ids, progress)
     facts = read_facts(source, records.get, records.prefix, names)
-    all_doubts = (
-        *records.directory.doubts,
-        doubt,
-        *facts.doubts,
-        *places.doubts,
-        _SHARED_NAME if shares else "",
-    )
-    doubts = dict.fromkeys(filter(None, all_doubts))
     if rivals:
-        stream = replace(stream, notes=(*stream.notes, *read_rivals(entry, rivals, read_rival)))
+        stream = replace(stream, oddities=(*stream.oddities, *read_rivals(entry, rivals, read_rival)))
     is_intact = entry.crc in {0, crc}
     stored = places.stored
     damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
+    doubts = filter(None, (*records.directory.doubts, doubt, *facts.doubts, *places.doubts))
     notes = (
-        f"torch refuses this file: {facts.refusal.partition('. ')[0]}." if facts.refusal else None,
-        *doubts,
-        _OVERLAP if places.overlap else None,
-        _OLD if places.is_old else None,
-        None if is_intact else WRONG_PICKLE,
+        Note(NoteKind.REFUSED, (facts.refusal.partition(". ")[0],)) if facts.refusal else None,
+        *map(Note, dict.fromkeys(doubts)),
+        Note(NoteKind.SHARED_NAME) if shares else None,
+        Note(NoteKind.OVERLAP) if places.overlap else None,
+        Note(NoteKind.TORCH_1_4) if places.is_old else None,
+        None if is_intact else Note(NoteKind.WRONG_CHECKSUM),
         damage,
     )
-    marks: dict[Mark, bool] = {
-        "ambiguous": bool(doubts),
-        "torch-1.4": places.is_old,
-        "wrong-checksum": not is_intact,
-    }
     container = Container(
         path=source.path,
         format="zip",
@@ -161,7 +147,6 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         stored=stored,
         versions=facts.versions,
         notes=tuple(filter(None, notes)),
-        marks=frozenset(mark for mark, is_set in marks.items() if is_set),
         refusal=facts.refusal,
         refused=tuple(places.refused.items()),
     )
@@ -194,7 +179,7 @@ def find_pickle(records: Records, path: str) -> Entry:
 
 def read_object(
     source: Source, entry: Entry, limits: Limits, progress: Progress, kind: ProgramKind = "object"
-) -> tuple[Stream, int, str]:
+) -> tuple[Stream, int, NoteKind | None]:
     """Read the object's pickle, and return its checksum, and why others may read another one."""
     data, doubt = read_contents(source, entry, limits.pickle_nbytes)
     machine = Machine(data, name=place_of(entry), limits=limits, progress=progress)
@@ -208,14 +193,14 @@ class Places(NamedTuple):
     Attributes:
         stored: Their places, in the order of the file; one whose record is missing or damaged has none.
         refused: What torch says to the record of a storage, by key, where it says something.
-        doubts: Why torch may read other bytes, one sentence each.
+        doubts: Why torch may read other bytes.
         overlap: Whether any records overlap.
         is_old: Whether they stand where only torch 1.4 looks for them.
     """
 
     stored: dict[str, StoredBytes]
     refused: dict[str, str]
-    doubts: tuple[str, ...]
+    doubts: tuple[NoteKind, ...]
     overlap: bool
     is_old: bool
 
@@ -229,7 +214,7 @@ def find_storages(
     found.sort(key=itemgetter(0))
     stored: dict[str, StoredBytes] = {}
     refusals: dict[str, str] = {}
-    doubts: dict[str, None] = {}
+    doubts: dict[NoteKind, None] = {}
     reached, overlap, most = 0, False, source.nbytes
     offsets = payload_offsets(source, [entry for _, _, entry in found])
     for number, ((header, key, entry), offset) in enumerate(zip(found, offsets, strict=True)):
@@ -243,12 +228,12 @@ def find_storages(
                 refusals[key] = miniz_words(f"retrieving file meta-data for data/{key}", miniz)
                 continue
             if entry.nbytes:
-                doubts[UNWRITTEN] = None
+                doubts[NoteKind.UNWRITTEN_RECORD] = None
         if offset is None or offset + nbytes > most:
-            refusals[key] = miniz_words(f"reading file data/{key}", "invalid header or archive is corrupted")
+            refusals[key] = miniz_words(f"reading file data/{key}", MinizError.CORRUPTED)
             continue
         if is_plain and entry.nbytes != nbytes:
-            doubts[TWO_SIZES] = None
+            doubts[NoteKind.TWO_RECORD_SIZES] = None
             continue
         overlap = overlap or header < reached
         reached = offset + nbytes

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from enum import IntEnum
+from typing import NamedTuple
 
+from inspector.containers.notes import NoteKind
 from inspector.containers.source import NearReader, Source
 from inspector.containers.zip.end import DirectoryError, ZipEnd, find_end
 from inspector.containers.zip.torch_words import MinizError
@@ -42,13 +44,15 @@ _FOLDER = 0x10  # the attribute by which DOS tells a folder
 _METHOD = 0xFFFF
 _SLASH = 0x2F
 
-MORE_RECORDS = (
-    "The directory of the zip is not as long as its records: programs differ in how many they read."
-)
 
-Trouble = Literal["", "unwritten", "zip64"]
-"""What torch's reader makes of a record with an odd entry in the directory. `unwritten`: it hands out memory
-that nothing was written to, since it takes the record for a folder or for empty. `zip64`: it refuses it."""
+class Trouble(IntEnum):
+    """What torch's reader makes of a record with an odd entry in the directory."""
+
+    NONE = 0
+    UNWRITTEN = 1
+    """It takes the record for a folder or for empty, and hands out memory that nothing was written to."""
+    ZIP64 = 2
+    """It refuses it."""
 
 
 class Entry(NamedTuple):
@@ -74,7 +78,7 @@ class Entry(NamedTuple):
     crc: int
     flags: int
     central_offset: int
-    trouble: Trouble = ""
+    trouble: Trouble = Trouble.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +89,13 @@ class ZipDirectory:
         entries: All records in the order of the directory.
         start: Where the directory starts in the file.
         end: Where the archive ends in the file (behind the comment).
-        doubts: How other readers may find other records, one sentence each.
+        doubts: How other readers may find other records.
     """
 
     entries: tuple[Entry, ...]
     start: int
     end: int
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[NoteKind, ...] = ()
 
 
 def read_directory(source: Source, limits: Limits, progress: Progress | None = None) -> ZipDirectory:
@@ -112,7 +116,7 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
         if progress is not None:
             progress.advance(0)
         pos = _parse_entries(source.nbytes, data, pos, end, entries)
-    doubts = end.doubts if pos == len(data) else (*end.doubts, MORE_RECORDS)
+    doubts = end.doubts if pos == len(data) else (*end.doubts, NoteKind.MORE_RECORDS)
     return ZipDirectory(entries=tuple(entries), start=end.start, end=end.end, doubts=doubts)
 
 
@@ -175,7 +179,7 @@ def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries
         behind = extra_at + extra_n + comment_n
         if behind > most + fixed_nbytes:
             raise _broken("the zip directory breaks off", start + pos)
-        trouble: Trouble = ""
+        trouble = Trouble.NONE
         is_odd = packed != nbytes or disk != disk_of_end or attributes & _FOLDER or flags & _MASKED
         is_odd = is_odd or _ELSEWHERE in (packed, at) or data[extra_at - 1] == _SLASH
         if is_odd or at + packed + LOCAL.size > file_nbytes:
@@ -220,19 +224,17 @@ def _judge(
     if is_told and packed != nbytes and not (head.method and packed):
         raise _broken("the zip directory is damaged", place)
     if head.disk not in {disk_of_end, 1}:
-        raise _broken("the zip directory is damaged", place, "unsupported multidisk archive")
+        raise _broken("the zip directory is damaged", place, MinizError.MULTIDISK)
     if packed != _ELSEWHERE and (offset + LOCAL.size + packed) & _WRAPPED > file_nbytes:
         raise _broken("the zip directory is damaged", place)
     if head.flags & _MASKED:
-        raise _broken("the zip directory is encrypted", place, "unsupported encryption")
+        raise _broken("the zip directory is encrypted", place, MinizError.ENCRYPTED)
     if head.attributes & _FOLDER or (nbytes and not packed) or name.endswith(b"/"):
-        trouble = trouble or "unwritten"
+        trouble = trouble or Trouble.UNWRITTEN
     return nbytes, packed, offset, trouble
 
 
-def _broken(
-    what: str, place: int, miniz: MinizError = "invalid header or archive is corrupted"
-) -> DirectoryError:
+def _broken(what: str, place: int, miniz: MinizError = MinizError.CORRUPTED) -> DirectoryError:
     return DirectoryError(what, miniz, where=f"byte {place:,}")
 
 
@@ -247,7 +249,7 @@ def _wide_figures(extra: bytes, head: _Head) -> tuple[int, int, int, Trouble]:
     figures = (head.nbytes, head.packed, head.offset)
     wanted = figures.count(_ELSEWHERE)
     if not (wanted and extra):
-        return *figures, ""
+        return *figures, Trouble.NONE
     pos, own = 0, -1
     while own < 0 and pos < len(extra):
         tag, size = struct.unpack_from("<2H", extra, pos) if pos + 4 <= len(extra) else (0, len(extra))
@@ -259,8 +261,8 @@ def _wide_figures(extra: bytes, head: _Head) -> tuple[int, int, int, Trouble]:
         else:
             pos += size
     if own < 0:
-        return *figures, ""
+        return *figures, Trouble.NONE
     rest = extra[pos:]
     values = iter(struct.unpack_from(f"<{len(rest) // 8}Q", rest))
     nbytes, packed, offset = [next(values, value) if value == _ELSEWHERE else value for value in figures]
-    return nbytes, packed, offset, "" if own >= 8 * wanted else "zip64"
+    return nbytes, packed, offset, Trouble.NONE if own >= 8 * wanted else Trouble.ZIP64

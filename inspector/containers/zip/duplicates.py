@@ -14,16 +14,17 @@ from inspector.containers.source import Source
 from inspector.containers.zip.directory import CENTRAL, CENTRAL_SIGNATURE, Entry
 from inspector.containers.zip.end import directories_elsewhere
 from inspector.errors import CancelledError, CheckpointError
-from inspector.pickles.notes import Note
+from inspector.pickles.oddities import Oddity, OddityKind
 
 _MOST_READ = 8
 _MOST_RECORDS = 10_000
 _MOST_NBYTES = 1 << 22
 _PICKLE = "/data.pkl"
-_WHAT = "several records pass for data.pkl, and programs differ in which they read"
 
 
-def read_rivals(pickle: Entry, others: Iterable[Entry], read: Callable[[Entry], object]) -> tuple[Note, ...]:
+def read_rivals(
+    pickle: Entry, others: Iterable[Entry], read: Callable[[Entry], object]
+) -> tuple[Oddity, ...]:
     """Read the rivals of the pickle, and return what is odd about that; nothing where there are none.
 
     Args:
@@ -37,17 +38,18 @@ def read_rivals(pickle: Entry, others: Iterable[Entry], read: Callable[[Entry], 
     rivals = [entry for entry in others if entry[:7] != pickle[:7]]
     if not rivals:
         return ()
-    notes = [Note("rival-record", 0, _WHAT)]
+    oddities = [Oddity(OddityKind.RIVAL_RECORD, 0)]
     for entry in rivals[:_MOST_READ]:
         try:
             read(entry)
         except CancelledError:
             raise
         except CheckpointError as error:
-            notes.append(Note("unread-rival", 0, f"one of them cannot be read: {error}"))
+            oddities.append(Oddity(OddityKind.UNREAD_RIVAL, 0, (str(error),)))
     if len(rivals) > _MOST_READ:
-        notes.append(Note("unread-rival", 0, f"only {_MOST_READ} of {len(rivals):,} others were read"))
-    return tuple(notes)
+        counts = str(_MOST_READ), f"{len(rivals):,}"
+        oddities.append(Oddity(OddityKind.UNREAD_RIVALS, 0, counts))
+    return tuple(oddities)
 
 
 def namesakes(pickle: Entry, entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import DamagedError
@@ -21,7 +22,6 @@ END64 = struct.Struct("<4sQ2H2L4Q")
 LOCATOR64 = struct.Struct("<4sLQL")
 END_SIGNATURE = b"PK\x05\x06"
 END64_SIGNATURE, LOCATOR64_SIGNATURE = b"PK\x06\x06", b"PK\x06\x07"
-NO_END = "the zip has no directory: its end is missing"
 _BLOCK, _STEP = 4096, 4093  # what miniz reads at once, and how far it goes back from one block to the next
 _REACH = 0xFFFF + END.size  # how far other readers go back, and miniz at least
 _BLOCKS = -(-(_REACH - _BLOCK) // _STEP)
@@ -29,11 +29,6 @@ _ZIP64_NBYTES = END64.size + LOCATOR64.size
 _MOST_ENDS = 16
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
 _LEAST_CENTRAL_NBYTES = 46
-
-FAR = "The end of the zip is farther from the end of the file than most programs look."
-TWO_ENDS = "The zip has two ends: programs differ in which of them they believe."
-TWO_DIRECTORIES = "Programs look for the directory of this zip in different places."
-TWO_SIZES = "The ends of the zip tell different sizes of its directory."
 
 
 class DirectoryError(DamagedError):
@@ -47,7 +42,7 @@ class DirectoryError(DamagedError):
         self, what: str, miniz: MinizError, *, where: str | None = None, remedy: str | None = None
     ) -> None:
         super().__init__(what, where=where, remedy=remedy)
-        self.miniz: MinizError = miniz
+        self.miniz = miniz
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +55,7 @@ class ZipEnd:
         start: Where it starts in the file.
         end: Where the archive ends in the file, behind the comment.
         disk: The number of the disk; torch reads archives of one disk only, whose number may be 1.
-        doubts: How other readers may find another directory, one sentence each.
+        doubts: How other readers may find another directory.
     """
 
     count: int
@@ -68,7 +63,7 @@ class ZipEnd:
     start: int
     end: int
     disk: int
-    doubts: tuple[str, ...]
+    doubts: tuple[NoteKind, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +90,8 @@ def find_end(source: Source) -> ZipEnd:
     at = tail.rfind(END_SIGNATURE, 0, max(len(tail) - END.size + len(END_SIGNATURE), 0))
     if at < 0:
         raise DirectoryError(
-            NO_END,
-            "failed finding central directory",
+            "the zip has no directory: its end is missing",
+            MinizError.NO_DIRECTORY,
             where=f"{source.nbytes:,} bytes",
             remedy="the file is incomplete: fetch or copy it again, or save what is whole with recover",
         )
@@ -119,18 +114,18 @@ def find_end(source: Source) -> ZipEnd:
     _check(figures, source.nbytes)
     doubts = set(_doubts_of_place(source.nbytes, tail, tail_start, at))
     if has_locator and (wide is None or end64 != offset - _ZIP64_NBYTES):
-        doubts.add(TWO_DIRECTORIES)
+        doubts.add(NoteKind.TWO_DIRECTORIES)
     if wide is not None and not _agree(narrow, wide):
-        doubts.add(TWO_SIZES)
+        doubts.add(NoteKind.TWO_DIRECTORY_SIZES)
     if figures.start + figures.nbytes != offset - (_ZIP64_NBYTES if wide else 0):
-        doubts.add(TWO_DIRECTORIES)
+        doubts.add(NoteKind.TWO_DIRECTORIES)
     return ZipEnd(
         count=figures.count,
         nbytes=figures.nbytes,
         start=figures.start,
         end=min(offset + END.size + comment, source.nbytes),
         disk=figures.disk,
-        doubts=tuple(sorted(doubts)),
+        doubts=tuple(kind for kind in NoteKind if kind in doubts),
     )
 
 
@@ -177,15 +172,15 @@ def _tail_start(nbytes: int) -> int:
     return nbytes - _BLOCK - _STEP * min(_BLOCKS, (nbytes - _BLOCK) // _STEP)
 
 
-def _doubts_of_place(nbytes: int, tail: bytes, tail_start: int, at: int) -> Iterator[str]:
-    """Return whether readers that weigh end records otherwise may believe in another one."""
+def _doubts_of_place(nbytes: int, tail: bytes, tail_start: int, at: int) -> Iterator[NoteKind]:
+    """Yield whether readers that weigh end records otherwise may believe in another one."""
     if nbytes - tail_start - at > _REACH:
-        yield FAR
+        yield NoteKind.FAR_END
     chosen_is_last = _reaches_end(tail, at)
     other = tail.find(END_SIGNATURE, 0, at)
     while other >= 0:
         if not chosen_is_last or _reaches_end(tail, other):
-            yield TWO_ENDS
+            yield NoteKind.TWO_ENDS
             return
         other = tail.find(END_SIGNATURE, other + 1, at)
 
@@ -204,17 +199,17 @@ def _read_wide(source: Source, locator: bytes) -> tuple[_Figures | None, int]:
     """
     _, _, offset, disks = LOCATOR64.unpack(locator)
     if offset > source.nbytes - END64.size:
-        raise _refused("not a ZIP archive", "its Zip64 locator points outside the file")
+        raise _refused(MinizError.NOT_A_ZIP, "its Zip64 locator points outside the file")
     data = source.read(offset, END64.size)
     if not data.startswith(END64_SIGNATURE):
         return None, offset
     _, own_nbytes, _, _, disk, directory_disk, count_here, count, nbytes, start = END64.unpack(data)
     if own_nbytes < END64.size - 12:
-        raise _refused("invalid header or archive is corrupted", "its Zip64 end is too short")
+        raise _refused(MinizError.CORRUPTED, "its Zip64 end is too short")
     if disks != 1:
-        raise _refused("unsupported multidisk archive", f"{disks:,} disks")
+        raise _refused(MinizError.MULTIDISK, f"{disks:,} disks")
     if max(count, count_here, nbytes) > _FULL32:
-        raise _refused("unsupported central directory size", f"{count:,} records, {nbytes:,} bytes")
+        raise _refused(MinizError.DIRECTORY_SIZE, f"{count:,} records, {nbytes:,} bytes")
     figures = _Figures(
         disk=disk,
         directory_disk=directory_disk,
@@ -233,15 +228,13 @@ def _check(figures: _Figures, nbytes: int) -> None:
         DirectoryError: It does.
     """
     if figures.count != figures.count_here:
-        raise _refused(
-            "unsupported multidisk archive", f"{figures.count_here:,} of {figures.count:,} records"
-        )
+        raise _refused(MinizError.MULTIDISK, f"{figures.count_here:,} of {figures.count:,} records")
     if (figures.disk, figures.directory_disk) not in {(0, 0), (1, 1)}:
-        raise _refused("unsupported multidisk archive", f"disk {figures.disk:,}")
+        raise _refused(MinizError.MULTIDISK, f"disk {figures.disk:,}")
     is_small = figures.nbytes < figures.count * _LEAST_CENTRAL_NBYTES
     if is_small or figures.start + figures.nbytes > nbytes:
         where = f"{figures.count:,} records in {figures.nbytes:,} bytes from byte {figures.start:,} on"
-        raise _refused("invalid header or archive is corrupted", where)
+        raise _refused(MinizError.CORRUPTED, where)
 
 
 def _refused(miniz: MinizError, where: str) -> DirectoryError:

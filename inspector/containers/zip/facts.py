@@ -9,10 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import Entry
 from inspector.containers.zip.records import read_contents, refused
-from inspector.containers.zip.torch_words import NO_VERSION, UNDECODABLE, miniz_words, no_folder_words
+from inspector.containers.zip.torch_words import (
+    NO_VERSION,
+    UNDECODABLE,
+    MinizError,
+    miniz_words,
+    no_folder_words,
+)
 from inspector.errors import ContainerError
 
 SERIALIZATION_ID, VERSION, OLD_VERSION = ".data/serialization_id", ".data/version", "version"
@@ -22,7 +29,6 @@ _MOST_NBYTES = 1 << 16
 _MOST_SHOWN = 256
 _NAME_NBYTES = 511  # what torch keeps of a record's name when it lists them
 _SPACES = " \t\n\v\f\r"  # C's
-_LARGE = "A record with a fact about the file is too large to be read here."
 
 
 class Facts(NamedTuple):
@@ -31,12 +37,12 @@ class Facts(NamedTuple):
     Attributes:
         versions: Their texts, by name.
         refusal: What torch says to the first of them, or of all names, that it refuses; empty where to none.
-        doubts: Why torch may read something else, one sentence each.
+        doubts: Why torch may read something else.
     """
 
     versions: tuple[tuple[str, str], ...]
     refusal: str
-    doubts: tuple[str, ...]
+    doubts: tuple[NoteKind, ...]
 
 
 class _Reader:
@@ -46,7 +52,7 @@ class _Reader:
         self._source = source
         self.data: dict[str, bytes] = {}
         self.refusals: dict[str, str] = {}
-        self.doubts: list[str] = []
+        self.doubts: list[NoteKind] = []
         self.texts: list[tuple[str, str]] = []
         for name in _NAMES:
             entry = find(name)
@@ -55,18 +61,18 @@ class _Reader:
 
     def _read(self, name: str, entry: Entry) -> None:
         if entry.nbytes > _MOST_NBYTES and refused(entry) is None:
-            self.doubts.append(_LARGE)
+            self.doubts.append(NoteKind.LARGE_RECORD)
             return
         try:
             contents = read_contents(self._source, entry, max(_MOST_NBYTES, entry.stored_nbytes))
         except ContainerError as error:
             miniz = refused(entry)
             doing = f"{'reading file' if miniz is None else 'retrieving file meta-data for'} {name}"
-            self.refusals[name] = miniz_words(doing, miniz or "invalid header or archive is corrupted")
+            self.refusals[name] = miniz_words(doing, miniz or MinizError.CORRUPTED)
             self.texts.append((name, f"unreadable: {error.what}"))
             return
         self.data[name] = contents.data
-        if contents.doubt:
+        if contents.doubt is not None:
             self.doubts.append(contents.doubt)
         text = contents.data[:_MOST_SHOWN].decode("utf-8", "backslashreplace")
         self.texts.append((name, text if name == _ORDER else text.strip(_SPACES)))
@@ -99,7 +105,7 @@ def _refusals(read: _Reader, prefix: str, names: Sequence[str]) -> Iterator[str]
     for name in (SERIALIZATION_ID, version):
         if name in read.refusals:
             yield read.refusals[name]
-    if version not in read.data and version not in read.refusals and _LARGE not in read.doubts:
+    if version not in read.data and version not in read.refusals and NoteKind.LARGE_RECORD not in read.doubts:
         yield NO_VERSION
     yield _names_refused(prefix, names)
     for name in (_FORMAT, _ORDER, _ALIGNMENT):

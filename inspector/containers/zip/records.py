@@ -10,19 +10,14 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.source import Source
-from inspector.containers.zip.directory import DEFLATED, STORED, Entry, payload_offset, place_of
+from inspector.containers.zip.directory import DEFLATED, STORED, Entry, Trouble, payload_offset, place_of
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import ContainerError
 
 _ENCRYPTED, _PATCHED = 0x41, 0x20
 _STEPS = (1 << 16, 1 << 8, 1)
-
-UNWRITTEN = (
-    "torch takes a record for a folder or for empty, and hands out memory that nothing was written to."
-)
-TWO_SIZES = "A record has two sizes, and torch reads more or less of it than other programs."
-NOT_WHOLE = "A packed record is damaged or longer than it says; torch reads what it could unpack."
 
 
 class Contents(NamedTuple):
@@ -30,22 +25,22 @@ class Contents(NamedTuple):
 
     Attributes:
         data: Its contents, inflated.
-        doubt: Why other readers, or torch another time, may read other contents; empty where all read these.
+        doubt: Why other readers, or torch another time, may read other contents; None where all read these.
     """
 
     data: bytes
-    doubt: str = ""
+    doubt: NoteKind | None = None
 
 
 def refused(entry: Entry) -> MinizError | None:
-    """Return why torch refuses a record before it reads any of it, in miniz' words; None if it takes it."""
-    if entry.trouble == "zip64":
-        return "invalid header or archive is corrupted"
+    """Return why torch refuses a record before it reads any of it, as miniz tells it; None if it takes it."""
+    if entry.trouble is Trouble.ZIP64:
+        return MinizError.CORRUPTED
     if entry.method not in {STORED, DEFLATED}:
-        return "unsupported method"
+        return MinizError.METHOD
     if entry.flags & _ENCRYPTED:
-        return "unsupported encryption"
-    return "unsupported feature" if entry.flags & _PATCHED else None
+        return MinizError.ENCRYPTED
+    return MinizError.FEATURE if entry.flags & _PATCHED else None
 
 
 def read_contents(source: Source, entry: Entry, most_nbytes: int) -> Contents:
@@ -58,18 +53,19 @@ def read_contents(source: Source, entry: Entry, most_nbytes: int) -> Contents:
     if max(entry.nbytes, entry.stored_nbytes) > most_nbytes:
         raise ContainerError(f"a zip record is larger than {most_nbytes:,} bytes", where=where)
     miniz = refused(entry)
-    if miniz == "unsupported method":
+    if miniz is MinizError.METHOD:
         raise ContainerError(f"compression method {entry.method} is not supported", where=where)
     if miniz is not None:
-        what = "a zip record is encrypted" if "encr" in miniz else "a zip record cannot be read"
-        raise ContainerError(what, where=f"{where}: {miniz}")
+        is_encrypted = miniz is MinizError.ENCRYPTED
+        what = "a zip record is encrypted" if is_encrypted else "a zip record cannot be read"
+        raise ContainerError(what, where=f"{where}: {miniz.value}")
     offset = payload_offset(source, entry)
     if entry.method == DEFLATED:
         contents = _inflate(source.read(offset, entry.stored_nbytes), entry, where)
     else:
         data = source.read(offset, max(entry.nbytes, entry.stored_nbytes))[: entry.nbytes]
-        contents = Contents(data, "" if entry.nbytes == entry.stored_nbytes else TWO_SIZES)
-    return Contents(contents.data, UNWRITTEN) if entry.trouble and entry.nbytes else contents
+        contents = Contents(data, None if entry.nbytes == entry.stored_nbytes else NoteKind.TWO_RECORD_SIZES)
+    return Contents(contents.data, NoteKind.UNWRITTEN_RECORD) if entry.trouble and entry.nbytes else contents
 
 
 def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
@@ -79,8 +75,9 @@ def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
         ContainerError: It is too large, damaged, or torch refuses it.
     """
     contents = read_contents(source, entry, most_nbytes)
-    if contents.doubt:
-        raise ContainerError("a zip record is damaged", where=f"{place_of(entry)}: {contents.doubt}")
+    if contents.doubt is not None:
+        where = f"{place_of(entry)}: {Note(contents.doubt).sentence}"
+        raise ContainerError("a zip record is damaged", where=where)
     return contents.data
 
 
@@ -95,10 +92,11 @@ def _inflate(packed: bytes, entry: Entry, where: str) -> Contents:
         # One byte more than declared is enough to see that the declaration is wrong.
         data = inflate.decompress(packed, entry.nbytes + 1)
     except zlib.error:
-        return Contents(_begun(packed, entry.nbytes), NOT_WHOLE)
+        return Contents(_begun(packed, entry.nbytes), NoteKind.DAMAGED_RECORD)
     if inflate.eof and len(data) < entry.nbytes:
         raise ContainerError("a zip record is not as long as the directory says", where=where)
-    return Contents(data[: entry.nbytes], "" if inflate.eof and len(data) == entry.nbytes else NOT_WHOLE)
+    is_whole = inflate.eof and len(data) == entry.nbytes
+    return Contents(data[: entry.nbytes], None if is_whole else NoteKind.DAMAGED_RECORD)
 
 
 def _begun(packed: bytes, nbytes: int) -> bytes:

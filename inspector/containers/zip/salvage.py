@@ -10,22 +10,17 @@ import re
 import zlib
 from typing import NamedTuple
 
-from inspector.containers.container import Container, Mark, damage_note
+from inspector.containers.container import Container, damage_note
 from inspector.containers.foreign.zips import name_zip
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import (
-    PICKLE,
-    WRONG_PICKLE,
-    Records,
-    find_storages,
-    read_object,
-)
+from inspector.containers.zip.archive import PICKLE, Records, find_storages, read_object
 from inspector.containers.zip.directory import STORED, ZipDirectory
 from inspector.containers.zip.duplicates import namesakes, read_rivals
-from inspector.containers.zip.end import NO_END, DirectoryError
+from inspector.containers.zip.end import DirectoryError
 from inspector.containers.zip.facts import read_facts
 from inspector.containers.zip.records import read_record
-from inspector.containers.zip.torch_words import miniz_words
+from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.containers.zip.walk import ZipWalk
 from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
 from inspector.limits import Limits
@@ -72,32 +67,27 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
         lambda rival: read_object(source, rival, limits, progress, "rival"),
     )
     stored = find_storages(source, records, walk.storage_ids, progress).stored
-    damaged = not error.what.startswith(NO_END)
-    what = "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost."
-    if damaged:
-        what = "The zip's directory is damaged: this file was changed or cut off after it was saved."
-    found = f"{what} {format_count(len(walk.entries), 'record')} found by searching."
-    late = "The search took too long and was ended before the end of the file." if walk.gave_up else None
-    # Others who search may find other records.
-    marks: set[Mark] = {"bad-directory" if damaged else "no-directory", "ambiguous"}
-    wrong = None
-    if pickle.crc not in {0, zlib.crc32(read_record(source, pickle, limits.pickle_nbytes))}:
-        wrong = WRONG_PICKLE
-        marks.add("wrong-checksum")
-    damage = damage_note(walk.storage_ids, stored)
+    is_missing = isinstance(error, DirectoryError) and error.miniz is MinizError.NO_DIRECTORY
+    kind = NoteKind.NO_DIRECTORY if is_missing else NoteKind.BAD_DIRECTORY
+    is_intact = pickle.crc in {0, zlib.crc32(read_record(source, pickle, limits.pickle_nbytes))}
+    notes = (
+        Note(kind, (format_count(len(walk.entries), "record"),)),
+        Note(NoteKind.SEARCH_ENDED) if walk.gave_up else None,
+        None if is_intact else Note(NoteKind.WRONG_CHECKSUM),
+        damage_note(walk.storage_ids, stored),
+    )
     container = Container(
         path=source.path,
         format="zip",
         file_nbytes=source.file_nbytes,
-        stream=replace(walk.stream, notes=(*walk.stream.notes, *odd)),
+        stream=replace(walk.stream, oddities=(*walk.stream.oddities, *odd)),
         programs=source.programs.all(),
         pickle_offset=walk.pickle_offset if pickle.method == STORED else -1,
         pickle_nbytes=walk.stream.end,
         storage_ids=walk.storage_ids,
         stored=stored,
         versions=read_facts(source, records.get, records.prefix, walk.names).versions,
-        notes=tuple(filter(None, (found, late, wrong, damage))),
-        marks=frozenset(marks),
+        notes=tuple(filter(None, notes)),
         refusal=_words(error),
     )
     return Salvage(container, records)
@@ -107,7 +97,7 @@ def _words(error: DamagedError) -> str:
     """Return what torch says to the directory, or to the record of the pickle."""
     if isinstance(error, DirectoryError):
         return miniz_words("reading zip archive", error.miniz)
-    return miniz_words(f"reading file {PICKLE}", "invalid header or archive is corrupted")
+    return miniz_words(f"reading file {PICKLE}", MinizError.CORRUPTED)
 
 
 def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:

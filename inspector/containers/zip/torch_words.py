@@ -5,23 +5,25 @@ The reader is `caffe2/serialize/inline_container.cc`, with miniz 3.0.2 below it.
 
 from __future__ import annotations
 
-from typing import Literal
+from enum import Enum
 
 from inspector.units import cut_text, escape_text
 
-MinizError = Literal[
-    "failed finding central directory",
-    "not a ZIP archive",
-    "invalid header or archive is corrupted",
-    "unsupported multidisk archive",
-    "unsupported encryption",
-    "unsupported method",
-    "unsupported feature",
-    "unsupported central directory size",
-    "unexpected decompressed size",
-    "file not found",
-]
-"""The texts of `mz_zip_get_error_string`, as far as a file can make torch say them."""
+
+class MinizError(Enum):
+    """The texts of `mz_zip_get_error_string`, as far as a file can make torch say them."""
+
+    NO_DIRECTORY = "failed finding central directory"
+    NOT_A_ZIP = "not a ZIP archive"
+    CORRUPTED = "invalid header or archive is corrupted"
+    MULTIDISK = "unsupported multidisk archive"
+    ENCRYPTED = "unsupported encryption"
+    METHOD = "unsupported method"
+    FEATURE = "unsupported feature"
+    DIRECTORY_SIZE = "unsupported central directory size"
+    DECOMPRESSED_SIZE = "unexpected decompressed size"
+    NOT_FOUND = "file not found"
+
 
 NO_VERSION = (
     'RuntimeError: Expected hasRecord("version") to be true, but got false.  (Could this error message be '
@@ -39,7 +41,7 @@ _ADVICE = (
 
 def miniz_words(doing: str, error: MinizError) -> str:
     """Return the message of `PyTorchStreamReader::valid`, with the exception's name."""
-    return f"RuntimeError: PytorchStreamReader failed {doing}: {error}. {_ADVICE}"
+    return f"RuntimeError: PytorchStreamReader failed {doing}: {error.value}. {_ADVICE}"
 
 
 def no_folder_words(name: str, folder: str = "") -> str:

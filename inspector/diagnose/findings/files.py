@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from inspector.diagnose.case import Case, Rule
 from inspector.model.findings import Finding, Fix, finding
-from inspector.model.obstacles import find_obstacle, has_wrong_checksum, lost_directory
+from inspector.model.obstacles import ObstacleKind, find_obstacle, has_wrong_checksum, lost_directory
 from inspector.model.totals import wasted_nbytes
 from inspector.units import format_count, format_nbytes
 
@@ -48,7 +48,7 @@ def _refused(case: Case) -> Iterator[Finding]:
     if obstacle is None or obstacle.finding == "truncated":
         return
     title = "torch.load refuses this file"
-    if obstacle.finding == "newer-format":
+    if obstacle.kind is ObstacleKind.NEWER_VERSION:
         title = "The file is of a newer format than torch reads"
     detail = f"On every machine it stops with: {obstacle.message} {obstacle.remedy}"
     yield finding(obstacle.finding, "error", title, detail, [])

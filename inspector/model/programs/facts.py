@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, count_globals
 from inspector.errors import CheckpointError
 from inspector.model.arguments.check import Arguments
@@ -15,13 +16,12 @@ from inspector.model.programs.constructing import split_by_use
 from inspector.model.programs.uses import PERSISTENT_ID, Uses, note_attributes
 from inspector.model.values.text import cut_name
 from inspector.pickles.instructions import OPCODES
-from inspector.pickles.notes import Note
+from inspector.pickles.oddities import Oddity
 from inspector.pickles.values import Global
 from inspector.records import replace
 
 UNREAD = "unread"
 """The format of what stands for a file that cannot be read."""
-BROKEN = "At least one pickle of this file breaks off."
 _MOST_SECONDS = 1.0
 
 
@@ -70,7 +70,7 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
     *,
     protocol: int,
     look: Callable[[int], None] = _count_nothing,
-    notes: Iterable[Note] = (),
+    oddities: Iterable[Oddity] = (),
     faults: AbstractSet[str] = frozenset(),
     places: Mapping[int, str] | None = None,
 ) -> Safety:
@@ -81,7 +81,7 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
         uses: What they do with names, see `model.programs.uses`.
         protocol: The pickle protocol of the object's program.
         look: Counts the work, see `Work`.
-        notes: What else is odd about the file.
+        oddities: What else is odd about the file.
         faults: What else stops real unpicklers.
         places: Paths of the values that have a row, by their `id`.
     """
@@ -89,17 +89,17 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
     calls = tuple(call for stream in streams for call in stream.calls)
     constructed, called = split_by_use(calls, look)
     look(len(calls))
-    odd = (*notes, *(note for stream in streams for note in stream.notes))
+    odd = tuple(dict.fromkeys((*oddities, *(one for stream in streams for one in stream.oddities))))
     return Safety(
         opcodes=tuple(dict.fromkeys(OPCODES[code].name for stream in streams for code in stream.firsts)),
         protocol=protocol,
-        oddities=tuple(dict.fromkeys(map(str, odd))),
+        oddities=odd,
         uses=tuple(sorted((cut_name(name), verb) for name, verb in uses)),
         calls=list_calls(calls, dict(places or {})) if calls else (),
         calls_made=len(calls),
         constructed=tuple(map(cut_name, constructed)),
         called=tuple(map(cut_name, called)),
-        faults=tuple(sorted({note.kind for note in odd}.union(faults, *(one.faults for one in streams)))),
+        faults=tuple(sorted({one.kind for one in odd}.union(faults, *(one.faults for one in streams)))),
     )
 
 
@@ -145,5 +145,5 @@ def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
             describe_safety(programs, uses, protocol=max(one.stream.protocol for one in programs)),
             calls_made=sum(len(program.stream.calls) for program in seen),
         ),
-        notes=() if all(program.is_whole for program in programs) else (BROKEN,),
+        notes=() if all(program.is_whole for program in programs) else (Note(NoteKind.BROKEN_OFF),),
     )

@@ -106,7 +106,7 @@ def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> Non
     """
     if not any(node.dotted in _GETATTR for node in stream.globals):
         return
-    if stream.notes:
+    if stream.oddities:
         uses.add(("", "getattr"))
     for step, value in enumerate(_everything_below([stream.root, *stream.calls])):
         _note_attribute(uses, value)

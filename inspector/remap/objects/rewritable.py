@@ -20,10 +20,10 @@ def refuse_odd(stream: Stream) -> None:
     Raises:
         DamagedError: No honest writer would have written the stream.
     """
-    if stream.notes:
+    if stream.oddities:
         raise DamagedError(
             "the objects are written in a way that programs read differently, so they are not written again",
-            where=str(stream.notes[0]),
+            where=str(stream.oddities[0]),
             remedy="do not load the file: no honest program writes that",
         )
 

@@ -10,6 +10,7 @@ import pytest
 
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.legacy import makes_magic, read_layout, read_legacy
+from inspector.containers.notes import NoteKind, sentences
 from inspector.containers.opening import read_container
 from inspector.containers.source import GzipSource, Source
 from inspector.errors import (
@@ -86,7 +87,10 @@ def test_file_cut_off_within_its_description(write: Write) -> None:
 def test_more_bytes_behind_are_noted(take_apart: TakeApart) -> None:
     data = checkpoint(TWO, *STORAGES)
     (note,) = take_apart(data * 2).notes
-    assert note == f"{len(data):,} more bytes follow the checkpoint; torch.load reads the first one only."
+    assert (
+        note.sentence
+        == f"{len(data):,} more bytes follow the checkpoint; torch.load reads the first one only."
+    )
 
 
 def test_large_pickle_is_fetched_in_pieces(take_apart: TakeApart) -> None:
@@ -165,18 +169,18 @@ def test_keys_may_be_a_set_for_what_torch_minds(take_apart: TakeApart) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "cut", "marks"),
+    ("changes", "cut", "kinds"),
     [
-        ({}, 0, frozenset()),
-        ({"keys": ["1", "2"]}, 0, {"odd-keys"}),
-        ({}, 10, {"no-keys"}),
+        ({}, 0, []),
+        ({"keys": ["1", "2"]}, 0, [NoteKind.ODD_KEYS]),
+        ({}, 10, [NoteKind.NO_KEYS, NoteKind.TRAILING_BYTES]),
     ],
 )
 def test_lists_of_keys_that_torch_stops_at(
-    changes: dict[str, Any], cut: int, marks: set[str], take_apart: TakeApart
+    changes: dict[str, Any], cut: int, kinds: list[NoteKind], take_apart: TakeApart
 ) -> None:
     data = checkpoint(state_dict(a=tensor(legacy_storage("1", numel=0), 0)), ("1", 0, b""), **changes)
-    assert take_apart(data[: len(data) - cut]).marks == marks
+    assert [note.kind for note in take_apart(data[: len(data) - cut]).notes] == kinds
 
 
 def test_number_of_keys_is_bounded(take_apart: TakeApart) -> None:
@@ -209,7 +213,9 @@ def test_count_that_the_pickle_contradicts_loses_only_its_own_storage(
     data = checkpoint(TWO, ("11", count, EIGHT), ("22", 3, LONG))
     found = take_apart(data)
     assert found.stored == {"22": (data.index(LONG), 24)}
-    assert found.notes == ("The bytes of 1 storage of 2 are not in the file: 8 B are lost, 24 B are left.",)
+    assert sentences(found.notes) == [
+        "The bytes of 1 storage of 2 are not in the file: 8 B are lost, 24 B are left."
+    ]
 
 
 def test_zeros_in_place_of_the_end(take_apart: TakeApart) -> None:
@@ -218,7 +224,7 @@ def test_zeros_in_place_of_the_end(take_apart: TakeApart) -> None:
     found = take_apart(data[: data.index(EIGHT) + 8] + bytes(8 + 24))
     assert list(found.stored) == ["11"]
     (note,) = found.notes
-    assert "24 B are lost" in note
+    assert "24 B are lost" in note.sentence
 
 
 def test_count_that_disagrees_while_nothing_else_speaks_for_the_pickle_is_believed(
@@ -262,7 +268,7 @@ def test_header_made_up_while_loading_is_odd(take_apart: TakeApart) -> None:
     made = stream(proto(), call("builtins.eval", text("0x1950A86A20F9469CFC6C")))
     for lies in ({"magic": made}, {"magic": b"ctorch.serialization\nMAGIC_NUMBER\n."}, {"version": made}):
         found = take_apart(checkpoint(TWO, *STORAGES, **lies))
-        assert [note.kind for note in found.stream.notes] == ["computed-header"]
+        assert [note.kind for note in found.stream.oddities] == ["computed-header"]
         assert len(found.programs) == 5
 
 
@@ -270,7 +276,7 @@ def test_header_made_up_while_loading_is_odd(take_apart: TakeApart) -> None:
 def test_magic_number_may_be_written_in_any_way(take_apart: TakeApart, protocol: int) -> None:
     long = b"\x80\x02\x8b\x0a\0\0\0" + MAGIC.to_bytes(10, "little") + b"."
     for magic in (pickle.dumps(MAGIC, protocol), long, b"N0" + pickle.dumps(MAGIC, protocol)):
-        assert take_apart(checkpoint(TWO, *STORAGES, magic=magic)).stream.notes == ()
+        assert take_apart(checkpoint(TWO, *STORAGES, magic=magic)).stream.oddities == ()
     assert take_apart(checkpoint(TWO, *STORAGES, version=b"G@\x8fH\0\0\0\0\0.")).format == "legacy"
 
 
@@ -306,7 +312,7 @@ def test_gzip(take_apart: TakeApart) -> None:
     assert found.stored == {"11": StoredBytes(None, 8), "22": StoredBytes(None, 24)}
     assert found.stream.root is not None
     (note,) = found.notes
-    assert note.startswith("Compressed with gzip: torch.load cannot open it by its path")
+    assert note.sentence.startswith("Compressed with gzip: torch.load cannot open it by its path")
 
 
 def test_gzip_with_views_in_it(take_apart: TakeApart) -> None:

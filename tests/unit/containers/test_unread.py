@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers import formats, opening, unread
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
 from inspector.containers.programs import Program
 from inspector.containers.unread import START
@@ -140,17 +141,17 @@ def test_tar_archive_whose_name_spells_a_pickle_is_of_two_formats(write: Write) 
     spelled = b"cposix\nsystem\n(S'id'\ntR.".ljust(100, b"\0")
     whole = tars.checkpoint(stream(proto(), dict_()), [], [])
     found = read_container(write(tars.with_header(whole, 0, spelled)))
-    assert "ambiguous" in found.marks
-    assert [note.kind for note in found.stream.notes] == ["two-formats"]
+    assert found.notes == (Note(NoteKind.TWO_FORMATS),)
+    assert [note.kind for note in found.stream.oddities] == ["two-formats"]
     (rival,) = [program for program in found.programs if program.kind == "rival"]
     assert [node.dotted for node in rival.stream.globals] == ["posix.system"]
     honest = read_container(write(whole))
-    assert (honest.marks, [one.kind for one in honest.programs if one.kind == "rival"]) == (frozenset(), [])
+    assert (honest.notes, [one.kind for one in honest.programs if one.kind == "rival"]) == ((), [])
 
 
 def test_zip_that_opens_as_tar_is_of_two_formats(write: Write) -> None:
     found = read_container(write(zip_and_tar()))
-    assert (found.format, "ambiguous" in found.marks) == ("zip", True)
+    assert (found.format, found.notes) == ("zip", (Note(NoteKind.TWO_FORMATS),))
 
 
 def test_lack_of_memory_while_reading_on_leaves_the_error_as_it_is(

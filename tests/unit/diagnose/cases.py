@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
@@ -245,7 +246,7 @@ def samples() -> dict[str, Sample]:
         "torch-refuses": Sample(
             has=(
                 by_hand(at("cpu"), versions=(("version", "0"),)),
-                by_hand(at("cpu"), marks=frozenset({"gzip"})),
+                by_hand(at("cpu"), notes=(Note(NoteKind.GZIP),)),
                 by_hand(at("cpu"), refusal="RuntimeError: Expected hasRecord(...)"),
             ),
             lacks=(PLAIN, by_hand(at("cpu"), stored={}), by_hand(at("cpu"), versions=(("version", "99"),))),
@@ -265,7 +266,7 @@ def samples() -> dict[str, Sample]:
             paths=("w",),
         ),
         "bad-crc": Sample(
-            has=(by_hand(at("cpu"), marks=frozenset({"wrong-checksum"})),),
+            has=(by_hand(at("cpu"), notes=(Note(NoteKind.WRONG_CHECKSUM),)),),
             lacks=(PLAIN,),
         ),
         "oversized-storage": Sample(

@@ -6,7 +6,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from inspector.containers.container import Container, Mark, StoredBytes, first_storage_ids
+from inspector.containers.container import Container, StoredBytes, first_storage_ids
+from inspector.containers.notes import Note
 from inspector.containers.programs import Program
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint, open_checkpoint
@@ -47,9 +48,8 @@ def by_hand(
     stored: dict[str, int] | None = None,
     form: str = "zip",
     limits: Limits = DEFAULT_LIMITS,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
     versions: tuple[tuple[str, str], ...] = (("version", "3"),),
-    marks: frozenset[Mark] = frozenset(),
     refusal: str = "",
 ) -> Checkpoint:
     """What the program says of a pickle made by hand; storages are whole unless `stored` says else."""
@@ -68,7 +68,6 @@ def by_hand(
         stored={key: StoredBytes(64, nbytes) for key, nbytes in sizes.items() if key in ids},
         versions=versions,
         notes=notes,
-        marks=marks,
         refusal=refusal,
     )
     return build_checkpoint(container, limits)

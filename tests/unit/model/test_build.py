@@ -59,8 +59,7 @@ def test_names_and_oddities_are_fit_to_be_shown() -> None:
     assert len(checkpoint.globals[0].name) < 600
     assert all(len(found) < 600 for found, _ in checkpoint.safety.uses)
     odd = by_hand(name("a.b") + pairs() + op("BUILD"))
-    assert odd.safety.oddities
-    assert all(isinstance(oddity, str) for oddity in odd.safety.oddities)
+    assert [str(oddity) for oddity in odd.safety.oddities] == ["the state of the name a.b is set (byte 10)"]
 
 
 def test_optimizer_row() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.container import Mark
+from inspector.containers.notes import Note, NoteKind
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.obstacles import (
@@ -179,12 +179,12 @@ def test_old_archive_with_another_folder_for_its_storages() -> None:
     assert obstacle.message == error_of(CORPUS / "old" / "t1.4_py27_zip_cuda_sd.pt")
 
 
-def test_marks_of_containers() -> None:
+def test_notes_of_containers() -> None:
     plain = by_hand(number(1))
     assert not is_ambiguous(plain)
     assert not has_wrong_checksum(plain)
-    assert is_ambiguous(by_hand(number(1), marks=frozenset({"ambiguous"})))
-    assert has_wrong_checksum(by_hand(number(1), marks=frozenset({"wrong-checksum"})))
+    assert is_ambiguous(by_hand(number(1), notes=(Note(NoteKind.SHARED_NAME),)))
+    assert has_wrong_checksum(by_hand(number(1), notes=(Note(NoteKind.WRONG_CHECKSUM),)))
 
 
 def test_duplicate_and_damaged_records_are_noted_by_the_container(tmp_path: Path) -> None:
@@ -201,10 +201,11 @@ def test_other_formats_have_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "begins"), [("no-keys", "EOFError"), ("odd-keys", "AssertionError: storage key")]
+    ("kind", "begins"),
+    [(NoteKind.NO_KEYS, "EOFError"), (NoteKind.ODD_KEYS, "AssertionError: storage key")],
 )
-def test_lists_of_keys_of_legacy_files(mark: Mark, begins: str) -> None:
-    found = replace(by_hand(number(1), form="legacy"), marks=frozenset({mark}))
+def test_lists_of_keys_of_legacy_files(kind: NoteKind, begins: str) -> None:
+    found = replace(by_hand(number(1), form="legacy"), notes=(Note(kind),))
     obstacle = find_obstacle(found)
     assert obstacle is not None
     assert obstacle.message.startswith(begins)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from inspector.containers.notes import sentences
 from inspector.errors import CancelledError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.walk import walk
@@ -215,7 +216,7 @@ def test_depth_is_noted_and_the_rest_is_shown() -> None:
         limits=Limits(depth=3),
     )
     assert [tensor.path for tensor in checkpoint.tensors] == ["w"]
-    assert checkpoint.notes == ("1 values are nested too deeply to be shown.",)
+    assert sentences(checkpoint.notes) == ["1 values are nested too deeply to be shown."]
 
 
 def test_billion_laughs_are_told_by_identity() -> None:
@@ -326,7 +327,9 @@ def test_values_beyond_a_number_are_counted() -> None:
     assert len(found.values) == 3
     assert found.unlisted == 12
     checkpoint = by_hand(list_(list_(), *[NONE] * 12), limits=Limits(listed=10))
-    assert checkpoint.notes == ("3 more values are not listed: there are too many. All tensors are.",)
+    assert sentences(checkpoint.notes) == [
+        "3 more values are not listed: there are too many. All tensors are."
+    ]
 
 
 def test_time_is_limited() -> None:

@@ -163,7 +163,7 @@ def test_stream_that_arrives_in_pieces_gives_the_same(opcode: str, step: int) ->
     found = read_pickle(b"", extend=lambda nbytes: data[: nbytes + step])
     assert plain(found.root) == value
     assert found.end == len(stream(instructions))
-    assert not {note.kind for note in found.notes} - {"out-of-band-buffer", "extension-code"}
+    assert not {oddity.kind for oddity in found.oddities} - {"out-of-band-buffer", "extension-code"}
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_name_from_the_stack_may_come_from_the_memo() -> None:
 def test_name_made_up_while_loading_is_noted(module: bytes, attribute: bytes, dotted: str) -> None:
     found = read(module, attribute, op("STACK_GLOBAL"))
     assert found.root.dotted == dotted
-    assert [note.kind for note in found.notes] == ["stack-global-operands"]
+    assert [oddity.kind for oddity in found.oddities] == ["stack-global-operands"]
 
 
 # ------------------------------------------------------------------------------------------- extensions
@@ -86,10 +86,10 @@ def test_long_names_from_the_stack_are_paid_for_once_each() -> None:
 def test_extension_code_is_noted() -> None:
     found = read(op("EXT1", b"\x01"), op("EXT2", b"\x01\x00"), op("EXT4", b"\x01\x00\x00\x00"), op("TUPLE3"))
     assert {node.dotted for node in found.globals} == {"copyreg.extension_1"}
-    assert [str(note) for note in found.notes][:1] == [
+    assert [str(oddity) for oddity in found.oddities][:1] == [
         "extension code 1 names whatever the loading program registered (byte 0)"
     ]
-    assert len(found.notes) == 3
+    assert len(found.oddities) == 3
 
 
 # ------------------------------------------------------------------------------------------- calls
@@ -144,7 +144,7 @@ def test_state_set_twice_is_kept_whole_and_noted() -> None:
 )
 def test_state_of_anything_else_is_noted(target: bytes, kind: str, words: str) -> None:
     found = read(target, dict_((text("loads"), NONE)), op("BUILD"))
-    assert [(note.kind, note.text) for note in found.notes] == [(kind, words)]
+    assert [(oddity.kind, str(oddity).partition(" (")[0]) for oddity in found.oddities] == [(kind, words)]
 
 
 # ------------------------------------------------------------------------------------------- persistent ids

@@ -56,7 +56,7 @@ def test_pairs_for_anything_else_are_noted(target: bytes) -> None:
 def test_key_without_a_value_is_noted_and_left_out() -> None:
     found = read(MARK, number(1), number(2), number(3), op("DICT"))
     assert found.root.pairs == [(1, 2)]
-    assert [(note.kind, note.offset) for note in found.notes] == [("odd-items", 7)]
+    assert [(oddity.kind, oddity.offset) for oddity in found.oddities] == [("odd-items", 7)]
     assert kinds(op("EMPTY_DICT"), MARK, number(1), op("SETITEMS")) == ["odd-items"]
 
 

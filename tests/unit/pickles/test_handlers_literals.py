@@ -51,7 +51,7 @@ def test_truth_values_of_protocol_0() -> None:
 def test_int_that_readers_understand_differently_stays_in_the_file(digits: bytes) -> None:
     found = read(op("INT", digits + b"\n"))
     assert plain(found.root) == ("blob", "digits", 1, len(digits))
-    assert [str(note) for note in found.notes] == [
+    assert [str(oddity) for oddity in found.oddities] == [
         "an integer is written in a way that readers understand differently (byte 0)"
     ]
 
@@ -295,8 +295,8 @@ def test_broken_unicode_escape() -> None:
 def test_buffer_outside_the_stream_is_noted() -> None:
     found = read(proto(5), op("NEXT_BUFFER"), op("READONLY_BUFFER"))
     assert isinstance(found.root, Blob)
-    assert [note.kind for note in found.notes] == ["out-of-band-buffer"]
-    assert found.notes[0].offset == 2
+    assert [oddity.kind for oddity in found.oddities] == ["out-of-band-buffer"]
+    assert found.oddities[0].offset == 2
 
 
 def test_old_texts_that_torch_cannot_decode_are_faults() -> None:

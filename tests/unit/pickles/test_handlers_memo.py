@@ -117,7 +117,7 @@ def test_protocol_is_the_highest_declared() -> None:
 def test_unknown_protocol() -> None:
     # torch's restricted unpickler goes on, and CPython's stops.
     found = read(proto(2), proto(6), NONE)
-    assert (found.protocol, [note.kind for note in found.notes]) == (2, ["unknown-protocol"])
+    assert (found.protocol, [oddity.kind for oddity in found.oddities]) == (2, ["unknown-protocol"])
 
 
 def frame(*parts: bytes, nbytes: int | None = None) -> bytes:
@@ -139,7 +139,7 @@ def frame(*parts: bytes, nbytes: int | None = None) -> bytes:
 )
 def test_frames_that_keep_to_the_instructions_are_no_matter(parts: tuple[bytes, ...]) -> None:
     found = read_pickle(proto(4) + b"".join(parts))
-    assert found.notes == ()
+    assert found.oddities == ()
     assert found.end == 2 + len(b"".join(parts))
 
 
@@ -147,26 +147,28 @@ def test_frames_that_keep_to_the_instructions_are_no_matter(parts: tuple[bytes, 
 def test_instruction_that_crosses_the_end_of_its_frame(nbytes: int) -> None:
     """The C unpickler drops the rest of a frame and goes on behind it: it sees other instructions."""
     found = read(proto(4), frame(text(""), nbytes=nbytes))
-    assert [(note.kind, note.offset) for note in found.notes] == [("frame-straddle", 11)]
+    assert [(oddity.kind, oddity.offset) for oddity in found.oddities] == [("frame-straddle", 11)]
 
 
 def test_frame_within_a_frame() -> None:
     found = read(proto(4), frame(NONE, frame(number(1)), number(2)))
-    assert [(note.kind, note.offset) for note in found.notes] == [("frame-in-frame", 12)]
+    assert [(oddity.kind, oddity.offset) for oddity in found.oddities] == [("frame-in-frame", 12)]
 
 
 def test_frame_that_begins_with_the_last_byte_of_another() -> None:
     found = read(proto(4), frame(NONE, nbytes=2), frame(NONE))
-    assert [(note.kind, note.offset) for note in found.notes] == [("frame-in-frame", 12)]
+    assert [(oddity.kind, oddity.offset) for oddity in found.oddities] == [("frame-in-frame", 12)]
 
 
 def test_frame_that_arrives_in_pieces_is_still_watched() -> None:
     data = stream(proto(4), frame(*[number(1)] * 5, nbytes=9))
     found = read_pickle(b"", extend=lambda nbytes: data[: nbytes + 1])
-    assert [(note.kind, note.offset) for note in found.notes] == [("frame-straddle", 19)]
+    assert [(oddity.kind, oddity.offset) for oddity in found.oddities] == [("frame-straddle", 19)]
 
 
 def test_long_frame_is_watched_to_its_end() -> None:
     body = NONE * 20_000
-    assert read(proto(4), frame(body)).notes == ()
-    assert [note.offset for note in read(proto(4), frame(body, text("ab"), nbytes=20_001)).notes] == [20_011]
+    assert read(proto(4), frame(body)).oddities == ()
+    assert [note.offset for note in read(proto(4), frame(body, text("ab"), nbytes=20_001)).oddities] == [
+        20_011
+    ]

@@ -52,7 +52,7 @@ def test_stream_tells_what_it_met() -> None:
         ("persistent", ("storage", ("global", "torch.FloatStorage"), "0", "cuda:0", 2)),
     )
     assert {CODES["BINPERSID"], CODES["PROTO"], CODES["STOP"]} < found.opcodes
-    assert found.notes == ()
+    assert found.oddities == ()
 
 
 def test_empty_stream() -> None:

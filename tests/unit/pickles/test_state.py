@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from inspector.limits import Limits
-from inspector.pickles.state import MOST_NOTES, BrokenStreamError, FrameStartedError, State, StoppedError
+from inspector.pickles.oddities import OddityKind
+from inspector.pickles.state import MOST_ODDITIES, BrokenStreamError, FrameStartedError, State, StoppedError
 
 
 @pytest.fixture
@@ -80,11 +81,11 @@ def test_names_are_bounded() -> None:
         state.use_global("m", "c")
 
 
-def test_notes_end_before_they_fill_the_memory(state: State) -> None:
-    for offset in range(1, MOST_NOTES + 100):
-        state.note("odd", offset, "it is odd")
-    assert len(state.notes) == MOST_NOTES
-    assert state.notes[0].offset == 0
+def test_oddities_end_before_they_fill_the_memory(state: State) -> None:
+    for offset in range(1, MOST_ODDITIES + 100):
+        state.note(OddityKind.TEXT_INT, offset)
+    assert len(state.oddities) == MOST_ODDITIES
+    assert state.oddities[0].offset == 0
 
 
 def test_control_flow_carries_its_offset() -> None:

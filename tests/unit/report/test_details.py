@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import CallUse, Checkpoint, GlobalUse, Naming, Safety
+from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.report.details import (
     FactGroup,
     file_facts,
@@ -155,7 +157,7 @@ def test_a_file_is_described() -> None:
         versions=(("version", "3"), ("byteorder", "little")),
         module_class="net.Net",
         globals=(GlobalUse(name="os.system", count=1), GlobalUse(name="collections.OrderedDict", count=1200)),
-        notes=("Odd.",),
+        notes=(Note(NoteKind.OVERLAP),),
     )
     safety = judge(rows)
     shown = titled(file_facts(rows, safety))
@@ -176,7 +178,7 @@ def test_a_file_is_described() -> None:
         "os.system": "dangerous, 1 ×",
         "collections.OrderedDict": "allowed, 1,200 ×",
     }
-    assert shown["Notes"] == {"": "Odd."}
+    assert shown["Notes"] == {"": Note(NoteKind.OVERLAP).sentence}
 
 
 def test_what_a_file_does_not_have_is_not_listed() -> None:
@@ -227,8 +229,10 @@ def test_no_fact_has_anything_invisible_in_it() -> None:
         storage(evil, evil),
         path=evil,
         versions=((evil, evil),),
-        notes=(evil,),
-        safety=Safety(opcodes=("STOP",), protocol=2, oddities=(evil,)),
+        notes=(Note(NoteKind.REFUSED, (evil,)),),
+        safety=Safety(
+            opcodes=("STOP",), protocol=2, oddities=(Oddity(OddityKind.APPEND_ON_OTHER, 0, (evil,)),)
+        ),
     )
     groups = (*file_facts(rows, judge(rows)), *tensor_facts(rows, 0, look_up(rows)))
     assert all(is_harmless(name + text) for group in groups for name, text in group.facts)

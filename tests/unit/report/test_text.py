@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.report.query import matching_nodes, parse_query, searchable
@@ -38,14 +39,14 @@ def test_a_whole_report() -> None:
         optimizer("o"),
         optimizer("p", with_state=0),
         versions=(("version", "3"),),
-        notes=("It is odd.",),
+        notes=(Note(NoteKind.OVERLAP),),
     )
     found = finding(detail="It is so and so. " * 7, paths=("a", "b", "c", "d"), count=9)
     assert report(rows, found, finding(severity="warning"), finding(severity="note")) == [
         "best.pth",
         "  zip, torch 1.6 to 2.0, 1 tensor, 1.0 KB",
         "  loads with weights_only=True, runs no code",
-        "  It is odd.",
+        "  Several records share bytes: no program writes that by itself.",
         "",
         "Saved on",
         "  cuda:0             1 tensor        0 B",
@@ -152,7 +153,7 @@ def test_a_report_has_no_control_or_bidi_character_but_line_ends(key, device, sa
         tensor(key, device=device, storage=None),
         optimizer(key, detail=said),
         path=path,
-        notes=(said,),
+        notes=(Note(NoteKind.REFUSED, (said,)),),
     )
     text = "\n".join(report(rows, finding(title=said, detail=said, paths=(rows.tensors[0].path,), count=1)))
     assert is_harmless(text.replace("\n", ""))

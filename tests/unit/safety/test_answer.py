@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint
 from inspector.safety.allowlist import allow_list, default_allow_list
 from inspector.safety.answer import Answer, answer_for
@@ -27,7 +28,7 @@ def answer(checkpoint: Checkpoint) -> Answer:
         (by_hand(number(1), versions=(("version", "77"),)), "errors", "It says: RuntimeError"),
         (by_hand(view(size=numbers(9))), "errors", "The tensor cannot be made: "),
         (by_hand(pairs(w=view(size=numbers(9)))), "errors", "w cannot be made: "),
-        (by_hand(number(1), marks=frozenset({"ambiguous"})), "ambiguous", "cannot be told."),
+        (by_hand(number(1), notes=(Note(NoteKind.SHARED_NAME),)), "ambiguous", "cannot be told."),
     ],
 )
 def test_answers(checkpoint: Checkpoint, kind: str, words: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.container import Mark
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.obstacles import find_obstacle
@@ -30,14 +30,14 @@ def test_agrees_with_torch(case: corpus.Case) -> None:
 def made(
     *names: str,
     uses: tuple[tuple[str, str], ...] = (),
-    marks: frozenset[Mark] = frozenset(),
+    notes: tuple[Note, ...] = (),
     odd: tuple[str, ...] = (),
 ) -> Checkpoint:
     return replace(
         BLANK,
         globals=tuple(GlobalUse(name=name, count=1) for name in names),
         safety=Safety(opcodes=("STOP",), protocol=2, oddities=odd, uses=uses, constructed=names),
-        marks=marks,
+        notes=notes,
     )
 
 
@@ -51,7 +51,7 @@ def made(
         (made("os.system", "m.Net"), "dangerous"),
         (made(odd=("odd (byte 3)",)), "runs-code"),
         (
-            made(marks=frozenset({"ambiguous"})),
+            made(notes=(Note(NoteKind.SHARED_NAME),)),
             "runs-code",
         ),
         (made("builtins.getattr"), "dangerous"),

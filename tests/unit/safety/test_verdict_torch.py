@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
@@ -115,7 +116,7 @@ def test_state_of_what_was_imported_is_dangerous() -> None:
 
 
 def test_ambiguous_records_raise_the_verdict() -> None:
-    verdict = judge(by_hand(number(1), marks=frozenset({"ambiguous"})))
+    verdict = judge(by_hand(number(1), notes=(Note(NoteKind.SHARED_NAME),)))
     assert verdict.verdict == "runs-code"
     assert "read different things" in verdict.reasons[0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.containers.container import Mark
+from inspector.containers.notes import Note
 from inspector.model.checkpoint import (
     Checkpoint,
     GlobalUse,
@@ -91,8 +91,7 @@ def checkpoint(
     root: str = "mapping",
     form: str = "zip",
     path: str = "best.pth",
-    notes: tuple[str, ...] = (),
-    marks: frozenset[Mark] = frozenset(),
+    notes: tuple[Note, ...] = (),
 ) -> Checkpoint:
     return Checkpoint(
         path=path,
@@ -109,5 +108,4 @@ def checkpoint(
         module_class=None,
         safety=replace(SAFE, constructed=names) if safety is None else safety,
         notes=notes,
-        marks=marks,
     )

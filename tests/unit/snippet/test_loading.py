@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, Safety
 from inspector.records import replace
 from inspector.snippet.layout import Script
@@ -106,7 +107,7 @@ def test_dangerous_file_is_not_loaded() -> None:
 
 
 def test_gzip() -> None:
-    text = load(checkpoint(marks=frozenset({"gzip"}), safety=SAFE))
+    text = load(checkpoint(notes=(Note(NoteKind.GZIP),), safety=SAFE))
     assert text == (
         "import gzip\n\nimport torch\n\n"
         'with gzip.open("best.pth") as file:\n'

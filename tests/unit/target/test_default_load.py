@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
 from inspector.safety.verdict import judge
@@ -12,7 +13,7 @@ from inspector.target.machine.profile import CPU_ONLY, Profile
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 OTHER_OPCODE = Safety(opcodes=("POP",), protocol=2, oddities=())
-AMBIGUOUS = frozenset({"ambiguous"})
+AMBIGUOUS = (Note(NoteKind.SHARED_NAME),)
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
 
 
@@ -43,10 +44,10 @@ def facts(load: DefaultLoad) -> tuple[str, bool, bool, bool | None]:
         (checkpoint(globals=names("os.system")), "2.4", ("never", True, False, True)),
         (checkpoint(*ON_GPU), None, ("other", False, True, True)),
         (checkpoint(format="torchscript"), None, ("other", False, True, False)),
-        (checkpoint(marks=AMBIGUOUS), None, ("unsure", True, False, True)),
-        (checkpoint(marks=AMBIGUOUS), "2.4", ("unsure", True, False, True)),
-        (checkpoint(*ON_GPU, marks=AMBIGUOUS), None, ("other", False, False, True)),
-        (checkpoint(marks=AMBIGUOUS, globals=names("m.Net")), None, ("full", False, False, False)),
+        (checkpoint(notes=AMBIGUOUS), None, ("unsure", True, False, True)),
+        (checkpoint(notes=AMBIGUOUS), "2.4", ("unsure", True, False, True)),
+        (checkpoint(*ON_GPU, notes=AMBIGUOUS), None, ("other", False, False, True)),
+        (checkpoint(notes=AMBIGUOUS, globals=names("m.Net")), None, ("full", False, False, False)),
         (checkpoint(globals=names("builtins.set")), "2.4", ("unchecked", True, False, True)),
         (checkpoint(globals=names("builtins.set")), "2.6", ("as-it-is", True, True, True)),
     ],

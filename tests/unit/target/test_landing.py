@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.obstacles import Obstacle
+from inspector.model.obstacles import Obstacle, ObstacleKind
 from inspector.target.landing import Landing, is_sent, is_wrapper
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -14,8 +14,8 @@ from tests.unit.report.rows import checkpoint, storage, tensor
 GPUS = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
 OLD = Profile(id="x", label="x", torch_version="2.9.0")
 SENT = {"stride": None, "storage_offset": None}
-SIZE = Obstacle("truncated", "RuntimeError: record size (1 bytes) does not match expected size (2 bytes)", "")
-MISSING = Obstacle("truncated", "RuntimeError: PytorchStreamReader failed locating file data/0", "")
+SIZE = Obstacle(ObstacleKind.RECORD_SIZE, "RuntimeError: record size ...")
+MISSING = Obstacle(ObstacleKind.RECORD, "RuntimeError: PytorchStreamReader failed ...")
 PLAIN = tensor("plain", device="cuda:1", storage="0")
 ROWS = checkpoint(
     storage("0", "cuda:1"),

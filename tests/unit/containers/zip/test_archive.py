@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.container import Container, StoredBytes
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, count_globals
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import Records, find_pickle, read_torchzip
@@ -64,7 +65,7 @@ def test_storages_of_torch_1_4(take_apart: TakeApart) -> None:
     ]
     found = take_apart(build_zip(*records))
     assert found.stored["94005"].nbytes == 8
-    assert found.notes == ("Written by torch 1.4, whose zip files later versions of torch cannot load.",)
+    assert found.notes == (Note(NoteKind.TORCH_1_4),)
 
 
 def test_deflated_records_have_no_place_in_the_file(take_apart: TakeApart) -> None:
@@ -115,9 +116,9 @@ def test_storage_that_torch_takes_for_a_folder(take_apart: TakeApart) -> None:
         checkpoint(TWO, {"1": TWELVE}, Record(name="archive/data/0", data=EIGHT, attributes=16))
     )
     assert found.stored["0"].nbytes == 8
-    assert found.marks == {"ambiguous"}
+    assert [note.kind for note in found.notes] == [NoteKind.UNWRITTEN_RECORD]
     empty = Record(name="archive/data/0", attributes=16)
-    assert take_apart(checkpoint(TWO, {"1": TWELVE}, empty)).marks == frozenset()
+    assert take_apart(checkpoint(TWO, {"1": TWELVE}, empty)).notes == ()
 
 
 def test_storage_that_torch_refuses(take_apart: TakeApart) -> None:
@@ -142,7 +143,7 @@ def test_names_are_found_in_any_case(take_apart: TakeApart) -> None:
     found = take_apart(build_zip(*(Record(name=name, data=data) for name, data in names.items())))
     assert list(found.stored) == ["0", "1"]
     assert found.versions == (("version", "3"),)
-    assert found.marks == frozenset()
+    assert found.notes == ()
 
 
 def test_local_header_with_other_sizes_and_name_is_no_matter(take_apart: TakeApart) -> None:
@@ -164,7 +165,7 @@ def test_records_that_share_bytes_are_noted(take_apart: TakeApart) -> None:
     assert take_apart(data).notes == ()
     found = take_apart(shared)
     assert found.stored["0"] == found.stored["1"]
-    assert found.notes == ("Several records share bytes: no program writes that by itself.",)
+    assert found.notes == (Note(NoteKind.OVERLAP),)
 
 
 def test_record_within_another_is_noted(take_apart: TakeApart) -> None:
@@ -179,20 +180,18 @@ def test_record_within_another_is_noted(take_apart: TakeApart) -> None:
     )
     found = take_apart(data)
     assert found.stored["1"] == (place + 30, 12)
-    assert found.notes == ("Several records share bytes: no program writes that by itself.",)
+    assert found.notes == (Note(NoteKind.OVERLAP),)
 
 
 def test_wrong_checksum_of_the_pickle_is_noted(take_apart: TakeApart) -> None:
-    def read(crc: int | None) -> tuple[str, ...]:
+    def read(crc: int | None) -> tuple[Note, ...]:
         return take_apart(
             build_zip(Record(name="archive/data.pkl", data=stream(NONE), crc=crc), VERSION)
         ).notes
 
     assert read(None) == ()
     assert read(0) == ()  # how torch writes it when told to compute none
-    assert read(7) == (
-        "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved.",
-    )
+    assert read(7) == (Note(NoteKind.WRONG_CHECKSUM),)
 
 
 def test_pickle_that_cannot_be_read(take_apart: TakeApart) -> None:
@@ -220,7 +219,7 @@ def test_bomb_of_instructions_ends_at_the_budget(take_apart: TakeApart) -> None:
 def test_missing_version_is_noted(take_apart: TakeApart) -> None:
     found = take_apart(checkpoint(stream(NONE), version=None))
     assert found.refusal == NO_VERSION
-    assert found.notes[0].startswith("torch refuses this file: RuntimeError: Expected hasRecord")
+    assert found.notes[0].sentence.startswith("torch refuses this file: RuntimeError: Expected hasRecord")
     elsewhere = Record(name="archive/.data/version", data=b"6\n")
     assert take_apart(checkpoint(stream(NONE), None, elsewhere, version=None)).refusal == ""
 
@@ -229,7 +228,9 @@ def test_missing_version_is_noted(take_apart: TakeApart) -> None:
 def test_records_outside_the_folder_are_noted(take_apart: TakeApart, other: str) -> None:
     found = take_apart(checkpoint(stream(NONE), None, Record(name=other)))
     assert found.refusal == no_folder_words(other, "archive/")
-    assert found.notes[0].startswith("torch refuses this file: RuntimeError: file in archive is not in")
+    assert found.notes[0].sentence.startswith(
+        "torch refuses this file: RuntimeError: file in archive is not in"
+    )
 
 
 @pytest.mark.parametrize(("title", "noted"), [(b"archive/\xff", True), ("archive/\u00e9".encode(), False)])
@@ -253,8 +254,8 @@ def test_zip_without_a_folder(take_apart: TakeApart) -> None:
 def test_records_that_share_a_name_are_noted(take_apart: TakeApart, other: str) -> None:
     evil = Record(name=other, data=stream(call("os.system", text("id"))))
     found = take_apart(checkpoint(stream(NONE), None, evil))
-    assert "Several records share a name: programs differ in which of them they read." in found.notes
-    assert [str(note) for note in found.stream.notes] == [
+    assert Note(NoteKind.SHARED_NAME) in found.notes
+    assert [str(note) for note in found.stream.oddities] == [
         "several records pass for data.pkl, and programs differ in which they read (byte 0)"
     ]
 
@@ -265,7 +266,7 @@ def test_records_that_share_a_name_are_noted(take_apart: TakeApart, other: str) 
 def test_storages_that_share_a_name_leave_the_pickle_alone(take_apart: TakeApart, other: str) -> None:
     found = take_apart(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}, Record(name=other, data=EIGHT)))
     assert len(found.notes) == (0 if other.endswith("bak") else 1)
-    assert found.stream.notes == ()
+    assert found.stream.oddities == ()
 
 
 def test_first_of_two_records_of_a_name_counts(take_apart: TakeApart) -> None:
@@ -282,7 +283,7 @@ def test_what_any_of_them_would_import_counts(take_apart: TakeApart) -> None:
         found = take_apart(build_zip(*records, VERSION))
         assert list(count_globals(found.programs)) == ["os.system"]
         assert [program.kind for program in found.programs] == ["object", "rival"]
-        assert found.stream.notes[-1].kind == "rival-record"
+        assert found.stream.oddities[-1].kind == "rival-record"
 
 
 @pytest.mark.parametrize(

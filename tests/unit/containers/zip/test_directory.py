@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import (
     CENTRAL,
     DEFLATED,
     LOCAL,
-    MORE_RECORDS,
     Entry,
+    Trouble,
     ZipDirectory,
     payload_offset,
     payload_offsets,
@@ -27,6 +28,7 @@ from inspector.containers.zip.directory import (
 )
 from inspector.containers.zip.end import END, DirectoryError
 from inspector.containers.zip.records import read_record
+from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import CancelledError, ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -111,8 +113,11 @@ def test_zip64_fields_come_in_a_fixed_order_and_only_where_needed(open_: Open) -
     assert contents(source, directory(source).entries)["a/y"] == b"second"
 
 
-@pytest.mark.parametrize(("extra", "trouble"), [(b"", ""), (b"\x01\0\0\0", "zip64"), (b"\x02\0\x02\0ab", "")])
-def test_zip64_extra_without_the_figure_leaves_it(open_: Open, extra: bytes, trouble: str) -> None:
+@pytest.mark.parametrize(
+    ("extra", "trouble"),
+    [(b"", Trouble.NONE), (b"\x01\0\0\0", Trouble.ZIP64), (b"\x02\0\x02\0ab", Trouble.NONE)],
+)
+def test_zip64_extra_without_the_figure_leaves_it(open_: Open, extra: bytes, trouble: Trouble) -> None:
     record = Record(name="a/x", data=b"1", stored_nbytes=1, nbytes=0xFFFFFFFF, central_extra=extra)
     entry = directory(open_(build_zip(record))).entries[0]
     assert (entry.nbytes, entry.trouble) == (0xFFFFFFFF, trouble)
@@ -131,7 +136,7 @@ def test_zip64_extra_without_the_figure_leaves_it(open_: Open, extra: bytes, tro
 def test_extra_fields_that_break_off(open_: Open, extra: bytes) -> None:
     with pytest.raises(DirectoryError) as caught:
         directory(open_(build_zip(Record(name="a/x", nbytes=0xFFFFFFFF, central_extra=extra))))
-    assert caught.value.miniz == "invalid header or archive is corrupted"
+    assert caught.value.miniz == MinizError.CORRUPTED
 
 
 def test_zip64_field_that_is_too_short_is_read_on_and_refused_later(open_: Open) -> None:
@@ -140,7 +145,7 @@ def test_zip64_field_that_is_too_short_is_read_on_and_refused_later(open_: Open)
         name="a/x", data=b"1", stored_nbytes=1, nbytes=0xFFFFFFFF, central_extra=extra + b"FB\0\0"
     )
     entry = directory(open_(build_zip(record))).entries[0]
-    assert (entry.nbytes, entry.trouble) == (1, "zip64")
+    assert (entry.nbytes, entry.trouble) == (1, Trouble.ZIP64)
 
 
 def test_more_than_65535_records(open_: Open) -> None:
@@ -204,24 +209,24 @@ def test_directory_longer_or_shorter_than_its_records(open_: Open) -> None:
     assert directory(open_(data)).doubts == ()
     found = directory(open_(data[:-14] + struct.pack("<2H", 1, 1) + data[-10:]))
     assert [entry.name for entry in found.entries] == ["a/x"]
-    assert found.doubts == (MORE_RECORDS,)
+    assert found.doubts == (NoteKind.MORE_RECORDS,)
 
 
 @pytest.mark.parametrize(
     ("lies", "miniz"),
     [
-        ({"nbytes": 3}, "invalid header or archive is corrupted"),
-        ({"stored_nbytes": 3}, "invalid header or archive is corrupted"),
-        ({"stored_nbytes": 0, "time": 1}, "invalid header or archive is corrupted"),
-        ({"stored_nbytes": 0, "method": DEFLATED}, "invalid header or archive is corrupted"),
-        ({"nbytes": 900, "stored_nbytes": 900}, "invalid header or archive is corrupted"),
-        ({"offset": 1 << 30}, "invalid header or archive is corrupted"),
-        ({"disk": 2}, "unsupported multidisk archive"),
-        ({"disk": 0xFFFF}, "unsupported multidisk archive"),
-        ({"flags": 0x2000}, "unsupported encryption"),
+        ({"nbytes": 3}, MinizError.CORRUPTED),
+        ({"stored_nbytes": 3}, MinizError.CORRUPTED),
+        ({"stored_nbytes": 0, "time": 1}, MinizError.CORRUPTED),
+        ({"stored_nbytes": 0, "method": DEFLATED}, MinizError.CORRUPTED),
+        ({"nbytes": 900, "stored_nbytes": 900}, MinizError.CORRUPTED),
+        ({"offset": 1 << 30}, MinizError.CORRUPTED),
+        ({"disk": 2}, MinizError.MULTIDISK),
+        ({"disk": 0xFFFF}, MinizError.MULTIDISK),
+        ({"flags": 0x2000}, MinizError.ENCRYPTED),
     ],
 )
-def test_entry_that_miniz_refuses(open_: Open, lies: dict[str, int], miniz: str) -> None:
+def test_entry_that_miniz_refuses(open_: Open, lies: dict[str, int], miniz: MinizError) -> None:
     with pytest.raises(DirectoryError) as caught:
         directory(open_(build_zip(A, Record(name="a/z", data=b"12345", **lies))))
     assert caught.value.miniz == miniz
@@ -230,15 +235,15 @@ def test_entry_that_miniz_refuses(open_: Open, lies: dict[str, int], miniz: str)
 @pytest.mark.parametrize(
     ("record", "trouble"),
     [
-        (Record(name="a/z", data=b"12345", nbytes=3, time=1), ""),
-        (Record(name="a/z", data=b"12345", disk=1), ""),
-        (Record(name="a/z", data=b"12345", attributes=0x10), "unwritten"),
-        (Record(name="a/z/", data=b"12345"), "unwritten"),
-        (Record(name="a/z", data=b"", nbytes=0xFFFFFFFF), "unwritten"),
-        (Record(name="a/z", data=b"12345", attributes=0x81A40000), ""),
+        (Record(name="a/z", data=b"12345", nbytes=3, time=1), Trouble.NONE),
+        (Record(name="a/z", data=b"12345", disk=1), Trouble.NONE),
+        (Record(name="a/z", data=b"12345", attributes=0x10), Trouble.UNWRITTEN),
+        (Record(name="a/z/", data=b"12345"), Trouble.UNWRITTEN),
+        (Record(name="a/z", data=b"", nbytes=0xFFFFFFFF), Trouble.UNWRITTEN),
+        (Record(name="a/z", data=b"12345", attributes=0x81A40000), Trouble.NONE),
     ],
 )
-def test_entry_that_miniz_takes(open_: Open, record: Record, trouble: str) -> None:
+def test_entry_that_miniz_takes(open_: Open, record: Record, trouble: Trouble) -> None:
     assert directory(open_(build_zip(A, record))).entries[1].trouble == trouble
 
 

@@ -9,7 +9,7 @@ from inspector.containers.zip import duplicates as rivals
 from inspector.containers.zip.directory import Entry
 from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
 from inspector.errors import CancelledError, PickleError
-from inspector.pickles.notes import Note
+from inspector.pickles.oddities import Oddity
 from tests.builders.zips import Record, build_zip
 
 
@@ -17,7 +17,7 @@ def entry(title: str, place: int = 0) -> Entry:
     return Entry(title, place, 0, 0, 0, 0, 0, 0)
 
 
-def notes_and_read(*names: str, error: Exception | None = None) -> tuple[tuple[Note, ...], list[Entry]]:
+def notes_and_read(*names: str, error: Exception | None = None) -> tuple[tuple[Oddity, ...], list[Entry]]:
     read: list[Entry] = []
 
     def remember(rival: Entry) -> None:

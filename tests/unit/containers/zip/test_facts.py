@@ -4,12 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
+from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import Records
 from inspector.containers.zip.directory import read_directory
 from inspector.containers.zip.facts import Facts, is_listed, listed_name, read_facts
-from inspector.containers.zip.records import UNWRITTEN
-from inspector.containers.zip.torch_words import NO_VERSION, UNDECODABLE, miniz_words, no_folder_words
+from inspector.containers.zip.torch_words import (
+    NO_VERSION,
+    UNDECODABLE,
+    MinizError,
+    miniz_words,
+    no_folder_words,
+)
 from inspector.limits import Limits
 from tests.builders.zips import Record, build_zip
 
@@ -54,15 +60,15 @@ def test_facts_in_any_case(read: Read) -> None:
         ([PICKLE, VERSION, Record(name="a/.data/serialization_id", data=b"\xff")], UNDECODABLE),
         (
             [PICKLE, Record(name="a/version", data=b"3", flags=1)],
-            miniz_words("retrieving file meta-data for version", "unsupported encryption"),
+            miniz_words("retrieving file meta-data for version", MinizError.ENCRYPTED),
         ),
         (
             [PICKLE, VERSION, Record(name="a/byteorder", data=b"3", local_signature=b"PKxx")],
-            miniz_words("reading file byteorder", "invalid header or archive is corrupted"),
+            miniz_words("reading file byteorder", MinizError.CORRUPTED),
         ),
         (
             [PICKLE, VERSION, Record(name="a/.data/serialization_id", data=b"3", method=99)],
-            miniz_words("retrieving file meta-data for .data/serialization_id", "unsupported method"),
+            miniz_words("retrieving file meta-data for .data/serialization_id", MinizError.METHOD),
         ),
     ],
 )
@@ -85,12 +91,10 @@ def test_folder_longer_than_torch_keeps_of_a_name(read: Read) -> None:
 
 def test_facts_that_nobody_can_be_sure_of(read: Read) -> None:
     large = Record(name="a/.data/version", data=b"3" + bytes(70_000))
-    assert read(PICKLE, VERSION, large).doubts == (
-        "A record with a fact about the file is too large to be read here.",
-    )
+    assert read(PICKLE, VERSION, large).doubts == (NoteKind.LARGE_RECORD,)
     assert read(PICKLE, large).refusal == ""
     folder = Record(name="a/byteorder", data=b"little", attributes=0x10)
-    assert read(PICKLE, VERSION, folder).doubts == (UNWRITTEN,)
+    assert read(PICKLE, VERSION, folder).doubts == (NoteKind.UNWRITTEN_RECORD,)
 
 
 def test_names_as_torch_lists_them() -> None:

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
+from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import DEFLATED, LOCAL, read_directory
 from inspector.containers.zip.records import (
-    NOT_WHOLE,
-    TWO_SIZES,
-    UNWRITTEN,
     Contents,
     read_contents,
     read_record,
@@ -111,14 +109,14 @@ def record_of(record: Record) -> Record:
 @pytest.mark.parametrize(("nbytes", "data"), [(3, b"abc"), (9, b"abcdefPK\1")])
 def test_stored_record_of_two_sizes_is_as_long_as_it_unpacks_to(read: Read, nbytes: int, data: bytes) -> None:
     record = Record(name="a/x", data=b"abcdef", nbytes=nbytes, time=1)
-    assert read(record) == Contents(data, TWO_SIZES)
+    assert read(record) == Contents(data, NoteKind.TWO_RECORD_SIZES)
 
 
 @pytest.mark.parametrize(
     "record", [Record(name="a/x", data=b"ab", attributes=0x10), Record(name="a/x/", data=b"ab")]
 )
 def test_record_that_torch_takes_for_a_folder(read: Read, record: Record) -> None:
-    assert read(record) == Contents(b"ab", UNWRITTEN)
+    assert read(record) == Contents(b"ab", NoteKind.UNWRITTEN_RECORD)
 
 
 def test_folder_that_is_one(read: Read) -> None:
@@ -126,14 +124,14 @@ def test_folder_that_is_one(read: Read) -> None:
 
 
 def test_packed_record_that_is_longer_than_it_says(read: Read) -> None:
-    assert read(packed(b"abc", deflated(b"abcdef"))) == Contents(b"abc", NOT_WHOLE)
+    assert read(packed(b"abc", deflated(b"abcdef"))) == Contents(b"abc", NoteKind.DAMAGED_RECORD)
 
 
 def test_packed_record_that_is_cut_off(read: Read) -> None:
     whole = bytes(range(256)) * 4
     found = read(packed(whole, deflated(whole)[:-9]))
     assert whole.startswith(found.data)
-    assert (bool(found.data), found.doubt) == (True, NOT_WHOLE)
+    assert (bool(found.data), found.doubt) == (True, NoteKind.DAMAGED_RECORD)
 
 
 @pytest.mark.parametrize("nbytes", [100, 200_000])
@@ -144,13 +142,13 @@ def test_packed_record_that_is_damaged_behind_its_beginning(read: Read, nbytes: 
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     raw = packer.compress(whole) + packer.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * 100
     found = read(packed(bytes(nbytes + 50), raw), 1 << 20)
-    assert found == Contents(whole, NOT_WHOLE)
+    assert found == Contents(whole, NoteKind.DAMAGED_RECORD)
 
 
 def test_packed_record_that_is_damaged_from_the_start(read: Read) -> None:
     data = bytearray(build_zip(Record(name="a/x", data=b"abc" * 100, method=DEFLATED)))
     data[LOCAL.size + 3] ^= 0x07  # the type of the first block
-    assert read(bytes(data)) == Contents(b"", NOT_WHOLE)
+    assert read(bytes(data)) == Contents(b"", NoteKind.DAMAGED_RECORD)
 
 
 def test_whoever_needs_certainty_gets_an_error(read: Read) -> None:

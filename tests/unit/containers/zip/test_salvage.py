@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.container import Container
+from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, sentences
 from inspector.containers.opening import read_container
 from inspector.containers.programs import count_globals
 from inspector.errors import (
@@ -54,19 +55,19 @@ def test_file_cut_off_anywhere(write: Write, checksums: bool) -> None:
         whole = {key: place for key, place in known.items() if sum(place) <= nbytes}
         assert {key: place for key, place in found.stored.items() if place.nbytes} == whole, nbytes
         assert list(found.storage_ids) == list(SIZES)
-        assert found.notes[0].startswith("The zip has no directory")
+        assert found.notes[0].sentence.startswith("The zip has no directory")
         assert data[found.pickle_offset : found.pickle_offset + found.pickle_nbytes] == PICKLE
 
 
 def test_what_is_lost_and_what_is_left_is_counted(take_apart: TakeApart) -> None:
     offset, nbytes = places(WHOLE)["1"]
-    first, second = take_apart(WHOLE[: offset + nbytes - 1]).notes
+    first, second = sentences(take_apart(WHOLE[: offset + nbytes - 1]).notes)
     assert first == (
         "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost. "
         "6 records found by searching."
     )
     assert second == "The bytes of 3 storages of 5 are not in the file: 15.1 KB are lost, 160 B are left."
-    (only,) = take_apart(WHOLE[:END]).notes
+    (only,) = sentences(take_apart(WHOLE[:END]).notes)
     assert "11 records found" in only
 
 
@@ -81,7 +82,9 @@ def test_directory_that_is_damaged_or_points_elsewhere(take_apart: TakeApart) ->
     grown = WHOLE[:END] + bytes(64) + WHOLE[END:]  # as if something had been put in
     for data in (damaged, grown):
         found = take_apart(data)
-        assert found.notes[0].startswith("The zip's directory is damaged: this file was changed or cut off")
+        assert found.notes[0].sentence.startswith(
+            "The zip's directory is damaged: this file was changed or cut off"
+        )
         assert found.stored == expected
 
 
@@ -115,7 +118,7 @@ def test_wrong_checksum_of_the_pickle_is_noted(take_apart: TakeApart) -> None:
     place = WHOLE.index(b"tensor_v2")
     assert place < WHOLE.index(PICKLE) + len(PICKLE)
     changed = WHOLE[: place - 2] + b"X" + WHOLE[place - 1 : END]
-    assert any(note.startswith("The checksum of data.pkl is wrong") for note in take_apart(changed).notes)
+    assert Note(NoteKind.WRONG_CHECKSUM) in take_apart(changed).notes
 
 
 @pytest.mark.parametrize(
@@ -213,8 +216,8 @@ def test_other_pickles_that_were_found_count_in_the_verdict(
     data = build_zip(*records)
     found = take_apart(data[: data.index(b"PK\1\2")])
     assert list(count_globals(found.programs)) == ["os.system"]
-    assert found.stream.notes[-1].kind == "rival-record"
-    assert found.marks == {"no-directory", "ambiguous"}
+    assert found.stream.oddities[-1].kind == "rival-record"
+    assert [note.kind for note in found.notes] == [NoteKind.NO_DIRECTORY]
 
 
 def test_directory_that_leads_past_the_pickle_is_said_in_torch_s_words(write: Write) -> None:
@@ -226,4 +229,4 @@ def test_directory_that_leads_past_the_pickle_is_said_in_torch_s_words(write: Wr
     found = read_container(write(data))
     assert "reading file data.pkl" in found.refusal
     assert "invalid header or archive is corrupted" in found.refusal
-    assert {"ambiguous"} <= found.marks
+    assert {note.kind for note in found.notes} & AMBIGUOUS

@@ -10,6 +10,7 @@ from inspector.containers.zip.torch_words import (
     NO_RECORDS,
     NO_VERSION,
     UNDECODABLE,
+    MinizError,
     miniz_words,
     no_folder_words,
 )
@@ -28,18 +29,18 @@ VERSION = Record(name="a/version", data=b"3\n")
         ([Record(name="data.pkl")], no_folder_words("data.pkl")),
         ([PICKLE, VERSION, Record(name="b/x")], no_folder_words("b/x", "a/")),
         ([PICKLE, VERSION, Record(name=b"a/\xff")], UNDECODABLE),
-        ([VERSION], miniz_words("locating file data.pkl", "file not found")),
+        ([VERSION], miniz_words("locating file data.pkl", MinizError.NOT_FOUND)),
         (
             [VERSION, Record(name="a/data.pkl", data=b"1234", flags=1)],
-            miniz_words("retrieving file meta-data for data.pkl", "unsupported encryption"),
+            miniz_words("retrieving file meta-data for data.pkl", MinizError.ENCRYPTED),
         ),
         (
             [VERSION, Record(name="a/data.pkl", data=b"1234", method=99)],
-            miniz_words("retrieving file meta-data for data.pkl", "unsupported method"),
+            miniz_words("retrieving file meta-data for data.pkl", MinizError.METHOD),
         ),
         (
             [VERSION, Record(name="a/data.pkl", data=b"1234", method=8, nbytes=9)],
-            miniz_words("reading file data.pkl", "unexpected decompressed size"),
+            miniz_words("reading file data.pkl", MinizError.DECOMPRESSED_SIZE),
         ),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, storage, tensor
@@ -29,7 +30,11 @@ def test_damage_is_found_or_it_is_another_file(text: str, id_: str) -> None:
 
 
 def test_records_found_by_searching_are_of_a_cut_file() -> None:
-    made = on(("w", "cpu"), marks=frozenset({"no-directory"}), refusal="RuntimeError: no central directory")
+    made = on(
+        ("w", "cpu"),
+        notes=(Note(NoteKind.NO_DIRECTORY, ("1 record",)),),
+        refusal="RuntimeError: no central directory",
+    )
     found = explained("failed finding central directory", made, id_="zip-directory")
     assert (found.fits, found.finding) == ("yes", "truncated")
 
@@ -41,7 +46,7 @@ def test_first_bytes() -> None:
     odd = explained("invalid load key, '\\xca'.", WHOLE, id_="load-key")
     assert odd.here.endswith("the error is about another.")
     assert odd.finding == "not-a-checkpoint"
-    packed = on(("w", "cpu"), marks=frozenset({"gzip"}))
+    packed = on(("w", "cpu"), notes=(Note(NoteKind.GZIP),))
     found = explained("invalid load key, '\\x1f'.", packed, id_="load-key")
     assert (found.fits, found.finding, found.advice) == ("yes", "torch-refuses", "Unpack it with gunzip.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import GlobalUse
 from tests.corpus import CORPUS
@@ -25,7 +26,7 @@ def test_what_loading_needs_is_what_the_code_does() -> None:
     assert "Loading it needs those classes allowed, and" in whole_module("net.model.Net")
     assert "Loading it needs weights_only=False, and" in whole_module("net.model.Net", "numpy.load_it")
     assert "with which it can run commands" in whole_module("net.model.Net", "os.system")
-    doubtful = checkpoint(module_class="net.model.Net", marks=frozenset({"ambiguous"}))
+    doubtful = checkpoint(module_class="net.model.Net", notes=(Note(NoteKind.SHARED_NAME),))
     assert "needs care, since programs read different" in findings(doubtful)["whole-module"].detail
     assert findings(doubtful)["runs-code"].title == "Programs read different things from this file"
 

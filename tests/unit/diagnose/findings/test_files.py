@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.findings import Finding
@@ -26,7 +27,9 @@ def test_truncated() -> None:
     (finding,) = found(made, "truncated")
     assert (finding.severity, finding.paths) == ("error", ("a",))
     assert found(checkpoint(storage("0", nbytes=0, missing=True)), "truncated") == []
-    endless = checkpoint(storage("0"), marks=frozenset({"no-directory"}), refusal="RuntimeError: cut")
+    endless = checkpoint(
+        storage("0"), notes=(Note(NoteKind.NO_DIRECTORY, ("1 record",)),), refusal="RuntimeError: cut"
+    )
     (finding,) = found(endless, "truncated")
     assert (finding.title, finding.paths) == ("The end of the file is missing", ())
     assert found(endless, "torch-refuses") == []
@@ -46,9 +49,9 @@ def test_invalid() -> None:
         ({"versions": (("version", "x"),)}, "torch-refuses"),
         ({"versions": (("version", "3"), ("byteorder", "middle"))}, "torch-refuses"),
         ({"refusal": "RuntimeError: file in archive is not in a subdirectory: x"}, "torch-refuses"),
-        ({"marks": frozenset({"gzip"}), "format": "legacy"}, "torch-refuses"),
+        ({"notes": (Note(NoteKind.GZIP),), "format": "legacy"}, "torch-refuses"),
         ({"globals": (GlobalUse(name="torch._C.Generator", count=1),), "format": "legacy"}, "torch-refuses"),
-        ({"marks": frozenset({"wrong-checksum"})}, "bad-crc"),
+        ({"notes": (Note(NoteKind.WRONG_CHECKSUM),)}, "bad-crc"),
         ({"versions": (("byteorder", "big"),)}, "byteorder"),
         ({"module_class": "m.net.Net"}, "whole-module"),
         ({"globals": (GlobalUse(name="m.Net", count=1),)}, "needs-allow-list"),
@@ -62,7 +65,7 @@ def test_of_the_file_as_a_whole(fields: dict[str, object], id_: str) -> None:
 
 
 def test_zip_of_torch_1_4_is_refused_everywhere() -> None:
-    made = checkpoint(storage("0"), marks=frozenset({"torch-1.4"}))
+    made = checkpoint(storage("0"), notes=(Note(NoteKind.TORCH_1_4),))
     (finding,) = found(made, "torch-refuses")
     assert "Only torch 1.4 reads it" in finding.detail
 

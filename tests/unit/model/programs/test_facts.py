@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import math
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, ProgramKind
 from inspector.errors import CheckpointError, PickleError
 from inspector.limits import Limits
 from inspector.model.arguments.check import Arguments
 from inspector.model.programs.facts import (
-    BROKEN,
     MOST_OF_ONE_NAME,
     describe_safety,
     list_globals,
@@ -15,7 +15,7 @@ from inspector.model.programs.facts import (
     unread_checkpoint,
 )
 from inspector.model.programs.uses import PERSISTENT_ID, Uses
-from inspector.pickles.notes import Note
+from inspector.pickles.oddities import Oddity, OddityKind
 from tests.builders.pickles import NONE, call, name, number, op, proto, read, storage, text
 from tests.work import count_steps
 
@@ -55,13 +55,16 @@ def test_names_are_counted_over_all_programs() -> None:
     assert [(row.name, row.count) for row in rows] == [("posix.system", 2), ("a.B", 1)]
 
 
+ODD = Oddity(OddityKind.TEXT_INT, 0)
+
+
 def test_safety_is_that_of_all_programs() -> None:
     programs = [program(EVIL), program(name("a.B") + op("POP") + NONE)]
-    safety = describe_safety(programs, set(), protocol=4, notes=[Note("odd", 0, "it is odd")], faults={"bad"})
+    safety = describe_safety(programs, set(), protocol=4, oddities=[ODD], faults={"bad"})
     assert {"POP", "REDUCE", "NONE"} <= set(safety.opcodes)
     assert (safety.protocol, safety.calls_made) == (4, 1)
-    assert safety.oddities == ("it is odd (byte 0)",)
-    assert safety.faults == ("bad", "odd")
+    assert safety.oddities == (ODD,)
+    assert safety.faults == ("bad", "text-int")
     assert [use.text for use in safety.calls] == ['posix.system("id")']
     assert describe_safety([], set(), protocol=0).calls == ()
 
@@ -74,7 +77,8 @@ def test_file_that_cannot_be_read_is_what_its_programs_do() -> None:
     error.programs = (program(EVIL), program(NONE, is_whole=False))
     seen = unread_checkpoint(error)
     assert seen is not None
-    assert ([use.name for use in seen.globals], seen.notes, seen.tensors) == (["posix.system"], (BROKEN,), ())
+    assert ([use.name for use in seen.globals], seen.tensors) == (["posix.system"], ())
+    assert seen.notes == (Note(NoteKind.BROKEN_OFF),)
 
 
 def test_of_a_crowd_that_cannot_be_read_the_first_calls_of_each_name_are_looked_at() -> None:

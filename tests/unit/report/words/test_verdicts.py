@@ -4,6 +4,7 @@ from typing import get_args
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
 from inspector.report.words.verdicts import (
@@ -40,7 +41,7 @@ def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] =
     ("made", "version", "words"),
     [
         (asking(), None, "It loads on a node as is."),
-        (checkpoint(marks=frozenset({"ambiguous"})), None, "As read here it loads on a node; other"),
+        (checkpoint(notes=(Note(NoteKind.SHARED_NAME),)), None, "As read here it loads on a node; other"),
         (asking("m.Net"), "2.4", "It loads on a node as is, but unchecked: before 2.6"),
         (asking("m.Net"), None, "It loads on a node once 1 name is allowed (add_safe_globals)."),
         (asking(called=("m.make",)), None, "only with weights_only=False, which can run code in the file."),

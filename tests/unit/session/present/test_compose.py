@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.errors import PlanError
 from inspector.records import replace
 from inspector.session.document import Document
@@ -189,7 +190,8 @@ def test_a_click_costs_only_what_it_changes(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_nothing_invisible_reaches_the_screen() -> None:
     evil = "a\u202e\x1b[31m\n"
-    document = saved_on(evil, "cuda:0", path=evil, module_class=evil, notes=(evil,), versions=((evil, evil),))
+    notes = (Note(NoteKind.REFUSED, (evil,)),)
+    document = saved_on(evil, "cuda:0", path=evil, module_class=evil, notes=notes, versions=((evil, evil),))
     screen = ready(document, path=evil, selected=document.tree.tensor_nodes[0])
     banner, safety = screen.banner, screen.safety
     assert banner is not None

@@ -1,0 +1,118 @@
+"""What a reader notes about a file besides its contents: each note is a kind and its figures.
+
+Verdicts compare kinds; the sentences at the end are for people, and rewording one changes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from typing import NamedTuple
+
+
+class NoteKind(Enum):
+    """What there is to know about a file."""
+
+    # Programs, or two runs of one, may read different things from it. Ends of zips come in this order.
+    TWO_DIRECTORIES = auto()
+    FAR_END = auto()
+    TWO_DIRECTORY_SIZES = auto()
+    TWO_ENDS = auto()
+    MORE_RECORDS = auto()
+    UNWRITTEN_RECORD = auto()
+    TWO_RECORD_SIZES = auto()
+    DAMAGED_RECORD = auto()
+    LARGE_RECORD = auto()
+    SHARED_NAME = auto()
+    NO_DIRECTORY = auto()
+    BAD_DIRECTORY = auto()
+    TWO_FORMATS = auto()
+    # What is wrong or unusual all the same.
+    REFUSED = auto()
+    OVERLAP = auto()
+    TORCH_1_4 = auto()
+    WRONG_CHECKSUM = auto()
+    LOST_BYTES = auto()
+    SEARCH_ENDED = auto()
+    GZIP = auto()
+    TRAILING_BYTES = auto()
+    NO_KEYS = auto()
+    ODD_KEYS = auto()
+    # What is not shown of it.
+    BROKEN_OFF = auto()
+    TOO_DEEP = auto()
+    UNLISTED = auto()
+
+
+AMBIGUOUS = frozenset(kind for kind in NoteKind if kind.value < NoteKind.REFUSED.value)
+"""The kinds after which the object that was read may be another than the one that torch reads."""
+
+
+class Note(NamedTuple):
+    """One note.
+
+    Attributes:
+        kind: What it says.
+        values: The texts that belong into its sentence.
+    """
+
+    kind: NoteKind
+    values: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The note for people; empty where something else of the file tells the same."""
+        return _SENTENCES.get(self.kind, "").format(*self.values)
+
+
+def sentences(notes: Iterable[Note]) -> list[str]:
+    """Return the sentences of notes."""
+    return [sentence for note in notes if (sentence := note.sentence)]
+
+
+_SENTENCES = {
+    NoteKind.TWO_DIRECTORIES: "Programs look for the directory of this zip in different places.",
+    NoteKind.FAR_END: "The end of the zip is farther from the end of the file than most programs look.",
+    NoteKind.TWO_DIRECTORY_SIZES: "The ends of the zip tell different sizes of its directory.",
+    NoteKind.TWO_ENDS: "The zip has two ends: programs differ in which of them they believe.",
+    NoteKind.MORE_RECORDS: (
+        "The directory of the zip is not as long as its records: programs differ in how many they read."
+    ),
+    NoteKind.UNWRITTEN_RECORD: (
+        "torch takes a record for a folder or for empty, and hands out memory that nothing was written to."
+    ),
+    NoteKind.TWO_RECORD_SIZES: (
+        "A record has two sizes, and torch reads more or less of it than other programs."
+    ),
+    NoteKind.DAMAGED_RECORD: (
+        "A packed record is damaged or longer than it says; torch reads what it could unpack."
+    ),
+    NoteKind.LARGE_RECORD: "A record with a fact about the file is too large to be read here.",
+    NoteKind.SHARED_NAME: "Several records share a name: programs differ in which of them they read.",
+    NoteKind.NO_DIRECTORY: (
+        "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost. "
+        "{} found by searching."
+    ),
+    NoteKind.BAD_DIRECTORY: (
+        "The zip's directory is damaged: this file was changed or cut off after it was saved. "
+        "{} found by searching."
+    ),
+    NoteKind.TWO_FORMATS: (
+        "The file is of two formats at once, and programs differ in which of them they read."
+    ),
+    NoteKind.REFUSED: "torch refuses this file: {}.",
+    NoteKind.OVERLAP: "Several records share bytes: no program writes that by itself.",
+    NoteKind.TORCH_1_4: "Written by torch 1.4, whose zip files later versions of torch cannot load.",
+    NoteKind.WRONG_CHECKSUM: (
+        "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
+    ),
+    NoteKind.LOST_BYTES: "The bytes of {} of {} are not in the file: {} are lost, {} are left.",
+    NoteKind.SEARCH_ENDED: "The search took too long and was ended before the end of the file.",
+    NoteKind.GZIP: (
+        "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is written plain."
+    ),
+    NoteKind.TRAILING_BYTES: "{} more bytes follow the checkpoint; torch.load reads the first one only.",
+    NoteKind.BROKEN_OFF: "At least one pickle of this file breaks off.",
+    NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",
+    NoteKind.UNLISTED: "{} more values are not listed: there are too many. All tensors are.",
+}
