@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.search_box import SearchBox
-from inspector.gui.widgets.combo import CalmComboBox
+from inspector.gui.widgets.controls import CalmComboBox
 from inspector.gui.widgets.labels import bare_text, blocked, plain_label, plain_tooltip
 
 if TYPE_CHECKING:

@@ -49,6 +49,9 @@ class Gallery:
             self.app.processEvents()
 
     def picture(self, name: str, widget: QWidget) -> None:
+        panel = widget.findChild(MemoryPanel)
+        while panel is not None and not panel.is_drawn:
+            self.settle(0.02)
         self.settle()
         widget.grab().save(str(self.folder / f"{name}-{self.theme.tokens.name}.png"))
 
@@ -72,9 +75,6 @@ class Gallery:
         window.workspace.pages.open_page(page)
         if page == "tensor":
             session.select(session.screen.tree.tensor_nodes[40])
-        panel = window.workspace.pages.page("memory")
-        while isinstance(panel, MemoryPanel) and not panel.is_drawn:
-            self.settle(0.02)
         self.picture(page, window)
         window.close()
         window.deleteLater()

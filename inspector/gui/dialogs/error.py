@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLayout, QPlainTextEdit, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLayout, QVBoxLayout
 
-from inspector.gui.dialogs.export.parts import button_row
-from inspector.gui.theme.icons import Glyph, set_icon
-from inspector.gui.theme.theme import Theme, mono_font
-from inspector.gui.widgets.labels import named, plain_label
-from inspector.gui.workspace.banner import confirm_copied
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.controls import button_row, code_field, confirm_copied, make_button
+from inspector.gui.widgets.labels import plain_label
+from inspector.gui.widgets.marks import ToneGlyph
 from inspector.units import format_count
 
 _SIZE = (720, 460)
@@ -32,16 +31,11 @@ class ErrorDialog(QDialog):
         self.setWindowTitle(_TITLE)
         self.setWindowModality(Qt.WindowModality.ApplicationModal)  # also in front of a dialog that is open
         self.resize(*_SIZE)
-        self._text = named(QPlainTextEdit(text), spoken="The text of the error")
-        self._text.setReadOnly(True)
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._text.setFont(mono_font(theme.base_points * 0.95))
-        self._text.setTabChangesFocus(True)
+        self._text = code_field(theme, "The text of the error", 0.95)
+        self._text.setPlainText(text)
         self._count = plain_label("", "small")
         self._count.hide()
-        self._copy = QPushButton("Copy")
-        set_icon(self._copy, "copy", theme.tokens)
-        self._copy.clicked.connect(self._on_copy)
+        self._copy = make_button("Copy", self._on_copy, icon="copy", theme=theme)
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 24, 24, 20)
         column.setSpacing(12)
@@ -68,16 +62,13 @@ class ErrorDialog(QDialog):
         words.addWidget(plain_label(_WORDS, "muted", wrap=True))
         head = QHBoxLayout()
         head.setSpacing(16)
-        glyph = Glyph(self._theme, "tone-bad", 40, ink="on_fill", fill="bad_fill")
-        head.addWidget(glyph, 0, Qt.AlignmentFlag.AlignTop)
+        head.addWidget(ToneGlyph(self._theme, 40, "bad"), 0, Qt.AlignmentFlag.AlignTop)
         head.addLayout(words, 1)
         return head
 
     def _build_buttons(self) -> QLayout:
-        close = QPushButton("Close")
-        close.setProperty("kind", "primary")
+        close = make_button("Close", self.accept, kind="primary")
         close.setDefault(True)
-        close.clicked.connect(self.accept)
         return button_row(self._copy, close)
 
     def _on_copy(self) -> None:

@@ -13,15 +13,15 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
     QMenu,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
-from inspector.gui.start.empty import AppMark
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.controls import button_row, make_button
 from inspector.gui.widgets.labels import bare_text, named, plain_label
+from inspector.gui.widgets.marks import AppMark
 
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 _HINTS = (
@@ -112,11 +112,6 @@ def _block(title: str, rows: tuple[tuple[str, str], ...]) -> QGridLayout:
 
 
 def _close_row(dialog: QDialog) -> QHBoxLayout:
-    close = QPushButton("Close")
-    close.setProperty("kind", "primary")
+    close = make_button("Close", dialog.accept, kind="primary")
     close.setDefault(True)
-    close.clicked.connect(dialog.accept)
-    row = QHBoxLayout()
-    row.addStretch(1)
-    row.addWidget(close)
-    return row
+    return button_row(close)

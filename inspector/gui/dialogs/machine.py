@@ -5,22 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
-    QFrame,
     QHBoxLayout,
     QLayout,
     QPushButton,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import named, plain_label
+from inspector.gui.widgets.controls import CopyInset, button_row, make_button
+from inspector.gui.widgets.labels import plain_label
 from inspector.gui.widgets.notice import show_notice
 from inspector.gui.widgets.start_folder import start_folder
 from inspector.resources import PROBE, resource_path
@@ -41,13 +39,10 @@ class MachineDialog(QDialog):
         self.setWindowTitle("Load on another machine")
         self.setFixedWidth(_WIDTH)
         self._theme = theme
-        self._save = QPushButton("Save the script\u2026")
-        set_icon(self._save, "file", theme.tokens)
-        self._save.clicked.connect(self._on_save)
-        self._open = QPushButton("Open machine.json\u2026")
-        self._open.setProperty("kind", "primary")
-        set_icon(self._open, "open", theme.tokens, "on_accent")
-        self._open.clicked.connect(self._on_open)
+        self._save = make_button("Save the script\u2026", self._on_save, icon="file", theme=theme)
+        self._open = make_button(
+            "Open machine.json\u2026", self._on_open, kind="primary", icon="open", theme=theme
+        )
         whole = QVBoxLayout(self)
         whole.setContentsMargins(28, 24, 28, 20)
         whole.setSpacing(14)
@@ -56,28 +51,11 @@ class MachineDialog(QDialog):
         whole.addWidget(plain_label(intro, "muted", wrap=True))
         whole.addLayout(_step("1", "Save the probe script and copy it to that machine.", self._save))
         whole.addLayout(_step("2", "Run it there. It needs Python 3.8 or newer and changes nothing."))
-        whole.addWidget(self._build_command())
+        command = plain_label(_COMMAND, "mono", selectable=True)
+        whole.addWidget(CopyInset(theme, command, lambda: _COMMAND, "Copy the command"))
         whole.addLayout(_step("3", "Open its answer here, or drop it on the window.", self._open))
         whole.addLayout(self._build_promise())
-        close = QPushButton("Close")
-        close.clicked.connect(self.reject)
-        foot = QHBoxLayout()
-        foot.addStretch(1)
-        foot.addWidget(close)
-        whole.addLayout(foot)
-
-    def _build_command(self) -> QFrame:
-        inset = named(QFrame(), "inset")
-        row = QHBoxLayout(inset)
-        row.setContentsMargins(12, 8, 8, 8)
-        row.addWidget(plain_label(_COMMAND, "mono", selectable=True), 1)
-        copy = named(QToolButton(), spoken="Copy the command")
-        copy.setToolTip("Copy the command")
-        copy.setProperty("kind", "icon")
-        set_icon(copy, "copy", self._theme.tokens)
-        copy.clicked.connect(_copy_command)
-        row.addWidget(copy)
-        return inset
+        whole.addLayout(button_row(make_button("Close", self.reject)))
 
     def _build_promise(self) -> QLayout:
         row = QHBoxLayout()
@@ -109,10 +87,6 @@ class MachineDialog(QDialog):
         if path:
             self.file_chosen.emit(path)
             self.accept()
-
-
-def _copy_command() -> None:
-    QGuiApplication.clipboard().setText(_COMMAND)
 
 
 def _step(number: str, text: str, button: QPushButton | None = None) -> QLayout:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit
 
-from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme, mono_font
+from inspector.gui.widgets.cards import page_column
+from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import blocked, plain_label
 
 _PAUSE_MS = 250
@@ -23,13 +24,9 @@ class AskBox(QFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._told = ""
-        self._button = QPushButton("Paste an error\u2026")
+        self._button = make_button("Paste an error\u2026", self.begin, icon="paste", theme=theme)
         self._button.setToolTip("Find out what an error message means for this file (Ctrl+Shift+V)")
-        set_icon(self._button, "paste", theme.tokens)
-        self._button.clicked.connect(self.begin)
-        self._close = QPushButton("Clear")
-        self._close.setProperty("kind", "quiet")
-        self._close.clicked.connect(self._on_closed)
+        self._close = make_button("Clear", self._on_closed, kind="quiet")
         self._hint = plain_label("Got an error message?", "muted", wrap=True)
         self._text = QPlainTextEdit()
         self._text.setAccessibleName("The error message to be explained")
@@ -50,9 +47,7 @@ class AskBox(QFrame):
         row.addWidget(self._hint, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self._close)
         row.addWidget(self._button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
+        column = page_column(self, 10)
         column.addLayout(row)
         column.addWidget(self._text)
 

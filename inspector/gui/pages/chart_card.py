@@ -1,19 +1,23 @@
-"""A chart on a page: its title, its bars as soon as they can be drawn, and its figures as a table."""
+"""The cards of the memory page: a chart, and the chart of what loading takes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFrame, QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QSpinBox, QVBoxLayout
 
 from inspector.gui.pages.chart_tables import build_legend, build_ranking, is_ranking
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import clear_layout, named, plain_label
-from inspector.session.screen import Chart, Segment
+from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
+from inspector.session.screen import Chart, ForecastPage, Loading, Segment
 
 if TYPE_CHECKING:
     from inspector.gui.pages.charts import ChartView
+
+
+_LOADING = "While loading"
 
 
 class ChartCard(QFrame):
@@ -62,3 +66,45 @@ class ChartCard(QFrame):
     def _colour_of(self, part: Segment) -> QColor:
         tokens = self._theme.tokens
         return tokens.device(part.colour) if self._by_device else tokens.shade(part.colour)
+
+
+class ForecastCard(ChartCard):
+    """What loading takes of the target's memory, for a number of processes, with remarks below."""
+
+    loading_chosen = Signal(object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self._ranks = QSpinBox()
+        self._ranks.setMinimum(1)
+        self._ranks.setAccessibleName("How many processes load the file at once")
+        self._ranks.valueChanged.connect(self._on_chosen)
+        self._mmap = QCheckBox("mmap=True")
+        self._mmap.setToolTip("Map the file rather than read it: only what is used is fetched")
+        self._mmap.toggled.connect(self._on_chosen)
+        self._notes = QVBoxLayout()
+        self._notes.setSpacing(2)
+        label = plain_label("Processes", "muted")
+        label.setBuddy(self._ranks)
+        row = QHBoxLayout()
+        row.setSpacing(10)
+        for widget in (label, self._ranks, self._mmap):
+            row.addWidget(widget)
+        row.addStretch(1)
+        self.above.addLayout(row)
+        self.below.addLayout(self._notes)
+
+    def show_forecast(self, page: ForecastPage) -> None:
+        """Show a forecast and what it was made for."""
+        with blocked(self._ranks, self._mmap):
+            self._ranks.setMaximum(page.most_ranks)
+            self._ranks.setValue(page.loading.ranks)
+            self._mmap.setChecked(page.loading.mmap)
+        self._mmap.setVisible(page.can_map)
+        self.show_chart(page.chart or Chart(title=_LOADING, bars=()), frozenset())
+        clear_layout(self._notes)
+        for note in page.notes:
+            self._notes.addWidget(plain_label(note, "warning" if page.is_tight else "muted", wrap=True))
+
+    def _on_chosen(self) -> None:
+        self.loading_chosen.emit(Loading(ranks=self._ranks.value(), mmap=self._mmap.isChecked()))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.labels import ElidedLabel, named, plain_label
-from inspector.gui.workspace.device_map import Swatch
+from inspector.gui.widgets.marks import Swatch
 from inspector.overriding import override
 from inspector.session.screen import Chart, Segment
 from inspector.units import format_nbytes

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QProgressBar, QVBoxLayout
 
-from inspector.gui.dialogs.export.parts import fill_lines
-from inspector.gui.start.failure import POLL_MS, show_fraction
-from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.cards import card_row, fill_lines
+from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import named, plain_label
+from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.session.screen import CheckPage
 
 _UNASKED = "torch.load compares no checksums. Reading all of the file shows whether it is as it was saved."
@@ -26,18 +26,14 @@ class CheckCard(QFrame):
         super().__init__()
         self._theme = theme
         self._page = CheckPage()
-        self.setProperty("card", True)
         self._hint = plain_label(_UNASKED, "muted", wrap=True)
         self._label = plain_label("", "muted")
         self._bar = named(QProgressBar(), spoken="Progress of the check")
         self._bar.setTextVisible(False)
         self._lines = QVBoxLayout()
         self._lines.setSpacing(6)
-        self._check = QPushButton("Check every byte")
-        set_icon(self._check, "shield", theme.tokens)
-        self._check.clicked.connect(self.check_wanted)
-        self._cancel = QPushButton("Cancel")
-        self._cancel.clicked.connect(self.cancel_wanted)
+        self._check = make_button("Check every byte", self.check_wanted, icon="shield", theme=theme)
+        self._cancel = make_button("Cancel", self.cancel_wanted)
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._on_tick)
         words = QVBoxLayout()
@@ -46,9 +42,7 @@ class CheckCard(QFrame):
         words.addWidget(self._label)
         words.addWidget(self._bar)
         words.addLayout(self._lines)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14, 12, 14, 12)
-        row.setSpacing(12)
+        row = card_row(self)
         row.addLayout(words, 1)
         for button in (self._check, self._cancel):
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)

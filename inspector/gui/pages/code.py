@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from inspector.gui.theme.highlight import PythonHighlighter
-from inspector.gui.theme.icons import set_icon
-from inspector.gui.theme.theme import Theme, mono_font
-from inspector.gui.widgets.combo import CalmComboBox
-from inspector.gui.widgets.labels import blocked, named, plain_label
-from inspector.gui.workspace.banner import confirm_copied
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.controls import CalmComboBox, code_field, confirm_copied, make_button
+from inspector.gui.widgets.labels import blocked, plain_label
 from inspector.session.screen import CodePage, Screen
 
 
@@ -30,10 +28,8 @@ class CodePanel(QWidget):
         self._styles.activated.connect(self._on_activated)
         label = plain_label("Style", "muted")
         label.setBuddy(self._styles)
-        self._copy = QPushButton("Copy")
+        self._copy = make_button("Copy", self.copy_wanted, icon="copy", theme=theme)
         self._copy.setToolTip("Copy the loading code (Ctrl+Shift+C)")
-        set_icon(self._copy, "copy", theme.tokens)
-        self._copy.clicked.connect(self.copy_wanted)
         self._text = _build_text(theme)
         self._highlighter = PythonHighlighter(self._text.document(), theme)
         row = QHBoxLayout()
@@ -70,12 +66,6 @@ class CodePanel(QWidget):
 
 
 def _build_text(theme: Theme) -> QPlainTextEdit:
-    text = named(QPlainTextEdit(), spoken="Loading code")
-    text.setReadOnly(True)
-    text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-    text.setFont(mono_font(theme.base_points))
+    text = code_field(theme, "Loading code")
     text.setTabStopDistance(4 * QFontMetricsF(text.font()).horizontalAdvance(" "))
-    text.setTabChangesFocus(True)
-    text.setAcceptDrops(False)
-    text.viewport().setAcceptDrops(False)
     return text

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QPushButton, QVBoxLayout, QWidget
 
-from inspector.gui.theme.icons import Glyph, set_icon
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import WrappedText, named, plain_label, plain_tooltip
+from inspector.gui.widgets.cards import card_row, page_column
+from inspector.gui.widgets.controls import CopyInset, make_button
+from inspector.gui.widgets.labels import WrappedText, plain_label, plain_tooltip
+from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.report.tree import Tree
 from inspector.session.screen import FindingRow, Fix
 from inspector.units import cut_text
 
 _MOST_LINKS = 4
 _FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code"}
-_SPOKEN = {"good": "Good", "bad": "Problem", "warning": "Warning", "neutral": "Note"}
 
 
 def node_path(tree: Tree, node_id: int) -> str:
@@ -40,8 +40,7 @@ class FindingCard(QFrame):
     def __init__(self, theme: Theme, finding: FindingRow, tree: Tree | None) -> None:
         super().__init__()
         self._theme = theme
-        self.setAccessibleName(f"{_SPOKEN[finding.tone]}: {finding.title}")
-        self.setProperty("card", True)
+        self.setAccessibleName(f"{SPOKEN_TONES[finding.tone]}: {finding.title}")
         words = QVBoxLayout()
         words.setSpacing(6)
         words.addWidget(plain_label(finding.title, "strong", wrap=True, selectable=True))
@@ -54,11 +53,8 @@ class FindingCard(QFrame):
         if tree is not None and finding.nodes:
             words.addWidget(self._build_links(finding, tree))
         words.addLayout(self._build_foot(finding))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14, 12, 14, 12)
-        row.setSpacing(12)
-        glyph = Glyph(theme, f"tone-{finding.tone}", 24, ink="on_fill", fill=f"{finding.tone}_fill")
-        row.addWidget(glyph, 0, Qt.AlignmentFlag.AlignTop)
+        row = card_row(self)
+        row.addWidget(ToneGlyph(theme, 24, finding.tone), 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(words, 1)
 
     def _build_foot(self, finding: FindingRow) -> QLayout:
@@ -73,42 +69,26 @@ class FindingCard(QFrame):
         text = fix.label
         if fix.option is not None:
             text = f"Copy {fix.option[0]}={fix.option[1]}"
-        button = QPushButton(cut_text(text, 48).replace("&", "&&"))
+        wanted = partial(self.fix_wanted.emit, fix)
+        button = make_button(cut_text(text, 48), wanted, icon=_FIX_ICONS[fix.kind], theme=self._theme)
         button.setToolTip(plain_tooltip(fix.label))
-        set_icon(button, _FIX_ICONS[fix.kind], self._theme.tokens)
-        button.clicked.connect(partial(self.fix_wanted.emit, fix))
         return button
 
     def _build_steps(self, steps: tuple[str, ...]) -> QFrame:
-        inset = named(QFrame(), "inset")
-        row = QHBoxLayout(inset)
-        row.setContentsMargins(12, 8, 8, 8)
-        row.setSpacing(8)
         text = "\n".join(steps)
         shown = WrappedText(text)
         shown.setAccessibleName("What to do")
-        copy = named(QToolButton(), spoken="Copy these steps")
-        copy.setToolTip("Copy these steps")
-        copy.setProperty("kind", "icon")
-        set_icon(copy, "copy", self._theme.tokens)
-        copy.clicked.connect(partial(QGuiApplication.clipboard().setText, text))
-        row.addWidget(shown, 1)
-        row.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
-        return inset
+        return CopyInset(self._theme, shown, lambda: text, "Copy these steps")
 
     def _build_links(self, finding: FindingRow, tree: Tree) -> QWidget:
         holder = QWidget()
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = page_column(holder, 0)
         for place, node_id in enumerate(finding.nodes):
             path = node_path(tree, node_id)
-            link = QPushButton(_cut_middle(path).replace("&", "&&"))
-            link.setProperty("kind", "link")
+            link = make_button(_cut_middle(path), partial(self.node_wanted.emit, node_id), kind="link")
             link.setCursor(Qt.CursorShape.PointingHandCursor)
             link.setAccessibleName(f"Select {path}")
             link.setToolTip(plain_tooltip(path))
-            link.clicked.connect(partial(self.node_wanted.emit, node_id))
             link.setVisible(place < _MOST_LINKS)
             column.addWidget(link, 0, Qt.AlignmentFlag.AlignLeft)
         if len(finding.nodes) > _MOST_LINKS:
@@ -125,8 +105,7 @@ def _build_fact(caption: str, text: str) -> QLayout:
 
 
 def _build_more(holder: QWidget, count: int) -> QPushButton:
-    more = QPushButton(f"Show {count} more")
-    more.setProperty("kind", "link")
+    more = make_button(f"Show {count} more", kind="link")
 
     def show_all() -> None:
         for link in holder.findChildren(QPushButton):

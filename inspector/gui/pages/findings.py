@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout
 
 from inspector.gui.pages.ask_box import AskBox
 from inspector.gui.pages.finding_card import FindingCard
-from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.cards import ScrollPanel
+from inspector.gui.widgets.cards import ScrollPanel, add_empty_state
 from inspector.gui.widgets.labels import clear_layout, plain_label
 from inspector.session.screen import FindingRow, Screen
 
@@ -77,9 +76,5 @@ class FindingsPanel(ScrollPanel):
 
     def _add_nothing(self) -> None:
         self._list.addSpacing(24)
-        self._list.addWidget(Glyph(self.theme, "check", 40), 0, Qt.AlignmentFlag.AlignHCenter)
         text = "No trouble was found in this file for this target."
-        for words, role in (("Nothing to report", "strong"), (text, "muted")):
-            label = plain_label(words, role, wrap=True)
-            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            self._list.addWidget(label)
+        add_empty_state(self.theme, self._list, "check", "Nothing to report", text)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from pathlib import PurePath
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.cards import add_centered, page_column
+from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import (
     ElidedLabel,
     clear_layout,
@@ -20,28 +20,12 @@ from inspector.gui.widgets.labels import (
     plain_tooltip,
     set_state,
 )
-from inspector.overriding import override
-from inspector.resources import resource_path
+from inspector.gui.widgets.marks import AppMark
 from inspector.session.screen import Screen
 from inspector.units import escape_text
 
 _MOST_RECENT = 5
 _WIDTH = 620
-
-
-class AppMark(QWidget):
-    """The program's own icon, drawn at any scale."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self._renderer = QSvgRenderer(str(resource_path("icons/app.svg")))
-        self.setFixedSize(size, size)
-
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        self._renderer.render(painter, QRectF(self.rect()))
-        painter.end()
 
 
 class RecentRow(QPushButton):
@@ -80,14 +64,10 @@ class EmptyPage(QWidget):
         self._zone = self._build_zone()
         self._recent_title = plain_label("Recent files", "section")
         self._recent_holder = QWidget()
-        self._recent = QVBoxLayout(self._recent_holder)
-        self._recent.setContentsMargins(0, 0, 0, 0)
-        self._recent.setSpacing(0)
+        self._recent = page_column(self._recent_holder, 0)
         middle = QWidget()
         middle.setFixedWidth(_WIDTH)
-        column = QVBoxLayout(middle)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column = page_column(middle)
         column.addWidget(self._zone)
         column.addSpacing(16)
         column.addWidget(self._recent_title)
@@ -126,20 +106,17 @@ class EmptyPage(QWidget):
             ("See what is in it, where its tensors lived, and how to make it load here.", "muted"),
             (".pth  .pt  .ckpt  .bin  .safetensors  .tar", "small"),
         ):
-            label = plain_label(text, role, wrap=True)
-            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            column.addWidget(label)
+            add_centered(column, text, role)
         column.addSpacing(16)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
-        open_button = QPushButton("Open\u2026")
-        open_button.setProperty("kind", "primary")
-        set_icon(open_button, "open", self._theme.tokens, "on_accent")
-        open_button.clicked.connect(self.open_wanted)
+        open_button = make_button(
+            "Open\u2026", self.open_wanted, kind="primary", icon="open", theme=self._theme
+        )
         self.setFocusProxy(open_button)
-        demo_button = QPushButton("Try the demo checkpoint")
-        set_icon(demo_button, "spark", self._theme.tokens, "accent")
-        demo_button.clicked.connect(self.demo_wanted)
+        demo_button = make_button(
+            "Try the demo checkpoint", self.demo_wanted, icon="spark", ink="accent", theme=self._theme
+        )
         buttons.addStretch(1)
         buttons.addWidget(open_button)
         buttons.addWidget(demo_button)

@@ -10,39 +10,23 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QProgressBar,
-    QPushButton,
     QScrollArea,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import ElidedLabel, WrappedText, named, plain_label
+from inspector.gui.widgets.cards import frameless_scroll
+from inspector.gui.widgets.controls import icon_button, make_button
+from inspector.gui.widgets.labels import ElidedLabel, WrappedText, named, plain_label, sentence
+from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.progress import Progress
 from inspector.session.screen import FailurePage, Screen
 from inspector.units import escape_text
 
-POLL_MS = 100
-_STEPS = 1000
 _WIDTH = 680
-
-
-def show_fraction(bar: QProgressBar, fraction: float | None) -> None:
-    """Show a part from 0 to 1, or a running bar while it is unknown."""
-    if fraction is None:
-        bar.setRange(0, 0)
-    else:
-        bar.setRange(0, _STEPS)
-        bar.setValue(round(fraction * _STEPS))
-
-
-def sentence(text: str) -> str:
-    """Begin with a capital and end with a stop: errors are worded to stand within a line."""
-    if not text:
-        return ""
-    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?:" else ".")
 
 
 class OpeningPage(QWidget):
@@ -60,8 +44,7 @@ class OpeningPage(QWidget):
         self._label = ElidedLabel("", "muted")
         self._bar = named(QProgressBar(), spoken="Progress of opening")
         self._bar.setTextVisible(False)
-        cancel = QPushButton("Cancel")
-        cancel.clicked.connect(self.cancel_wanted)
+        cancel = make_button("Cancel", self.cancel_wanted)
         self.setFocusProxy(cancel)
         self._middle = QWidget()
         self._middle.setFixedWidth(_WIDTH)
@@ -107,11 +90,7 @@ class FailurePageWidget(QScrollArea):
         self._what = WrappedText()
         self._runs, self._where, self._remedy = WrappedText(), WrappedText("", "mono"), WrappedText()
         self._code = WrappedText("", "mono")
-        self._copy = named(QToolButton(), spoken="Copy the loading code")
-        self._copy.setToolTip("Copy the loading code")
-        self._copy.setProperty("kind", "icon")
-        set_icon(self._copy, "copy", theme.tokens)
-        self._copy.clicked.connect(self._on_copy)
+        self._copy = icon_button(theme, "copy", "Copy the loading code", self._on_copy)
         self._code_part = self._build_part("Code that loads it", self._code, self._copy)
         titles = {"What loading would run": self._runs, "Where": self._where, "What to do": self._remedy}
         parts = [self._build_part(title, text) for title, text in titles.items()]
@@ -125,10 +104,7 @@ class FailurePageWidget(QScrollArea):
         whole.addStretch(2)
         whole.addLayout(middle)
         whole.addStretch(3)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setWidget(content)
+        frameless_scroll(self, content)
 
     def show_screen(self, screen: Screen) -> None:
         """Show why the file could not be read."""
@@ -186,14 +162,11 @@ class FailurePageWidget(QScrollArea):
         return part
 
     def _build_buttons(self) -> QHBoxLayout:
-        other = QPushButton("Open another file\u2026")
-        other.setProperty("kind", "primary")
-        set_icon(other, "open", self._theme.tokens, "on_accent")
-        other.clicked.connect(self.open_wanted)
+        other = make_button(
+            "Open another file\u2026", self.open_wanted, kind="primary", icon="open", theme=self._theme
+        )
         self.setFocusProxy(other)
-        again = QPushButton("Try again")
-        set_icon(again, "reload", self._theme.tokens)
-        again.clicked.connect(self.retry_wanted)
+        again = make_button("Try again", self.retry_wanted, icon="reload", theme=self._theme)
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(other)

@@ -1,13 +1,26 @@
-"""What the pages are made of: cards that scroll, and what stands there when there is nothing to show."""
+"""What pages are made of: areas that scroll, cards, lines with an icon, and the empty state."""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.labels import clear_layout, named, plain_label
+
+Scroll = TypeVar("Scroll", bound=QScrollArea)
+
+
+def frameless_scroll(area: Scroll, content: QWidget) -> Scroll:
+    """Put a content that scrolls up and down into an area."""
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(content)
+    return area
 
 
 class ScrollPanel(QScrollArea):
@@ -17,26 +30,64 @@ class ScrollPanel(QScrollArea):
         super().__init__()
         self.theme = theme
         self.setAccessibleName(name)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         holder = named(QWidget(), "scrolled")
         self.cards = QVBoxLayout(holder)
         self.cards.setContentsMargins(16, 16, 16, 16)
         self.cards.setSpacing(12)
-        self.setWidget(holder)
+        frameless_scroll(self, holder)
 
     def clear(self) -> None:
         """Remove all cards."""
         clear_layout(self.cards)
 
     def show_empty(self, icon: str, title: str, text: str) -> None:
-        """Say that there is nothing to show, and why."""
+        """Show in place of the cards that there is nothing to show, and why."""
         self.clear()
         self.cards.addStretch(2)
-        self.cards.addWidget(Glyph(self.theme, icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
-        for words, role in ((title, "strong"), (text, "muted")):
-            label = plain_label(words, role, wrap=True)
-            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            self.cards.addWidget(label)
+        add_empty_state(self.theme, self.cards, icon, title, text)
         self.cards.addStretch(3)
+
+
+def add_empty_state(theme: Theme, column: QVBoxLayout, icon: str, title: str, text: str) -> None:
+    """Add a picture with a title and a sentence below it."""
+    column.addWidget(Glyph(theme, icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
+    for words, role in ((title, "strong"), (text, "muted")):
+        add_centered(column, words, role)
+
+
+def add_centered(column: QVBoxLayout, text: str, role: str) -> None:
+    """Add a text that wraps, in the middle of a column."""
+    label = plain_label(text, role, wrap=True)
+    label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+    column.addWidget(label)
+
+
+def card_row(card: QFrame) -> QHBoxLayout:
+    """Make a frame a card; return the row that it is laid out in."""
+    card.setProperty("card", True)
+    row = QHBoxLayout(card)
+    row.setContentsMargins(14, 12, 14, 12)
+    row.setSpacing(12)
+    return row
+
+
+def fill_lines(theme: Theme, layout: QVBoxLayout, lines: tuple[str, ...], icon: str, ink: str) -> None:
+    """Fill a layout with sentences, an icon before each."""
+    clear_layout(layout)
+    for line in lines:
+        holder = QWidget()
+        row = QHBoxLayout(holder)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(Glyph(theme, icon, 18, ink=ink), 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(plain_label(line, wrap=True, selectable=True), 1)
+        layout.addWidget(holder)
+        holder.setVisible(layout.parentWidget() is not None)  # now: a dialog is about to take its size
+
+
+def page_column(page: QWidget, spacing: int = 8) -> QVBoxLayout:
+    """Make a column without margins for all that stands on a page."""
+    column = QVBoxLayout(page)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(spacing)
+    return column

@@ -43,6 +43,13 @@ def bare_text(text: str) -> str:
     return text.replace("&", "").rstrip("\u2026")
 
 
+def sentence(text: str) -> str:
+    """Begin with a capital and end with a stop: errors are worded to stand within a line."""
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?:" else ".")
+
+
 def plain_tooltip(text: str) -> str:
     """Make a tooltip that shows the text as it stands; Qt would read `<b>` in it as mark-up."""
     inert = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

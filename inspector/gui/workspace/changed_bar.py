@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
+from PySide6.QtWidgets import QFrame, QHBoxLayout
 
 from inspector.containers.source import Stamp, stamp_of
-from inspector.gui.theme.icons import Glyph, set_icon
+from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import plain_label
 
 _SETTLED_MS = 400
@@ -34,12 +35,8 @@ class ChangedBar(QFrame):
         self._pause.setSingleShot(True)
         self._pause.timeout.connect(self._look)
         self._words = plain_label("")
-        self._reload = QPushButton("Reload")
-        set_icon(self._reload, "reload", theme.tokens)
-        self._reload.clicked.connect(self.reload_wanted)
-        dismiss = QPushButton("Not now")
-        dismiss.setProperty("kind", "quiet")
-        dismiss.clicked.connect(self.hide)
+        self._reload = make_button("Reload", self.reload_wanted, icon="reload", theme=theme)
+        dismiss = make_button("Not now", self.hide, kind="quiet")
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 6, 8, 6)
         row.setSpacing(8)

@@ -2,58 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.combo import CalmComboBox
+from inspector.gui.widgets.cards import frameless_scroll
+from inspector.gui.widgets.controls import CalmComboBox, make_button
 from inspector.gui.widgets.labels import ElidedLabel, blocked, clear_layout, named, plain_label, plain_tooltip
-from inspector.gui.workspace.branch_list import BranchList
+from inspector.gui.widgets.marks import Swatch, swatch_icon
 from inspector.overriding import override
 from inspector.session.screen import BranchRow, DeviceRow
+from inspector.units import cut_text
 
 _CARD_WIDTH = 300
 _CARD_MAX_WIDTH = 440
 _TITLE_WIDTH = 128
 _ROWS_IN_SIGHT = 2
 _HIGH_WINDOW = 700
-
-
-class Swatch(QWidget):
-    """A square of one colour, asked for anew each time it is painted: the theme may have changed."""
-
-    def __init__(self, colour: Callable[[], QColor], size: int = 12) -> None:
-        super().__init__()
-        self._colour = colour
-        self.setFixedSize(size, size)
-
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._colour())
-        painter.drawRoundedRect(QRectF(self.rect()), 3.5, 3.5)
-        painter.end()
-
-
-def swatch_icon(theme: Theme, colour: int) -> QIcon:
-    """Make the icon that stands before a device in a list."""
-    pixmap = QPixmap(QSize(24, 24))
-    pixmap.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(pixmap)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.tokens.device(colour))
-    painter.drawRoundedRect(QRectF(2, 2, 20, 20), 6, 6)
-    painter.end()
-    icon = QIcon(pixmap)
-    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # or Qt would mix it with the colour of the selection
-    return icon
+_MOST_BRANCHES = 4
+_MOST_CHARS = 40
 
 
 class DeviceCard(QFrame):
@@ -112,6 +83,36 @@ class DeviceCard(QFrame):
             self.mapping_chosen.emit(self._device, text)
 
 
+class BranchList(QWidget):
+    """Shows the branches as buttons; a click removes one."""
+
+    removed = Signal(object)  # a Signal(str) would lose parts of names that are no text
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(2, 0, 0, 0)
+        self._row.setSpacing(8)
+        self.setVisible(False)
+
+    def show_branches(self, branches: tuple[BranchRow, ...]) -> None:
+        """Show which parts of the tree go elsewhere, in the exported copy."""
+        clear_layout(self._row)
+        self.setVisible(bool(branches))
+        self._row.addWidget(plain_label("In the copy also:", "small"))
+        for branch in branches[:_MOST_BRANCHES]:
+            text = f"{cut_text(branch.label, _MOST_CHARS)} \u2192 {branch.to}"
+            remove = partial(self.removed.emit, branch.pattern)
+            button = make_button(text, remove, kind="quiet", icon="close", theme=self._theme)
+            button.setToolTip(plain_tooltip(f"{branch.label} \u2192 {branch.to}\nClick to remove this rule."))
+            button.setAccessibleName(f"Remove the rule {branch.label} to {branch.to}")
+            self._row.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
+        if len(branches) > _MOST_BRANCHES:
+            self._row.addWidget(plain_label(f"and {len(branches) - _MOST_BRANCHES} more", "small"))
+        self._row.addStretch(1)
+
+
 class DeviceMapBar(QWidget):
     """All rows of the map side by side, wrapped where the window is narrow."""
 
@@ -135,7 +136,8 @@ class DeviceMapBar(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(8)
         self._grid.setAlignment(Qt.AlignmentFlag.AlignLeft)
-        self._scroll = _build_scroll(self._grid_holder)
+        self._scroll = frameless_scroll(QScrollArea(), self._grid_holder)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -201,13 +203,3 @@ def _build_title() -> QWidget:
     column.addWidget(plain_label("saved on \u2192 goes to", "small"))
     column.addStretch(1)
     return holder
-
-
-def _build_scroll(content: QWidget) -> QScrollArea:
-    scroll = QScrollArea()
-    scroll.setFrameShape(QFrame.Shape.NoFrame)
-    scroll.setWidgetResizable(True)
-    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    scroll.setWidget(content)
-    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    return scroll

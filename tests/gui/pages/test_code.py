@@ -5,7 +5,7 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QPushButton
 
 from inspector.gui.pages.code import CodePanel
-from inspector.gui.workspace import banner
+from inspector.gui.widgets import controls
 from inspector.records import replace
 from inspector.session.screen import Choice, CodePage
 from tests.gui import fakes
@@ -76,7 +76,7 @@ def test_the_same_code_keeps_what_is_selected(code):
 
 
 def test_copying_is_asked_for_and_confirmed(code, qtbot, monkeypatch):
-    monkeypatch.setattr(banner, "COPIED_MS", 20)
+    monkeypatch.setattr(controls, "COPIED_MS", 20)
     button = code.findChild(QPushButton)
     with qtbot.waitSignal(code.copy_wanted):
         button.click()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QSpinBox
 
-from inspector.gui.pages.forecast_card import ForecastCard
+from inspector.gui.pages.chart_card import ForecastCard
 from inspector.gui.pages.memory import MemoryPanel
 from inspector.records import replace
 from inspector.session.screen import Loading

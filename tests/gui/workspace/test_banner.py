@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 
-from inspector.gui.workspace import banner as module
+from inspector.gui.widgets import controls
 from inspector.gui.workspace.banner import BannerFrame
 from inspector.records import replace
 from tests.gui import fakes
@@ -77,7 +77,7 @@ def test_what_cannot_be_exported_cannot_be_asked_for(banner):
 
 
 def test_copying_says_so_for_a_moment(banner, qtbot, monkeypatch):
-    monkeypatch.setattr(module, "COPIED_MS", 30)
+    monkeypatch.setattr(controls, "COPIED_MS", 30)
     copy = button(banner, "Copy loading")
     banner.confirm_code_copied()
     banner.confirm_code_copied()

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QLabel
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton
 
-from inspector.gui.workspace.device_map import DeviceCard, DeviceMapBar
+from inspector.gui.workspace.device_map import BranchList, DeviceCard, DeviceMapBar
 from inspector.records import replace
+from inspector.session.screen import BranchRow
 from tests.gui import fakes
 
 ROWS = fakes.ready_screen().device_map
@@ -116,3 +117,31 @@ def test_the_colours_follow_the_theme(bar, theme):
     assert colour() == theme.tokens.device(0).name()
     theme.set_mode("dark")
     assert colour() == theme.tokens.device(0).name()
+
+
+# ------------------------------------------------------------------ branches
+
+
+def branch_rows(count: int) -> tuple[BranchRow, ...]:
+    return tuple(BranchRow(pattern=f"m{i}/**", label=f"m{i}/**", to="cpu") for i in range(count))
+
+
+def test_each_branch_can_be_removed(qtbot, theme):
+    branches = BranchList(theme)
+    qtbot.addWidget(branches)
+    branches.show_branches(branch_rows(2))
+    buttons = branches.findChildren(QPushButton)
+    assert [button.text() for button in buttons] == ["m0/** \u2192 cpu", "m1/** \u2192 cpu"]
+    with qtbot.waitSignal(branches.removed) as removed:
+        buttons[1].click()
+    assert removed.args == ["m1/**"]
+
+
+def test_none_takes_no_room_and_many_are_counted(qtbot, theme):
+    branches = BranchList(theme)
+    qtbot.addWidget(branches)
+    branches.show_branches(())
+    assert branches.isHidden()
+    branches.show_branches(branch_rows(9))
+    assert len(branches.findChildren(QPushButton)) == 4
+    assert "and 5 more" in [label.text() for label in branches.findChildren(QLabel)]

@@ -8,9 +8,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.dialogs.export.options import ExportOptions
-from inspector.gui.dialogs.export.parts import button_row, fill_lines, page_column
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.cards import fill_lines, page_column
+from inspector.gui.widgets.controls import button_row
 from inspector.gui.widgets.labels import named, plain_label
 from inspector.gui.widgets.path_text import PathText
 from inspector.session.screen import ExportDraft, ExportWish

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
 
-from inspector.gui.widgets.combo import CalmComboBox
+from inspector.gui.widgets.controls import CalmComboBox
 from inspector.gui.widgets.labels import blocked, named, plain_label
 from inspector.session.screen import ExportDraft, ExportWish
 

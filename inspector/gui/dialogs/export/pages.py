@@ -11,12 +11,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.dialogs.export.parts import button_row, fill_lines, page_column
-from inspector.gui.start.failure import POLL_MS, sentence, show_fraction
-from inspector.gui.theme.icons import Glyph, set_icon
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import ElidedLabel, named, plain_label
-from inspector.gui.widgets.rate import Rate
+from inspector.gui.widgets.cards import fill_lines, page_column
+from inspector.gui.widgets.controls import button_row, make_button
+from inspector.gui.widgets.labels import ElidedLabel, named, plain_label, sentence
+from inspector.gui.widgets.marks import ToneGlyph
+from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
 from inspector.progress import Progress
 from inspector.session.screen import ExportPage, ExportResult, FailurePage
 from inspector.units import escape_text
@@ -88,20 +88,18 @@ class ResultPage(QWidget):
         super().__init__()
         self._theme = theme
         self._destination = ""
-        self._glyph = Glyph(theme, "tone-good", 40, ink="on_fill", fill="good_fill")
+        self._glyph = ToneGlyph(theme, 40, "good")
         self._title = plain_label("", "lead", wrap=True, selectable=True)
         self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
         self._lines, self._warnings = QVBoxLayout(), QVBoxLayout()
         for lines in (self._lines, self._warnings):
             lines.setSpacing(6)
-        self._undo = self._make_button("Undo", self.undo_wanted)
-        self._receipt = self._make_button("Save receipt\u2026", self.receipt_wanted)
-        self._close = self._make_button("Close", self.closed, kind="primary")
-        self._folder = self._make_button("Show in folder", icon="folder")
-        self._folder.clicked.connect(self._on_folder)
-        self._open = self._make_button("Open the copy", icon="open")
-        self._open.clicked.connect(self._on_open)
-        self._back = self._make_button("Back", self.back_wanted)
+        self._undo = make_button("Undo", self.undo_wanted)
+        self._receipt = make_button("Save receipt\u2026", self.receipt_wanted)
+        self._close = make_button("Close", self.closed, kind="primary")
+        self._folder = make_button("Show in folder", self._on_folder, icon="folder", theme=theme)
+        self._open = make_button("Open the copy", self._on_open, icon="open", theme=theme)
+        self._back = make_button("Back", self.back_wanted)
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -126,8 +124,7 @@ class ResultPage(QWidget):
     def show_done(self, result: ExportResult) -> None:
         """Tell what was written and what its verification said."""
         self._destination = result.destination
-        tone = "warning" if result.warnings else "good"
-        self._glyph.show_glyph(f"tone-{tone}", ink="on_fill", fill=f"{tone}_fill")
+        self._glyph.show_tone("warning" if result.warnings else "good")
         self._title.setText(result.title)
         self._path.setText(escape_text(result.destination))
         fill_lines(self._theme, self._lines, result.lines, "check", "good")
@@ -139,8 +136,7 @@ class ResultPage(QWidget):
 
     def show_failed(self, failure: FailurePage, *, cancelled: bool, can_go_back: bool) -> None:
         """Report that nothing was written, and lead back to the draft if there is one."""
-        tone = "neutral" if cancelled else "bad"
-        self._glyph.show_glyph(f"tone-{tone}", ink="on_fill", fill=f"{tone}_fill")
+        self._glyph.show_tone("neutral" if cancelled else "bad")
         self._title.setText(failure.title)
         self._path.setText(failure.where)
         lines = tuple(sentence(line) for line in (failure.what, failure.remedy) if line)
@@ -156,17 +152,6 @@ class ResultPage(QWidget):
         for button in (self._undo, self._receipt):
             button.setVisible(False)
         self._back.setVisible(False)
-
-    def _make_button(
-        self, text: str, clicked: object = None, *, kind: str = "", icon: str = ""
-    ) -> QPushButton:
-        button = QPushButton(text)
-        button.setProperty("kind", kind)
-        if icon:
-            set_icon(button, icon, self._theme.tokens)
-        if clicked is not None:
-            button.clicked.connect(clicked)
-        return button
 
     def _on_folder(self) -> None:
         self.folder_wanted.emit(self._destination)

@@ -1,4 +1,4 @@
-"""How fast work goes and how long it will take, from what `Progress` shows now and then."""
+"""How far work is, how fast it goes and how long it will take, from what `Progress` shows now and then."""
 
 from __future__ import annotations
 
@@ -6,15 +6,28 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from PySide6.QtWidgets import QProgressBar
+
 from inspector.progress import Progress
 from inspector.units import format_nbytes
 
+POLL_MS = 100
+_STEPS = 1000
 _WINDOW_S = 3.0
 _FIRST_GUESS_S = 0.4
 
 
+def show_fraction(bar: QProgressBar, fraction: float | None) -> None:
+    """Show a fraction from 0 to 1, or a running bar while it is unknown."""
+    if fraction is None:
+        bar.setRange(0, 0)
+    else:
+        bar.setRange(0, _STEPS)
+        bar.setValue(round(fraction * _STEPS))
+
+
 def format_seconds(seconds: float) -> str:
-    """Give a duration as people say it: `8 s`, `2 min 5 s`, `1 h 4 min`."""
+    """Return a duration as people say it: `8 s`, `2 min 5 s`, `1 h 4 min`."""
     whole = max(1, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -33,7 +46,7 @@ class Rate:
         self._seen: deque[tuple[float, int]] = deque()
 
     def describe(self, progress: Progress) -> str:
-        """Say how far the work is: `1.2 GB of 2.0 GB, 850 MB/s, 1 s left`."""
+        """Return how far the work is: `1.2 GB of 2.0 GB, 850 MB/s, 1 s left`."""
         now, done, total = self._clock(), progress.done, progress.total
         if progress.label != self._label or (self._seen and done < self._seen[-1][1]):
             self._label = progress.label

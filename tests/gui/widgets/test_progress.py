@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.gui.widgets.rate import Rate, format_seconds
+from inspector.gui.widgets.progress import Rate, format_seconds
 from inspector.progress import Progress
 
 

@@ -1,0 +1,133 @@
+"""What can be pressed, chosen from and read: buttons, drop-down lists, fields of code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QTimer, SignalInstance
+from PySide6.QtGui import QGuiApplication, QWheelEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QListView,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
+
+from inspector.gui.theme.icons import set_icon
+from inspector.gui.theme.theme import Theme, mono_font
+from inspector.gui.widgets.labels import named
+from inspector.overriding import override
+
+COPIED_MS = 1600
+Slot = Callable[[], object] | SignalInstance
+
+
+def make_button(
+    text: str,
+    clicked: Slot | None = None,
+    *,
+    kind: str = "",
+    icon: str = "",
+    ink: str = "",
+    theme: Theme | None = None,
+) -> QPushButton:
+    """Make a button; its kind (primary, quiet, link, row) is what the style sheet calls it."""
+    button = QPushButton(text.replace("&", "&&"))
+    button.setProperty("kind", kind)
+    if icon and theme is not None:
+        set_icon(button, icon, theme.tokens, ink or ("on_accent" if kind == "primary" else "muted"))
+    if clicked is not None:
+        button.clicked.connect(clicked)
+    return button
+
+
+def icon_button(theme: Theme, icon: str, words: str, clicked: Slot) -> QToolButton:
+    """Make a button that is only an icon; its words are in the tooltip."""
+    button = named(QToolButton(), spoken=words)
+    button.setToolTip(words)
+    button.setProperty("kind", "icon")
+    set_icon(button, icon, theme.tokens)
+    button.clicked.connect(clicked)
+    return button
+
+
+def button_row(*buttons: QPushButton) -> QHBoxLayout:
+    """Lay the buttons of a dialog out at the right."""
+    row = QHBoxLayout()
+    row.setSpacing(8)
+    row.addStretch(1)
+    for button in buttons:
+        button.setAutoDefault(False)
+        row.addWidget(button)
+    return row
+
+
+def confirm_copied(button: QPushButton, theme: Theme) -> None:
+    """Show on a copy button, for a moment, that it has copied."""
+    if button.property("told"):
+        return
+    text, icon = button.text(), button.property("icon_name")
+    ink = button.property("icon_ink")
+    button.setProperty("told", True)
+    button.setMinimumWidth(button.width())
+    button.setText("Copied")
+    set_icon(button, "check", theme.tokens, "good")
+
+    def restore() -> None:
+        button.setProperty("told", False)
+        button.setText(text)
+        set_icon(button, icon, theme.tokens, ink)
+        button.setMinimumWidth(0)
+
+    QTimer.singleShot(COPIED_MS, button, restore)
+
+
+class CopyInset(QFrame):
+    """A sunken line with a text that a button copies, and perhaps a caption before it."""
+
+    def __init__(
+        self, theme: Theme, shown: QWidget, text: Callable[[], str], words: str, spacing: int = 8
+    ) -> None:
+        super().__init__()
+        self._text = text
+        self.setObjectName("inset")
+        self.row = QHBoxLayout(self)
+        self.row.setContentsMargins(12, 8, 8, 8)
+        self.row.setSpacing(spacing)
+        self.row.addWidget(shown, 1)
+        self.row.addWidget(icon_button(theme, "copy", words, self._on_copy), 0, Qt.AlignmentFlag.AlignTop)
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._text())
+
+
+class CalmComboBox(QComboBox):
+    """A list that the mouse wheel does not change by accident while the page scrolls under it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setView(QListView())  # the style's own pop-up takes no notice of the style sheet
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    @override
+    def wheelEvent(self, e: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(e)
+        else:
+            e.ignore()
+
+
+def code_field(theme: Theme, spoken: str, scale: float = 1.0) -> QPlainTextEdit:
+    """Make a field that shows code or a traceback, without wrapping its lines."""
+    field = named(QPlainTextEdit(), spoken=spoken)
+    field.setReadOnly(True)
+    field.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+    field.setFont(mono_font(theme.base_points * scale))
+    field.setTabChangesFocus(True)
+    field.setAcceptDrops(False)  # the window takes what is dropped
+    field.viewport().setAcceptDrops(False)
+    return field
