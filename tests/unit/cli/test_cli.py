@@ -17,6 +17,8 @@ from inspector.errors import (
     PlanError,
     UnsupportedFormatError,
 )
+from tests.corpus import cases
+from tests.unit.report.rows import is_harmless
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
@@ -81,3 +83,15 @@ def test_what_was_typed_is_used_when_nothing_is_given(monkeypatch, capsys) -> No
     monkeypatch.setattr("sys.argv", ["checkpoint-inspector", "show", "/does/not/exist"])
     assert main() == 3
     assert capsys.readouterr().err == "checkpoint-inspector: error: there is no such file: /does/not/exist\n"
+
+
+def test_every_genuine_file_is_answered(cli) -> None:
+    wrong = []
+    for case in cases():
+        for command in (("show",), ("check", "--target", "cpu", "--error-text", "RuntimeError: CUDA error")):
+            answer = cli(command[0], case.path, *command[1:])
+            is_plain = is_harmless((answer.out + answer.err).replace("\n", ""))
+            is_one_line = answer.err.count("\n") == (1 if answer.code == 3 else 0)
+            if answer.code == 2 or not is_plain or not is_one_line or "unexpected" in answer.err:
+                wrong.append((case.name, command[0], answer))
+    assert wrong == []

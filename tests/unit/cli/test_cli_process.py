@@ -35,13 +35,6 @@ def environment(changes: dict[str, str] | None) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **(changes or {})}
 
 
-def test_exit_codes_leave_the_process() -> None:
-    assert run("show", DEMO).returncode == 0
-    assert run("show", "/does/not/exist").returncode == 3
-    assert run("show").returncode == 2
-    assert run("remap", DEMO, "-o", DEMO).returncode == 4
-
-
 def test_json_can_be_piped_into_a_program() -> None:
     answer = run("show", "--json", "/does/not/exist", DEMO)
     assert (answer.returncode, answer.stderr) == (3, b"")
@@ -76,13 +69,11 @@ def test_names_in_any_script_survive_any_terminal(tmp_path, env) -> None:
     path.write_bytes(
         zips.checkpoint(pickles.state_dict(重み=pickles.tensor(pickles.storage(), 2)), {"0": bytes(8)})
     )
-    answer = run("show", path, env=env)
-    assert (answer.returncode, answer.stderr) == (0, b"")
+    answer = run("show", path, tmp_path / "名", env=env)
+    assert answer.returncode == 3
     assert rb"\u91cd\u307f" in answer.stdout
-    missing = run("show", tmp_path / "名", env=env)
-    assert missing.returncode == 3
-    assert missing.stderr.count(b"\n") == 1
-    assert rb"\u" in missing.stderr
+    assert answer.stderr.count(b"\n") == 1
+    assert rb"\u" in answer.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
@@ -103,7 +94,6 @@ def test_streams_may_be_closed(tmp_path) -> None:
     out = tmp_path / "out.pth"
     assert run("remap", DEMO, "-o", out, stdout=None, stderr=None, preexec_fn=close_both).returncode == 0
     assert out.exists()
-    assert run("show", "missing", stdout=None, stderr=None, preexec_fn=close_both).returncode == 3
 
 
 def opened(process: subprocess.Popen, folder: Path) -> set[str]:
@@ -167,17 +157,11 @@ def test_without_a_screen_there_is_one_line_and_no_abort(tmp_path, screen) -> No
 
 
 @pytest.mark.slow
-def test_a_picture_is_a_picture_or_nothing(tmp_path) -> None:
+def test_a_picture_is_a_picture(tmp_path) -> None:
     out = tmp_path / "out.png"
     assert run("screenshot", DEMO, out, "--size", "900x600").returncode == 0
     assert out.read_bytes().startswith(b"\x89PNG\r\n")
     assert list(tmp_path.iterdir()) == [out]
-    if Path("/proc").is_dir():
-        answer = run("screenshot", DEMO, "/proc/out.png")
-        assert answer.returncode == 4
-        assert answer.stderr.splitlines()[-1].startswith(
-            b"checkpoint-inspector: error: the picture cannot be written"
-        )
 
 
 def test_a_mistake_can_be_traced_by_a_developer() -> None:

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from inspector.cli.mapping import parse_map, plan_of, rules_of
+from inspector.cli.parser import parse
 from inspector.model.build import open_checkpoint
+from inspector.resources import demo_path
 from inspector.target.machine import this_machine
 from inspector.target.machine.profile import Profile
-
-
-def devices(path: Path) -> set[str]:
-    return {storage.device for storage in open_checkpoint(str(path)).storages}
 
 
 @pytest.mark.parametrize(
@@ -26,18 +23,20 @@ def devices(path: Path) -> set[str]:
         (["--map", "*=cuda:0", "--move-all"], {"cuda:0"}),
     ],
 )
-def test_remap_follows_the_map_then_the_target(cli, copy, options, expected) -> None:
-    out = copy.with_name("out.pth")
-    assert cli("remap", copy, "-o", out, *options).code == 0
-    assert devices(out) == expected
+def test_the_map_is_followed_then_the_target(options, expected) -> None:
+    asked = parse(["remap", "a", *options])
+    checkpoint = open_checkpoint(str(demo_path()))
+    plan = plan_of(checkpoint, asked, *parse_map(asked))
+    every = enumerate(checkpoint.tensors)
+    assert {plan.tensors.get(index, tensor.device) for index, tensor in every} == expected
 
 
-def test_remap_for_this_machine_asks_torch(cli, copy, monkeypatch) -> None:
+def test_this_machine_is_asked_for_its_devices(monkeypatch) -> None:
     profile = Profile(id="this", label="this machine", accelerators=(("cuda", 1),))
     monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
-    out = copy.with_name("out.pth")
-    assert cli("remap", copy, "-o", out, "--target", "this").code == 0
-    assert devices(out) == {"cuda:0", "cpu"}
+    asked = parse(["remap", "a", "--target", "this"])
+    said = rules_of(open_checkpoint(str(demo_path())), asked, *parse_map(asked))
+    assert {rule.to for rule in said} == {"cuda:0"}
 
 
 @pytest.mark.parametrize(
@@ -67,12 +66,11 @@ def test_wrong_rules_are_told_before_any_file_is_read(cli, tmp_path, options, co
         ("dtype:float64@cpu", "no tensor of the file has this dtype"),
     ],
 )
-@pytest.mark.parametrize("how", [["-o", "OUT"], ["--in-place"], ["--dry-run"]])
-def test_a_rule_that_matches_nothing_writes_nothing(cli, copy, rule, said, how) -> None:
+def test_a_rule_that_matches_nothing_writes_nothing(cli, copy, rule, said) -> None:
     before, out = copy.read_bytes(), copy.with_name("out.pth")
-    options = [str(out) if word == "OUT" else word for word in how]
-    answer = cli("remap", copy, "--map", "cuda:*=cpu", "--map", rule, *options)
-    assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
+    for options in (["-o", out], ["--in-place"], ["--dry-run"]):
+        answer = cli("remap", copy, "--map", "cuda:*=cpu", "--map", rule, *options)
+        assert (answer.code, answer.out) == (2, "")
+        assert said in answer.err
     assert copy.read_bytes() == before
     assert not out.exists()

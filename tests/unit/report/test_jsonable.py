@@ -1,143 +1,268 @@
-"""The documents of `--json`: field by field as the contract says, whatever a file holds."""
+"""The documents of `--json`: every field of the contract, its type, and nothing that cannot be written."""
 
 from __future__ import annotations
 
 import json
+from typing import Any, get_args
 
 import pytest
 
 from inspector.diagnose.run import diagnose
-from inspector.errors import ContainerError
+from inspector.errors import CheckpointError, ContainerError, NotACheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import ROLES, GlobalUse
+from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse
 from inspector.model.findings import Fix, finding
-from inspector.report.jsonable import (
-    error_document,
-    finding_document,
-    fix_document,
-    write_show,
-)
-from inspector.safety.verdict import judge
-from tests import corpus
+from inspector.records import replace
+from inspector.report.jsonable import Document, error_document, finding_document, fix_document, write_show
+from inspector.safety.unread import UnreadVerdict
+from inspector.safety.verdict import FileVerdict, GlobalVerdict, judge
+from inspector.target.machine.profile import CPU_ONLY
+from tests.builders.pickles import dict_, list_, name, new, number, op, text, tuple_
+from tests.corpus import Case, cases
 from tests.documents import show_document
-from tests.unit.report.rows import checkpoint, storage, tensor, value
+from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
 
-FOLDERS = ("devices/", "old/", "legacy/", "zip/", "frameworks/", "dist/")
-CASES = [case for case in corpus.cases() if case.name.startswith(FOLDERS)]
-TEXT, TEXT_OR_NONE, INT, INT_OR_NONE = str, (str, type(None)), int, (int, type(None))
-SIZES = list
-FIELDS = {
-    "tensors": {
-        "path": TEXT,
-        "keys": list,
-        "device": TEXT,
-        "dtype": TEXT,
-        "shape": SIZES,
-        "stride": (list, type(None)),
-        "storage_offset": INT_OR_NONE,
-        "layout": TEXT,
-        "requires_grad": bool,
-        "nbytes": INT,
-        "storage": TEXT_OR_NONE,
-        "role": TEXT,
-        "parameter": TEXT_OR_NONE,
-        "slot": TEXT_OR_NONE,
-    },
-    "storages": {"key": TEXT, "device": TEXT, "dtype": TEXT, "nbytes": INT, "file_offset": INT_OR_NONE},
-    "devices": {"device": TEXT, "tensors": INT, "storages": INT, "nbytes": INT},
-    "values": {"path": TEXT, "type": TEXT, "text": TEXT},
-    "globals": {"name": TEXT, "count": INT, "verdict": TEXT},
-    "findings": {
-        "id": TEXT,
-        "severity": TEXT,
-        "title": TEXT,
-        "detail": TEXT,
-        "paths": list,
-        "count": INT,
-        "fix": (dict, type(None)),
-    },
+FORMATS = {"zip", "legacy", "tar", "torchscript", "package", "pt2", "safetensors", "dcp", "sharded", "pickle"}
+
+
+class Whole(int):
+    """An integer that is no truth value, in the schema below."""
+
+
+def matches(value: object, kind: object) -> bool:
+    """Whether a value is of a kind: a type, None, a set of texts, a list or a record, or one of several."""
+    if isinstance(kind, tuple):
+        return any(matches(value, one) for one in kind)
+    if isinstance(kind, set):
+        return isinstance(value, str) and value in kind
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(matches(item, kind[0]) for item in value)
+    if isinstance(kind, dict):
+        fields = isinstance(value, dict) and value.keys() == kind.keys()
+        return fields and all(matches(value[field], one) for field, one in kind.items())
+    if kind is Whole or kind is None:
+        return type(value) is int if kind else value is None
+    return isinstance(value, kind)
+
+
+FINDING: Document = {
+    "id": str,
+    "severity": {"error", "warning", "note"},
+    "title": str,
+    "detail": str,
+    "paths": [str],
+    "count": Whole,
+    "fix": (
+        None,
+        {"kind": {"rule"}, "map": str},
+        {"kind": {"option"}, "option": str, "value": str},
+        {"kind": {"style"}, "style": str},
+    ),
 }
-HEAD = {"schema": int, "path": str, "format": str, "file_nbytes": int, "open_seconds": float}
+SHOW: Document = {
+    "schema": Whole,
+    "path": str,
+    "format": FORMATS,
+    "file_nbytes": Whole,
+    "open_seconds": float,
+    "tensors": [
+        {
+            "path": str,
+            "keys": [(str, Whole)],
+            "device": str,
+            "dtype": str,
+            "shape": [Whole],
+            "stride": ([Whole], None),
+            "storage_offset": (Whole, None),
+            "layout": str,
+            "requires_grad": bool,
+            "nbytes": Whole,
+            "storage": (str, None),
+            "role": set(ROLES),
+            "parameter": (str, None),
+            "slot": (str, None),
+        }
+    ],
+    "storages": [
+        {"key": str, "device": str, "dtype": str, "nbytes": Whole, "file_offset": (Whole, None)},
+    ],
+    "devices": [{"device": str, "tensors": Whole, "storages": Whole, "nbytes": Whole}],
+    "values": [{"path": str, "type": str, "text": str}],
+    "globals": [{"name": str, "count": Whole, "verdict": set(get_args(GlobalVerdict))}],
+    "safety": {"verdict": set(get_args(FileVerdict)), "weights_only": bool, "globals_to_allow": [str]},
+    "versions": dict,
+    "findings": [FINDING],
+}
+ERROR: Document = {
+    "schema": Whole,
+    "path": str,
+    "error": {"kind": str, "message": str, "where": (str, None)},
+    "safety": (
+        {
+            "verdict": set(get_args(UnreadVerdict)),
+            "weights_only": bool,
+            "globals_to_allow": [str],
+            "globals": [{"name": str, "count": Whole, "verdict": set(get_args(GlobalVerdict))}],
+            "calls": [str],
+            "complete": bool,
+        },
+        None,
+    ),
+    "findings": [FINDING],
+}
 
 
-def documents(made: object) -> tuple[dict[str, object], dict[str, object]]:
-    """The document, and the same written piece by piece and read again."""
-    safety = judge(made)
-    findings = diagnose(made, safety)
-    whole = show_document(made, safety, findings, open_seconds=0.25)
-    pieces = "".join(write_show(made, safety, findings, open_seconds=0.25))
-    assert "\n" not in pieces
-    return json.loads(json.dumps(whole)), json.loads(pieces)
+def written(checkpoint: Checkpoint) -> Any:
+    """The document as those see it who read it; both ways to write it give the same."""
+    safety = judge(checkpoint)
+    findings = diagnose(checkpoint, safety, CPU_ONLY)
+    whole = json.dumps(show_document(checkpoint, safety, findings, open_seconds=0.1234567))
+    assert "".join(write_show(checkpoint, safety, findings, open_seconds=0.1234567)) == whole
+    assert whole.isascii()
+    return json.loads(whole)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_fields(case: corpus.Case) -> None:
-    document, written = documents(open_checkpoint(str(case.path)))
-    assert document == written
-    assert set(document) == {*HEAD, *FIELDS, "safety", "versions"}
-    for name, kind in HEAD.items():
-        assert isinstance(document[name], kind)
-    for part, fields in FIELDS.items():
-        for row in document[part]:
-            assert list(row) == list(fields)
-            for name, kind in fields.items():
-                assert isinstance(row[name], kind), (part, name)
-    assert {row["role"] for row in document["tensors"]} <= set(ROLES)
-    assert set(document["safety"]) == {"verdict", "weights_only", "globals_to_allow"}
-    assert all(isinstance(text, str) for text in document["versions"].values())
-
-
-def test_hostile_names_and_numbers() -> None:
-    made = checkpoint(
-        storage("\ud800", "cuda:0\n", file_offset=None),
-        tensor(
-            "\ud800",
-            -5,
-            '"\\',
-            shape=(1 << 62,),
-            stride=None,
-            storage_offset=None,
-            nbytes=1 << 63,
-            storage="\ud800",
-        ),
-        tensor("a", parameter="\u202e", slot="\x1b", requires_grad=True),
-        value("v", text='"quoted"\n'),
-        globals=(GlobalUse(name="os.system", count=2),),
-        path="a\nb",
+def check(document: Document) -> None:
+    for field, kind in SHOW.items():
+        assert matches(document[field], kind), f"{field}: {document[field]!r}"[:2000]
+    assert matches(document, SHOW)
+    assert document["schema"] == 1
+    assert all(isinstance(value, str) for value in document["versions"].values())
+    keys = {row["key"] for row in document["storages"]}
+    for tensor in document["tensors"]:
+        assert tensor["storage"] is None or tensor["storage"] in keys
+        assert tensor["stride"] is None or len(tensor["stride"]) == len(tensor["shape"])
+        assert (tensor["layout"] == "storage") <= (len(tensor["shape"]) == 1)
+        assert (tensor["slot"] is not None) <= (tensor["role"] == "optimizer")
+        assert (tensor["parameter"] is not None) <= (tensor["slot"] is not None)
+    assert sum(row["tensors"] for row in document["devices"]) == len(document["tensors"])
+    assert sum(row["storages"] for row in document["devices"]) == len(document["storages"])
+    assert sum(row["nbytes"] for row in document["devices"]) == sum(
+        row["nbytes"] for row in document["storages"]
     )
-    document, written = documents(made)
-    assert document == written
-    assert written["tensors"][0]["keys"] == ["\ud800", -5, '"\\']
-    assert written["globals"] == [{"name": "os.system", "count": 2, "verdict": "dangerous"}]
+    assert all(len(value["text"]) <= 200 for value in document["values"])
+    assert all(value["text"].isprintable() for value in document["values"])
 
 
-def test_many_rows_are_written_in_batches() -> None:
-    document, written = documents(checkpoint(*(tensor(f"t{number}") for number in range(9000))))
-    assert document == written
-    assert len(written["tensors"]) == 9000
+def check_case(case: Case) -> None:
+    try:
+        checkpoint = open_checkpoint(str(case.path))
+    except CheckpointError as error:
+        document = json.loads(json.dumps(error_document(str(case.path), error)))
+        assert matches(document, ERROR)
+        assert document["error"]["message"]
+        return
+    document = written(checkpoint)
+    check(document)
+    assert document["path"] == str(case.path)
+    assert document["open_seconds"] == 0.123457
 
 
-def test_nothing_at_all() -> None:
-    document, written = documents(checkpoint())
-    assert document == written
-    assert written["tensors"] == []
+def test_corpus_keeps_the_contract() -> None:
+    wrong = {}
+    for case in cases():
+        try:
+            check_case(case)
+        except AssertionError as error:
+            wrong[case.name] = error
+    assert wrong == {}
 
 
-def test_error() -> None:
-    error = ContainerError("it is damaged", where="byte 5", remedy="fetch it again")
-    assert error_document("a.pt", error) == {
-        "schema": 1,
-        "path": "a.pt",
-        "error": {"kind": "container", "message": "it is damaged", "where": "byte 5"},
-        "safety": None,
-        "findings": [],
+def test_schema_finds_what_is_wrong() -> None:
+    document = written(by_hand(pairs(w=view(), n=number(1))))
+    check(document)
+    for field, value in [
+        ("path", 1),
+        ("nbytes", True),
+        ("nbytes", 1.0),
+        ("shape", [None]),
+        ("role", "x"),
+        ("more", 1),
+    ]:
+        tensor = {**document["tensors"][0], field: value}
+        assert not matches({**document, "tensors": [tensor]}, SHOW)
+    del document["tensors"][0]["slot"]
+    assert not matches(document, SHOW)
+
+
+HUGE = op("LONG1", b"\xff" + b"\x7f" * 255)
+HOSTILE: dict[str, bytes] = {
+    "huge integers": list_(HUGE, dict_((HUGE, HUGE)), call("a.B", HUGE)),
+    "huge geometry": view(offset=HUGE, size=tuple_(HUGE), stride=tuple_(HUGE)),
+    "huge storage": view(storage(numel=(1 << 63) - 1)),
+    "stretched": view(size=numbers((1 << 63) - 1), stride=numbers(0)),
+    "surrogates": pairs(**{"\ud800": text("\udfff")}),
+    "surrogate keys of tensors": dict_((text("\ud800"), view(storage("\udc00", device="\ud8ff")))),
+    "names": list_(name("a.b\u202e"), call("c.\x1b[31m")),
+    "device with a huge index": call("torch.device", text("cuda"), HUGE),
+    "quotes": pairs(**{'a"b\\c': text('"\\')}),
+    "keys of every kind": dict_(
+        (number(-5), view(storage("0"))),
+        (op("NONE"), view(storage("1"))),
+        (op("NEWTRUE"), view(storage("2"))),
+        (numbers(1, 2), view(storage("3"))),
+        (HUGE, view(storage("4"))),
+    ),
+    "not a number": list_(op("BINFLOAT", b"\x7f\xf8" + bytes(6)), op("BINFLOAT", b"\x7f\xf0" + bytes(6))),
+    "truth values for sizes": view(size=tuple_(op("NEWTRUE")), stride=tuple_(op("NEWTRUE"))),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_values_can_always_be_written(what: str) -> None:
+    check(written(by_hand(HOSTILE[what])))
+
+
+def test_keys_are_strings_and_integers() -> None:
+    document = written(by_hand(HOSTILE["keys of every kind"]))
+    keys = [tensor["keys"] for tensor in document["tensors"]]
+    assert keys[:4] == [[-5], ["None"], ["True"], ["(1, 2)"]]
+    assert isinstance(keys[4][0], str)
+
+
+def test_names_to_allow_and_verdicts_stand_beside_their_names() -> None:
+    checkpoint = by_hand(list_(new("mine.Net"), name("torch.FloatStorage"), name("collections.OrderedDict")))
+    document = written(checkpoint)
+    assert document["globals"] == [
+        {"name": "mine.Net", "count": 1, "verdict": "unknown"},
+        {"name": "torch.FloatStorage", "count": 1, "verdict": "tensor"},
+        {"name": "collections.OrderedDict", "count": 1, "verdict": "allowed"},
+    ]
+    assert document["safety"] == {
+        "verdict": "needs-allow-list",
+        "weights_only": False,
+        "globals_to_allow": ["mine.Net"],
     }
 
 
-def test_finding() -> None:
-    made = finding("mixed-devices", "warning", "title", "detail", ["a"], fix=Fix(rule="*=cpu"))
-    assert finding_document(made)["fix"] == {"kind": "rule", "map": "*=cpu"}
-    assert finding_document(finding("byteorder", "note", "t", "d", []))["fix"] is None
+def test_verdicts_must_be_those_of_the_names() -> None:
+    checkpoint = by_hand(number(1))
+    safety = judge(checkpoint)
+    other = replace(checkpoint, globals=(GlobalUse(name="a.b", count=1),))
+    with pytest.raises(ValueError, match="shorter"):
+        show_document(other, safety, (), open_seconds=0.0)
+
+
+def test_errors_say_what_and_where() -> None:
+    document = error_document("a.pt", NotACheckpointError("it is a page", where="byte 0", remedy="fetch it"))
+    assert matches(document, ERROR)
+    assert document["error"] == {"kind": "not-a-checkpoint", "message": "it is a page", "where": "byte 0"}
+    assert error_document("a.pt", ContainerError("short"))["error"]["where"] is None
+
+
+def test_findings_carry_their_fix() -> None:
+    plain = finding("id", "note", "title", "detail", ["a"])
+    assert matches(finding_document(plain), FINDING)
+    fixed = finding_document(replace(plain, fix=Fix(rule="*=cpu")))
+    assert matches(fixed, FINDING)
+    assert fixed["fix"] == {"kind": "rule", "map": "*=cpu"}
     option = Fix(option=("map_location", "'cpu'"))
     assert fix_document(option) == {"kind": "option", "option": "map_location", "value": "'cpu'"}
     assert fix_document(Fix(style="resume")) == {"kind": "style", "style": "resume"}
+
+
+def test_many_rows_are_written_in_pieces() -> None:
+    checkpoint = by_hand(list_(*(view() for _ in range(9000))))
+    pieces = list(write_show(checkpoint, judge(checkpoint), (), open_seconds=0.0))
+    assert max(len(piece) for piece in pieces) < 0.5 * sum(len(piece) for piece in pieces)
+    assert len(json.loads("".join(pieces))["tensors"]) == 9000
