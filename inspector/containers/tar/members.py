@@ -9,6 +9,7 @@ headers, here from a file that gives none of absurd length. torch 0.1 wrote the 
 from __future__ import annotations
 
 import posixpath
+import re
 import tarfile
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple, cast
@@ -21,9 +22,13 @@ INFO, OBJECT, TENSORS, STORAGES = "sys_info", "pickle", "tensors", "storages"
 NEEDED = (OBJECT, TENSORS, STORAGES)
 BLOCK_NBYTES = 512
 _SIZE, _CHECKSUM, _KIND = slice(124, 136), slice(148, 156), slice(156, 157)
+_EXTENDED, _GLOBAL = b"xgX", b"g"
 _BINARY = 0x80  # a size that is no octal number: GNU's way, which Python's tarfile writes, too
 _MOST_MEMBERS = 100_000
-_MOST_EXTENDED_NBYTES = 1 << 14
+_MOST_EXTENDED_NBYTES = 1 << 20
+_MOST_KEY = 256
+_MANY_DIGITS = re.compile(rb"\d{100}")
+_FIELD = re.compile(rb"(\d+) ([^=]{1,%d})" % (_MOST_KEY + 1))
 _MOST_NAME = 60
 _ODD = "save the file again with the program that wrote it"
 # What `tarfile` raises besides its own errors where a header tells nonsense; torch.load ends with it.
@@ -54,18 +59,33 @@ class Member(NamedTuple):
 
 
 class _Headers:
-    """What `tarfile` sees of a file: its bytes, in pieces of bounded length."""
+    """What `tarfile` sees of a file: its bytes, in pieces of bounded length.
+
+    Python before 3.11.10 reads an extended header in a time that grows with the square of a row of digits, or
+    of the fields that share a key (CVE-2024-6232). So headers that have either are refused before it does.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._pos = 0
+        self._kind = b""  # of the header that was read just now
+        self._left = _MOST_EXTENDED_NBYTES
 
     def read(self, nbytes: int) -> bytes:
         """Read as files do; no header is as long as what is refused here."""
-        if nbytes > _MOST_EXTENDED_NBYTES:
-            raise _odd(f"an extended header of {nbytes:,} bytes", self._pos)
-        data = self._source.read_upto(self._pos, max(nbytes, 0))
+        if nbytes < 0:
+            raise ValueError(f"a header of {nbytes} bytes")
+        kind, pos, self._kind = self._kind, self._pos, b""
+        # One block for each member is nothing, but what is said for all of them is copied for each.
+        self._left -= nbytes if kind == _GLOBAL else max(nbytes - BLOCK_NBYTES, 0)
+        if self._left < 0:
+            raise _odd(f"an extended header of {nbytes:,} bytes", pos)
+        data = self._source.read_upto(pos, nbytes)
         self._pos += len(data)
+        if not kind:
+            self._kind = data[_KIND] if data[_KIND] in _EXTENDED else b""
+        else:
+            _refuse_slow(data, pos)
         return data
 
     def seek(self, pos: int) -> int:
@@ -78,6 +98,16 @@ class _Headers:
     def tell(self) -> int:
         """Return the place."""
         return self._pos
+
+
+def _refuse_slow(data: bytes, pos: int) -> None:
+    if _MANY_DIGITS.search(data):
+        raise _odd("a number of 100 digits", pos)
+    start = 0
+    while found := _FIELD.match(data, start):
+        if len(found[2]) > _MOST_KEY:
+            raise _odd("a long key in an extended header", pos)
+        start += int(found[1]) or len(data)
 
 
 def is_tar(source: Source) -> bool:
@@ -177,7 +207,7 @@ def padded(nbytes: int) -> int:
 
 
 def _sum(block: bytes) -> int:
-    """Give the checksum of a header: the sum of its bytes, with blanks in the place of the checksum."""
+    """Return the checksum of a header: the sum of its bytes, with blanks in the place of the checksum."""
     return sum(block) - sum(block[_CHECKSUM]) + 8 * ord(" ")
 
 
@@ -185,19 +215,24 @@ def _parse_extended(data: bytes, start: int) -> list[tuple[str, str]]:
     """Read the fields of an extended header, each `LENGTH KEY=VALUE` and a line break, LENGTH in bytes.
 
     Raises:
-        ContainerError: They are malformed, or say that the file is stored in pieces.
+        ContainerError: They are malformed.
     """
     fields = []
-    while data:
-        digits, _, _ = data.partition(b" ")
-        nbytes = int(digits) if digits.isdigit() and len(digits) < len(str(_MOST_EXTENDED_NBYTES)) else 0
-        field = data[len(digits) + 1 : nbytes - 1]
+    pos = 0
+    while pos < len(data) and data[pos]:  # zeros fill the block
+        digits, _, _ = data[pos : pos + len(str(_MOST_EXTENDED_NBYTES))].partition(b" ")
+        end = pos + (int(digits) if digits.isdigit() else 0)
+        field = data[pos + len(digits) + 1 : max(end - 1, 0)]
         key, equals, value = field.decode("utf-8", "surrogateescape").partition("=")
-        if not equals or data[nbytes - 1 : nbytes] != b"\n" or key.startswith("GNU.sparse"):
-            raise _odd("an extended header that cannot be read", start)
+        if not key or not equals or data[end - 1 : end] != b"\n":
+            raise _malformed(start)
         fields.append((key, value))
-        data = data[nbytes:]
+        pos = end
     return fields
+
+
+def _malformed(start: int) -> ContainerError:
+    return _odd("an extended header that cannot be read", start)
 
 
 def _odd(what: str, pos: int) -> ContainerError:
@@ -210,7 +245,7 @@ def _odd(what: str, pos: int) -> ContainerError:
 
 
 def resized_headers(source: Source, member: Member, nbytes: int) -> bytes:
-    """Give the headers of a member, extended one included, with another size.
+    """Return the headers of a member, extended one included, with another size.
 
     Raises:
         ContainerError: They cannot be read (any more).
@@ -224,6 +259,8 @@ def resized_headers(source: Source, member: Member, nbytes: int) -> bytes:
     if block[_KIND] != b"x" or start + padded(told) != member.header:
         raise _odd("several headers for one member", member.start)
     fields = _parse_extended(source.read(start, told), start)
+    if any(key.startswith("GNU.sparse") for key, _ in fields):  # it is stored in pieces
+        raise _malformed(start)
     data = b"".join(_field(key, str(nbytes) if key == "size" else value) for key, value in fields)
     return _with_size(block, len(data)) + data + bytes(padded(len(data)) - len(data)) + own
 
@@ -238,7 +275,7 @@ def _field(key: str, value: str) -> bytes:
 
 
 def _with_size(block: bytes, nbytes: int) -> bytes:
-    """Give a header with another size, and the checksum of that."""
+    """Return a header with another size, and the checksum of that."""
     is_octal = nbytes < 8**11
     size = b"%011o\0" % nbytes if is_octal else bytes([_BINARY]) + nbytes.to_bytes(11, "big")
     new = block[: _SIZE.start] + size + block[_SIZE.stop :]

@@ -199,7 +199,10 @@ def test_two_members_of_one_name_are_refused(members: Members) -> None:
     assert members(other + other)["a"].start == 1024  # as tarfile
 
 
-@pytest.mark.parametrize("fields", [b"no length", b"99 path=a\n", b"9 path=a.", b"7 path\n", b"0 path=a\n"])
+@pytest.mark.parametrize(
+    "fields",
+    [b"no length", b"99 path=a\n", b"9 path=a.", b"7 path\n", b"0 path=a\n", b"21 GNU.sparse.name=a\n"],
+)
 def test_odd_extended_headers_are_not_written_again(write: Write, fields: bytes) -> None:
     data = archive({"a": b"x"})
     odd = changed(data, 124, b"%011o\0" % len(fields))[:512] + fields.ljust(512, b"\0") + data[1024:]
@@ -215,10 +218,40 @@ def test_several_headers_of_one_member_are_not_written_again(write: Write) -> No
             resized_headers(source, member, 7)
 
 
-def test_huge_extended_headers_are_not_read(members: Members) -> None:
-    data = archive({"a": b"x"})
-    with pytest.raises(ContainerError, match="an extended header of 8,589,934,592 bytes"):
-        members(changed(data, 124, b"77777777777\0"))
+def extended(text: bytes, kind: bytes = b"x") -> bytes:
+    """An extended header, and the header of an empty member."""
+    header = changed(changed(archive({"a": b""}), 124, b"%011o\0" % len(text)), 156, kind)[:512]
+    return header + text.ljust(padded(len(text)), b"\0") + archive({"a": b""}, mtime=0)[:512]
+
+
+def comment(nbytes: int) -> bytes:
+    return b"%d comment=%b\n" % (nbytes, b"c" * (nbytes - len(str(nbytes)) - 10))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (changed(archive({"a": b"x"}), 124, b"77777777777\0"), "an extended header of 8,589,934,592 bytes"),
+        (changed(archive({"a": b"x"}), 124, b"\xff" * 10 + b"\xfc\x00"), "of -1024 bytes"),
+        (extended(comment(600_000)) * 2, "an extended header of 600,064 bytes"),
+        (extended(comment(300), b"g") * 2049, "an extended header of 512 bytes"),  # copied for each member
+        (extended(b"1" * 16_000), "a number of 100 digits"),  # which takes two seconds
+        (extended(b"2 " * 8_000 + b"="), "a long key"),
+    ],
+)
+def test_extended_headers_that_cost_too_much_are_not_read(members: Members, data: bytes, why: str) -> None:
+    with pytest.raises(ContainerError, match=why):
+        members(data)
+
+
+def test_long_and_odd_extended_headers_are_read_as_tarfile_does(members: Members) -> None:
+    for text in (comment(20_000), comment(40) * 1000, comment(30) + b"0 a=b\n", b"none", b"12 path=abc\n"):
+        data = extended(text) + bytes(1024)
+        try:
+            with tarfile.open(fileobj=io.BytesIO(data)) as theirs:
+                assert list(members(data)) == theirs.getnames()
+        except tarfile.TarError:
+            assert members(data) == {}
 
 
 def test_extended_header_that_is_cut_off(members: Members) -> None:
