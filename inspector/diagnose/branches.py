@@ -11,7 +11,7 @@ _NO_GLOB = frozenset("*?")
 
 
 def devices_fix(devices: Sequence[str], to: str) -> Fix | None:
-    """Give the rule that maps these devices; None for tags that no rule can name."""
+    """Return the rule that maps these devices, or None for tags that no rule can name."""
     kinds = {name.partition(":")[0] for name in devices}
     if len(kinds) > 1:
         return Fix(rule=f"*={to}")
@@ -21,7 +21,7 @@ def devices_fix(devices: Sequence[str], to: str) -> Fix | None:
 
 
 def branch_fix(paths: Collection[str], to: str) -> Fix | None:
-    """Give the rule that sends these tensors to a device, or None where one rule cannot name them.
+    """Return the rule that sends these tensors to a device, or None where one rule cannot name them.
 
     One tensor is named by its path. Several are named by their last step where they share it, as the slots
     of an optimizer do.

@@ -18,7 +18,7 @@ class Case:
     Attributes:
         checkpoint: The checkpoint.
         safety: The verdict on its pickle.
-        target: The machine it shall be loaded on, or None for findings about the file alone.
+        target: The machine it is to be loaded on, or None for findings about the file alone.
     """
 
     checkpoint: Checkpoint

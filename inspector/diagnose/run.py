@@ -25,7 +25,7 @@ def diagnose(
     Args:
         checkpoint: The file.
         safety: The verdict on its pickles; with a machine, it counts by the list of that machine's torch.
-        target: The machine where it shall be loaded, or None.
+        target: The machine where it is to be loaded, or None.
     """
     case = Case(checkpoint=checkpoint, safety=judge_for(checkpoint, target, safety), target=target)
     found = [finding for rule in RULES for finding in rule(case)]

@@ -140,7 +140,7 @@ def _hidden(found: Evidence, name: str, value: str, why: str) -> Diagnosis:
 
 
 def _why_none(value: str, count: int | None) -> str | None:
-    """Say why a list shows no device, or None if it shows one (or nobody can tell).
+    """Return why a list shows no device, or None if it shows one (or nobody can tell).
 
     As the driver reads it: `torch.cuda._parse_visible_devices`, and
     https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables
@@ -174,7 +174,7 @@ def some_hidden(found: Evidence) -> Diagnosis | None:
         explanation="CUDA_VISIBLE_DEVICES hides the others. The ones that are left are counted from cuda:0 "
         "again, so a checkpoint that was saved on a higher number does not load without map_location.",
         evidence=(f"CUDA_VISIBLE_DEVICES={value}", gpus_line(found)),
-        steps=("unset CUDA_VISIBLE_DEVICES   # if all shall be seen",),
+        steps=("unset CUDA_VISIBLE_DEVICES   # to show all of them",),
     )
 
 

@@ -40,7 +40,7 @@ INDEX = "https://download.pytorch.org/whl/"
 
 
 def parse_version(text: str | None) -> tuple[int, ...]:
-    """Give the numbers that a version begins with: `12.4` and `535.183.01`, and nothing for nothing."""
+    """Return the numbers that a version begins with: `12.4` and `535.183.01`, and nothing for nothing."""
     parts = re.split(r"[.\s+-]", (text or "")[:40])
     return tuple(int(part) for part in takewhile(_is_number, parts))
 
@@ -50,19 +50,19 @@ def _is_number(text: str) -> bool:
 
 
 def cuda_version(text: str | None) -> Version | None:
-    """Give a CUDA version as major and minor number, or None."""
+    """Return a CUDA version as major and minor number, or None."""
     numbers = (*parse_version(text), 0)
     return (numbers[0], numbers[1]) if len(numbers) > 1 else None
 
 
 def oldest_driver(cuda: Version, *, windows: bool) -> str | None:
-    """Give the oldest driver that a build of torch for a CUDA version works with, or None if not known."""
+    """Return the oldest driver that a build of torch for a CUDA version works with, or None if not known."""
     rows = [version for version in _OLDEST_DRIVERS if version <= cuda and version[0] == cuda[0]]
     return _OLDEST_DRIVERS[max(rows)][int(windows)] if rows else None
 
 
 def driver_suffices(driver: str, cuda: Version, *, windows: bool) -> bool | None:
-    """Say whether a driver is new enough for a build of torch, or None if that is not known."""
+    """Return whether a driver is new enough for a build of torch, or None if that is not known."""
     oldest = oldest_driver(cuda, windows=windows)
     if oldest is None or not parse_version(driver):
         return None
@@ -70,13 +70,13 @@ def driver_suffices(driver: str, cuda: Version, *, windows: bool) -> bool | None
 
 
 def highest_cuda(driver: str, *, windows: bool) -> Version | None:
-    """Give the highest CUDA major version that a driver speaks, by the same table."""
+    """Return the highest CUDA major version that a driver speaks, by the same table."""
     fit = [version for version in _OLDEST_DRIVERS if driver_suffices(driver, version, windows=windows)]
     return max(fit, default=None)
 
 
 def build_for(capabilities: tuple[Version, ...], cuda: Version | None) -> str | None:
-    """Give the newest index of torch's builds (`cu126`) for all GPUs of a machine and its driver, or None.
+    """Return the newest index of torch's builds (`cu126`) for all GPUs of a machine and its driver, or None.
 
     Without a driver the newest one is taken: a new driver will run every build.
     """
@@ -88,14 +88,14 @@ def build_for(capabilities: tuple[Version, ...], cuda: Version | None) -> str | 
 
 
 def install_command(build: str | None) -> str:
-    """Give the command that installs a build of torch; without one, where to look for it."""
+    """Return the command that installs a build of torch; without one, where to look for it."""
     if build is None:
         return "pip install torch, with the index that https://pytorch.org/get-started/locally/ names"
     return f"pip install --force-reinstall torch --index-url {INDEX}{build}"
 
 
 def runs_code(capability: Version, architectures: tuple[str, ...]) -> bool:
-    """Say whether GPU code compiled for some architectures runs on a GPU.
+    """Return whether GPU code compiled for some architectures runs on a GPU.
 
     `sm_86` is machine code: it runs on GPUs of its major version from its own minor version on; `sm_90a` on
     its own alone, `sm_100f` within its family. `compute_90` is PTX: the driver compiles it for any later GPU.
@@ -119,6 +119,6 @@ def _runs(capability: Version, architecture: str) -> bool:
 
 
 def oldest_compiled(architectures: tuple[str, ...]) -> Version | None:
-    """Give the oldest GPU that a build has code for, or None if nothing is known of it."""
+    """Return the oldest GPU that a build has code for, or None if nothing is known of it."""
     found = [re.match(r"(?:sm|compute)_([0-9]{1,3})([0-9])", architecture) for architecture in architectures]
     return min(((int(match[1]), int(match[2])) for match in found if match), default=None)

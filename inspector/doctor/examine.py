@@ -22,7 +22,7 @@ __all__ = ["Diagnosis", "examine"]
 
 
 def examine(profile: Profile) -> tuple[Diagnosis, ...]:
-    """Give all that is known of why a machine can or cannot use its GPUs, worst first, then surest first.
+    """Return all that is known of why a machine can or cannot use its GPUs, worst first, then surest first.
 
     A machine that nobody probed (a preset) has nothing to be examined.
     """
@@ -40,7 +40,7 @@ def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
 
 
 def _summary(profile: Profile, found: Evidence) -> Diagnosis:
-    """Say how things are where nothing is known to be broken."""
+    """Return how things are where nothing is known to be broken."""
     if profile.gpus or len(profile.devices) > 1 or found.torch.hpu:
         return _well(profile, found)
     if wants_cuda(found) and has_driver(found):

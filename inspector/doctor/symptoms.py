@@ -11,28 +11,28 @@ _GPU_NODE = re.compile(r"/dev/nvidia[0-9]+")
 
 
 def is_windows(found: Evidence) -> bool:
-    """Say which driver versions count: in WSL nvidia-smi tells those of Windows."""
+    """Return which driver versions count: in WSL nvidia-smi tells those of Windows."""
     return found.system.os == "Windows" or found.system.wsl
 
 
 def is_native_linux(found: Evidence) -> bool:
-    """Say whether the machine's own files tell the truth: neither a container nor WSL stands between."""
+    """Return whether the machine's own files tell the truth: neither a container nor WSL stands between."""
     return found.system.os == "Linux" and not found.system.wsl and found.system.container is None
 
 
 def wants_cuda(found: Evidence) -> bool:
-    """Say whether torch is there and built for NVIDIA's GPUs, but finds none that it can use."""
+    """Return whether torch is there and built for NVIDIA's GPUs, but finds none that it can use."""
     return found.torch.state == "imported" and found.torch.cuda is not None and not found.torch.cuda_available
 
 
 def driver_version(found: Evidence) -> str | None:
-    """Give the version of NVIDIA's driver, by whoever knows it."""
+    """Return the version of NVIDIA's driver, by whoever knows it."""
     module = found.nvidia.kernel_module
     return found.nvidia.smi.driver or (module if module != "unknown" else None)
 
 
 def driver_cuda(found: Evidence) -> Version | None:
-    """Give the highest CUDA version that the driver speaks, by whoever knows it."""
+    """Return the highest CUDA version that the driver speaks, by whoever knows it."""
     for said in (found.nvidia.smi.cuda, found.nvidia.libcuda.cuda):
         version = cuda_version(said)
         if version is not None:
@@ -45,7 +45,7 @@ def driver_cuda(found: Evidence) -> Version | None:
 
 
 def has_driver(found: Evidence) -> bool:
-    """Say whether any part of NVIDIA's driver is there."""
+    """Return whether any part of NVIDIA's driver is there."""
     nvidia = found.nvidia
     return (
         nvidia.smi.state in {"ok", "failed", "timeout"} or nvidia.libcuda.found or bool(nvidia.kernel_module)
@@ -53,23 +53,23 @@ def has_driver(found: Evidence) -> bool:
 
 
 def has_gpu_nodes(found: Evidence) -> bool:
-    """Say whether a device file of an NVIDIA GPU is there."""
+    """Return whether a device file of an NVIDIA GPU is there."""
     return any(_GPU_NODE.fullmatch(node.path) for node in found.nvidia.nodes)
 
 
 def capabilities(found: Evidence) -> tuple[Version, ...]:
-    """Give the capabilities of the NVIDIA GPUs, by torch or else by nvidia-smi."""
+    """Return the capabilities of the NVIDIA GPUs, by torch or else by nvidia-smi."""
     devices = found.torch.cuda_devices or found.nvidia.smi.gpus
     return tuple(device.capability for device in devices if device.capability is not None)
 
 
 def variable(found: Evidence, name: str) -> str | None:
-    """Give a variable of the environment, or None where it is not set."""
+    """Return a variable of the environment, or None where it is not set."""
     return dict(found.environment).get(name)
 
 
 def said(found: Evidence, pattern: str) -> str | None:
-    """Give what torch or nvidia-smi said that fits a pattern, or None."""
+    """Return what torch or nvidia-smi said that fits a pattern, or None."""
     for text in (*found.torch.cuda_messages, found.nvidia.smi.error or ""):
         if re.search(pattern, text):
             return text
@@ -77,7 +77,7 @@ def said(found: Evidence, pattern: str) -> str | None:
 
 
 def torch_line(found: Evidence) -> str:
-    """Say which torch it is and what it was built for."""
+    """Return which torch it is and what it was built for."""
     torch = found.torch
     if torch.version is None:
         return "torch could not be asked"
@@ -92,7 +92,7 @@ def torch_line(found: Evidence) -> str:
 
 
 def driver_line(found: Evidence) -> str:
-    """Say which driver there is."""
+    """Return which driver there is."""
     version, cuda = driver_version(found), driver_cuda(found)
     if version is None:
         return "NVIDIA driver of an unknown version" if has_driver(found) else "no NVIDIA driver"
@@ -107,5 +107,5 @@ def gpus_line(found: Evidence) -> str:
 
 
 def quoted(text: str | None) -> tuple[str, ...]:
-    """Give what a program said as a line of evidence, if it said anything."""
+    """Return what a program said as a line of evidence, if it said anything."""
     return (f"it said: {text}",) if text else ()

@@ -12,8 +12,7 @@ from typing import Literal
 
 from inspector.model.checkpoint import Checkpoint, Key, Tensor
 from inspector.records import dataclass
-
-Keys = tuple[Key, ...]
+from inspector.snippet.models import Keys, has_parameters
 
 _NAMES = frozenset(
     {"x", "y", "data", "image", "images", "input", "inputs", "feature", "features", "target", "targets"}
@@ -54,7 +53,7 @@ def find_data(checkpoint: Checkpoint) -> Data | None:
 
 
 def _are_names_of_data(checkpoint: Checkpoint, keys: Keys) -> bool:
-    """Say whether no name is dotted, as in a state dict, and one is usual if there is nothing but names."""
+    """Return whether no name is dotted, as in a state dict, and one is usual where there are only names."""
     if any(isinstance(key, str) and "." in key for key in keys):
         return False
     is_nameless = checkpoint.root in {"tensor", "sequence"}
@@ -62,7 +61,7 @@ def _are_names_of_data(checkpoint: Checkpoint, keys: Keys) -> bool:
 
 
 def _are_samples(checkpoint: Checkpoint, columns: tuple[Keys, ...]) -> bool:
-    """Say whether a list holds samples; the few entries of `(images, labels)` are columns of one length."""
+    """Return whether a list holds samples; the few entries of `(images, labels)` are columns instead."""
     last = next(tensor.keys[0] for tensor in reversed(checkpoint.tensors) if _is_data(tensor))
     return isinstance(last, int) and (last >= _MOST_COLUMNS or (last > 0 and len(columns) < 2))
 
@@ -76,7 +75,7 @@ def _is_attribute(key: Key) -> bool:
 
 
 def _fit_a_batch(checkpoint: Checkpoint, first: Tensor) -> bool:
-    """Say whether samples are of one shape, as far as the first ones tell."""
+    """Return whether samples are of one shape, as far as the first ones tell."""
     return all(
         tensor.shape == first.shape
         for tensor in checkpoint.tensors[:_SOME]
@@ -85,9 +84,9 @@ def _fit_a_batch(checkpoint: Checkpoint, first: Tensor) -> bool:
 
 
 def _object(checkpoint: Checkpoint, place: Keys) -> Data | None:
-    """Tell an object by the names of the classes in its file; one that holds a module is no data."""
+    """Recognize an object by the names of the classes in its file; one that holds a module is no data."""
     names = [use.name.rpartition(".")[2].lower() for use in checkpoint.globals]
-    if any("._parameters/" in tensor.path for tensor in checkpoint.tensors):
+    if has_parameters(checkpoint):
         return None
     if any(name.endswith("dataloader") for name in names):
         return Data(kind="loader", places=(place,))
@@ -96,7 +95,7 @@ def _object(checkpoint: Checkpoint, place: Keys) -> Data | None:
 
 
 def _columns(checkpoint: Checkpoint, first: Tensor) -> Iterator[Keys]:
-    """Give the tensors beside the first that are as long as it is."""
+    """Return the tensors beside the first that are as long as it is."""
     for tensor in checkpoint.tensors:
         if _is_data(tensor) and tensor.keys[:-1] == first.keys[:-1] and tensor.shape[0] == first.shape[0]:
             yield tensor.keys

@@ -9,19 +9,19 @@ from inspector.model.checkpoint import Key
 
 
 def literal(text: str) -> str:
-    """Give a text as a literal of pure ASCII, in double quotes as formatters want it."""
+    """Return a text as a literal of pure ASCII, in double quotes as formatters want it."""
     quoted = ascii(text)
     body = quoted[1:-1]
     return quoted if '"' in body or "'" in body else f'"{body}"'
 
 
 def lookup(variable: str, keys: tuple[Key, ...]) -> str:
-    """Give the expression that reaches a place: `checkpoint["optimizer_states"][0]`."""
+    """Return the expression that reaches a place: `checkpoint["optimizer_states"][0]`."""
     return variable + "".join(f"[{key if isinstance(key, int) else literal(key)}]" for key in keys)
 
 
 def split_global(name: str) -> tuple[str, str] | None:
-    """Split the dotted name of a global into module and name, both fit to stand in code; None for others.
+    """Split the dotted name of a global into module and name, both fit for code, or return None.
 
     Names of Python 2 become those of Python 3, as in torch's unpickler.
     """

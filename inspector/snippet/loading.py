@@ -8,10 +8,10 @@ from itertools import islice
 from inspector.model.obstacles import is_gzipped
 from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict
-from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal, lookup, split_global
 from inspector.snippet.models import Model
-from inspector.snippet.order import Order
+from inspector.snippet.request import Request
+from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.target.default_load import code_weights_only, judge_for
 
 _RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust where it comes from."
@@ -42,35 +42,35 @@ class Trust:
 
 
 def write_load(
-    script: Script, order: Order, map_location: str | Bracketed | None, *, root: str | None = None
+    script: Script, request: Request, map_location: str | Bracketed | None, *, root: str | None = None
 ) -> None:
     """Write the call of `torch.load`, and before it what torch must be told to allow.
 
     Args:
         script: The snippet.
-        order: What is written.
+        request: What is written.
         map_location: The argument of that name, if any.
         root: The variable for what is loaded, if not the usual one.
     """
-    trust = write_allowed(script, order)
-    script.paragraph(*load_lines(script, order, trust, map_location, root=root))
+    trust = write_allowed(script, request)
+    script.paragraph(*load_lines(script, request, trust, map_location, root=root))
 
 
 def load_lines(
     script: Script,
-    order: Order,
+    request: Request,
     trust: Trust,
     map_location: str | Bracketed | None,
     *,
     root: str | None = None,
     indent: str = "",
 ) -> list[str]:
-    """Give the lines that call `torch.load`, with a warning before them where there is reason for one."""
-    path = literal(order.path)
-    is_gzip = is_gzipped(order.checkpoint)
+    """Return the lines that call `torch.load`, with a warning before them where there is reason for one."""
+    path = literal(request.path)
+    is_gzip = is_gzipped(request.checkpoint)
     options = () if map_location is None else (map_location,)
     call = Bracketed(
-        head=f"{root or order.root} = torch.load(",
+        head=f"{root or request.root} = torch.load(",
         items=("file" if is_gzip else path, *options, f"weights_only={trust.weights_only}"),
         tail=")",
     )
@@ -81,9 +81,9 @@ def load_lines(
     return [*comments, f"{indent}with gzip.open({path}) as file:", *format_code(call, f"{indent}    ")]
 
 
-def write_allowed(script: Script, order: Order) -> Trust:
+def write_allowed(script: Script, request: Request) -> Trust:
     """Write what torch must be told to allow, and return how the file may be loaded then."""
-    safety = judge_for(order.checkpoint, order.target)
+    safety = judge_for(request.checkpoint, request.target)
     allowed = [split for split in map(split_global, safety.to_allow) if split is not None]
     if allowed:
         script.uses_torch = True
@@ -97,30 +97,30 @@ def write_allowed(script: Script, order: Order) -> Trust:
     return Trust(weights_only=code_weights_only(safety), comments=comments)
 
 
-def write_models(script: Script, order: Order, *, placed: bool, comment: str) -> None:
+def write_models(script: Script, request: Request, *, placed: bool, comment: str) -> None:
     """Write how the models get their weights, and that they go to their device.
 
     Args:
         script: The snippet.
-        order: What is written.
+        request: What is written.
         placed: Whether `torch.load` has put what it loads in its place already.
         comment: What to say of the models that the reader has to bring.
     """
     lines: list[str] = []
-    for name, model in order.models:
-        move = order.placement.move(name, model.devices)
-        filled = fill_model(script, order, name, model)
+    for name, model in request.models:
+        move = request.placement.move(name, model.devices)
+        filled = fill_model(script, request, name, model)
         if model.is_module:
             lines += filled if placed else [*filled, *move]
         else:
             lines += [*move, *filled]
-    brought = any(not model.is_module for _, model in order.models)
+    brought = any(not model.is_module for _, model in request.models)
     script.paragraph(*((comment,) if brought else ()), *lines)
 
 
-def fill_model(script: Script, order: Order, name: str, model: Model) -> list[str]:
+def fill_model(script: Script, request: Request, name: str, model: Model) -> list[str]:
     """Hand a model its weights, or take a whole module out of the checkpoint."""
-    weights = lookup(order.root, model.keys)
+    weights = lookup(request.root, model.keys)
     if model.is_module:
         return [] if weights == name else [f"{name} = {weights}"]
     lines = []
@@ -163,7 +163,7 @@ def _allow(names: Sequence[tuple[str, str]]) -> Bracketed:
 
 
 def _is_known_otherwise(name: str) -> bool:
-    """Say whether what a name stands for does not know itself by it, so that torch must be told."""
+    """Return whether what a name stands for does not know itself by it, so that torch must be told."""
     # NumPy 2 says `numpy._core`, Python 3.13 `pathlib._local`.
     return name.startswith(("numpy.core.", "pathlib.")) or name == "builtins.Ellipsis"
 

@@ -50,8 +50,13 @@ class Model:
 
 
 def has_model(checkpoint: Checkpoint) -> bool:
-    """Say whether there is a model; quickly, as the first tensors usually are of one."""
+    """Return whether there is a model; quickly, as the first tensors usually are of one."""
     return any(_is_weight(tensor) and _home(tensor.keys[:-1]) is not None for tensor in checkpoint.tensors)
+
+
+def has_parameters(checkpoint: Checkpoint) -> bool:
+    """Return whether an object in the file is a module: it keeps parameters in an attribute of its own."""
+    return any("._parameters/" in tensor.path for tensor in checkpoint.tensors)
 
 
 def find_models(checkpoint: Checkpoint) -> tuple[Model, ...]:
@@ -83,14 +88,14 @@ def find_models(checkpoint: Checkpoint) -> tuple[Model, ...]:
 
 
 def _is_weight(tensor: Tensor) -> bool:
-    """Say whether a tensor can be part of a model: it stands under a name and is not a part itself."""
+    """Return whether a tensor can be part of a model: it stands under a name and is not a part itself."""
     if tensor.part_of is not None or tensor.role not in {"parameter", "buffer"}:
         return False
     return bool(tensor.keys) and isinstance(tensor.keys[-1], str)
 
 
 def _home(above: Keys) -> tuple[Keys, bool] | None:
-    """Give the place of the model, and whether it is a whole module, for the keys above a tensor's name."""
+    """Return the place of the model, and whether it is a whole module, for the keys above a tensor's name."""
     keys, is_module = above, False
     for place, key in enumerate(above):
         if key in _MODULE_DICTIONARIES:

@@ -12,8 +12,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order, is_accelerator, split_device
 from inspector.records import dataclass
 from inspector.snippet.device import RUN_TIME, Device, best_device, choice_lines, fixed_device
-from inspector.snippet.layout import Bracketed
 from inspector.snippet.literals import literal
+from inspector.snippet.script import Bracketed
 from inspector.target.machine.profile import Profile
 
 # These take a device of their own, for which torch does not ask a dictionary by the text of the device.
@@ -51,7 +51,7 @@ class Placement:
         return not self.as_one and (not self.keeps_cpu or self.places.get("cpu", "cpu") == "cpu")
 
     def map_location(self) -> str | Bracketed | None:
-        """Give the argument of `torch.load`; None when everything goes where it was saved."""
+        """Return the argument of `torch.load`; None when everything goes where it was saved."""
         changes = {tag: place for tag, place in self.places.items() if place != tag}
         if not changes:
             return None
@@ -63,12 +63,17 @@ class Placement:
         items = tuple(f"{literal(tag)}: {self._expression(tag, is_split=is_split)}" for tag in changes)
         return Bracketed(head="map_location={", items=items, tail="}") if items else None
 
-    def is_open(self, devices: Iterable[str]) -> bool:
-        """Say whether one of these saved devices is decided when the code runs."""
-        return any(self.places.get(device, "cpu") is None for device in devices)
+    def to_cpu(self) -> str | None:
+        """Return the argument of `torch.load` that sends everything to the CPU; None where it is there."""
+        return None if set(self.places) <= {"cpu"} else 'map_location="cpu"'
+
+    def choice_for(self, devices: Iterable[str]) -> tuple[str, ...]:
+        """Return the lines that set `device`, if one of these saved devices is decided when the code runs."""
+        is_open = any(self.places.get(device, "cpu") is None for device in devices)
+        return self.choice if is_open else ()
 
     def move(self, model: str, devices: tuple[str, ...]) -> tuple[str, ...]:
-        """Give the lines that put a model where its tensors go.
+        """Return the lines that put a model where its tensors go.
 
         Args:
             model: The variable.
@@ -91,7 +96,7 @@ class Placement:
         )
 
     def one_device(self, devices: Iterable[str], otherwise: Device) -> Device:
-        """Give the device where something goes as a whole, for code that takes one only.
+        """Return the device where something goes as a whole, for code that takes one only.
 
         Args:
             devices: The saved devices of its tensors.
@@ -103,7 +108,7 @@ class Placement:
         return fixed_device(place) if saved <= self.chosen and len(places) == 1 and place else otherwise
 
     def whole(self, devices: Iterable[str]) -> Device:
-        """Give the one device where a model goes, for code that cannot split it; of several, the CPU."""
+        """Return the one device where a model goes, for code that cannot split it; of several, the CPU."""
         places = {self.places.get(device, "cpu") for device in devices}
         if None in places:
             return Device(choice=self.choice, code="device")
@@ -120,7 +125,7 @@ class Placement:
         return "device"
 
     def _count(self, devices: Iterable[str]) -> int:
-        """Give the number of GPUs that it takes to put each of these devices where it was saved."""
+        """Return the number of GPUs that it takes to put each of these devices where it was saved."""
         parts = [split_device(device) for device in devices if self.places.get(device, "cpu") is None]
         indices = [part[1] or 0 for part in parts if part is not None and part[0] == "cuda"]
         return max(indices) + 1 if len(indices) > 1 else 1

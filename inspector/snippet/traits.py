@@ -11,7 +11,7 @@ import re
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass
 from inspector.snippet.datasets import find_data
-from inspector.snippet.models import has_model
+from inspector.snippet.models import has_model, has_parameters
 
 # What `from_pretrained` looks for in a folder: `transformers/utils/__init__.py`, WEIGHTS_NAME and its shards.
 _PRETRAINED = r"(pytorch_model(-\d{5}-of-\d{5})?\.bin|model(-\d{5}-of-\d{5})?\.safetensors)(\.index\.json)?"
@@ -44,7 +44,7 @@ def look_at(checkpoint: Checkpoint) -> Traits:
     holds_model = not is_data and has_model(checkpoint)
     return Traits(
         has_model=holds_model,
-        has_module=holds_model and any("._parameters/" in tensor.path for tensor in checkpoint.tensors),
+        has_module=holds_model and has_parameters(checkpoint),
         has_optimizer=bool(checkpoint.optimizers),
         is_lightning=is_lightning(checkpoint),
         is_pretrained=is_pretrained(checkpoint.path),
@@ -53,14 +53,14 @@ def look_at(checkpoint: Checkpoint) -> Traits:
 
 
 def is_lightning(checkpoint: Checkpoint) -> bool:
-    """Say whether Lightning's Trainer wrote a file: it leaves its version, and the weights under one key."""
+    """Return whether Lightning's Trainer wrote a file: its version and weights have keys of their own."""
     return any(value.path == "pytorch-lightning_version" for value in checkpoint.values) and any(
         tensor.keys[:1] == ("state_dict",) for tensor in checkpoint.tensors
     )
 
 
 def is_pretrained(path: str) -> bool:
-    """Say whether `from_pretrained` would find a file by its name."""
+    """Return whether `from_pretrained` would find a file by its name."""
     name = path.replace("\\", "/").rpartition("/")[2]
     # Few files ask for it, so the expression is compiled when the first of them does.
     return "model" in name and re.fullmatch(_PRETRAINED, name) is not None

@@ -14,9 +14,9 @@ from inspector.errors import CheckpointError, PlanError
 from inspector.records import dataclass
 from inspector.safety.unread import judge_unread
 from inspector.snippet.device import Device, choose_device
-from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS
+from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.snippet.styles.transformers import transformers_code
 from inspector.snippet.traits import is_pretrained
 from inspector.target.machine.profile import Profile

@@ -1,1 +1,1 @@
-"""The machine that a checkpoint shall be loaded on, and what `torch.load` would do there."""
+"""The machine that a checkpoint is to be loaded on, and what `torch.load` would do there."""

@@ -20,12 +20,12 @@ Landed = tuple[str, Failure | None]
 
 
 def is_sent(tensor: Tensor) -> bool:
-    """Say whether a tensor is stored on the CPU and sent to its device: such a row has no geometry."""
+    """Return whether a tensor is stored on the CPU and sent to its device: such a row has no geometry."""
     return tensor.stride is None and tensor.layout == "strided"
 
 
 def is_wrapper(tensor: Tensor) -> bool:
-    """Say whether a tensor holds others and has a device of its own: it has a geometry and no storage.
+    """Return whether a tensor holds others and has a device of its own: it has a geometry and no storage.
 
     So have tensors on the meta device, for which it makes no difference.
     """
@@ -54,18 +54,18 @@ class Landing:
         return self._has_records
 
     def meets(self, obstacle: Obstacle) -> bool:
-        """Say whether this call meets an obstacle of a record: without reading, its size is not looked at."""
+        """Return whether a record's obstacle stops this call: what is not read has no size to be wrong."""
         is_about_size = obstacle.kind is ObstacleKind.RECORD_SIZE
         return not (is_about_size and (self._how.mmap or self.skips_data))
 
     def of_tag(self, tag: str) -> Landed:
-        """Say where a storage with this location tag lands."""
+        """Return where a storage with this location tag lands."""
         if tag not in self._tags:
             self._tags[tag] = self._restore(tag)
         return self._tags[tag]
 
     def of_own(self, device: str, *, is_wrapper: bool) -> Landed:
-        """Say where a tensor lands that names its device itself.
+        """Return where a tensor lands that names its device itself.
 
         A wrapper is made of nothing but its description, so that no device need be there. In the legacy
         format torch forgets to tell such tensors of the map.
@@ -76,12 +76,12 @@ class Landing:
         return self._own[key]
 
     def of_storages(self, checkpoint: Checkpoint) -> tuple[str, ...]:
-        """Give the device of each storage, of a load that does not fail."""
+        """Return the device of each storage, of a load that does not fail."""
         places = {tag: self.of_tag(tag)[0] for tag in {row.device for row in checkpoint.storages}}
         return tuple([places[row.device] for row in checkpoint.storages])
 
     def of_tensors(self, checkpoint: Checkpoint) -> tuple[str, ...]:
-        """Give the device of each tensor row, of a load that does not fail."""
+        """Return the device of each tensor row, of a load that does not fail."""
         places = {tag: self.of_tag(tag)[0] for tag in {row.device for row in checkpoint.tensors}}
         landed = [places[row.device] for row in checkpoint.tensors]
         for index, row in enumerate(checkpoint.tensors):
@@ -90,7 +90,7 @@ class Landing:
         return tuple(landed)
 
     def _of_odd(self, row: Tensor, landed: str) -> str:
-        """Say where a tensor lands that has no storage, or is not described by one."""
+        """Return where a tensor lands that has no storage, or is not described by one."""
         if is_sent(row):
             return self.of_own(row.device, is_wrapper=False)[0]
         if is_wrapper(row):

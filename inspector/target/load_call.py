@@ -30,14 +30,14 @@ class LoadCall:
     refusal: Refusal | None = None
 
     def is_weights_only(self, release: Release) -> bool:
-        """Say whether the restricted unpickler is used: since 2.6 unless the call says otherwise."""
+        """Return whether the restricted unpickler is used: since 2.6 unless the call says otherwise."""
         if self.weights_only is None:
             return release >= WEIGHTS_ONLY_DEFAULT
         return self.weights_only
 
 
 def plain_call(release: Release) -> LoadCall:
-    """Give the call in which nothing but the file and the machine decides.
+    """Return the call in which nothing but the file and the machine decides.
 
     That is `torch.load(path, weights_only=False)`, without the argument where torch does not know it yet.
     """

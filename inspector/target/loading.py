@@ -33,7 +33,7 @@ def load_call(
 
 
 def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
-    """Say why and where `weights_only=True` stops, or None if it does not.
+    """Return why and where `weights_only=True` stops, or None if it does not.
 
     Where in the file a name is asked for is not known, but of a value of that class it is: the name stands
     shortly before it, at the same number of tensors. Without such a value the name is taken for the first.
@@ -53,7 +53,7 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
 
 
 def _begins_with_truth(checkpoint: Checkpoint) -> bool:
-    """Say whether True or False stands before the first tensor.
+    """Return whether True or False stands before the first tensor.
 
     Old protocols spell them with INT, which the restricted unpickler does not know; and every tensor ends
     with one, whether it requires a gradient, when its storage is there already.

@@ -69,21 +69,21 @@ MapLocation = Place | TagMap | Function | WrongType | None
 
 
 def type_name(map_location: MapLocation) -> str:
-    """Give what Python calls the type of an argument that is no text and no device."""
+    """Return what Python calls the type of an argument that is no text and no device."""
     if isinstance(map_location, WrongType):
         return map_location.name
     return "dict" if isinstance(map_location, TagMap) else "function"
 
 
 def goes_to_meta(map_location: MapLocation) -> bool:
-    """Say whether torch sees at once that everything goes to the meta device."""
+    """Return whether torch sees at once that everything goes to the meta device."""
     if isinstance(map_location, TorchDevice):
         return map_location.text.partition(":")[0] == "meta"
     return map_location == "meta"
 
 
 def tag_for(map_location: MapLocation, tag: str, release: Release) -> str | Failure:
-    """Give the tag by which torch restores a storage, or (finding, message) where it stumbles.
+    """Return the tag by which torch restores a storage, or (finding, message) where it stumbles.
 
     A function that gives the storage back leaves it where it was read to, which is what `cpu` does too.
     """
@@ -102,7 +102,7 @@ def tag_for(map_location: MapLocation, tag: str, release: Release) -> str | Fail
 def device_for(
     map_location: MapLocation, device: str, release: Release, *, is_wrapper: bool
 ) -> str | Failure:
-    """Give the device of a tensor that names its own, or (finding, message) where torch stumbles.
+    """Return the device of a tensor that names its own, or (finding, message) where torch stumbles.
 
     Wrappers name a `torch.device`, tensors that are sent name a text, and a dictionary is asked for just
     that: the key `"cuda:0"` does not reach a wrapper.
@@ -123,12 +123,12 @@ def device_for(
 
 
 def text_of(place: Place) -> str:
-    """Give the text of a device."""
+    """Return the text of a device."""
     return place if isinstance(place, str) else place.text
 
 
 def _no_text(kind: str, release: Release) -> str:
-    """Give what Python says where torch takes something else for a text; the last words since Python 3.11."""
+    """Return what Python says where torch takes something else for a str; the last text since Python 3.11."""
     if kind == "bytes":
         if release >= MATCHES_WHOLE_TAG:
             return "TypeError: cannot use a string pattern on a bytes-like object"

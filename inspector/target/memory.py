@@ -128,7 +128,7 @@ def _failure(
     *,
     is_first: bool,
 ) -> LoadFailure | None:
-    """Give what stops a rank. Ranks differ by their current device only, so one asks for everything."""
+    """Return what stops a rank. Ranks differ by their current device only, so one asks for everything."""
     if is_first:
         failure = first_failure(checkpoint, target, call)
         if failure is not None:

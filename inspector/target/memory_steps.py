@@ -97,7 +97,7 @@ class _Size:
         self.largest = max(self.largest, nbytes)
 
     def on(self, device: str) -> int:
-        """Give what they take of a device's memory."""
+        """Return what they take of a device's memory."""
         if device == "meta":
             return 0
         return self.pieces if device_type(device.partition(":")[0]).in_pieces else self.total
@@ -184,7 +184,7 @@ def stages_of_rank(
 
 
 def _left_mapped(sizes: dict[str, _Size], places: dict[str, str]) -> int:
-    """Give the bytes that are still in the file and nowhere else."""
+    """Return the bytes that are still in the file and nowhere else."""
     return sum(size.total for tag, size in sizes.items() if places[tag] == "cpu")
 
 
@@ -197,7 +197,7 @@ def _fill_model(
     *,
     is_mapped: bool,
 ) -> None:
-    """Give the parameters to a model, and move it."""
+    """Return the parameters to a model, and move it."""
     unread = _left_mapped(sizes.model, places) if is_mapped else 0
     total = sum(size.total for size in sizes.model.values())
     if not routine.assign:

@@ -22,7 +22,7 @@ _NEWEST_VERSION_BEFORE_1_6 = 2
 
 
 def opening_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
-    """Give (finding, message) for what stops a load before the pickle is read; None if nothing does."""
+    """Return (finding, message) for what stops a load before the pickle is read; None if nothing does."""
     return _FAILURES.get(checkpoint.format, _stream_failure)(checkpoint, target, how)
 
 
@@ -68,7 +68,7 @@ def _stream_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> F
 
 
 def _no_mmap(path: str, release: Release) -> str:
-    """Give what torch says to a legacy file; up to 2.2 it is printed as the tuple that it was by mistake."""
+    """Return what torch says to a legacy file; up to 2.2 that is a tuple by mistake."""
     please = "please torch.save your checkpoint with this option in order to use mmap."
     if release < versions.NAMES_MMAP_FILE:
         return (

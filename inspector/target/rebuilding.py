@@ -14,7 +14,7 @@ _QUANTIZED = ("qint", "quint")
 
 
 def rebuild_failure(checkpoint: Checkpoint, landing: Landing) -> tuple[Tensor, Failure] | None:
-    """Give the first tensor that cannot be made where its data land, with (finding, message)."""
+    """Return the first tensor that cannot be made where its data land, with (finding, message)."""
     states = {
         f"{hidden.path}/.state/2" for hidden in checkpoint.hidden_devices if hidden.what == "torch.Generator"
     }
@@ -38,7 +38,7 @@ def rebuild_failure(checkpoint: Checkpoint, landing: Landing) -> tuple[Tensor, F
 
 
 def _not_on_meta(row: Tensor, following: tuple[Tensor, ...]) -> str | None:
-    """Give what torch says to a tensor on the meta device, or None if there can be one."""
+    """Return what torch says to a tensor on the meta device, or None if there can be one."""
     if row.layout == "nested":
         return (
             "NotImplementedError: aten::_nested_view_from_buffer: attempted to run this operator with Meta "

@@ -57,7 +57,7 @@ class Refusal:
 
 
 def refusal_message(refusal: Refusal, release: Release) -> str:
-    """Give torch's text, with the exception's name; its beginning, where the reason is neither of the two."""
+    """Return torch's text with the exception's name; only its beginning where the reason is neither."""
     said = _said(refusal, release)
     if release < SAFE_GLOBALS:
         return f"{_FIRST}{said}"
@@ -67,7 +67,7 @@ def refusal_message(refusal: Refusal, release: Release) -> str:
 
 
 def _said(refusal: Refusal, release: Release) -> str:
-    """Give the unpickler's own text."""
+    """Return the unpickler's own text."""
     if refusal.opcode is not None:
         return f"Unsupported operand {refusal.opcode}"
     name = refusal.name

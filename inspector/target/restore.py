@@ -110,7 +110,7 @@ def _restore_indexed(kind: DeviceType, tag: str, target: Profile, release: Relea
 
 
 def _as_signed_byte(index: int) -> int:
-    """Give what torch makes of an index: its `DeviceIndex` has eight bits and a sign."""
+    """Return what torch makes of an index: its `DeviceIndex` has eight bits and a sign."""
     return (index + 128) % 256 - 128
 
 

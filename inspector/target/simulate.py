@@ -67,7 +67,7 @@ class LoadOutcome:
 
 
 def simulate(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> LoadOutcome:
-    """Say what `torch.load` does with a file on a machine."""
+    """Return what `torch.load` does with a file on a machine."""
     is_weights_only = how.is_weights_only(release_of(target.torch_version))
     failure = first_failure(checkpoint, target, how)
     if failure is not None:
@@ -82,7 +82,7 @@ def simulate(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> LoadOutc
 
 
 def simulate_load(checkpoint: Checkpoint, target: Profile) -> LoadFailure | None:
-    """Give the error that `torch.load(path, weights_only=False)` raises, or None if it loads."""
+    """Return the error that `torch.load(path, weights_only=False)` raises, or None if it loads."""
     return first_failure(checkpoint, target, plain_call(release_of(target.torch_version)))
 
 
@@ -96,7 +96,7 @@ def device_failures(checkpoint: Checkpoint, target: Profile) -> dict[str, Failur
 
 
 def first_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> LoadFailure | None:
-    """Give the error that stops a call, or None if it loads."""
+    """Return the error that stops a call, or None if it loads."""
     opening = opening_failure(checkpoint, target, how)
     if opening is not None:
         return LoadFailure(finding=opening[0], device="", storage="", message=opening[1])
@@ -113,7 +113,7 @@ def first_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Loa
 def _refused(
     checkpoint: Checkpoint, target: Profile, how: LoadCall, failure: LoadFailure | None
 ) -> LoadFailure | None:
-    """Give the error of the restricted unpickler, unless a device stops the load earlier in the file."""
+    """Return the error of the restricted unpickler, unless a device stops the load earlier in the file."""
     release = release_of(target.torch_version)
     refusal = how.refusal
     if refusal is None or not how.is_weights_only(release):
@@ -141,7 +141,7 @@ def _named(checkpoint: Checkpoint, failure: LoadFailure | None) -> LoadFailure |
 
 
 def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[LoadFailure]:
-    """Give the errors of storages, and of the tensors that are made elsewhere as soon as theirs is there."""
+    """Yield the errors of storages, and of tensors that are sent on as soon as their storage is read."""
     obstacles = storage_obstacles(checkpoint) if landing.reads_records else {}
     own = _own_by_storage(checkpoint)
     for storage in checkpoint.storages:
@@ -156,7 +156,7 @@ def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[Load
 
 
 def _own_by_storage(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
-    """Give the tensors that name a device themselves by the storage after which they are made.
+    """Return the tensors that name a device themselves by the storage after which they are made.
 
     A wrapper is made after its parts, and they stand behind it in the file's order of rows.
     """
@@ -174,7 +174,7 @@ def _own_by_storage(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
 
 
 def _own_failures(checkpoint: Checkpoint, target: Profile, landing: Landing) -> Iterator[LoadFailure]:
-    """Give the errors that no storage raises: of sent NumPy arrays, tensors made late, random generators."""
+    """Yield the errors that no storage raises: of NumPy arrays, tensors made late, random generators."""
     for tensor in checkpoint.tensors:
         if is_sent(tensor) and tensor.storage is None:
             yield from _own_failure(tensor, landing)

@@ -36,6 +36,6 @@ _RELEASE = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 
 
 def release_of(version: str | None) -> Release:
-    """Give the release that a version text such as `2.6.0+cu124` names; the newest where it names none."""
+    """Return the release that a version text such as `2.6.0+cu124` names; the newest where it names none."""
     match = None if version is None else _RELEASE.match(version)
     return NEWEST if match is None else (int(match[1]), int(match[2]))

@@ -19,7 +19,7 @@ def _names(context: Context) -> list[str]:
 
 
 def _of_module(context: Context) -> Tied:
-    """Say which objects of this file come from the module that is not there."""
+    """Return which objects of this file come from the module that is not there."""
     module = context.groups["module"].strip(".")
     wanted = [name for name in _names(context) if name.startswith(f"{module}.")]
     if wanted:
@@ -32,7 +32,7 @@ def _of_module(context: Context) -> Tied:
 
 
 def _of_attribute(context: Context) -> Tied:
-    """Say whether this file asks for the name that the module does not have."""
+    """Return whether this file asks for the name that the module does not have."""
     name, module = context.groups["name"], context.groups["module"]
     wanted = [full for full in _names(context) if full.rpartition(".")[2] == name]
     exact = [full for full in wanted if full == f"{module}.{name}"]
@@ -53,7 +53,7 @@ def _finding(context: Context) -> str:
 
 
 def _numpy(context: Context) -> Tied:
-    """Say whether NumPy's objects are in this file."""
+    """Return whether NumPy's objects are in this file."""
     wanted = [name for name in _names(context) if name.startswith("numpy.")]
     if wanted:
         return Tied(fits="yes", here=f"This file holds NumPy objects: it asks for {listed(wanted)}.")
@@ -61,7 +61,7 @@ def _numpy(context: Context) -> Tied:
 
 
 def _is_mapping(context: Context) -> Tied:
-    """Show what torch.load gives for this file: a dictionary, and what is in it."""
+    """Report what torch.load gives for this file: a dictionary, and what is in it."""
     if context.checkpoint.module_class is not None:
         here = f"This file is a whole module, {plain(context.checkpoint.module_class)}, and no dictionary."
         return Tied(fits="no", here=here)
@@ -78,7 +78,7 @@ def _is_mapping(context: Context) -> Tied:
 
 
 def _old_module(context: Context) -> Tied:
-    """Say whether this file brings modules of another version."""
+    """Return whether this file brings modules of another version."""
     if context.checkpoint.module_class is None and not any(
         name.startswith(("torch.nn.modules.", "torchvision.")) for name in _names(context)
     ):

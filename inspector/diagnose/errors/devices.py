@@ -22,7 +22,7 @@ _TO_CPU = (
 
 
 def _on_kind(context: Context) -> Tied:
-    """Point at the tensors that were saved on devices of the kind that the message names."""
+    """Find the tensors that were saved on devices of the kind that the message names."""
     kind = context.groups.get("kind", "").lower() or "cuda"
     devices = devices_of(context, kind)
     if not devices:
@@ -44,7 +44,7 @@ def _none_on(context: Context, kind: str) -> str:
 
 
 def _on_index(context: Context) -> Tied:
-    """Point at the tensors on the very device that the message counts."""
+    """Find the tensors on the very device that the message counts."""
     kind, index = context.groups["kind"].lower(), context.groups["index"]
     device = f"{kind}:{index}"
     paths = paths_on(context, [device])
@@ -65,7 +65,7 @@ def _on_index(context: Context) -> Tied:
 
 
 def _with_tag(context: Context) -> Tied:
-    """Point at the tensors with the tag that torch does not know."""
+    """Find the tensors with the tag that torch does not know."""
     tag = (context.groups.get("tag") or context.groups.get("spelled", "")).strip()
     if not tag:
         return _any_accelerator(context)
@@ -82,7 +82,7 @@ def _with_tag(context: Context) -> Tied:
 
 
 def _any_accelerator(context: Context) -> Tied:
-    """Point at all that is not on the CPU."""
+    """Find all that is not on the CPU."""
     devices = sorted({row.device for row in context.checkpoint.storages if is_accelerator(row.device)})
     if not devices:
         return Tied(fits="no", here=_none_on(context, "cuda"))

@@ -73,7 +73,7 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
     Args:
         text: The text, of any length and with any noise around; nothing in it is trusted.
         checkpoint: The file that it is about; None if none is open.
-        target: The machine that the file shall be loaded on, if one is chosen.
+        target: The machine that the file is to be loaded on, if one is chosen.
 
     Returns:
         What it means, tied to the file. A text that nobody knows is answered with `UNRECOGNISED`.
@@ -106,7 +106,7 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
 
 
 def _finding(recognised: Recognised, pasted: Pasted) -> str:
-    """Give the finding that speaks of the same trouble, as far as the text alone tells."""
+    """Return the finding that speaks of the same trouble, as far as the text alone tells."""
     kind, groups = recognised.kind, recognised.groups
     if kind.finding_of is not None:
         return kind.finding_of(pasted)
@@ -135,7 +135,7 @@ def _context(
 
 
 def _recognise(pasted: Pasted) -> list[Recognised]:
-    """Give what is recognised in a text, the error that counts first."""
+    """Return what is recognised in a text, the error that counts first."""
     found = [match for error in pasted.errors[:_MOST_ERRORS] if (match := _first_match(error)) is not None]
     found.sort(key=lambda match: match.kind.is_wrapper)
     if not found or found[0].kind.is_wrapper:
@@ -146,10 +146,11 @@ def _recognise(pasted: Pasted) -> list[Recognised]:
 
 
 def _first_match(text: str) -> Recognised | None:
-    """Give the first row that knows a text, as it stands or as if lines were broken within words."""
+    """Return the first row that knows a text, as it stands or as if lines were broken within words."""
     squeezed = squeeze(text)
     small, small_squeezed = text.translate(_SMALL), squeezed.translate(_SMALL)
-    for kind, spaced_pattern, squeezed_pattern in _patterns():
+    for kind in ERROR_KINDS:
+        spaced_pattern, squeezed_pattern = _compile(kind.pattern)
         if (match := spaced_pattern.search(small)) is not None:
             return _recognised(kind, match, text)
         if (match := squeezed_pattern.search(small_squeezed)) is not None:
@@ -158,30 +159,27 @@ def _first_match(text: str) -> Recognised | None:
 
 
 def _recognised(kind: ErrorKind, match: re.Match[str], text: str) -> Recognised:
-    """Give the parts of a match as they stand in the text, with their capital letters."""
+    """Return the parts of a match as they stand in the text, with their capital letters."""
     names = match.re.groupindex
     groups = {name: text[slice(*match.span(name))] if match[name] is not None else "" for name in names}
     return Recognised(kind=kind, groups=groups, quoted=text[slice(*match.span())])
 
 
 @cache
-def _patterns() -> tuple[tuple[ErrorKind, re.Pattern[str], re.Pattern[str]], ...]:
-    """Compile the table when it is first needed: a window opens without it.
+def _compile(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Compile a row's pattern when it is first asked: a window opens without it.
 
     Small letters in both are ten times as fast as a search that ignores the case.
     """
-    rows = []
-    for kind in ERROR_KINDS:
-        pattern = kind.pattern.translate(_SMALL).replace("(?p<", "(?P<")
-        rows.append((kind, re.compile(pattern), re.compile(squeeze(pattern))))
-    return tuple(rows)
+    pattern = pattern.translate(_SMALL).replace("(?p<", "(?P<")
+    return re.compile(pattern), re.compile(squeeze(pattern))
 
 
 # --- none of them -------------------------------------------------------------------------------------------
 
 
 def _unrecognised(pasted: Pasted, checkpoint: Checkpoint | None, target: Profile | None) -> Explanation:
-    """Say that nothing is known, what was looked for, and what is wrong with the file all the same."""
+    """Report that nothing is known, what was looked for, and what is wrong with the file all the same."""
     here, worst = _NO_FILE, None
     if checkpoint is not None:
         worst = next(iter(diagnose(checkpoint, judge_for(checkpoint, target), target)), None)

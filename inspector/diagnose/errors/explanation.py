@@ -150,5 +150,5 @@ class Recognised:
 
 
 def first_paths(paths: Sequence[str]) -> tuple[str, ...]:
-    """Give as many paths as an explanation names."""
+    """Return as many paths as an explanation names."""
     return tuple(paths[:MOST_PATHS])

@@ -22,7 +22,7 @@ _FETCH = (
 
 
 def _damage(context: Context) -> Tied:
-    """Say whether this file has damage of any kind."""
+    """Return whether this file has damage of any kind."""
     for id_ in ("truncated", "invalid-tensor", "torch-refuses", "newer-format", "bad-crc"):
         found = context.findings.get(id_)
         if found is not None:
@@ -31,7 +31,7 @@ def _damage(context: Context) -> Tied:
 
 
 def _first_byte(context: Context) -> Tied:
-    """Say what a file begins with that has this byte, and whether it is this one."""
+    """Return what a file begins with that has this byte, and whether it is this one."""
     key = context.groups["key"].lower()
     about = next((text for keys, text in _BEGINNINGS if key in keys), "")
     if key == "\\x1f" and is_gzipped(context.checkpoint):

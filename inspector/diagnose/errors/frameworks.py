@@ -16,7 +16,7 @@ _WRAPPED = (
 
 
 def _memory(context: Context) -> Tied:
-    """Show what this file puts on each device."""
+    """Report what this file puts on each device."""
     for id_ in ("does-not-fit", "all-ranks-on-one-device"):
         found = context.findings.get(id_)
         if found is not None:
@@ -35,14 +35,14 @@ def _memory(context: Context) -> Tied:
 
 
 def _host_memory(context: Context) -> Tied:
-    """Show how much of the machine's memory this file takes."""
+    """Report how much of the machine's memory this file takes."""
     nbytes = sum(storage.nbytes for storage in context.checkpoint.storages)
     here = f"The tensors of this file are {format_nbytes(nbytes)}; a model beside them is about the same."
     return Tied(fits="yes" if nbytes else "no", here=here, fix=Fix(option=("mmap", "True")))
 
 
 def _safetensors(context: Context) -> Tied:
-    """Say that this file is no safetensors file, and so what was read was given a wrong name."""
+    """Report that this file is no safetensors file, and so what was read was given a wrong name."""
     form = context.checkpoint.format
     here = f"This file is a checkpoint of torch ({plain(form)} format) and no safetensors file."
     if context.checkpoint.path.endswith(".safetensors"):
@@ -51,7 +51,7 @@ def _safetensors(context: Context) -> Tied:
 
 
 def _lightning(context: Context) -> Tied:
-    """Say whether this file is a whole checkpoint of Lightning."""
+    """Return whether this file is a whole checkpoint of Lightning."""
     tops = top_keys(context)
     if "pytorch-lightning_version" in tops:
         optimizers = "with" if context.checkpoint.optimizers else "without"
@@ -63,7 +63,7 @@ def _lightning(context: Context) -> Tied:
 
 
 def _shared(context: Context) -> Tied:
-    """Point at the tensors that share their bytes."""
+    """Find the tensors that share their bytes."""
     found = context.findings.get("shared-storage")
     if found is None:
         return Tied(fits="no", here="No tensors of this file share their bytes.")
@@ -71,7 +71,7 @@ def _shared(context: Context) -> Tied:
 
 
 def _loads_at_all(context: Context) -> Tied:
-    """Say whether something in this file would stop any load."""
+    """Return whether something in this file would stop any load."""
     worst = next((found for found in context.findings.values() if found.severity == "error"), None)
     if worst is not None:
         return of_finding(worst, in_full=True)

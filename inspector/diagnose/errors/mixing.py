@@ -46,7 +46,7 @@ def _apart(context: Context) -> Tied:
 
 
 def _parallel(context: Context) -> Tied:
-    """Point at the weights that are not on the first device of DataParallel."""
+    """Find the weights that are not on the first device of DataParallel."""
     home, stray = context.groups["home"], context.groups["stray"]
     paths = paths_on(context, [stray])
     if paths and stray != "cpu":

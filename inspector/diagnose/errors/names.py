@@ -72,7 +72,7 @@ def read_keys(pasted: Pasted) -> tuple[list[str], list[str]]:
 
 
 def _names(section: str) -> list[str]:
-    """Give the quoted names; a space in one is a broken line, and torch 0.3 quoted the set as well."""
+    """Return the quoted names; a space in one is a broken line, and torch 0.3 quoted the set as well."""
     section = section.replace('"{', "{").replace('}"', "}")
     return [squeeze(match[1] or match[2]) for match in _QUOTED.finditer(section)]
 
@@ -93,7 +93,7 @@ def _shape(text: str) -> str:
 
 
 def _prefix_finding(pasted: Pasted) -> str:
-    """Tell from the names whether a wrapper's prefix makes the difference."""
+    """Find out from the names whether a wrapper's prefix makes the difference."""
     missing, unexpected = read_keys(pasted)
     prefix = wrapper_of(unexpected)
     if not prefix or wrapper_of(missing):
@@ -131,7 +131,7 @@ def _keys(context: Context) -> Tied:
 
 
 def _whole_checkpoint(context: Context, unexpected: list[str], rows: list[StateDict]) -> Tied | None:
-    """See whether a whole checkpoint was given instead of the state dict in it."""
+    """Find out whether a whole checkpoint was given instead of the state dict in it."""
     tops = {str(tensor.keys[0]) for tensor in context.checkpoint.tensors if len(tensor.keys) > 1}
     tops |= {str(value.keys[0]) for value in context.checkpoint.values if value.keys}
     given = [name for name in unexpected if name in tops]
@@ -209,7 +209,7 @@ def _sizes(context: Context) -> Tied:
 
 
 def _not_a_tensor(context: Context) -> Tied:
-    """Point at what the message names."""
+    """Find what the message names."""
     name = context.groups["name"]
     values = [value for value in context.checkpoint.values if value.keys and value.keys[-1] == name]
     if values:
@@ -219,7 +219,7 @@ def _not_a_tensor(context: Context) -> Tied:
 
 
 def _module_given(context: Context) -> Tied:
-    """Say whether this file gives a module where a state dict was wanted."""
+    """Return whether this file gives a module where a state dict was wanted."""
     name = context.checkpoint.module_class
     if name is not None:
         here = f"This file is a whole pickled module, {plain(name)}: torch.load gives the model itself."

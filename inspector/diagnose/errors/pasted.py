@@ -94,7 +94,7 @@ def _clean(text: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Give a line without frames and prefixes, its white space as single spaces."""
+    """Return a line without frames and prefixes, its white space as single spaces."""
     for _ in range(_MOST_PREFIXES):
         match = _BEFORE.match(line) or _TIME.match(line)
         if match is None:
@@ -104,7 +104,7 @@ def _bare(line: str) -> str:
 
 
 def _errors(lines: list[str]) -> list[str]:
-    """Give what each error says: its line, and those below it up to the next traceback."""
+    """Return what each error says: its line, and those below it up to the next traceback."""
     errors: list[list[str]] = []
     is_message = False
     for line in lines:

@@ -65,7 +65,7 @@ def _split(tensor: Tensor) -> tuple[str, str]:
 
 
 def best_match(rows: Sequence[StateDict], names: Collection[str]) -> StateDict | None:
-    """Give the state dict that holds most of these names; the largest one if none holds any."""
+    """Return the state dict that holds most of these names; the largest one if none holds any."""
     if not rows:
         return None
     return max(rows, key=lambda row: sum(1 for name in names if name in row.tensors))
@@ -89,7 +89,7 @@ def find_renaming(wanted: Sequence[str], names: Collection[str]) -> Renaming | N
 
 
 def _candidates(want: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Give beginnings that would make some name of the file this one."""
+    """Return beginnings that would make some name of the file this one."""
     tail, before = want, ""
     for _ in range(_MOST_STEPS):
         if tail in names and before:
@@ -108,7 +108,7 @@ def _candidates(want: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def wrapper_of(names: Sequence[str]) -> str:
-    """Give the wrappers' prefix that all of these names carry; empty if they carry none."""
+    """Return the wrappers' prefix that all of these names carry; empty if they carry none."""
     prefix = ""
     while names:
         step = next((one for one in ("module.", "_orig_mod.") if names[0].startswith(prefix + one)), "")

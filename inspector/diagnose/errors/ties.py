@@ -16,7 +16,7 @@ _MOST_CHARS = 120
 
 
 def nothing_to_see(context: Context) -> Tied:
-    """Say nothing about the file: the message is about the code alone."""
+    """Report nothing about the file: the message is about the code alone."""
     del context
     return Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
 
@@ -56,7 +56,7 @@ def paths_on(context: Context, devices: Sequence[str]) -> list[str]:
 
 
 def fix_for(context: Context, devices: Sequence[str]) -> Fix | None:
-    """Give the rule that sends these devices to the best one of the target; without a target, to the CPU."""
+    """Return the rule that sends these devices to the target's best one, without a target to the CPU."""
     to = "cpu" if context.target is None else context.target.devices[0]
     return devices_fix(devices, to)
 
@@ -69,7 +69,7 @@ def top_keys(context: Context) -> list[str]:
 
 
 def listed(items: Sequence[str], noun: str = "") -> str:
-    """Give a few names out of a file or a message, escaped and cut: `a, b and 3 more`."""
+    """Return a few names out of a file or a message, escaped and cut: `a, b and 3 more`."""
     shown = [escape_text(cut_text(item, _MOST_CHARS)) for item in items[:_MOST_NAMED]]
     more = len(items) - len(shown)
     text = ", ".join(shown)
@@ -79,5 +79,5 @@ def listed(items: Sequence[str], noun: str = "") -> str:
 
 
 def plain(text: str) -> str:
-    """Give a part of a message so that it can be shown."""
+    """Return a part of a message so that it can be shown."""
     return escape_text(cut_text(text, _MOST_CHARS))

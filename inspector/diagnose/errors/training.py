@@ -13,7 +13,7 @@ _NO_OPTIMIZER = "This file holds no optimizer state: the error comes from anothe
 
 
 def _groups(context: Context) -> Tied:
-    """Show the groups of this file's optimizers, and what a model of this file would make."""
+    """Report the groups of this file's optimizers, and what a model of this file would make."""
     optimizers = context.checkpoint.optimizers
     if not optimizers:
         return Tied(fits="no", here=_NO_OPTIMIZER)
@@ -35,7 +35,7 @@ def _described(optimizer: Optimizer) -> str:
 
 
 def _initial_lr(context: Context) -> Tied:
-    """Say whether the optimizers of this file carry the rate that a scheduler left in them."""
+    """Return whether the optimizers of this file carry the rate that a scheduler left in them."""
     if not context.checkpoint.optimizers:
         return Tied(fits="no", here=_NO_OPTIMIZER)
     if any(value.keys[-1:] == ("initial_lr",) for value in context.checkpoint.values):
@@ -46,7 +46,7 @@ def _initial_lr(context: Context) -> Tied:
 
 
 def _rng_sizes(context: Context) -> Tied:
-    """Show the sizes of the random states in this file."""
+    """Report the sizes of the random states in this file."""
     states = [tensor for tensor in context.checkpoint.tensors if tensor.role == "rng"]
     if not states:
         return Tied(fits="no", here="This file holds no random generator's state in a tensor.")

@@ -72,7 +72,7 @@ _DANGEROUS = (
 
 
 def _verdict(context: Context) -> Tied:
-    """Say what the restricted unpickler would say to this file."""
+    """Return what the restricted unpickler would say to this file."""
     if context.safety.weights_only:
         here = "weights_only=True takes this file as it is: the error comes from another file."
         return Tied(fits="no", here=here)
@@ -91,7 +91,7 @@ def _finding(context: Context) -> str:
 
 
 def _opcode(context: Context) -> Tied:
-    """Say whether this file uses opcodes that the restricted unpickler does not know."""
+    """Return whether this file uses opcodes that the restricted unpickler does not know."""
     protocol = context.checkpoint.safety.protocol
     tied = _verdict(context)
     if tied.fits == "yes" and protocol > 3:

@@ -17,7 +17,7 @@ _ALWAYS_THERE = frozenset({"torch", "collections", "builtins", "_codecs", "copyr
 
 
 def _whole_module(case: Case) -> Iterator[Finding]:
-    """Say that a whole module needs its classes."""
+    """Report that a whole module needs its classes."""
     name = case.checkpoint.module_class
     if name is None:
         return
@@ -61,7 +61,7 @@ def modules_to_import(case: Case) -> list[str]:
 
 
 def _safety(case: Case) -> Iterator[Finding]:
-    """Say what loading would import."""
+    """Return what loading would import."""
     reasons = " ".join(case.safety.reasons)
     if case.safety.verdict == "dangerous":
         yield finding("dangerous-global", "error", "Loading this file can run commands", reasons, [])
@@ -89,7 +89,7 @@ def allowing(safety: SafetyVerdict) -> str:
 
 
 def _nested(case: Case) -> Iterator[Finding]:
-    """Say that a file holds further files, whose tensors are not shown and that no map_location reaches."""
+    """Report pickles within the pickle: their tensors are not shown, and no map_location reaches them."""
     count = sum(use.count for use in case.checkpoint.globals if present_name(use.name) == _NESTED)
     if count:
         yield finding(

@@ -27,7 +27,7 @@ _TITLES = {
 
 @cache
 def _loss_names() -> re.Pattern[str]:
-    """Give what tells the weights of a loss, compiled when a file has use for it.
+    """Return what tells the weights of a loss, compiled when a file has use for it.
 
     A loss is often made beside the model, and its weights are then forgotten by `model.to(device)`.
     """
@@ -64,7 +64,7 @@ def _listed(devices: list[str]) -> str:
 
 
 def _mixed(case: Case) -> Iterator[Finding]:
-    """Point at parameters and buffers that are not where most of them are, and at those of a loss apart."""
+    """Find parameters and buffers that are not where most of them are, and at those of a loss apart."""
     weights = _weights_by_device(case.checkpoint)
     home = _home(weights)
     if home is None:
@@ -113,7 +113,7 @@ def _weights_by_device(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
 
 
 def _is_weight(tensor: Tensor) -> bool:
-    """Say whether a tensor belongs to a model, or to a loss whose state dict was saved beside one."""
+    """Return whether a tensor belongs to a model, or to a loss whose state dict was saved beside one."""
     role = tensor.role
     return role in {"parameter", "buffer"} or (
         role == "other" and _loss_names().search(tensor.path) is not None
@@ -121,14 +121,14 @@ def _is_weight(tensor: Tensor) -> bool:
 
 
 def _home(weights: dict[str, list[Tensor]]) -> str | None:
-    """Give the device that most of a model is on; None where it is on one device only, or there is none."""
+    """Return the device that most of a model is on; None where it is on one device only, or there is none."""
     if len(weights) < 2:
         return None
     return max(weights, key=lambda device: sum(tensor.nbytes for tensor in weights[device]))
 
 
 def _rng_off_cpu(case: Case) -> Iterator[Finding]:
-    """Point at random generator states that were moved off the CPU."""
+    """Find random generator states that were moved off the CPU."""
     strays = [
         tensor.path
         for tensor in case.checkpoint.tensors
@@ -148,7 +148,7 @@ def _rng_off_cpu(case: Case) -> Iterator[Finding]:
 
 
 def _hidden(case: Case) -> Iterator[Finding]:
-    """Point at devices that no map_location reaches."""
+    """Find devices that no map_location reaches."""
     hidden = [item for item in case.checkpoint.hidden_devices if is_accelerator(item.device)]
     if hidden:
         places = ", ".join(sorted({f"{item.what} {item.device}" for item in hidden})[:8])

@@ -16,7 +16,7 @@ _MODEL_ROLES = frozenset({"parameter", "buffer", "ema"})
 
 
 def _truncated(case: Case) -> Iterator[Finding]:
-    """Point at tensors whose bytes are not in the file, or say that its end is all that it lost."""
+    """Find tensors whose bytes are not in the file, or say that its end is all that it lost."""
     missing = {storage.key for storage in case.checkpoint.storages if storage.missing and storage.nbytes}
     if missing or lost_directory(case.checkpoint):
         yield finding(
@@ -30,7 +30,7 @@ def _truncated(case: Case) -> Iterator[Finding]:
 
 
 def _invalid(case: Case) -> Iterator[Finding]:
-    """Point at tensors that cannot be what the pickle says."""
+    """Find tensors that cannot be what the pickle says."""
     wrong = [tensor for tensor in case.checkpoint.tensors if tensor.problem is not None]
     if wrong:
         yield finding(
@@ -43,7 +43,7 @@ def _invalid(case: Case) -> Iterator[Finding]:
 
 
 def _refused(case: Case) -> Iterator[Finding]:
-    """Say why torch can load the file nowhere, where no other rule says it."""
+    """Return why torch can load the file nowhere, where no other rule says it."""
     obstacle = find_obstacle(case.checkpoint)
     if obstacle is None or obstacle.finding == "truncated":
         return
@@ -55,7 +55,7 @@ def _refused(case: Case) -> Iterator[Finding]:
 
 
 def _checksum(case: Case) -> Iterator[Finding]:
-    """Say that the pickle is not what its checksum says; torch does not look at it."""
+    """Report that the pickle is not what its checksum says; torch does not look at it."""
     if has_wrong_checksum(case.checkpoint):
         yield finding(
             "bad-crc",
@@ -68,7 +68,7 @@ def _checksum(case: Case) -> Iterator[Finding]:
 
 
 def _oversized(case: Case) -> Iterator[Finding]:
-    """Point at storages of which most is viewed by no tensor."""
+    """Find storages of which most is viewed by no tensor."""
     wasteful = [
         storage
         for storage in case.checkpoint.storages
@@ -139,14 +139,14 @@ def _behind_module(names: list[tuple[str, str]]) -> list[str]:
 
 
 def _bare(name: str) -> str:
-    """Give a name without the mark of torch.compile."""
+    """Return a name without the mark of torch.compile."""
     if "_orig_mod" not in name:
         return name
     return ".".join(step for step in name.split(".") if step != "_orig_mod")
 
 
 def _behind_compile(names: list[tuple[str, str]]) -> list[str]:
-    """Give the paths that torch.compile left its mark in; nobody else uses that name."""
+    """Return the paths that torch.compile left its mark in; nobody else uses that name."""
     return [path for path, name in names if "_orig_mod." in name and "_orig_mod" in name.split(".")[:-1]]
 
 
@@ -158,7 +158,7 @@ _BOTH = " Here two wrappers stand one in the other, 'module.' and '_orig_mod.': 
 
 
 def _byteorder(case: Case) -> Iterator[Finding]:
-    """Say that the bytes are in the other order."""
+    """Report that the bytes are in the other order."""
     if dict(case.checkpoint.versions).get("byteorder") == "big":
         yield finding(
             "byteorder",

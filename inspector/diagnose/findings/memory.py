@@ -60,7 +60,7 @@ def _does_not_fit(case: Case) -> Iterator[Finding]:
 
 
 def _most_nbytes(checkpoint: Checkpoint) -> int:
-    """Give what no load can exceed on any device; nearly every file is below, and needs no forecast."""
+    """Return what no load can exceed on any device; nearly every file is below, and needs no forecast."""
     stored = sum(storage.nbytes for storage in checkpoint.storages)
     return 2 * stored + _MOST_PER_TENSOR_NBYTES * len(checkpoint.tensors)
 

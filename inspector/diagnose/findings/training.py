@@ -18,7 +18,7 @@ _RESUME = Fix(style="resume")
 
 
 def _optimizer_apart(case: Case) -> Iterator[Finding]:
-    """Point at optimizer slots that lie on another device than their parameter."""
+    """Find optimizer slots that lie on another device than their parameter."""
     slots = [
         tensor
         for tensor in case.checkpoint.tensors
@@ -45,7 +45,7 @@ def _optimizer_apart(case: Case) -> Iterator[Finding]:
 
 
 def _name_in_model(tensor: Tensor) -> str:
-    """Give what an optimizer's slots call a parameter: its key, or its dotted way through a whole module."""
+    """Return the name that optimizer slots use for a parameter: its key, or its dotted path in a module."""
     steps = [key for key in tensor.keys if key not in DICTIONARIES]
     if len(steps) < len(tensor.keys):
         first = next(place for place, key in enumerate(tensor.keys) if key in DICTIONARIES)
@@ -54,7 +54,7 @@ def _name_in_model(tensor: Tensor) -> str:
 
 
 def _step_on_accelerator(case: Case) -> Iterator[Finding]:
-    """Point at counters that were moved to a GPU although the optimizer keeps them on the CPU."""
+    """Find counters that were moved to a GPU although the optimizer keeps them on the CPU."""
     # Only `step`: torch itself moves NAdam's mu_product when it loads a state dict.
     strays = [
         tensor.path
@@ -75,7 +75,7 @@ def _step_on_accelerator(case: Case) -> Iterator[Finding]:
 
 
 def _step_off_accelerator(case: Case) -> Iterator[Finding]:
-    """Point at the reverse: counters on the CPU that the optimizer wants beside the parameter."""
+    """Find the reverse: counters on the CPU that the optimizer wants beside the parameter."""
     waiting = [
         tensor
         for tensor in case.checkpoint.tensors
@@ -112,7 +112,7 @@ def _place_of(slot: Tensor) -> str:
 
 
 def _optimizer_mismatch(case: Case) -> Iterator[Finding]:
-    """Say which optimizers do not match the parameters in the file."""
+    """Return which optimizers do not match the parameters in the file."""
     of_model = sum(
         1 for tensor in case.checkpoint.tensors if tensor.role == "parameter" and tensor.part_of is None
     )

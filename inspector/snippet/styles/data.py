@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from inspector.snippet.datasets import Data, find_data
 from inspector.snippet.device import Device, choose_device
-from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import lookup
 from inspector.snippet.loading import write_load
-from inspector.snippet.order import Order
+from inspector.snippet.request import Request
+from inspector.snippet.script import Bracketed, Script, format_code
 
 _STAYS = "# The data stays on the CPU, each batch moves when it is used."
 _MOVE = (
@@ -28,18 +28,18 @@ _MOVE = (
 )
 
 
-def render_data(order: Order) -> str:
+def render(request: Request) -> str:
     """Write the code that gives batches on the device."""
-    script, data = Script(), find_data(order.checkpoint) or Data(kind="dataset", places=((),))
-    places, tensors = order.placement.places, order.checkpoint.tensors
+    script, data = Script(), find_data(request.checkpoint) or Data(kind="dataset", places=((),))
+    places, tensors = request.placement.places, request.checkpoint.tensors
     dtypes = {tensor.dtype for tensor in tensors}
-    device = order.placement.one_device(places, choose_device(order.target, dtypes))
+    device = request.placement.one_device(places, choose_device(request.target, dtypes))
     if data.kind != "columns" and not device.is_cpu:
         script.paragraph(*(line.format(device=device.code) for line in _MOVE))
     if not device.is_cpu:
         script.paragraph(*device.choice)
     root = data.kind if data.places == ((),) and data.kind != "columns" else "data"
-    write_load(script, order, None if set(places) <= {"cpu"} else 'map_location="cpu"', root=root)
+    write_load(script, request, request.placement.to_cpu(), root=root)
     script.paragraph(*_loader(script, data, root))
     script.paragraph(*_loop(data, device))
     return script.text()

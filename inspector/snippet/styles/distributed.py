@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
 from inspector.model.roles.devices import is_accelerator
 from inspector.snippet.device import RUN_TIME
-from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal, lookup
 from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load
-from inspector.snippet.order import Order
+from inspector.snippet.request import Request
+from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.snippet.styles.resume import states_in
 from inspector.target.machine.profile import Profile
 
@@ -22,36 +22,35 @@ _TO_CPU = 'map_location="cpu"'
 _WRAP = "DistributedDataParallel"
 
 
-def render_distributed(order: Order) -> str:
+def render(request: Request) -> str:
     """Write the code for ranks that load the file each."""
     script = Script()
-    _write_start(script, order.target)
-    write_load(script, order, _map_location(order))
+    _write_start(script, request.target)
+    write_load(script, request, _map_location(request))
     script.paragraph(
-        *(() if all(model.is_module for _, model in order.models) else (YOURS,)),
-        *(line for name, _ in order.models for line in _fill(script, order, name)),
-        *(f"{name} = {_WRAP}({name})" for name, _ in order.models),
+        *(() if all(model.is_module for _, model in request.models) else (YOURS,)),
+        *(line for name, _ in request.models for line in _fill(script, request, name)),
+        *(f"{name} = {_WRAP}({name})" for name, _ in request.models),
     )
-    states = ((name, lookup(order.root, keys)) for name, keys in states_in(order))
+    states = ((name, lookup(request.root, keys)) for name, keys in states_in(request))
     script.paragraph(*(f"{name}.load_state_dict({state})" for name, state in states))
     script.paragraph("# No rank may write the file anew while another still reads it.", "dist.barrier()")
     return script.text()
 
 
-def render_broadcast(order: Order) -> str:
+def render_broadcast(request: Request) -> str:
     """Write the code for ranks of which one loads the file, and sends what is in it to the others."""
-    script, states = Script(), tuple(states_in(order))
-    _write_start(script, order.target)
-    trust = write_allowed(script, order)
-    on_cpu = set(order.placement.places) <= {"cpu"}
+    script, states = Script(), tuple(states_in(request))
+    _write_start(script, request.target)
+    trust = write_allowed(script, request)
     said = Trust(weights_only=trust.weights_only, comments=())
-    lines = load_lines(script, order, said, None if on_cpu else _TO_CPU, indent="    ")
-    for name, model in order.models:
-        lines += [f"    {line}" for line in fill_model(script, order, name, model)]
+    lines = load_lines(script, request, said, request.placement.to_cpu(), indent="    ")
+    for name, model in request.models:
+        lines += [f"    {line}" for line in fill_model(script, request, name, model)]
     if states:
-        sent = tuple(lookup(order.root, keys) for _, keys in states)
+        sent = tuple(lookup(request.root, keys) for _, keys in states)
         lines += format_code(Bracketed(head="states = [", items=sent, tail="]"), "    ")
-    moves = [f"{name}.to(device)" for name, _ in order.models if not _is_cpu_only(order.target)]
+    moves = [f"{name}.to(device)" for name, _ in request.models if not _is_cpu_only(request.target)]
     script.paragraph(
         YOURS,
         *moves,
@@ -62,7 +61,7 @@ def render_broadcast(order: Order) -> str:
     )
     script.paragraph(
         "# Wrapping a model sends the weights of rank 0 to all ranks.",
-        *(f"{name} = {_WRAP}({name})" for name, _ in order.models),
+        *(f"{name} = {_WRAP}({name})" for name, _ in request.models),
     )
     if states:
         loads = (f"{name}.load_state_dict(states[{place}])" for place, (name, _) in enumerate(states))
@@ -82,7 +81,7 @@ def _write_start(script: Script, target: Profile) -> None:
 
 
 def _choice(target: Profile) -> Iterator[str]:
-    """Give each rank its own device, and the way in which these talk to each other."""
+    """Return each rank its own device, and the way in which these talk to each other."""
     if target.id != RUN_TIME:
         yield from _device_lines(next(row for row in _with_ranks() if target.count(row.name)), "")
         return
@@ -110,23 +109,23 @@ def _is_cpu_only(target: Profile) -> bool:
     return target.id != RUN_TIME and not any(target.count(row.name) for row in _with_ranks())
 
 
-def _map_location(order: Order) -> str | Bracketed | None:
+def _map_location(request: Request) -> str | Bracketed | None:
     """Send everything to the rank's own device; to the CPU what more than the model's weights is in.
 
     There `load_state_dict` moves the optimizer's state by itself, and leaves its `step` where it belongs.
     """
-    tags = [tag for tag in order.placement.places if tag != "cpu"]
+    tags = [tag for tag in request.placement.places if tag != "cpu"]
     if not tags:
         return None
-    is_simple = not order.contents.optimizers and all(is_accelerator(tag) for tag in tags)
-    if _is_cpu_only(order.target) or order.placement.as_one or not is_simple:
+    is_simple = not request.inventory.optimizers and all(is_accelerator(tag) for tag in tags)
+    if _is_cpu_only(request.target) or request.placement.as_one or not is_simple:
         return _TO_CPU
     items = tuple(f"{literal(tag)}: device" for tag in tags)
     return Bracketed(head="map_location={", items=items, tail="}")
 
 
-def _fill(script: Script, order: Order, name: str) -> Iterator[str]:
-    model = dict(order.models)[name]
-    move = () if _is_cpu_only(order.target) else (f"{name}.to(device)",)
-    filled = fill_model(script, order, name, model)
+def _fill(script: Script, request: Request, name: str) -> Iterator[str]:
+    model = dict(request.models)[name]
+    move = () if _is_cpu_only(request.target) else (f"{name}.to(device)",)
+    filled = fill_model(script, request, name, model)
     yield from (*filled, *move) if model.is_module else (*move, *filled)

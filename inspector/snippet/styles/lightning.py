@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
-from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS, Trust, strip_prefix, write_allowed, write_load
 from inspector.snippet.models import Model
-from inspector.snippet.order import Order
+from inspector.snippet.request import Request
+from inspector.snippet.script import Bracketed, Script, format_code
 
 _ATTRIBUTES = frozenset({"model", "_model", "net", "network", "backbone", "_forward_module"})
 """What a LightningModule calls the model that it wraps; its name stands before those of the weights."""
@@ -21,20 +21,20 @@ _TO_BE_GIVEN = "# MyModel is your LightningModule: add the arguments that it was
 _OPTION_IS_NEW = "# Lightning before 2.6 has no weights_only, and loads as with False: leave it out there."
 
 
-def render_lightning(order: Order) -> str:
+def render(request: Request) -> str:
     """Write the code for who has the module's class."""
-    device = order.placement.whole(_weights(order.checkpoint).devices)
-    stays = order.placement.map_location() is None
+    device = request.placement.whole(_weights(request.checkpoint).devices)
+    stays = request.placement.map_location() is None
     script = Script(uses_torch=not stays and bool(device.choice))
     if not stays:
         script.paragraph(*device.choice)
-    trust = write_allowed(script, order)
+    trust = write_allowed(script, request)
     options = [] if stays else [f"map_location={device.code}"]
     if trust.comments:
         options.append(f"weights_only={trust.weights_only}")
     head = "model = MyModel.load_from_checkpoint("
-    call = Bracketed(head=head, items=(literal(order.path), *options), tail=")")
-    named = _FROM_FILE if _has_hyper_parameters(order.checkpoint) else _TO_BE_GIVEN
+    call = Bracketed(head=head, items=(literal(request.path), *options), tail=")")
+    named = _FROM_FILE if _has_hyper_parameters(request.checkpoint) else _TO_BE_GIVEN
     script.paragraph(*_warning(trust), named, *format_code(call), "model.eval()")
     return script.text()
 
@@ -43,14 +43,13 @@ def _warning(trust: Trust) -> tuple[str, ...]:
     return (*trust.comments, _OPTION_IS_NEW) if trust.comments else ()
 
 
-def render_lightning_weights(order: Order) -> str:
+def render_weights(request: Request) -> str:
     """Write the code for who has only the model within, or wants only that."""
-    script, placement = Script(), order.placement
-    weights = _weights(order.checkpoint)
-    if placement.is_open(placement.places):
-        script.paragraph(*placement.choice)
-    write_load(script, order, placement.map_location(), root="checkpoint")
-    if _has_hyper_parameters(order.checkpoint):
+    script, placement = Script(), request.placement
+    weights = _weights(request.checkpoint)
+    script.paragraph(*placement.choice_for(placement.places))
+    write_load(script, request, placement.map_location(), root="checkpoint")
+    if _has_hyper_parameters(request.checkpoint):
         script.paragraph('hyper_parameters = checkpoint["hyper_parameters"]  # what the model was made with')
     prefixes = _prefixes(weights)
     filled = ["model.load_state_dict(state_dict)"]
@@ -62,7 +61,7 @@ def render_lightning_weights(order: Order) -> str:
 
 
 def _weights(checkpoint: Checkpoint) -> Model:
-    """Give the module's state dict, which stands under the same key in every file of Lightning's."""
+    """Return the module's state dict, which stands under the same key in every file of Lightning's."""
     tensors = [tensor for tensor in checkpoint.tensors if tensor.keys[:1] == ("state_dict",)]
     return Model(
         keys=("state_dict",),
@@ -74,7 +73,7 @@ def _weights(checkpoint: Checkpoint) -> Model:
 
 
 def _prefixes(weights: Model) -> tuple[str, ...]:
-    """Give what stands before every name: the attribute that holds the model, then what wraps that."""
+    """Return what stands before every name: the attribute that holds the model, then what wraps that."""
     first = next(iter(weights.names), "").partition(".")[0]
     prefix = f"{first}."
     if first not in _ATTRIBUTES or not all(name.startswith(prefix) for name in weights.names):

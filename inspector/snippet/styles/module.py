@@ -12,11 +12,11 @@ from itertools import islice
 from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.values import package_of
 from inspector.safety.names import standard_modules
-from inspector.snippet.layout import Bracketed, Script, format_code
 from inspector.snippet.literals import literal, lookup, split_global
 from inspector.snippet.loading import fill_model, load_lines, write_allowed, write_load, write_models
 from inspector.snippet.models import MOST_OF_A_KIND
-from inspector.snippet.order import Order
+from inspector.snippet.request import Request
+from inspector.snippet.script import Bracketed, Script, format_code
 
 _MAIN = "__main__"
 # They are there wherever torch is: nobody has to be told.
@@ -26,42 +26,40 @@ _DEFINED = "# The file names classes of the script that saved it: define them be
 _OF_TODAY = "# The model is yours, made by the code of today: only its weights come from the file."
 
 
-def render_module(order: Order) -> str:
+def render(request: Request) -> str:
     """Write the code that loads a module with its class, ready to be used."""
-    script, placement = Script(), order.placement
-    of_models = [device for _, model in order.models for device in model.devices]
-    if placement.is_open(of_models if placement.as_one else placement.places):
-        script.paragraph(*placement.choice)
-    modules = _modules(order.checkpoint)
+    script, placement = Script(), request.placement
+    devices = request.model_devices if placement.as_one else placement.places
+    script.paragraph(*placement.choice_for(devices))
+    modules = _modules(request.checkpoint)
     script.paragraph(*((_DEFINED,) if _MAIN in modules else ()))
-    trust = write_allowed(script, order)
+    trust = write_allowed(script, request)
     if not trust.weights_only:  # what is allowed is imported already
         script.paragraph(*_imports(script, modules))
-    script.paragraph(*load_lines(script, order, trust, placement.map_location()))
+    script.paragraph(*load_lines(script, request, trust, placement.map_location()))
     write_models(
         script,
-        order,
+        request,
         placed=placement.by_map_location,
         comment="# The model without a class in the file is yours, built as it was then.",
     )
-    script.paragraph(*(f"{name}.eval()" for name, model in order.models if model.is_module))
+    script.paragraph(*(f"{name}.eval()" for name, model in request.models if model.is_module))
     return script.text()
 
 
-def render_module_weights(order: Order) -> str:
+def render_weights(request: Request) -> str:
     """Write the code that takes the weights out of a module, for a model that the reader has made."""
-    script, placement = Script(), order.placement
-    if placement.is_open([device for _, model in order.models for device in model.devices]):
-        script.paragraph(*placement.choice)
-    root = "saved" if order.root == "model" else order.root
-    write_load(script, order, None if set(placement.places) <= {"cpu"} else 'map_location="cpu"', root=root)
+    script, placement = Script(), request.placement
+    script.paragraph(*placement.choice_for(request.model_devices))
+    root = "saved" if request.root == "model" else request.root
+    write_load(script, request, placement.to_cpu(), root=root)
     lines = [_OF_TODAY]
-    for name, model in order.models:
+    for name, model in request.models:
         lines += placement.move(name, model.devices)
         if model.is_module:
             lines.append(f"{name}.load_state_dict({lookup(root, model.keys)}.state_dict())")
         else:
-            lines += fill_model(script, order, name, model)
+            lines += fill_model(script, request, name, model)
     script.paragraph(*lines)
     return script.text()
 

@@ -1,8 +1,8 @@
 """Style `resume`: go on training where the run stood when the file was saved.
 
 The order matters: `Optimizer.load_state_dict` puts its state where the parameters are at that moment, so the
-model is moved first. Everything is loaded to the CPU: the random states and Adam's `step` have to stay
-there, and each `load_state_dict` moves the rest by itself.
+model is moved first. Everything is loaded to the CPU: the random states and Adam's `step` have to stay there,
+and each `load_state_dict` moves the rest by itself.
 """
 
 from __future__ import annotations
@@ -10,68 +10,66 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.snippet.device import RUN_TIME
-from inspector.snippet.layout import Script
 from inspector.snippet.literals import lookup
 from inspector.snippet.loading import write_load, write_models
 from inspector.snippet.models import Keys
-from inspector.snippet.order import Order, numbered
+from inspector.snippet.request import Request, numbered
+from inspector.snippet.script import Script
 from inspector.snippet.traits import is_lightning
 
 
-def render_resume(order: Order) -> str:
+def render(request: Request) -> str:
     """Write the code that restores a training run."""
-    script, placement = Script(), order.placement
-    if placement.is_open([device for _, model in order.models for device in model.devices]):
-        script.paragraph(*placement.choice)
-    if is_lightning(order.checkpoint):
+    script, placement = Script(), request.placement
+    script.paragraph(*placement.choice_for(request.model_devices))
+    if is_lightning(request.checkpoint):
         script.paragraph("# Lightning does all of this itself: trainer.fit(model, ckpt_path=...).")
-    all_on_cpu = set(placement.places) <= {"cpu"}
-    write_load(script, order, None if all_on_cpu else 'map_location="cpu"')
-    write_models(
-        script, order, placed=False, comment=f"# Yours, made as for the run that was saved: {_yours(order)}."
-    )
-    script.paragraph(*_states(order))
-    script.paragraph(*_random_states(script, order))
-    script.paragraph(*(f"{name} = {lookup(order.root, keys)}" for name, keys in order.contents.counters))
+    write_load(script, request, placement.to_cpu())
+    comment = f"# Yours, made as for the run that was saved: {_yours(request)}."
+    write_models(script, request, placed=False, comment=comment)
+    script.paragraph(*_states(request))
+    script.paragraph(*_random_states(script, request))
+    script.paragraph(*(f"{name} = {lookup(request.root, keys)}" for name, keys in request.inventory.counters))
     return script.text()
 
 
-def _yours(order: Order) -> str:
+def _yours(request: Request) -> str:
     """List the variables that the reader has to bring."""
-    models = [name for name, model in order.models if not model.is_module]
-    *first, last = (*models, *(name for name, _ in states_in(order)))
+    models = [name for name, model in request.models if not model.is_module]
+    *first, last = (*models, *(name for name, _ in states_in(request)))
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def states_in(order: Order) -> Iterator[tuple[str, Keys]]:
-    """Give what has a state dict in the file besides the models: variable and place."""
-    contents = order.contents
-    yield from zip(numbered("optimizer", len(contents.optimizers)), contents.optimizers, strict=True)
-    yield from zip(numbered("scheduler", len(contents.schedulers)), contents.schedulers, strict=True)
-    yield from zip(numbered("scaler", len(contents.scalers)), contents.scalers, strict=True)
+def states_in(request: Request) -> Iterator[tuple[str, Keys]]:
+    """Return what has a state dict in the file besides the models: variable and place."""
+    inventory = request.inventory
+    yield from zip(numbered("optimizer", len(inventory.optimizers)), inventory.optimizers, strict=True)
+    yield from zip(numbered("scheduler", len(inventory.schedulers)), inventory.schedulers, strict=True)
+    yield from zip(numbered("scaler", len(inventory.scalers)), inventory.scalers, strict=True)
 
 
-def _states(order: Order) -> Iterator[str]:
-    if any(order.placement.move(name, model.devices) for name, model in order.models):
+def _states(request: Request) -> Iterator[str]:
+    if any(request.placement.move(name, model.devices) for name, model in request.models):
         yield "# Only now: an optimizer puts its state where the parameters are by then."
-    for name, keys in states_in(order):
-        yield f"{name}.load_state_dict({lookup(order.root, keys)})"
-    if order.contents.averages is not None:
-        yield f"averages = {lookup(order.root, order.contents.averages)}  # the averaged weights, on the CPU"
+    for name, keys in states_in(request):
+        yield f"{name}.load_state_dict({lookup(request.root, keys)})"
+    averages = request.inventory.averages
+    if averages is not None:
+        yield f"averages = {lookup(request.root, averages)}  # the averaged weights, on the CPU"
 
 
-def _random_states(script: Script, order: Order) -> Iterator[str]:
-    contents = order.contents
-    if contents.cpu_state is not None:
-        yield f"torch.set_rng_state({lookup(order.root, contents.cpu_state)})"
-    if order.target.id == RUN_TIME or order.target.count("cuda"):
-        yield from _cuda_states(order.root, contents.cuda_states)
-    if contents.python_state is not None:
+def _random_states(script: Script, request: Request) -> Iterator[str]:
+    inventory = request.inventory
+    if inventory.cpu_state is not None:
+        yield f"torch.set_rng_state({lookup(request.root, inventory.cpu_state)})"
+    if request.target.id == RUN_TIME or request.target.count("cuda"):
+        yield from _cuda_states(request.root, inventory.cuda_states)
+    if inventory.python_state is not None:
         script.need("import random")
-        yield f"random.setstate({lookup(order.root, contents.python_state)})"
-    if contents.numpy_state is not None:
+        yield f"random.setstate({lookup(request.root, inventory.python_state)})"
+    if inventory.numpy_state is not None:
         script.need("import numpy")
-        yield f"numpy.random.set_state({lookup(order.root, contents.numpy_state)})"
+        yield f"numpy.random.set_state({lookup(request.root, inventory.numpy_state)})"
 
 
 def _cuda_states(root: str, places: tuple[Keys, ...]) -> Iterator[str]:

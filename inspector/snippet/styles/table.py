@@ -1,23 +1,20 @@
-"""The table of styles: which snippets a file offers, and who writes them.
+"""The table of styles: which snippets a file offers, and what writes them. A new style is a module and a row.
 
-Whoever writes a style is imported when it is written: the window asks for the list whenever it composes its
-screen, and starts by doing so.
+The module of a style is imported when it writes: the window lists the styles whenever it composes its screen.
 """
-
-# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
-from inspector.snippet.contents import find_contents
-from inspector.snippet.order import Order
+from inspector.snippet.inventory import take_inventory
 from inspector.snippet.placement import place_devices
-from inspector.snippet.styles.plain import render_plain
+from inspector.snippet.request import Request
 from inspector.snippet.traits import Traits, look_at
 from inspector.target.machine.profile import Profile
 
@@ -27,140 +24,102 @@ class Style:
     """One way of writing the loading code.
 
     Attributes:
-        id: The word for it on the command line.
-        label: What people read.
+        id: Its name on the command line.
+        label: Its name in the window.
+        fits: Tells whether a file offers it.
+        module: The module of this package that writes it.
+        function: The function there, which takes a `Request` and returns the code.
     """
 
     id: str
     label: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    style: Style
     fits: Callable[[Traits], bool]
-    write: Callable[[Order], str]
+    module: str
+    function: str = "render"
+
+    def write(self, request: Request) -> str:
+        """Return the code."""
+        render: Callable[[Request], str] = getattr(import_module(self.module, __package__), self.function)
+        return render(request)
 
 
-def _lightning(order: Order) -> str:
-    from inspector.snippet.styles.lightning import render_lightning
-
-    return render_lightning(order)
-
-
-def _lightning_weights(order: Order) -> str:
-    from inspector.snippet.styles.lightning import render_lightning_weights
-
-    return render_lightning_weights(order)
-
-
-def _transformers(order: Order) -> str:
-    from inspector.snippet.styles.transformers import render_transformers
-
-    return render_transformers(order)
-
-
-def _data(order: Order) -> str:
-    from inspector.snippet.styles.data import render_data
-
-    return render_data(order)
-
-
-def _module(order: Order) -> str:
-    from inspector.snippet.styles.module import render_module
-
-    return render_module(order)
-
-
-def _module_weights(order: Order) -> str:
-    from inspector.snippet.styles.module import render_module_weights
-
-    return render_module_weights(order)
-
-
-def _resume(order: Order) -> str:
-    from inspector.snippet.styles.resume import render_resume
-
-    return render_resume(order)
-
-
-def _distributed(order: Order) -> str:
-    from inspector.snippet.styles.distributed import render_distributed
-
-    return render_distributed(order)
-
-
-def _distributed_broadcast(order: Order) -> str:
-    from inspector.snippet.styles.distributed import render_broadcast
-
-    return render_broadcast(order)
-
-
-_TABLE = (
-    _Entry(
-        style=Style(id="lightning", label="Lightning"),
+STYLES: tuple[Style, ...] = (
+    Style(
+        id="lightning",
+        label="Lightning",
         fits=lambda traits: traits.is_lightning,
-        write=_lightning,
+        module=".lightning",
     ),
-    _Entry(
-        style=Style(id="lightning-weights", label="Lightning, without its class"),
+    Style(
+        id="lightning-weights",
+        label="Lightning, without its class",
         fits=lambda traits: traits.is_lightning,
-        write=_lightning_weights,
+        module=".lightning",
+        function="render_weights",
     ),
-    _Entry(
-        style=Style(id="transformers", label="Transformers"),
+    Style(
+        id="transformers",
+        label="Transformers",
         fits=lambda traits: traits.is_pretrained and traits.has_model,
-        write=_transformers,
+        module=".transformers",
     ),
-    _Entry(
-        style=Style(id="data", label="Batches of data"),
+    Style(
+        id="data",
+        label="Batches of data",
         fits=lambda traits: traits.is_data,
-        write=_data,
+        module=".data",
     ),
-    _Entry(
-        style=Style(id="plain", label="Load"),
+    Style(
+        id="plain",
+        label="Load",
         fits=lambda _: True,
-        write=render_plain,
+        module=".plain",
     ),
-    _Entry(
-        style=Style(id="module", label="Whole module"),
+    Style(
+        id="module",
+        label="Whole module",
         fits=lambda traits: traits.has_module,
-        write=_module,
+        module=".module",
     ),
-    _Entry(
-        style=Style(id="module-weights", label="Weights of the whole module"),
+    Style(
+        id="module-weights",
+        label="Weights of the whole module",
         fits=lambda traits: traits.has_module,
-        write=_module_weights,
+        module=".module",
+        function="render_weights",
     ),
-    _Entry(
-        style=Style(id="resume", label="Resume training"),
+    Style(
+        id="resume",
+        label="Resume training",
         fits=lambda traits: traits.has_optimizer and traits.has_model,
-        write=_resume,
+        module=".resume",
     ),
-    _Entry(
-        style=Style(id="distributed", label="Distributed: each rank loads"),
+    Style(
+        id="distributed",
+        label="Distributed: each rank loads",
         fits=lambda traits: traits.has_model,
-        write=_distributed,
+        module=".distributed",
     ),
-    _Entry(
-        style=Style(id="distributed-broadcast", label="Distributed: one rank loads"),
+    Style(
+        id="distributed-broadcast",
+        label="Distributed: one rank loads",
         fits=lambda traits: traits.has_model and not traits.has_module,
-        write=_distributed_broadcast,
+        module=".distributed",
+        function="render_broadcast",
     ),
 )
 """In the order in which they are offered: what names the program that wrote the file comes first."""
-_LABELS = {entry.style.id: entry.style.label for entry in _TABLE}
 
 
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     """List the styles that this file offers, the most fitting first."""
     if not format_of(checkpoint.format).torch_loads:
-        from inspector.snippet.unopened import unopened_styles
+        from inspector.snippet.unopened import unopened_styles  # noqa: PLC0415 - see above
 
-        offered = unopened_styles(checkpoint.format, checkpoint.path)
-        return tuple(Style(id=style, label=_LABELS[style]) for style in offered)
+        named = {style.id: style for style in STYLES}
+        return tuple(named[id_] for id_ in unopened_styles(checkpoint.format, checkpoint.path))
     traits = look_at(checkpoint)
-    return tuple(entry.style for entry in _TABLE if entry.fits(traits))
+    return tuple(style for style in STYLES if style.fits(traits))
 
 
 def render(
@@ -184,7 +143,7 @@ def render(
     Raises:
         PlanError: The file does not offer this style.
     """
-    offered = [offer.id for offer in styles(checkpoint)]
+    offered = {offer.id: offer for offer in styles(checkpoint)}
     if style not in offered:
         raise PlanError(
             f"this file offers no snippet in the style {style!r}",
@@ -192,16 +151,16 @@ def render(
         )
     path = checkpoint.path if path is None else path
     if not format_of(checkpoint.format).torch_loads:
-        from inspector.snippet.unopened import render_unopened
+        from inspector.snippet.unopened import render_unopened  # noqa: PLC0415 - see above
 
         return render_unopened(checkpoint.format, path, target, style=style)
-    contents = find_contents(checkpoint)
-    order = Order(
+    inventory = take_inventory(checkpoint)
+    request = Request(
         checkpoint=checkpoint,
         # The names of data may pass for those of parameters.
-        contents=replace(contents, models=()) if "data" in offered else contents,
+        inventory=replace(inventory, models=()) if "data" in offered else inventory,
         placement=place_devices(checkpoint, target, mapping),
         target=target,
         path=path,
     )
-    return next(entry.write(order) for entry in _TABLE if entry.style.id == style)
+    return offered[style].write(request)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os.path
 
 from inspector.snippet.device import Device, choose_device
-from inspector.snippet.layout import Script
 from inspector.snippet.literals import literal
-from inspector.snippet.order import Order
+from inspector.snippet.request import Request
+from inspector.snippet.script import Script
 
 
-def render_transformers(order: Order) -> str:
+def render(request: Request) -> str:
     """Write the code for the folder around a file of weights."""
-    device = order.placement.one_device(order.placement.places, choose_device(order.target))
-    return transformers_code(os.path.dirname(order.path) or ".", device)  # noqa: PTH120 - text, not a place here
+    device = request.placement.one_device(request.placement.places, choose_device(request.target))
+    return transformers_code(os.path.dirname(request.path) or ".", device)  # noqa: PTH120 - text, not a place here
 
 
 def transformers_code(folder: str, device: Device) -> str:

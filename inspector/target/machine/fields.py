@@ -35,7 +35,7 @@ class Fields:
         self.place = place
 
     def text(self, name: str) -> str | None:
-        """Give a text."""
+        """Return a text."""
         value = self._value.get(name)
         if value is None:
             return None
@@ -44,14 +44,14 @@ class Fields:
         return _inert(value)
 
     def flag(self, name: str) -> bool | None:
-        """Give a yes or no."""
+        """Return a yes or no."""
         value = self._value.get(name)
         if value is None or isinstance(value, bool):
             return value
         raise _refusal(self._at(name), "true or false")
 
     def count(self, name: str) -> int | None:
-        """Give a whole number; an exit code may be negative."""
+        """Return a whole number; an exit code may be negative."""
         value = self._value.get(name)
         if value is None:
             return None
@@ -60,14 +60,14 @@ class Fields:
         return value
 
     def nbytes(self, name: str) -> int | None:
-        """Give a size."""
+        """Return a size."""
         value = self.count(name)
         if value is not None and value < 0:
             raise _refusal(self._at(name), "a size")
         return value
 
     def version(self, name: str) -> Version | None:
-        """Give a version of two numbers, such as a compute capability."""
+        """Return a version of two numbers, such as a compute capability."""
         value = self._value.get(name)
         if value is None:
             return None
@@ -79,19 +79,19 @@ class Fields:
         return major, minor
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Give a list of texts."""
+        """Return a list of texts."""
         values = self._list(name)
         if not all(isinstance(value, str) for value in values):
             raise _refusal(self._at(name), "a list of texts")
         return tuple(_inert(str(value)) for value in values)
 
     def inside(self, name: str) -> Fields:
-        """Give an object within; an empty one where it is not known."""
+        """Return an object within; an empty one where it is not known."""
         value = self._value.get(name)
         return Fields({} if value is None else value, self._at(name))
 
     def each(self, name: str) -> tuple[Fields, ...]:
-        """Give a list of objects."""
+        """Return a list of objects."""
         return tuple(
             Fields(value, f"{self._at(name)}[{number}]") for number, value in enumerate(self._list(name))
         )

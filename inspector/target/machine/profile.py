@@ -44,7 +44,7 @@ class Profile:
         torch_version: The installed torch, where it is known.
         gpus: What is known of the devices counted above; empty for a preset.
         memory_nbytes: The machine's own memory, or None where it is not known.
-        evidence: All that a probe found there; None for a machine that one only thinks of.
+        evidence: All that a probe found there; None for a machine that was not probed.
     """
 
     id: str

@@ -54,7 +54,7 @@ def read_profile(path: str) -> Profile:
 
 
 def is_profile(path: str) -> bool:
-    """Say whether a file begins like a profile, for a window that is handed files of all kinds."""
+    """Return whether a file begins like a profile, for a window that is handed files of all kinds."""
     try:
         with Source(path) as source:
             head = source.read_upto(0, _HEAD_NBYTES)

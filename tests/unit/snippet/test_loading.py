@@ -5,23 +5,23 @@ from __future__ import annotations
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, Safety
 from inspector.records import replace
-from inspector.snippet.layout import Script
 from inspector.snippet.loading import write_load, write_models
+from inspector.snippet.script import Script
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, tensor
-from tests.unit.snippet.test_order import order
+from tests.unit.snippet.test_request import request_for
 
 LOAD = 'checkpoint = torch.load("best.pth", '
 
 
 def load(rows: Checkpoint, map_location: str | None = None) -> str:
     script = Script()
-    write_load(script, order(rows), map_location)
+    write_load(script, request_for(rows), map_location)
     return script.text()
 
 
 def models(*rows: object, placed: bool = False, **options: object) -> str:
     script = Script()
-    write_models(script, order(checkpoint(*rows, **options)), placed=placed, comment="# Yours.")
+    write_models(script, request_for(checkpoint(*rows, **options)), placed=placed, comment="# Yours.")
     return script.text()
 
 
@@ -95,7 +95,7 @@ def test_paths_are_known_by_both_their_names() -> None:
 def test_an_old_torch_has_no_list() -> None:
     old = replace(THIS, torch_version="2.3.1")
     script = Script()
-    write_load(script, replace(order(checkpoint(names=("x.Net",))), target=old), None)
+    write_load(script, replace(request_for(checkpoint(names=("x.Net",))), target=old), None)
     assert "add_safe_globals" not in script.text()
     assert "weights_only=False" in script.text()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.snippet.layout import Bracketed
 from inspector.snippet.placement import Placement, place_devices
+from inspector.snippet.script import Bracketed
 from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, storage, tensor
 
@@ -153,6 +153,6 @@ def test_move(devices: list[str], target: Profile, expected: list[str]) -> None:
 
 def test_what_is_open() -> None:
     placement = place("cuda:0", "cpu", "meta", on=THIS)
-    assert placement.is_open(["cpu", "cuda:0"])
-    assert not placement.is_open(["cpu", "meta"])
-    assert not place("cuda:0", on=ONE).is_open(["cuda:0"])
+    assert placement.choice_for(["cpu", "cuda:0"]) == placement.choice
+    assert placement.choice_for(["cpu", "meta"]) == ()
+    assert place("cuda:0", on=ONE).choice_for(["cuda:0"]) == ()

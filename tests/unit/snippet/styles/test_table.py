@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
-from inspector.snippet.styles.table import Style, render, styles
+from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import presets
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, tensor, value
 from tests.work import growth
@@ -54,7 +54,7 @@ def ids(rows: Checkpoint) -> list[str]:
 
 
 def test_every_file_of_torch_offers_plain() -> None:
-    assert styles(checkpoint()) == (Style(id="plain", label="Load"),)
+    assert [(style.id, style.label) for style in styles(checkpoint())] == [("plain", "Load")]
     assert all(ids(checkpoint(form=form)) == ["plain"] for form in ("zip", "legacy", "tar"))
 
 

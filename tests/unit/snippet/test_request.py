@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.snippet.contents import find_contents
-from inspector.snippet.order import Order, numbered
+from inspector.snippet.inventory import take_inventory
 from inspector.snippet.placement import place_devices
+from inspector.snippet.request import Request, numbered
 from inspector.target.machine.profile import CPU_ONLY
 from tests.unit.snippet.rows import checkpoint, tensor
 
 
-def order(rows: Checkpoint) -> Order:
-    return Order(
+def request_for(rows: Checkpoint) -> Request:
+    return Request(
         checkpoint=rows,
-        contents=find_contents(rows),
+        inventory=take_inventory(rows),
         placement=place_devices(rows, CPU_ONLY, ()),
         target=CPU_ONLY,
         path=rows.path,
@@ -38,9 +38,9 @@ def test_numbered() -> None:
     ],
 )
 def test_root(rows: Checkpoint, root: str) -> None:
-    assert order(rows).root == root
+    assert request_for(rows).root == root
 
 
 def test_models_get_a_variable_each() -> None:
-    found = order(checkpoint(tensor("a", "w"), tensor("b", "v"))).models
+    found = request_for(checkpoint(tensor("a", "w"), tensor("b", "v"))).models
     assert [(name, model.keys) for name, model in found] == [("model", ("a",)), ("model_2", ("b",))]

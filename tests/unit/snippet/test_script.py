@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.snippet.layout import Bracketed, Script, format_code
+from inspector.snippet.script import Bracketed, Script, format_code
 
 LONG = "x" * 50
 

@@ -25,7 +25,7 @@ class Bracketed:
     tail: str
 
     def flat(self) -> str:
-        """Give it on one line."""
+        """Return it on one line."""
         return self.head + ", ".join(map(_flat, self.items)) + self.tail
 
 
@@ -69,7 +69,7 @@ class Script:
             self._paragraphs.append(list(lines))
 
     def text(self) -> str:
-        """Give the whole snippet: imports in the usual order, then the paragraphs."""
+        """Return the whole snippet: imports in the usual order, then the paragraphs."""
         imports: tuple[list[str], ...] = ([], [], [])
         needed = self._imports | ({"import torch"} if self.uses_torch else set())
         for statement in sorted(needed, key=_import_order):
@@ -79,7 +79,7 @@ class Script:
 
 
 def _import_group(statement: str) -> int:
-    """Say whether it is of the standard library, of others, or of the program itself."""
+    """Return whether it is of the standard library, of others, or of the program itself."""
     top = statement.split()[1].partition(".")[0]
     if top == "__main__":
         return 2

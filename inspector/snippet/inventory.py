@@ -27,7 +27,7 @@ _Values = dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class Inventory:
     """The places of everything that a training run restores: empty or None where there is no such thing.
 
     Attributes:
@@ -55,7 +55,7 @@ class Contents:
     counters: tuple[tuple[str, Keys], ...]
 
 
-def find_contents(checkpoint: Checkpoint) -> Contents:
+def take_inventory(checkpoint: Checkpoint) -> Inventory:
     """Look through a checkpoint's rows."""
     values = {value.path: value for value in checkpoint.values if value.keys}
     mappings: dict[str, set[str]] = defaultdict(set)
@@ -63,7 +63,7 @@ def find_contents(checkpoint: Checkpoint) -> Contents:
         above, _, name = path.rpartition("/")
         mappings[above].add(name)
     states = [tensor for tensor in checkpoint.tensors if tensor.role == "rng"]
-    return Contents(
+    return Inventory(
         models=find_models(checkpoint),
         optimizers=tuple(optimizer.keys for optimizer in checkpoint.optimizers[:MOST_OF_A_KIND]),
         schedulers=_outermost(
@@ -117,12 +117,12 @@ def _place_of(values: _Values, is_state: Callable[[_Values, str], bool]) -> Keys
 
 
 def _is_python_state(values: _Values, path: str) -> bool:
-    """Tell the value of `random.getstate()`: (3, 625 numbers, None)."""
+    """Recognize the value of `random.getstate()`: (3, 625 numbers, None)."""
     return _types(values, path, 3) == ["int", "tuple", "NoneType"] and values[_join(path, "0")].text == "3"
 
 
 def _is_numpy_state(values: _Values, path: str) -> bool:
-    """Tell the value of `numpy.random.get_state()`: ("MT19937", array, position, ...)."""
+    """Recognize the value of `numpy.random.get_state()`: ("MT19937", array, position, ...)."""
     return _types(values, path, 2) == ["str", "numpy.ndarray"] and values[_join(path, "0")].text == "MT19937"
 
 

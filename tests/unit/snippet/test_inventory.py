@@ -7,7 +7,7 @@ import pytest
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Key
 from inspector.resources import demo_path
-from inspector.snippet.contents import Contents, find_contents
+from inspector.snippet.inventory import Inventory, take_inventory
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor, value
 
 
@@ -16,10 +16,10 @@ def values(*places: tuple[Key, ...]) -> Checkpoint:
 
 
 def test_demo() -> None:
-    contents = find_contents(open_checkpoint(str(demo_path())))
-    assert [model.keys for model in contents.models] == [("model",)]
-    assert contents == Contents(
-        models=contents.models,
+    inventory = take_inventory(open_checkpoint(str(demo_path())))
+    assert [model.keys for model in inventory.models] == [("model",)]
+    assert inventory == Inventory(
+        models=inventory.models,
         optimizers=(("optimizer",),),
         schedulers=(("scheduler",),),
         scalers=(("scaler",),),
@@ -33,8 +33,8 @@ def test_demo() -> None:
 
 
 def test_nothing() -> None:
-    contents = find_contents(checkpoint(values=(value(),)))  # the root is a value itself
-    assert contents == Contents(
+    inventory = take_inventory(checkpoint(values=(value(),)))  # the root is a value itself
+    assert inventory == Inventory(
         models=(),
         optimizers=(),
         schedulers=(),
@@ -49,36 +49,36 @@ def test_nothing() -> None:
 
 
 def test_optimizers() -> None:
-    found = find_contents(checkpoint(optimizers=(optimizer("o", 0), optimizer("o", 1))))
+    found = take_inventory(checkpoint(optimizers=(optimizer("o", 0), optimizer("o", 1))))
     assert found.optimizers == (("o", 0), ("o", 1))
 
 
 @pytest.mark.parametrize("beside", ["base_lrs", "_last_lr", "_step_count", "num_bad_epochs"])
 def test_scheduler(beside: str) -> None:
-    assert find_contents(values(("x", 0, "last_epoch"), ("x", 0, beside))).schedulers == (("x", 0),)
+    assert take_inventory(values(("x", 0, "last_epoch"), ("x", 0, beside))).schedulers == (("x", 0),)
 
 
 def test_counter_alone_is_no_scheduler() -> None:
-    assert find_contents(values(("x", "last_epoch"))).schedulers == ()
+    assert take_inventory(values(("x", "last_epoch"))).schedulers == ()
 
 
 def test_chained_schedulers_are_one() -> None:
     inner = ("s", "_schedulers", 0)
-    found = find_contents(
+    found = take_inventory(
         values((*inner, "last_epoch"), (*inner, "base_lrs"), ("s", "last_epoch"), ("s", "_last_lr"))
     )
     assert found.schedulers == (("s",),)
 
 
 def test_scaler() -> None:
-    assert find_contents(values(("amp", "scale"), ("amp", "_growth_tracker"))).scalers == (("amp",),)
-    assert find_contents(values(("quantizer", "scale"))).scalers == ()
+    assert take_inventory(values(("amp", "scale"), ("amp", "_growth_tracker"))).scalers == (("amp",),)
+    assert take_inventory(values(("quantizer", "scale"))).scalers == ()
 
 
 def test_averages_are_what_all_of_them_have_in_common() -> None:
     rows = [tensor("ema", "net", "a", role="ema"), tensor("ema", "net", "b", role="ema")]
-    assert find_contents(checkpoint(*rows)).averages == ("ema", "net")
-    assert find_contents(checkpoint(*rows, tensor("ema", "n", role="ema"))).averages == ("ema",)
+    assert take_inventory(checkpoint(*rows)).averages == ("ema", "net")
+    assert take_inventory(checkpoint(*rows, tensor("ema", "n", role="ema"))).averages == ("ema",)
 
 
 @pytest.mark.parametrize(
@@ -93,25 +93,25 @@ def test_averages_are_what_all_of_them_have_in_common() -> None:
     ],
 )
 def test_random_states_of_torch(row: object, cpu: bool, cuda: bool) -> None:
-    contents = find_contents(checkpoint(row))
-    assert (contents.cpu_state is not None, bool(contents.cuda_states)) == (cpu, cuda)
+    inventory = take_inventory(checkpoint(row))
+    assert (inventory.cpu_state is not None, bool(inventory.cuda_states)) == (cpu, cuda)
 
 
 def test_random_state_of_python() -> None:
     state = [value("r", 0, text="3"), value("r", 1, type="tuple"), value("r", 2, type="NoneType")]
-    assert find_contents(checkpoint(values=tuple(state))).python_state == ("r",)
-    assert find_contents(checkpoint(values=(value("r", 0, text="2"), *state[1:]))).python_state is None
-    assert find_contents(checkpoint(values=tuple(state[:2]))).python_state is None
+    assert take_inventory(checkpoint(values=tuple(state))).python_state == ("r",)
+    assert take_inventory(checkpoint(values=(value("r", 0, text="2"), *state[1:]))).python_state is None
+    assert take_inventory(checkpoint(values=tuple(state[:2]))).python_state is None
 
 
 def test_random_state_of_numpy() -> None:
     array = value("r", 1, type="numpy.ndarray")
     for text, found in (("MT19937", ("r",)), ("PCG64", None)):
         named = value("r", 0, type="str", text=text)
-        assert find_contents(checkpoint(values=(named, array))).numpy_state == found
+        assert take_inventory(checkpoint(values=(named, array))).numpy_state == found
 
 
 def test_counters() -> None:
-    found = find_contents(values(("current_epoch",), ("epochs",), ("iter",), ("deep", "epoch")))
+    found = take_inventory(values(("current_epoch",), ("epochs",), ("iter",), ("deep", "epoch")))
     assert found.counters == (("epoch", ("current_epoch",)), ("step", ("iter",)))
-    assert find_contents(checkpoint(values=(value("epoch", type="str"),))).counters == ()
+    assert take_inventory(checkpoint(values=(value("epoch", type="str"),))).counters == ()
