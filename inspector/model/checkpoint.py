@@ -7,11 +7,12 @@ has a hundred thousand are named tuples: as frozen as a dataclass, and made eigh
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from inspector.containers.notes import Note
 from inspector.containers.source import Stamp
-from inspector.pickles.oddities import Oddity
+from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
 from inspector.records import dataclass
 
 Key = str | int
@@ -127,6 +128,15 @@ class GlobalUse:
     count: int
 
 
+class HiddenPlace(StrEnum):
+    """Where a device is written that `map_location` does not reach."""
+
+    DEVICE = "torch.device"
+    GENERATOR = "torch.Generator"
+    MESH = "DeviceMesh"
+    DATA_PARALLEL = "DataParallel"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenDevice:
     """A device written in a place that `map_location` does not reach.
@@ -134,12 +144,12 @@ class HiddenDevice:
     Attributes:
         path: Where it stands in the checkpoint.
         device: The device's text.
-        what: The kind of place: `torch.device`, `torch.Generator`, ...
+        what: The kind of place.
     """
 
     path: str
     device: str
-    what: str
+    what: HiddenPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +177,45 @@ class Optimizer:
     groups: tuple[int, ...] = ()
 
 
+class Verb(StrEnum):
+    """What a pickle does with a name that it imports, or with what calling it made."""
+
+    APPEND = "append"
+    """It appends items to the result."""
+    BUILD = "build"
+    """It sets a state that torch's restricted unpickler sets on names of the user's list alone."""
+    CALL = "call"
+    GETATTR = "getattr"
+    """It reaches the name by `getattr`."""
+    LOAD = "load"
+    """It loads a persistent id that is no storage's."""
+    MISBUILD = "misbuild"
+    """It sets a state that the type of the result does not take."""
+    MISCALL = "miscall"
+    """It hands the name arguments that it does not take."""
+    MISREAD = "misread"
+    """It loads a storage by an id that torch cannot read."""
+    SETITEM = "setitem"
+    """It sets items of the result."""
+
+
+class KeyFault(StrEnum):
+    """What a key of a dictionary does to an unpickler, which hashes it."""
+
+    ALIKE = "alike-keys"
+    """It takes minutes, since thousands of keys have the same hash."""
+    DEEP = "deep-key"
+    """It crashes."""
+    ENDLESS = "endless-key"
+    """It never ends."""
+    UNHASHABLE = "unhashable-key"
+    """It raises."""
+
+
+Fault = OddityKind | StreamFault | KeyFault
+"""What stops an unpickler though it knows every name."""
+
+
 class CallUse(NamedTuple):
     """A call that loading the file would make.
 
@@ -191,11 +240,11 @@ class Safety:
         opcodes: Names of the opcodes used, in the order of their first use.
         protocol: The pickle protocol that the stream declares; 0 without a declaration.
         oddities: What no honest writer does, or readers understand differently.
-        uses: What is done with a name besides importing it, as (name, verb), see `model.programs.uses`; the
-            name is empty for what has none. Tensors are left out.
+        uses: What is done with a name besides importing it; the name is empty for what has none. Tensors
+            are left out.
         calls: The first calls of each name but those that make plain tensors, in their order.
         calls_made: How many such calls there are.
-        faults: Stable words for what stops torch though every name is known: the kinds of notes, and of keys.
+        faults: What stops torch though every name is known.
         constructed: Names that are classes for certain, and of which nothing but objects are made.
         called: Names that are called, or handed to what is called, see `model.programs.constructing`.
     """
@@ -203,10 +252,10 @@ class Safety:
     opcodes: tuple[str, ...]
     protocol: int
     oddities: tuple[Oddity, ...]
-    uses: tuple[tuple[str, str], ...] = ()
+    uses: tuple[tuple[str, Verb], ...] = ()
     calls: tuple[CallUse, ...] = ()
     calls_made: int = 0
-    faults: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
     constructed: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
 

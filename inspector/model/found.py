@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inspector.model.arguments.check import Arguments
-from inspector.model.checkpoint import HiddenDevice, Key, Tensor
+from inspector.model.checkpoint import HiddenDevice, Key, KeyFault, Tensor
 from inspector.model.checkpoint import Value as Leaf
 from inspector.model.optimizer.state_dict import OptimizerDraft
+from inspector.model.programs.uses import Uses
 from inspector.model.roles.cpu_state import NONE_PINNED
 from inspector.model.roles.roles import NOWHERE, Context, ModelDraft
 from inspector.model.tensors.storages import Views
@@ -46,11 +47,11 @@ class Found:
     optimizers: list[OptimizerDraft] = field(default_factory=list)
     models: list[ModelDraft] = field(default_factory=list)
     hidden_devices: list[HiddenDevice] = field(default_factory=list)
-    uses: set[tuple[str, str]] = field(default_factory=set)
+    uses: Uses = field(default_factory=set)
     arguments: Arguments = field(default_factory=Arguments)
     places: dict[int, str] = field(default_factory=dict)
     leaves: dict[int, str] = field(default_factory=dict)
-    faults: set[str] = field(default_factory=set)
+    faults: set[KeyFault] = field(default_factory=set)
     too_deep: int = 0
     unlisted: int = 0
 

@@ -12,7 +12,7 @@ from inspector.limits import Limits, written_chars
 from inspector.model.arguments.check import is_plain
 from inspector.model.arguments.keys import KeyFaults
 from inspector.model.arguments.kinds import listed_name
-from inspector.model.checkpoint import HiddenDevice, Key, Role, Tensor
+from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor
 from inspector.model.checkpoint import Value as Leaf
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
@@ -65,7 +65,7 @@ class _Walk:
         self._stack: list[Frame] = []
         # Values that were found to be leaves, by their `id`; a text that is asked for again is remembered.
         self._closed: dict[int, tuple[str, str] | None] = {}
-        self._devices: dict[int, list[tuple[str, str]]] = {}
+        self._devices: dict[int, list[tuple[str, HiddenPlace]]] = {}
         self._optimizers = OptimizerReader(self._work)
         self._keys = KeyFaults(self._work.look)
 

@@ -222,6 +222,6 @@ def _fill_group(node: Node, totals: dict[str, int]) -> None:
     node.devices = tuple(sorted(node.devices, key=lambda item: -item[1]))
     shown = [device_name(device) for device in sorted(totals, key=device_order)]
     if len(shown) > _MOST_LISTED:
-        or_more = " or more" if OTHERS in totals else ""
+        or_more = " or more" if len(totals) > _MOST_SUMMED else ""
         shown = [*shown[: _MOST_LISTED - 1], f"+{len(shown) - _MOST_LISTED + 1}{or_more}"]
     node.device_text = ", ".join(shown)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.obstacles import is_ambiguous
 from inspector.pickles.oddities import OddityKind
 from inspector.records import dataclass
@@ -119,7 +119,7 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
     """Judge a name, and what `getattr` reaches in this file: Python 3.11 writes every enumeration with it."""
     if present_name(name) != _GETATTR:
         return judge_global(name)
-    reached = [found for found, verb in checkpoint.safety.uses if verb == "getattr"]
+    reached = [found for found, verb in checkpoint.safety.uses if verb is Verb.GETATTR]
     harmless = reached and all(found and judge_global(found) != "dangerous" for found in reached)
     return "unknown" if harmless else "dangerous"
 

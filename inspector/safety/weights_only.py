@@ -9,34 +9,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.containers.formats import format_of
-from inspector.model.arguments.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
 from inspector.model.programs.uses import PERSISTENT_ID
+from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.safety.allowlist import AllowList
 from inspector.safety.python2 import present_name
 
 _DICTIONARIES = frozenset({"collections.OrderedDict", "collections.Counter"})
-_STORAGE_IDS = {
-    "load": "weights_only=True takes no persistent ids but storages; legacy files of modules have others.",
-    "misread": "The place of a tensor's bytes is given in a way that torch cannot read.",
-}
+_OTHER_IDS = "weights_only=True takes no persistent ids but storages; legacy files of modules have others."
+_BAD_IDS = "The place of a tensor's bytes is given in a way that torch cannot read."
 _TAR = (
     "weights_only=True does not read tar files of torch 0.1. Write its weights into a new file, or load and "
     "save it once with weights_only=False, if you trust it."
 )
-_FAULTS = {
-    UNHASHABLE: "a dictionary has a key that cannot be one, such as a list",
-    ENDLESS: "a key of a dictionary is built so that comparing it never ends, and torch hangs",
-    ALIKE: "thousands of keys of a dictionary have the same hash, and torch takes minutes over them",
-    DEEP: "a key of a dictionary is nested so deeply that torch crashes",
-    "undecodable-name": "a name to import is not UTF-8",
-    "undecodable-text": "a text of Python 2 is not UTF-8, for which torch.load has its argument encoding",
-    "odd-items": "a dictionary is given a key without a value",
-    "append-on-other": "something is appended to what is no list",
-    "setitem-on-other": "an item is set on what is no dictionary",
-    "build-on-name": "the state of something is set that was imported",
-    "build-of-none": "the state of something is set to None",
-    "build-on-other": "the state of something is set that has none",
+_FAULTS: dict[Fault, str] = {
+    KeyFault.UNHASHABLE: "a dictionary has a key that cannot be one, such as a list",
+    KeyFault.ENDLESS: "a key of a dictionary is built so that comparing it never ends, and torch hangs",
+    KeyFault.ALIKE: "thousands of keys of a dictionary have the same hash, and torch takes minutes over them",
+    KeyFault.DEEP: "a key of a dictionary is nested so deeply that torch crashes",
+    StreamFault.UNDECODABLE_NAME: "a name to import is not UTF-8",
+    StreamFault.UNDECODABLE_TEXT: (
+        "a text of Python 2 is not UTF-8, for which torch.load has its argument encoding"
+    ),
+    OddityKind.ODD_ITEMS: "a dictionary is given a key without a value",
+    OddityKind.APPEND_ON_OTHER: "something is appended to what is no list",
+    OddityKind.SETITEM_ON_OTHER: "an item is set on what is no dictionary",
+    OddityKind.BUILD_ON_NAME: "the state of something is set that was imported",
+    StreamFault.BUILD_OF_NONE: "the state of something is set to None",
+    OddityKind.BUILD_ON_OTHER: "the state of something is set that has none",
 }
 
 
@@ -66,23 +66,23 @@ def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
             yield f"weights_only=True stops because {_FAULTS[fault]}."
 
 
-def _misuse(name: str, verb: str) -> str | None:
+def _misuse(name: str, verb: Verb) -> str | None:
     if not name:
         return "weights_only=True calls listed names only, and this pickle calls what has no name."
     if name == PERSISTENT_ID:
-        return _STORAGE_IDS.get(verb, _STORAGE_IDS["load"])
-    if verb == "miscall":
+        return _BAD_IDS if verb is Verb.MISREAD else _OTHER_IDS
+    if verb is Verb.MISCALL:
         return f"{name} is called with arguments that it does not take."
     return _misfit(name, verb)
 
 
-def _misfit(name: str, verb: str) -> str | None:
+def _misfit(name: str, verb: Verb) -> str | None:
     """Say what is done to an object that torch does to others only."""
-    if verb == "append":
+    if verb is Verb.APPEND:
         return f"weights_only=True appends to lists only, and this pickle to {name}."
-    if verb == "setitem" and name not in _DICTIONARIES:
+    if verb is Verb.SETITEM and name not in _DICTIONARIES:
         return f"weights_only=True sets items of plain dictionaries only, and this pickle those of {name}."
-    if verb == "misbuild":
+    if verb is Verb.MISBUILD:
         return f"weights_only=True sets no state of {name} such as this pickle's."
     return None
 

@@ -5,7 +5,7 @@ Found by loading such tensors with torch 2.13; the texts go on with what the bui
 
 from __future__ import annotations
 
-from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.checkpoint import Checkpoint, HiddenPlace, Tensor
 from inspector.target.landing import Landing
 from inspector.target.map_location import BAD_MAP
 from inspector.target.restore import Failure
@@ -16,7 +16,9 @@ _QUANTIZED = ("qint", "quint")
 def rebuild_failure(checkpoint: Checkpoint, landing: Landing) -> tuple[Tensor, Failure] | None:
     """Return the first tensor that cannot be made where its data land, with (finding, message)."""
     states = {
-        f"{hidden.path}/.state/2" for hidden in checkpoint.hidden_devices if hidden.what == "torch.Generator"
+        f"{hidden.path}/.state/2"
+        for hidden in checkpoint.hidden_devices
+        if hidden.what is HiddenPlace.GENERATOR
     }
     tags = {row.device for row in checkpoint.tensors}
     if not states and all(landing.of_tag(tag)[0] != "meta" for tag in tags):

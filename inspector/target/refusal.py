@@ -110,9 +110,9 @@ def _wrapped(said: str, refusal: Refusal, unsafe: str, release: Release) -> str:
     begin = f"UnpicklingError: Weights only load failed. {unsafe}\n"
     if release < BLOCKED_MODULES:
         begin += " "
+    if not said:
+        return begin.rstrip()
     if not _is_blocked(refusal.name, release):
         begin += _REPORT
-    if not said:
-        return begin.removesuffix(_REPORT).rstrip()
     gap = "\n\n" if release >= _APART else ""
     return f"{begin}{gap}{said}{_DOCS}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.checkpoint import Checkpoint, HiddenPlace, Tensor
 from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacles
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_sent, is_wrapper
@@ -182,7 +182,7 @@ def _own_failures(checkpoint: Checkpoint, target: Profile, landing: Landing) -> 
     if unmade is not None:
         yield _of_row(*unmade)
     for hidden in checkpoint.hidden_devices:
-        failure = generator_failure(hidden.device, target) if hidden.what == "torch.Generator" else None
+        failure = generator_failure(hidden.device, target) if hidden.what is HiddenPlace.GENERATOR else None
         if failure is not None:
             yield LoadFailure(finding=failure[0], device=hidden.device, storage="", message=failure[1])
 

@@ -12,10 +12,8 @@ from itertools import groupby
 from typing import cast
 
 from inspector.model.arguments.kinds import UNHASHABLE_KINDS, kind_of
+from inspector.model.checkpoint import KeyFault
 from inspector.pickles.values import ByteArray, Call, Dict, Set, Value
-
-UNHASHABLE, ENDLESS, DEEP, ALIKE = "unhashable-key", "endless-key", "deep-key", "alike-keys"
-"""What keys do to torch: it raises, it never ends, it crashes, it takes minutes since they hash alike."""
 
 _MODULUS = 2**61 - 1  # Python's hash of a larger integer is what is left when it is divided by this
 _MOST_ALIKE = 5000
@@ -37,7 +35,7 @@ class KeyFaults:
         # For each tuple that is done, how deep it is and how many hashes it takes, by its `id`.
         self._done: dict[int, tuple[int, int]] = {}
 
-    def find(self, pairs: Iterable[tuple[Value, Value]]) -> str | None:
+    def find(self, pairs: Iterable[tuple[Value, Value]]) -> KeyFault | None:
         """Give what the first bad key of a dictionary does to torch; None where all are good."""
         hashes = []
         for key, _ in pairs:
@@ -49,19 +47,19 @@ class KeyFaults:
             elif kind is int and cast("int", key).bit_length() > _SHORT_BITS:
                 self._look(1 + (cast("int", key).bit_length() >> _SHORT_BITS_SHIFT))
                 hashes.append(cast("int", key) % _MODULUS)
-        return ALIKE if _most_alike(hashes) > _MOST_ALIKE else None
+        return KeyFault.ALIKE if _most_alike(hashes) > _MOST_ALIKE else None
 
-    def _fault_of(self, key: Value) -> str | None:
+    def _fault_of(self, key: Value) -> KeyFault | None:
         if not isinstance(key, tuple):
-            return UNHASHABLE if _is_unhashable(key) else None
+            return KeyFault.UNHASHABLE if _is_unhashable(key) else None
         if len(key) <= _SHORT and not any(type(item) in _LOOKED_INTO for item in key):
             return None  # a pair of numbers, as nearly all are; of millions nothing is kept
         fault = self._measure(key)
         if fault is not None:
             return fault
-        return ENDLESS if self._done[id(key)][1] > _MOST_HASHES else None
+        return KeyFault.ENDLESS if self._done[id(key)][1] > _MOST_HASHES else None
 
-    def _measure(self, key: tuple[Value, ...]) -> str | None:
+    def _measure(self, key: tuple[Value, ...]) -> KeyFault | None:
         """Count the hashes of a tuple and of all below it; give what makes that impossible, or None."""
         done = self._done
         stack = [(key, 1)]
@@ -75,12 +73,12 @@ class KeyFaults:
             missing = [(item, level + 1) for number, item in inside.items() if number not in done]
             depth = 1 + max((done[number][0] for number in inside if number in done), default=0)
             if max(depth, level) > _MOST_DEPTH:
-                return DEEP
+                return KeyFault.DEEP
             if missing:
                 stack.extend(missing)
                 continue
             if any(_is_unhashable(item) for item in items):
-                return UNHASHABLE
+                return KeyFault.UNHASHABLE
             hashes = len(items) + sum(done[id(item)][1] for item in items if isinstance(item, tuple))
             done[id(items)] = depth, min(hashes, _MOST_HASHES + 1)
         return None

@@ -10,7 +10,7 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, count_globals
 from inspector.errors import CheckpointError
 from inspector.model.arguments.check import Arguments
-from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.model.checkpoint import Checkpoint, Fault, GlobalUse, KeyFault, Safety, Verb
 from inspector.model.programs.calls import MOST_OF_ONE_NAME, list_calls, note_calls
 from inspector.model.programs.constructing import split_by_use
 from inspector.model.programs.uses import PERSISTENT_ID, Uses, note_attributes
@@ -54,7 +54,7 @@ def note_program_uses(
         note_calls(uses, stream.calls, arguments, look)
         note_attributes(uses, stream, ends_s)
         if program.kind == "part" and stream.persistent_ids:
-            uses.add((PERSISTENT_ID, "load"))
+            uses.add((PERSISTENT_ID, Verb.LOAD))
 
 
 def list_globals(programs: Iterable[Program]) -> tuple[GlobalUse, ...]:
@@ -71,7 +71,7 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
     protocol: int,
     look: Callable[[int], None] = _count_nothing,
     oddities: Iterable[Oddity] = (),
-    faults: AbstractSet[str] = frozenset(),
+    faults: AbstractSet[KeyFault] = frozenset(),
     places: Mapping[int, str] | None = None,
 ) -> Safety:
     """Return what loading needs, over all programs of a file.
@@ -90,6 +90,8 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
     constructed, called = split_by_use(calls, look)
     look(len(calls))
     odd = tuple(dict.fromkeys((*oddities, *(one for stream in streams for one in stream.oddities))))
+    known: set[Fault] = {one.kind for one in odd}
+    known.update(faults, *(one.faults for one in streams))
     return Safety(
         opcodes=tuple(dict.fromkeys(OPCODES[code].name for stream in streams for code in stream.firsts)),
         protocol=protocol,
@@ -99,7 +101,7 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
         calls_made=len(calls),
         constructed=tuple(map(cut_name, constructed)),
         called=tuple(map(cut_name, called)),
-        faults=tuple(sorted({one.kind for one in odd}.union(faults, *(one.faults for one in streams)))),
+        faults=tuple(sorted(known)),
     )
 
 

@@ -15,6 +15,7 @@ from inspector.containers.persistent_ids import parse_storage_id
 from inspector.model.arguments.check import Arguments
 from inspector.model.arguments.kinds import UNKNOWN, kind_of
 from inspector.model.arguments.states import may_set
+from inspector.model.checkpoint import Verb
 from inspector.model.tensors.numpy_arrays import describe_array, describe_scalar
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
@@ -35,44 +36,41 @@ _DTYPE_CLASSES = {
 _ASK_EACH = 4096
 _MOST_NAME = 1000
 _ZIP_PARTS, _LEGACY_PARTS, _VIEW_PARTS = 5, 6, 3
-Uses = set[tuple[str, str]]
+Uses = set[tuple[str, Verb]]
 
 
 def note_use(uses: Uses, call: Call, arguments: Arguments | None = None) -> None:
-    """Add what is done in one call, as (name, verb).
-
-    The verbs are `call` and `miscall`, `build` and `misbuild`, `append` and `setitem`.
-    """
+    """Add what is done in one call and to its result."""
     name = _name_of(call.func)
-    uses.add((name, "call" if (arguments or Arguments()).may_take(name, call) else "miscall"))
+    uses.add((name, Verb.CALL if (arguments or Arguments()).may_take(name, call) else Verb.MISCALL))
     _note_filling(uses, name, call)
     array = describe_array(call) or describe_scalar(call)
     if array is not None:
         # The state of a dtype is set, and its class is one for each element type, named nowhere in the file.
-        uses.add((f"numpy.dtypes.{_dtype_class(array.dtype)}", "build"))
+        uses.add((f"numpy.dtypes.{_dtype_class(array.dtype)}", Verb.BUILD))
 
 
 def note_state(uses: Uses, name: str, call: Call) -> None:
     """Add that a call's result is given a state, unless torch knows its type and sets it."""
     kind = kind_of(call)
     if kind == UNKNOWN:
-        uses.add((name, "build"))
+        uses.add((name, Verb.BUILD))
     elif not may_set(kind, call.state):
-        uses.add((name, "misbuild"))
+        uses.add((name, Verb.MISBUILD))
 
 
 def note_fault(uses: Uses, name: str, call: Call, arguments: Arguments) -> None:
     """Note a call of a name that torch knows, if it does not take its arguments or its result no state."""
     if not arguments.may_take(name, call):
-        uses.add((name, "miscall"))
+        uses.add((name, Verb.MISCALL))
     _note_filling(uses, name, call)
 
 
 def _note_filling(uses: Uses, name: str, call: Call) -> None:
     if call.items is not None:
-        uses.add((name, "append"))
+        uses.add((name, Verb.APPEND))
     if call.pairs is not None:
-        uses.add((name, "setitem"))
+        uses.add((name, Verb.SETITEM))
     if call.state is not None:
         note_state(uses, name, call)
 
@@ -83,10 +81,10 @@ def note_strangers(uses: Uses, stream: Stream, *, is_legacy: bool) -> None:
     for node in stream.persistent_ids:
         pid = node.pid
         if type(pid) is not tuple or not pid or pid[0] != "storage":
-            uses.add((PERSISTENT_ID, "load"))
+            uses.add((PERSISTENT_ID, Verb.LOAD))
             return
         if parse_storage_id(node) is None or len(pid) != count or not _is_view(pid[_ZIP_PARTS:]):
-            uses.add((PERSISTENT_ID, "misread"))
+            uses.add((PERSISTENT_ID, Verb.MISREAD))
 
 
 def _is_view(parts: tuple[Value, ...]) -> bool:
@@ -98,7 +96,7 @@ def _is_view(parts: tuple[Value, ...]) -> bool:
 
 
 def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> None:
-    """Add what `getattr` reaches, as (name, `getattr`); the name is empty where that cannot be told.
+    """Add what `getattr` reaches; the name is empty where that cannot be told.
 
     Everything below the root is looked through, also what is never listed, and below every call, wherever its
     result ends: on the stack below the root, or dropped.
@@ -107,19 +105,19 @@ def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> Non
     if not any(node.dotted in _GETATTR for node in stream.globals):
         return
     if stream.oddities:
-        uses.add(("", "getattr"))
+        uses.add(("", Verb.GETATTR))
     for step, value in enumerate(_everything_below([stream.root, *stream.calls])):
         _note_attribute(uses, value)
         if step % _ASK_EACH == 0 and time.thread_time() > ends_s:
-            uses.add(("", "getattr"))
+            uses.add(("", Verb.GETATTR))
             return
 
 
 def _note_attribute(uses: Uses, value: Value) -> None:
     if isinstance(value, Call) and _is_getattr(value.func):
-        uses.add((_attribute_of(value.args), "getattr"))
+        uses.add((_attribute_of(value.args), Verb.GETATTR))
     elif _is_getattr(value):  # handed to somebody else to be called
-        uses.add(("", "getattr"))
+        uses.add(("", Verb.GETATTR))
 
 
 def _everything_below(root: Value) -> Iterator[Value]:

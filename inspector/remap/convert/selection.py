@@ -218,7 +218,7 @@ def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:
             path = "/".join(row.path.split("/")[: depth + 1])
             known = LeftOut(path, _WHY[row.role] if isinstance(row, Tensor) else _NO_TENSOR, 0, 0)
         if isinstance(row, Tensor) and row.part_of is None:
-            why = _WHY[row.role] if known.why == _NO_TENSOR else known.why
+            why = known.why if known.tensors else _WHY[row.role]
             known = LeftOut(known.path, why, known.tensors + 1, known.nbytes + row.nbytes)
         rows[branch] = known
     return list(rows.values())

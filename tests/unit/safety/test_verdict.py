@@ -6,7 +6,7 @@ import pytest
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety, Verb
 from inspector.model.obstacles import find_obstacle
 from inspector.records import replace
 from inspector.safety.verdict import judge
@@ -46,7 +46,7 @@ def made(
     [
         (made("collections.OrderedDict"), "weights-only"),
         (made("m.Net"), "needs-allow-list"),
-        (made("m.Net", uses=(("m.Net", "append"),)), "runs-code"),
+        (made("m.Net", uses=(("m.Net", Verb.APPEND),)), "runs-code"),
         (made("os.system"), "dangerous"),
         (made("os.system", "m.Net"), "dangerous"),
         (made(odd=("odd (byte 3)",)), "runs-code"),
@@ -55,9 +55,9 @@ def made(
             "runs-code",
         ),
         (made("builtins.getattr"), "dangerous"),
-        (made("builtins.getattr", uses=(("", "getattr"),)), "dangerous"),
-        (made("builtins.getattr", uses=(("os.system", "getattr"),)), "dangerous"),
-        (made("builtins.getattr", uses=(("m.Colour.RED", "getattr"),)), "runs-code"),
+        (made("builtins.getattr", uses=(("", Verb.GETATTR),)), "dangerous"),
+        (made("builtins.getattr", uses=(("os.system", Verb.GETATTR),)), "dangerous"),
+        (made("builtins.getattr", uses=(("m.Colour.RED", Verb.GETATTR),)), "runs-code"),
     ],
 )
 def test_verdict(checkpoint: Checkpoint, verdict: str) -> None:

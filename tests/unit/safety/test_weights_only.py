@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.model.checkpoint import Checkpoint, GlobalUse, KeyFault, Safety, Verb
 from inspector.model.programs.uses import PERSISTENT_ID
+from inspector.pickles.oddities import OddityKind
 from inspector.records import replace
 from inspector.safety.allowlist import allow_list, default_allow_list
 from inspector.safety.weights_only import names_to_allow, refusals, unknown_opcode
@@ -36,16 +37,16 @@ def test_opcodes_are_those_of_torch() -> None:
     ("checkpoint", "words"),
     [
         (made(opcodes=("FRAME", "STOP"), protocol=4), "opcode FRAME"),
-        (made(("m.List", "append"), form="tar"), "does not read tar files of torch 0.1"),
-        (made(("", "call")), "what has no name"),
-        (made((PERSISTENT_ID, "call")), "legacy files of modules"),
-        (made(("m.List", "append")), "appends to lists only"),
-        (made(("m.Dict", "setitem")), "plain dictionaries only"),
-        (made(("builtins.set", "misbuild")), "no state of builtins.set"),
-        (made(("collections.OrderedDict", "miscall")), "arguments that it does not take"),
-        (made((PERSISTENT_ID, "misread")), "The place of a tensor's bytes"),
-        (made(faults=("unhashable-key",)), "a key that cannot be one"),
-        (made(faults=("text-int", "endless-key")), "torch hangs"),
+        (made(("m.List", Verb.APPEND), form="tar"), "does not read tar files of torch 0.1"),
+        (made(("", Verb.CALL)), "what has no name"),
+        (made((PERSISTENT_ID, Verb.CALL)), "legacy files of modules"),
+        (made(("m.List", Verb.APPEND)), "appends to lists only"),
+        (made(("m.Dict", Verb.SETITEM)), "plain dictionaries only"),
+        (made(("builtins.set", Verb.MISBUILD)), "no state of builtins.set"),
+        (made(("collections.OrderedDict", Verb.MISCALL)), "arguments that it does not take"),
+        (made((PERSISTENT_ID, Verb.MISREAD)), "The place of a tensor's bytes"),
+        (made(faults=(KeyFault.UNHASHABLE,)), "a key that cannot be one"),
+        (made(faults=(OddityKind.TEXT_INT, KeyFault.ENDLESS)), "torch hangs"),
     ],
 )
 def test_refused(checkpoint: Checkpoint, words: str) -> None:
@@ -57,8 +58,8 @@ def test_refused(checkpoint: Checkpoint, words: str) -> None:
     [
         made(),
         made(protocol=1),
-        made(("collections.OrderedDict", "setitem"), ("collections.OrderedDict", "build")),
-        made(("__builtin__.set", "call"), ("m.Net", "build"), ("m.Net", "call")),
+        made(("collections.OrderedDict", Verb.SETITEM), ("collections.OrderedDict", Verb.BUILD)),
+        made(("__builtin__.set", Verb.CALL), ("m.Net", Verb.BUILD), ("m.Net", Verb.CALL)),
     ],
 )
 def test_not_refused(checkpoint: Checkpoint) -> None:
@@ -67,7 +68,7 @@ def test_not_refused(checkpoint: Checkpoint) -> None:
 
 def test_names_to_allow() -> None:
     checkpoint = replace(
-        made(("numpy.dtypes.Float64DType", "build"), ("m.Net", "build")),
+        made(("numpy.dtypes.Float64DType", Verb.BUILD), ("m.Net", Verb.BUILD)),
         globals=tuple(GlobalUse(name=name, count=1) for name in ("m.Net", "__builtin__.set", "numpy.dtype")),
     )
     missing = names_to_allow(checkpoint, default_allow_list())
@@ -91,7 +92,7 @@ def test_unknown_opcode(checkpoint: Checkpoint, opcode: str) -> None:
 
 def test_older_torch_knows_less() -> None:
     checkpoint = replace(
-        made(("_codecs.encode", "build"), opcodes=("BINFLOAT",)),
+        made(("_codecs.encode", Verb.BUILD), opcodes=("BINFLOAT",)),
         globals=(GlobalUse(name="_codecs.encode", count=1),),
     )
     assert names_to_allow(checkpoint, allow_list("2.4")) == ("_codecs.encode",)

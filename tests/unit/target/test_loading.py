@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import GlobalUse, Safety
+from inspector.model.checkpoint import GlobalUse, Safety, Verb
 from inspector.pickles.instructions import CODES
 from inspector.safety.verdict import judge
 from inspector.target.loading import load_call, refusal_of
@@ -85,7 +85,7 @@ def test_what_is_dangerous_says_so() -> None:
 
 
 def test_a_misuse_has_neither_name_nor_instruction() -> None:
-    safety = Safety(opcodes=("STOP",), protocol=2, oddities=(), uses=(("", "call"),))
+    safety = Safety(opcodes=("STOP",), protocol=2, oddities=(), uses=(("", Verb.CALL),))
     assert refusal(checkpoint(safety=safety)) == Refusal(finding="runs-code")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.model.checkpoint import HiddenDevice
+from inspector.model.checkpoint import HiddenDevice, HiddenPlace
 from inspector.target.landing import Landing
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -16,7 +16,7 @@ from tests.unit.model.making import saved
 from tests.unit.report.rows import checkpoint, tensor
 
 GPU = Profile(id="cuda:1", label="1 GPU", accelerators=(("cuda", 1),))
-GENERATOR = HiddenDevice(path="g", device="cpu", what="torch.Generator")
+GENERATOR = HiddenDevice(path="g", device="cpu", what=HiddenPlace.GENERATOR)
 
 
 def failure_of(found, target: Profile = CPU_ONLY, **how: object):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import HiddenDevice, Storage, Tensor
+from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Storage, Tensor
 from inspector.records import replace
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -77,8 +77,8 @@ def test_tensors_sent_while_loading_fail_after_their_storage() -> None:
 
 
 def test_generators_fail_last() -> None:
-    hidden = HiddenDevice(path="g", device="cuda:0", what="torch.Generator")
-    plain = HiddenDevice(path="d", device="cuda:0", what="torch.device")
+    hidden = HiddenDevice(path="g", device="cuda:0", what=HiddenPlace.GENERATOR)
+    plain = HiddenDevice(path="d", device="cuda:0", what=HiddenPlace.DEVICE)
     failure = simulate_load(checkpoint(hidden_devices=(plain, hidden)), CPU_ONLY)
     assert failure is not None
     assert failure.message == "RuntimeError: Cannot get CUDA generator without ATen_cuda library."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.run import diagnose
-from inspector.model.checkpoint import Checkpoint, HiddenDevice
+from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding
 from inspector.safety.verdict import judge
 from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
@@ -119,11 +119,11 @@ def test_rng_off_cpu() -> None:
 
 
 def test_hidden() -> None:
-    hidden = HiddenDevice(path="config/device", device="cuda:0", what="torch.device")
+    hidden = HiddenDevice(path="config/device", device="cuda:0", what=HiddenPlace.DEVICE)
     (finding,) = found(checkpoint(hidden_devices=(hidden,)), "hidden-device")
     assert finding.paths == ("config/device",)
     assert "torch.device cuda:0" in finding.detail
-    harmless = HiddenDevice(path="d", device="cpu", what="torch.device")
+    harmless = HiddenDevice(path="d", device="cpu", what=HiddenPlace.DEVICE)
     assert found(checkpoint(hidden_devices=(harmless,)), "hidden-device") == []
 
 

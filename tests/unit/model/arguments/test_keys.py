@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.arguments.keys import ALIKE, DEEP, ENDLESS, UNHASHABLE, KeyFaults
+from inspector.model.arguments.keys import KeyFaults
+from inspector.model.checkpoint import KeyFault
 from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, Set, Value
 from tests.work import count_steps
 
@@ -40,7 +41,7 @@ def test_good_keys(key: Value) -> None:
     "key", [[], Dict([]), Set([], frozen=False), ([],), ((1, (2, Dict([]))),), (1, Set([], frozen=False))]
 )
 def test_keys_without_a_hash(key: Value) -> None:
-    assert find("a", key) == UNHASHABLE
+    assert find("a", key) == KeyFault.UNHASHABLE
 
 
 @pytest.mark.parametrize(
@@ -49,12 +50,12 @@ def test_keys_without_a_hash(key: Value) -> None:
 )
 def test_what_calls_make_has_a_hash_or_not(name: str, is_key: bool) -> None:
     made = Call(Global(*name.rsplit(".", 1)), (), "reduce")
-    assert find(made) == find((made,)) == (None if is_key else UNHASHABLE)
+    assert find(made) == find((made,)) == (None if is_key else KeyFault.UNHASHABLE)
 
 
 def test_deep_key_crashes_torch() -> None:
-    assert find(nested(1002)) == DEEP
-    assert find(nested(1_000_000)) == DEEP
+    assert find(nested(1002)) == KeyFault.DEEP
+    assert find(nested(1_000_000)) == KeyFault.DEEP
 
 
 def test_keys_that_are_wrapped_again_and_again() -> None:
@@ -65,18 +66,18 @@ def test_keys_that_are_wrapped_again_and_again() -> None:
             inner = (inner,)
         keys.append(inner)
     assert find(keys[0]) is None
-    assert find(*keys) == DEEP
+    assert find(*keys) == KeyFault.DEEP
 
 
 def test_key_that_doubles_hangs_torch() -> None:
-    assert find(nested(60, 2)) == ENDLESS
-    assert find(nested(999, 9)) == ENDLESS
+    assert find(nested(60, 2)) == KeyFault.ENDLESS
+    assert find(nested(999, 9)) == KeyFault.ENDLESS
 
 
 def test_large_keys_are_looked_through_once() -> None:
     wide = tuple((number,) for number in range(20_000))
     key = (wide,) * 20_000
-    assert KeyFaults().find([(key, None), (wide, None)] * 9) == ENDLESS
+    assert KeyFaults().find([(key, None), (wide, None)] * 9) == KeyFault.ENDLESS
     pairs = [(wide, None), (tuple(range(9)), None)]
     assert KeyFaults().find(pairs * 9) is None
     once, often = (count_steps(lambda times=times: KeyFaults().find(pairs * times)) for times in (1, 2_000))
@@ -84,13 +85,13 @@ def test_large_keys_are_looked_through_once() -> None:
 
 
 def test_thousands_of_integers_with_the_same_hash() -> None:
-    assert find(*(number * (2**61 - 1) for number in range(1, 6000))) == ALIKE
-    assert find(*(-number * (2**61 - 1) for number in range(1, 6000))) == ALIKE
+    assert find(*(number * (2**61 - 1) for number in range(1, 6000))) == KeyFault.ALIKE
+    assert find(*(-number * (2**61 - 1) for number in range(1, 6000))) == KeyFault.ALIKE
     assert find(*(number * (2**61 - 1) for number in range(1, 4000))) is None
     assert find(*(2**61 + number for number in range(6000))) is None
     assert find(*range(6000)) is None
 
 
 def test_byte_arrays_are_no_keys() -> None:
-    assert find(ByteArray(b"a")) == find((ByteArray(b"a"),)) == UNHASHABLE
+    assert find(ByteArray(b"a")) == find((ByteArray(b"a"),)) == KeyFault.UNHASHABLE
     assert find(ByteString("a")) is None

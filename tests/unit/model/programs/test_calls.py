@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from inspector.limits import Limits
 from inspector.model.arguments.check import Arguments
+from inspector.model.checkpoint import Verb
 from inspector.model.programs.calls import list_calls, note_calls
 from inspector.pickles.values import Call, Global, Value
 
@@ -47,7 +48,7 @@ def test_what_is_done_in_calls_is_noted_once_a_kind() -> None:
     uses: set[tuple[str, str]] = set()
     calls = [plain, plain, built, Call(None, (), "reduce"), made("torch._utils._rebuild_x")]
     note_calls(uses, calls, Arguments(), Limits().counted().look)
-    assert uses == {("a.B", "call"), ("a.B", "build"), ("", "call")}
+    assert uses == {("a.B", Verb.CALL), ("a.B", Verb.BUILD), ("", Verb.CALL)}
 
 
 def test_every_call_of_a_listed_name_is_judged() -> None:
@@ -59,9 +60,9 @@ def test_every_call_of_a_listed_name_is_judged() -> None:
     uses: set[tuple[str, str]] = set()
     note_calls(uses, calls, Arguments(), Limits().counted().look)
     assert {use for use in uses if use[1].startswith("mis")} == {
-        ("torch.device", "miscall"),
-        ("torch.Size", "misbuild"),
-        ("torch._utils._rebuild_parameter", "miscall"),
+        ("torch.device", Verb.MISCALL),
+        ("torch.Size", Verb.MISBUILD),
+        ("torch._utils._rebuild_parameter", Verb.MISCALL),
     }
 
 

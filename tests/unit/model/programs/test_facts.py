@@ -7,6 +7,7 @@ from inspector.containers.programs import Program, ProgramKind
 from inspector.errors import CheckpointError, PickleError
 from inspector.limits import Limits
 from inspector.model.arguments.check import Arguments
+from inspector.model.checkpoint import KeyFault, Verb
 from inspector.model.programs.facts import (
     MOST_OF_ONE_NAME,
     describe_safety,
@@ -38,11 +39,11 @@ def test_uses_are_those_of_all_programs() -> None:
         Limits().counted().look,
         math.inf,
     )
-    assert uses >= {("posix.system", "call"), ("my.Colour.RED", "getattr")}
+    assert uses >= {("posix.system", Verb.CALL), ("my.Colour.RED", Verb.GETATTR)}
 
 
 def test_no_program_but_the_objects_may_refer_to_storages() -> None:
-    for kind, expected in (("part", {(PERSISTENT_ID, "load")}), ("object", set()), ("nested", set())):
+    for kind, expected in (("part", {(PERSISTENT_ID, Verb.LOAD)}), ("object", set()), ("nested", set())):
         uses: Uses = set()
         note_program_uses(
             uses, [program(storage(), kind=kind)], Arguments(), Limits().counted().look, math.inf
@@ -60,11 +61,11 @@ ODD = Oddity(OddityKind.TEXT_INT, 0)
 
 def test_safety_is_that_of_all_programs() -> None:
     programs = [program(EVIL), program(name("a.B") + op("POP") + NONE)]
-    safety = describe_safety(programs, set(), protocol=4, oddities=[ODD], faults={"bad"})
+    safety = describe_safety(programs, set(), protocol=4, oddities=[ODD], faults={KeyFault.DEEP})
     assert {"POP", "REDUCE", "NONE"} <= set(safety.opcodes)
     assert (safety.protocol, safety.calls_made) == (4, 1)
     assert safety.oddities == (ODD,)
-    assert safety.faults == ("bad", "text-int")
+    assert safety.faults == (KeyFault.DEEP, OddityKind.TEXT_INT)
     assert [use.text for use in safety.calls] == ['posix.system("id")']
     assert describe_safety([], set(), protocol=0).calls == ()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.model.checkpoint import Verb
 from inspector.model.programs.uses import PERSISTENT_ID, note_attributes, note_use
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call
@@ -26,15 +27,18 @@ def uses(made: bytes) -> set[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        (call("a.B"), {("a.B", "call")}),
-        (built(call("a.B"), pairs(x=number(1))), {("a.B", "call"), ("a.B", "build")}),
-        (built(call("torch.Size"), number(1)), {("torch.Size", "call"), ("torch.Size", "misbuild")}),
-        (built(call("torch.Size"), NONE), {("torch.Size", "call")}),
-        (call("torch.Size") + number(1) + op("APPEND"), {("torch.Size", "call"), ("torch.Size", "append")}),
-        (call("a.B") + number(1) + op("APPEND"), {("a.B", "call"), ("a.B", "append")}),
-        (call("a.B") + text("k") + number(1) + op("SETITEM"), {("a.B", "call"), ("a.B", "setitem")}),
-        (text("x") + op("EMPTY_TUPLE") + op("REDUCE"), {("", "call")}),
-        (text("x") + op("BINPERSID") + op("EMPTY_TUPLE") + op("NEWOBJ"), {(PERSISTENT_ID, "call")}),
+        (call("a.B"), {("a.B", Verb.CALL)}),
+        (built(call("a.B"), pairs(x=number(1))), {("a.B", Verb.CALL), ("a.B", Verb.BUILD)}),
+        (built(call("torch.Size"), number(1)), {("torch.Size", Verb.CALL), ("torch.Size", Verb.MISBUILD)}),
+        (built(call("torch.Size"), NONE), {("torch.Size", Verb.CALL)}),
+        (
+            call("torch.Size") + number(1) + op("APPEND"),
+            {("torch.Size", Verb.CALL), ("torch.Size", Verb.APPEND)},
+        ),
+        (call("a.B") + number(1) + op("APPEND"), {("a.B", Verb.CALL), ("a.B", Verb.APPEND)}),
+        (call("a.B") + text("k") + number(1) + op("SETITEM"), {("a.B", Verb.CALL), ("a.B", Verb.SETITEM)}),
+        (text("x") + op("EMPTY_TUPLE") + op("REDUCE"), {("", Verb.CALL)}),
+        (text("x") + op("BINPERSID") + op("EMPTY_TUPLE") + op("NEWOBJ"), {(PERSISTENT_ID, Verb.CALL)}),
     ],
 )
 def test_uses(made: bytes, expected: set[tuple[str, str]]) -> None:
@@ -56,19 +60,19 @@ def test_types_of_elements_are_used_though_never_named(code: str, cls: str) -> N
     dtype = call("numpy.dtype", text(code), op("NEWFALSE"), op("NEWTRUE"))
     array = call("numpy._core.multiarray._reconstruct", name("numpy.ndarray"), numbers(0))
     made = built(array, tuple_(number(1), numbers(2), dtype, op("NEWFALSE"), text("")))
-    assert (f"numpy.dtypes.{cls}", "build") in uses(made)
+    assert (f"numpy.dtypes.{cls}", Verb.BUILD) in uses(made)
     assert type(np.zeros(1, {"M8": "M8[s]"}.get(code, code)).dtype).__name__ == cls
 
 
 def test_strangers_among_persistent_ids_are_noted() -> None:
     assert by_hand(view()).safety.uses == ()
     for pid in (text("x"), tuple_(), tuple_(text("module"), number(1))):
-        assert by_hand(pid + op("BINPERSID")).safety.uses == ((PERSISTENT_ID, "load"),)
+        assert by_hand(pid + op("BINPERSID")).safety.uses == ((PERSISTENT_ID, Verb.LOAD),)
 
 
 def test_tensors_are_left_out() -> None:
     checkpoint = by_hand(pairs(w=view(), x=built(call("a.B"), pairs(y=view()))))
-    assert checkpoint.safety.uses == (("a.B", "build"), ("a.B", "call"))
+    assert checkpoint.safety.uses == (("a.B", Verb.BUILD), ("a.B", Verb.CALL))
 
 
 # --- getattr ------------------------------------------------------------------------------------------------
@@ -84,8 +88,8 @@ def reach(owner: bytes = name("my.Colour"), attribute: bytes = text("RED")) -> b
     return call("__builtin__.getattr", owner, attribute)
 
 
-TOLD = {("my.Colour.RED", "getattr")}
-NOT_TOLD = {("", "getattr")}
+TOLD = {("my.Colour.RED", Verb.GETATTR)}
+NOT_TOLD = {("", Verb.GETATTR)}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,7 @@ def test_attributes_are_looked_for_as_long_as_there_is_time() -> None:
 
 def test_storages_that_cannot_be_read() -> None:
     strange = tuple_(text("storage"), op("NONE"), text("0"), text("cpu"), number(1)) + op("BINPERSID")
-    assert (PERSISTENT_ID, "misread") in by_hand(strange).safety.uses
+    assert (PERSISTENT_ID, Verb.MISREAD) in by_hand(strange).safety.uses
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,7 @@ def test_each_form_has_ids_of_its_own(form: str, view: bytes | None, is_read: bo
     parts = [text("storage"), name("torch.FloatStorage"), text("0"), text("cpu"), number(1)]
     pid = tuple_(*parts, *([] if view is None else [view])) + op("BINPERSID")
     is_right = view is None if form == "zip" else view is not None and is_read
-    assert ((PERSISTENT_ID, "misread") in by_hand(pid, form=form).safety.uses) != is_right
+    assert ((PERSISTENT_ID, Verb.MISREAD) in by_hand(pid, form=form).safety.uses) != is_right
 
 
 def test_shared_and_circular_values_are_looked_at_once() -> None:
@@ -170,7 +174,7 @@ def test_enumerations_are_pickled_with_it_by_some_versions_of_python(tmp_path: P
     pytest.importorskip("torch")
     spelled = pickle.dumps(Colour.RED, 2)
     checkpoint = saved(tmp_path, {"colour": Colour.RED})
-    reached = [found for found, verb in checkpoint.safety.uses if verb == "getattr"]
+    reached = [found for found, verb in checkpoint.safety.uses if verb is Verb.GETATTR]
     assert reached == ([f"{Colour.__module__}.Colour.RED"] if b"getattr" in spelled else [])
 
 
@@ -179,4 +183,4 @@ def test_what_getattr_reaches_is_cut() -> None:
     made = name("builtins.getattr") + owner + text("c" * 5000) + op("TUPLE2") + op("REDUCE")
     uses: set[tuple[str, str]] = set()
     note_attributes(uses, read_pickle(proto() + made + STOP))
-    assert uses == {(f"{'a' * 1000}.{'c' * 1000}", "getattr")}
+    assert uses == {(f"{'a' * 1000}.{'c' * 1000}", Verb.GETATTR)}
