@@ -60,7 +60,10 @@ make_venv() {
 }
 
 install_project() { # install_project REQUIREMENT
-  .venv/bin/python -m pip install --disable-pip-version-check --constraint packaging/constraints.txt --editable "$1"
+  local pip=(.venv/bin/python -m pip install --disable-pip-version-check --constraint packaging/constraints.txt)
+  # Where all of it is installed, no network is needed; hatchling is what builds the project itself.
+  "${pip[@]}" --quiet --no-index --no-build-isolation --editable "$1" 2>/dev/null ||
+    "${pip[@]}" hatchling --editable "$1"
 }
 
 missing_qt_libraries() {

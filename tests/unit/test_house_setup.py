@@ -1,0 +1,67 @@
+"""The set-up that `make` does: once for the same pins, and again without a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PINS = "packaging/constraints.txt"
+SETUP = "packaging/linux/setup.sh"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout without anything built, where the set-up notes that it ran."""
+    (tmp_path / SETUP).parent.mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", PINS):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / SETUP).write_text("#!/bin/sh\necho $1 >> ran.txt\n")
+    for script in (".venv/bin/python", SETUP):
+        (tmp_path / script).chmod(0o755)
+    return tmp_path
+
+
+def make(folder: Path, target: str) -> None:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+    }
+    subprocess.run(["make", target], cwd=folder, env=environment, check=True, capture_output=True)
+
+
+def test_set_up_runs_once_for_the_same_pins(checkout: Path) -> None:
+    for _ in range(2):
+        make(checkout, "setup")
+    assert (checkout / "ran.txt").read_text() == "test\n"
+    (checkout / PINS).write_text("")
+    make(checkout, "setup")
+    assert (checkout / "ran.txt").read_text() == "test\ntest\n"
+
+
+@pytest.mark.slow
+def test_pins_are_written_in_a_clean_checkout(checkout: Path) -> None:
+    before = (checkout / PINS).read_text().splitlines()
+    make(checkout, "pins")
+    after = (checkout / PINS).read_text().splitlines()
+    assert after[0] == before[0]
+    assert {line.partition("==")[0] for line in before[1:]} <= {line.partition("==")[0] for line in after[1:]}
+    assert not [line for line in after[1:] if line.count("==") != 1 or "+cpu" in line]
+
+
+@pytest.mark.slow
+def test_project_is_installed_again_without_a_network(tmp_path: Path) -> None:
+    """The backend needs nothing but itself; what pip fetches for an isolated build is not there."""
+    command = [
+        sys.executable,
+        "-c",
+        "import hatchling.build as b; print(b.get_requires_for_build_editable())",
+    ]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
