@@ -80,7 +80,7 @@ class Commands(QObject):
         """Read all of the file, to see whether its bytes are those that were saved."""
         self.on_page("file")
         if self._window.session:
-            self._window.session.check_file()
+            self._window.session.start_job("check")
 
     def on_undo(self) -> None:
         """Restore the file as it was before it was changed in place."""
@@ -90,7 +90,7 @@ class Commands(QObject):
     def on_check_cancelled(self) -> None:
         """Stop reading all of the file."""
         if self._window.session:
-            self._window.session.cancel_check()
+            self._window.session.stop_job("check")
 
     def on_export(self) -> None:
         """Begin an export."""

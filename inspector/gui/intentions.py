@@ -56,11 +56,11 @@ class Intentions(Protocol):
     def set_code_style(self, style: str) -> None:
         """Choose the style of the loading snippet."""
 
-    def check_file(self) -> None:
-        """Read all of the file, to see whether its bytes are those that were saved."""
+    def start_job(self, kind: str) -> None:
+        """Answer a question about the file that takes long, such as whether all its bytes are intact."""
 
-    def cancel_check(self) -> None:
-        """Stop reading all of the file."""
+    def stop_job(self, kind: str) -> None:
+        """Stop looking for the answer."""
 
     def begin_export(self) -> None:
         """Ask for the export dialog."""

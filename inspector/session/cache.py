@@ -8,24 +8,23 @@ from threading import Lock
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
-from inspector.session.document import Document
-
 _MOST_ANSWERS = 8
+Subject = TypeVar("Subject")
 Answer = TypeVar("Answer")
 Asked = TypeVarTuple("Asked")
 
 
-def remembered(ask: Callable[[Document, *Asked], Answer]) -> Callable[[Document, *Asked], Answer]:
+def remembered(ask: Callable[[Subject, *Asked], Answer]) -> Callable[[Subject, *Asked], Answer]:
     """Remember the last few answers of a function for each document.
 
     A click asks anew for everything on the screen, and nearly all of it is as it was. An answer must not
     refer to the document itself, or neither would ever be let go.
     """
-    known: WeakKeyDictionary[Document, dict[tuple[object, ...], Answer]] = WeakKeyDictionary()
+    known: WeakKeyDictionary[Subject, dict[tuple[object, ...], Answer]] = WeakKeyDictionary()
     lock = Lock()  # a screen may be composed in a worker
 
     @wraps(ask)
-    def recall(document: Document, *asked: *Asked) -> Answer:
+    def recall(document: Subject, *asked: *Asked) -> Answer:
         with lock:
             answers = known.setdefault(document, {})
             if asked in answers:

@@ -1,4 +1,4 @@
-"""One opened file with everything about it that does not depend on a target or a map."""
+"""One opened file, and the questions that are asked of it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.relabel.undo import record_path
 from inspector.report.colours import device_colours
+from inspector.report.details import python_expression
 from inspector.report.tree import Tree, build_tree
 from inspector.safety.verdict import SafetyVerdict, judge
+from inspector.session.cache import remembered
+from inspector.target.default_load import DefaultLoad, judge_load
+from inspector.target.machine.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class Document:
-    """An opened checkpoint, ready to be shown. Compares by identity, since comparing all rows would be slow.
+    """An opened checkpoint with all that depends on no target and no map.
+
+    Documents compare by identity, since comparing all rows would be slow.
 
     Attributes:
         checkpoint: The checkpoint.
@@ -59,3 +65,29 @@ def open_document(path: str, progress: Progress) -> Document:
             open_seconds=time.perf_counter() - started,
             can_undo=os.path.lexists(record_path(Path(path))),
         )
+
+
+@remembered
+def load_of(document: Document, target: Profile) -> DefaultLoad:
+    """Return what loading does on a machine, worked out once for all parts of the screen."""
+    return judge_load(document.checkpoint, target, document.safety)
+
+
+def path_of_node(document: Document, node: int) -> str:
+    """Return the path of a tree node as the command line writes it; a group's is its name in the tree."""
+    row = document.tree.nodes[node]
+    if row.kind == "tensor":
+        return document.checkpoint.tensors[row.index].path
+    if row.kind == "value":
+        return document.checkpoint.values[row.index].path
+    steps = []
+    while row.parent >= 0:
+        steps.append(row.name)
+        row = document.tree.nodes[row.parent]
+    return "/".join(reversed(steps))
+
+
+def expression_of_node(document: Document, node: int) -> str:
+    """Return a Python expression that reaches a tensor in the loaded checkpoint; empty for other nodes."""
+    row = document.tree.nodes[node]
+    return python_expression(document.checkpoint.tensors[row.index]) if row.kind == "tensor" else ""

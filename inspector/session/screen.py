@@ -6,8 +6,7 @@ only what differs. A screen can be built and compared in a test without any widg
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Protocol, TypeVar
+from typing import Literal
 
 from inspector.containers.source import Stamp
 from inspector.model.findings import Fix
@@ -16,7 +15,7 @@ from inspector.records import dataclass
 from inspector.report.charts import Bar, Chart, Segment
 from inspector.report.details import FactGroup
 from inspector.report.tree import Tree
-from inspector.session.export.page import Choice, ExportDraft, ExportResult, ExportWish
+from inspector.session.jobs.job import Job
 
 __all__ = [
     "Banner",
@@ -27,6 +26,7 @@ __all__ = [
     "Chip",
     "Choice",
     "CodePage",
+    "Destination",
     "DeviceRow",
     "ExportDraft",
     "ExportPage",
@@ -38,19 +38,25 @@ __all__ = [
     "FindingRow",
     "Fix",
     "ForecastPage",
+    "Job",
     "Loading",
     "Phase",
     "Screen",
     "Segment",
-    "TaskRunner",
     "Tone",
-    "View",
 ]
 
 Phase = Literal["empty", "opening", "ready", "failed"]
 ExportStage = Literal["looking", "draft", "running", "done", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
-T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One entry of a drop-down list: a stable id and the text to show."""
+
+    id: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +217,97 @@ class FailurePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExportWish:
+    """What shall be written.
+
+    Attributes:
+        kind: The id of the kind of export, see `session.export.kinds`.
+        cast: The type that float32 weights become, or empty to leave them.
+        ema: Whether the averaged weights are meant.
+        exclude: Patterns of paths that are left out, with spaces between them.
+        verify: How the copy is checked: `quick`, `full` or `torch`.
+    """
+
+    kind: str = "copy"
+    cast: str = ""
+    ema: bool = False
+    exclude: str = ""
+    verify: str = "quick"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportDraft:
+    """What the export dialog asks about.
+
+    Attributes:
+        wish: What is asked for at present.
+        kinds: The kinds that this file offers.
+        destination: The proposed path, absolute; empty where the file itself is changed.
+        summary: What will be changed, one sentence a line.
+        warnings: What will be lost, or what to think of, one sentence a line.
+        refusal: Why it cannot be written as asked, or empty.
+        size: How large the copy will be, as text.
+        can_cast: Whether weights can be cast.
+        can_average: Whether there are averaged weights to choose.
+        can_exclude: Whether something can be left out.
+        can_verify: Whether there are several ways to check the copy.
+    """
+
+    wish: ExportWish
+    kinds: tuple[Choice, ...]
+    destination: str
+    summary: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    refusal: str = ""
+    size: str = ""
+    can_cast: bool = False
+    can_average: bool = False
+    can_exclude: bool = False
+    can_verify: bool = False
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file itself is changed."""
+        return not self.destination
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportResult:
+    """What was written.
+
+    Attributes:
+        title: What became of it, in a few words.
+        destination: Where it stands.
+        lines: What was done and how it was checked, one sentence a line.
+        warnings: What is not in it, or what torch found wrong with it.
+        is_copy: Whether it is another file than the one in the window.
+        can_undo: Whether the file itself was changed, and can be given back.
+        has_receipt: Whether there is a receipt to save.
+    """
+
+    destination: str
+    lines: tuple[str, ...]
+    title: str = "The copy is ready"
+    warnings: tuple[str, ...] = ()
+    is_copy: bool = True
+    can_undo: bool = False
+    has_receipt: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """What stands at the path that somebody wants to write to.
+
+    Attributes:
+        path: The path.
+        found: A `file`, a `folder`, or nothing, in a folder (`free`) or in none (`nowhere`).
+    """
+
+    path: str
+    found: Literal["free", "file", "folder", "nowhere"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPage:
     """How far an export is: asked about, carried out, or ended. An undo and a receipt pass through it too.
 
@@ -218,6 +315,7 @@ class ExportPage:
         stage: `looking` while a draft is worked out, `draft` when it can be carried out, `running`, and at
             the end `done` or `failed`.
         draft: What is asked about; None before the first draft is there, and for an undo.
+        destination: The destination that was looked at last.
         title: What is being done, in a few words, while it runs.
         progress: The running work, or None.
         stopping: Whether it was asked to stop.
@@ -228,6 +326,7 @@ class ExportPage:
 
     stage: ExportStage
     draft: ExportDraft | None = None
+    destination: Destination | None = None
     title: str = ""
     progress: Progress | None = None
     stopping: bool = False
@@ -241,7 +340,8 @@ class Screen:
     """All that the main window shows.
 
     `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms. `stamp` is
-    what the file on disk looked like when it was read; `export` is None while nobody exports.
+    what the file looked like when it was read and `on_disk` what it looked like since, None when it was
+    gone; `jobs` are all that run or have left a result, `export` is None while nobody exports.
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
     ids of the matching tree nodes in order of display. `error_text` is the message that somebody pasted,
     `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
@@ -251,6 +351,8 @@ class Screen:
     title: str
     path: str
     stamp: Stamp | None
+    on_disk: Stamp | None
+    jobs: tuple[Job, ...]
     progress: Progress | None
     failure: FailurePage | None
     banner: Banner | None
@@ -278,29 +380,3 @@ class Screen:
     recent: tuple[str, ...]
     can_export: bool
     can_undo: bool
-
-
-class View(Protocol):
-    """What the session needs of a window."""
-
-    def show_screen(self, screen: Screen) -> None:
-        """Show a screen; called on the main thread only."""
-
-    def show_page(self, page: str) -> None:
-        """Turn to a page: what somebody asked for stands there."""
-
-    def show_notice(self, failure: FailurePage) -> None:
-        """Report that something could not be done, beside what is shown."""
-
-
-class TaskRunner(Protocol):
-    """Runs work away from the main thread and brings its result back to it."""
-
-    def run(
-        self,
-        work: Callable[[Progress], T],
-        progress: Progress,
-        on_done: Callable[[T], None],
-        on_failed: Callable[[Exception], None],
-    ) -> None:
-        """Start `work(progress)`; call exactly one of the two callbacks on the main thread."""

@@ -2,15 +2,59 @@
 
 from __future__ import annotations
 
-from inspector.progress import Progress
+from typing import TYPE_CHECKING, Literal
+
+from inspector.containers.source import Stamp
 from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule
-from inspector.session.checker import Check
+from inspector.report.colours import device_name
 from inspector.session.document import Document
-from inspector.session.screen import ExportPage, FailurePage, Loading, Phase
+from inspector.session.jobs.job import Job
+from inspector.session.screen import (
+    Destination,
+    ExportDraft,
+    ExportWish,
+    FailurePage,
+    Loading,
+    Phase,
+)
 from inspector.target.machine.profile import Profile
 
+if TYPE_CHECKING:
+    from inspector.session.export.work import Outcome
+
 THIS = "this"
+OPEN, PROBE, EXPORT = "open", "probe", "export"
+"""The jobs that a state is asked about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportState:
+    """An export, as far as it got; its job says whether something of it runs.
+
+    Attributes:
+        step: What is done at present, or was done last.
+        wish: What shall be written; None for what suits the file.
+        draft: The last draft that was worked out.
+        destination: The destination that was looked at last.
+        outcome: What was written.
+        failure: Why nothing was done.
+        cancelled: Whether that is what was wanted.
+    """
+
+    step: Literal["draft", "write", "undo", "receipt"]
+    wish: ExportWish | None = None
+    draft: ExportDraft | None = None
+    destination: Destination | None = None
+    outcome: Outcome | None = None
+    failure: FailurePage | None = None
+    cancelled: bool = False
+
+    @property
+    def offered(self) -> ExportDraft | None:
+        """The draft that may be carried out, or None."""
+        is_open = self.step == "draft" and self.failure is None
+        return self.draft if is_open and self.draft is not None and not self.draft.refusal else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,18 +65,17 @@ class State:
         phase: What the window is about.
         path: The file, as it was asked for.
         document: The opened file.
+        on_disk: What the file looked like when it was looked at last; None when it was gone.
         failure: Why it could not be opened.
-        progress: The running work of opening.
+        jobs: The work that runs, and what other work has left.
         target: Id of the chosen target.
         this_machine: What the probe found, or None while it has not answered (or does not run).
         machines: Machines that files describe.
-        probing: Whether a probe runs.
         chosen: Destinations that the person chose, by device.
         branches: Rules that the person chose for parts of the tree.
         selected: The selected tree node.
         query: The search.
         error_text: The message that was pasted.
-        check: What is known of the file's bytes.
         export: How far an export is; None while nobody exports.
         loading: How the file shall be loaded, for the forecast of memory.
         style: The chosen style of code; empty for the one that fits the file best.
@@ -42,20 +85,19 @@ class State:
     phase: Phase = "empty"
     path: str = ""
     document: Document | None = None
+    on_disk: Stamp | None = None
     failure: FailurePage | None = None
-    progress: Progress | None = None
+    jobs: tuple[Job, ...] = ()
     target: str = THIS
     this_machine: Profile | None = None
     machines: tuple[Profile, ...] = ()
-    probing: bool = False
     chosen: tuple[tuple[str, str], ...] = ()
     branches: tuple[Rule, ...] = ()
     selected: int | None = None
     query: str = ""
     error_text: str = ""
     loading: Loading = Loading()
-    check: Check = Check()
-    export: ExportPage | None = None
+    export: ExportState | None = None
     style: str = ""
     recent: tuple[str, ...] = ()
 
@@ -64,22 +106,60 @@ class State:
         """What is known of this machine; without a probe's answer it counts as having no GPU, and says so."""
         if self.this_machine is not None:
             return self.this_machine
-        known = "looking for GPUs \u2026" if self.probing else "taken as CPU only"
+        known = "taken as CPU only" if self.job(PROBE) is None else "looking for GPUs \u2026"
         return Profile(id=THIS, label=f"this machine ({known})")
 
+    @property
+    def ready(self) -> Document | None:
+        """The document, where it can be worked with."""
+        return self.document if self.phase == "ready" else None
+
+    # --- jobs -----------------------------------------------------------------------------------------------
+
+    def job(self, kind: str) -> Job | None:
+        """Return the job of a kind, or None while that kind is idle."""
+        return next((job for job in self.jobs if job.kind == kind), None)
+
+    def has(self, job: Job) -> bool:
+        """Whether a job stands here, whatever has become of it."""
+        return any(known.progress is job.progress for known in self.jobs)
+
+    def with_job(self, job: Job) -> State:
+        """Return a state with a job in place of the last one of its kind."""
+        return replace(self, jobs=(*self.without_job(job.kind).jobs, job))
+
+    def without_job(self, kind: str) -> State:
+        """Return a state without the job of a kind."""
+        return replace(self, jobs=tuple(job for job in self.jobs if job.kind != kind))
+
+    # --- choices --------------------------------------------------------------------------------------------
+
     def without_file(self) -> State:
-        """Give the state of the empty window with the same choices."""
+        """Return the state of the empty window with the same choices; what runs for the file goes with it."""
         return replace(
             self,
             phase="empty",
             path="",
             document=None,
+            on_disk=None,
             failure=None,
-            progress=None,
+            jobs=tuple(job for job in self.jobs if job.about is None),
             chosen=(),
             branches=(),
             selected=None,
             query="",
             error_text="",
-            check=Check(),
+            export=None,
         )
+
+    def with_choice(self, device: str, to: str) -> State:
+        """Send the tensors of one original device elsewhere."""
+        return replace(self, chosen=tuple({**dict(self.chosen), device: to}.items()))
+
+    def with_rule(self, rule: Rule, document: Document) -> State:
+        """Add a rule to the map: for a part of the tree, or for each device of the file that it names."""
+        if rule.path is not None:
+            others = [known for known in self.branches if known.path != rule.path]
+            return replace(self, branches=(rule, *others))
+        going = {device_name(row.device): rule.to for row in document.totals if rule.matches(row.device, ())}
+        return replace(self, chosen=tuple({**dict(self.chosen), **going}.items()))

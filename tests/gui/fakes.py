@@ -27,8 +27,8 @@ from inspector.session.screen import (
     Loading,
     Screen,
     Segment,
-    View,
 )
+from inspector.session.view import View
 from inspector.units import format_count, format_nbytes, format_shape
 
 CUDA_ERROR = (
@@ -204,6 +204,8 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         title="Checkpoint Inspector",
         path="",
         stamp=None,
+        on_disk=None,
+        jobs=(),
         progress=None,
         failure=None,
         banner=None,
@@ -509,10 +511,10 @@ class FakeSession:
     def apply_fix(self, fix: Fix) -> None:
         self.calls.append(("apply_fix", fix))
 
-    def check_file(self) -> None:
+    def start_job(self, kind: str) -> None:
         self.show(check=CheckPage(tone="good", lines=("464 MB were read.", "Nothing is wrong.")))
 
-    def cancel_check(self) -> None:
+    def stop_job(self, kind: str) -> None:
         self.show(check=CheckPage())
 
     def set_loading(self, loading: Loading) -> None:

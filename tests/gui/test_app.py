@@ -111,7 +111,7 @@ def test_a_closed_window_lets_go_of_its_session_and_its_file(program, qtbot, cop
     for page in ("findings", "file", "memory"):
         window.workspace.pages.open_page(page)
     window.session.begin_export()
-    window.session.check_file()
+    window.session.start_job("check")
     qtbot.waitUntil(lambda: window.shown.export.stage == "draft" and bool(window.shown.check.lines))
     held = [weakref.ref(window.session), weakref.ref(window.session._state.document)]
     gc.freeze()

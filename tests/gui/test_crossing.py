@@ -36,10 +36,9 @@ from inspector.records import replace
 from inspector.resources import PROBE, resource_path
 from inspector.session.controller import Session
 from inspector.session.document import open_document
-from inspector.session.export.page import ExportWish
 from inspector.session.present import presenter
 from inspector.session.present.compose import compose
-from inspector.session.screen import Loading, Screen
+from inspector.session.screen import ExportWish, Loading, Screen
 from inspector.target.machine.profile import Profile
 from tests.gui.crossing import Crossroads, delete_what_is_to_go, picture_of, write_files, zip_file
 
@@ -281,7 +280,7 @@ class Crossing(RuleBasedStateMachine):
     @invariant()
     def the_screen_is_that_of_the_file(self) -> None:
         state = self.session._state
-        if self.session._presenter._composing is not None:
+        if state.job("compose") is not None:
             return
         document = state.document
         assert document is None or document.checkpoint.path == state.path
@@ -300,14 +299,15 @@ class Crossing(RuleBasedStateMachine):
         waited_for = self.runner.alive()
         all_jobs = [job.progress for job in self.runner.jobs]
         screen, export = self.screen, self.screen.export
-        if screen.phase == "opening" and self.session._presenter._composing is None:
+        if screen.phase == "opening":
             assert screen.progress in waited_for
         if screen.check.progress is not None:
             assert screen.check.progress in waited_for
         if export is not None and export.stage in {"looking", "running"}:
             assert export.progress in (all_jobs if export.stopping else waited_for)
-        if self.session._state.probing:
-            assert any(progress.label == "looking for GPUs" for progress in waited_for)
+        for job in self.session._state.jobs:
+            if job.status == "running" and job.kind != "export":
+                assert job.progress in waited_for
 
     @invariant()
     def nothing_is_shown_of_a_closed_file(self) -> None:
@@ -316,8 +316,9 @@ class Crossing(RuleBasedStateMachine):
             assert (screen.path, screen.export, screen.tree, screen.query) == ("", None, None, "")
         if screen.phase != "ready":
             assert (screen.check.lines, screen.check.progress, screen.findings) == ((), None, ())
-        if state.check.result is not None or state.check.progress is not None:
+        if state.job("check") is not None:
             assert self.checked is state.document
+        assert {job.about for job in state.jobs} <= {None, screen.path}
         if screen.export is not None and screen.export.draft is not None and screen.export.draft.destination:
             stem = Path(screen.path).name.partition(".")[0]
             assert Path(screen.export.draft.destination).name.startswith(stem)

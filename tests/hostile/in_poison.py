@@ -17,7 +17,7 @@ from pathlib import Path
 from inspector.cli import main
 from inspector.gui import app
 from inspector.gui.main_window import MainWindow
-from inspector.session.export.page import ExportWish
+from inspector.session.screen import ExportWish
 
 _STEP_MS = 20
 _MOST_TURNS = 4000
@@ -58,7 +58,7 @@ class Script(app.QObject):
         return len(windows) == count and all(window.shown.phase == "ready" for window in windows)
 
     def _check(self) -> None:
-        self._session.check_file()
+        self._session.start_job("check")
 
     def _wish(self, **wish: str) -> None:
         self._session.change_export(ExportWish(**wish))

@@ -9,7 +9,7 @@ from inspector.model.obstacles import is_damaged
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass, replace
 from inspector.remap.convert.forms import Cast, Form
-from inspector.session.export.page import Choice, ExportWish
+from inspector.session.screen import Choice, ExportWish
 
 COPY, IN_PLACE, RECOVER = "copy", "in-place", "recover"
 _CASTS: dict[str, Cast] = {"float16": "float16", "bfloat16": "bfloat16"}
@@ -86,12 +86,12 @@ KINDS = (
 
 
 def kind_of(wish: ExportWish) -> Kind:
-    """Give the kind that is asked for."""
+    """Return the kind that is asked for."""
     return next((kind for kind in KINDS if kind.id == wish.kind), KINDS[0])
 
 
 def first_wish(checkpoint: Checkpoint) -> ExportWish:
-    """Give what most people want of a file: a copy, or what is left of a damaged one."""
+    """Return what most people want of a file: a copy, or what is left of a damaged one."""
     return ExportWish(kind=RECOVER if is_damaged(checkpoint) else COPY)
 
 
@@ -101,7 +101,7 @@ def offered_kinds(checkpoint: Checkpoint) -> tuple[Choice, ...]:
 
 
 def form_of(wish: ExportWish) -> Form | None:
-    """Give the form that is asked for; None for a copy, or a change in place, of all there is."""
+    """Return the form that is asked for; None for a copy, or a change in place, of all there is."""
     kind = kind_of(wish)
     exclude = tuple(wish.exclude.split())
     if kind.id in {IN_PLACE, RECOVER} or (kind.form is None and not exclude):

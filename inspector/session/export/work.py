@@ -10,9 +10,9 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.report.words.verdicts import SAFETY
 from inspector.session.device_map import DeviceMap
+from inspector.session.export.draft import left_out_lines
 from inspector.session.export.kinds import IN_PLACE, RECOVER, form_of, kind_of
-from inspector.session.export.page import ExportResult, ExportWish
-from inspector.session.export.previews import left_out_lines
+from inspector.session.screen import ExportResult, ExportWish
 from inspector.units import escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
@@ -45,12 +45,20 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Copied:
+    """What a receipt is made of: what was to be written, and what was."""
+
+    order: Order
+    export: Export
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """What was written, and what a receipt is made of; None where there is none for it."""
+    """What was done, in words and for a receipt, and whether the open file itself was changed."""
 
     result: ExportResult
-    order: Order
-    export: Export | None = None
+    copied: Copied | None = None
+    changed: bool = False
 
 
 def carry_out(order: Order, progress: Progress) -> Outcome:
@@ -77,23 +85,25 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         verify=_VERIFIES.get(order.wish.verify, "quick"),
         progress=progress,
     )
-    return Outcome(result=copy_result(export), order=order, export=export)
+    return Outcome(result=copy_result(export), copied=Copied(order=order, export=export))
 
 
-def undo(path: str) -> ExportResult:
-    """Give a file back that was changed in place.
+def undo(path: str, progress: Progress) -> Outcome:
+    """Restore a file that was changed in place.
 
     Raises:
         CheckpointError: There is no record of the change, or the file was changed since.
+        CancelledError: The work was cancelled; the file is as it was.
     """
     from inspector.remap.relabel.in_place import undo_patch  # noqa: PLC0415 - seldom asked for
 
-    nbytes = undo_patch(path)
-    lines = (f"The file is as it was before, {format_nbytes(nbytes)}.",)
-    return ExportResult(destination=path, lines=lines, title="The change is undone", is_copy=False)
+    nbytes = undo_patch(path, progress=progress)
+    lines = (f"The file is what it was before the change: {format_nbytes(nbytes)}.",)
+    result = ExportResult(destination=path, lines=lines, title="The change is undone", is_copy=False)
+    return Outcome(result=result, changed=True)
 
 
-def save_receipt(outcome: Outcome, destination: str, progress: Progress) -> None:
+def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
     """Write the receipt of a copy; both files are read for their hashes.
 
     Raises:
@@ -103,12 +113,10 @@ def save_receipt(outcome: Outcome, destination: str, progress: Progress) -> None
     from inspector.remap.compare.receipt import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom asked for
     from inspector.remap.files.destination import refuse_destination  # noqa: PLC0415 - seldom asked for
 
-    if outcome.export is None:
-        return
-    device_map = outcome.order.device_map
-    refuse_receipt(Path(destination), outcome.export.destination)
+    device_map, export = copied.order.device_map, copied.export
+    refuse_receipt(Path(destination), export.destination)
     refuse_destination(device_map.checkpoint.path, Path(destination), overwrite=True)
-    receipt = make_receipt(device_map.checkpoint, device_map.plan, outcome.export, __version__, progress)
+    receipt = make_receipt(device_map.checkpoint, device_map.plan, export, __version__, progress)
     write_receipt(receipt, Path(destination), overwrite=True)
 
 
@@ -117,7 +125,7 @@ def _patch(order: Order, progress: Progress) -> Outcome:
 
     device_map = order.device_map
     patched = patch_in_place(device_map.checkpoint.path, device_map.plan, progress=progress)
-    return Outcome(result=patch_result(patched), order=order)
+    return Outcome(result=patch_result(patched), changed=patched.record is not None)
 
 
 def _recover(order: Order, progress: Progress) -> Outcome:
@@ -125,7 +133,7 @@ def _recover(order: Order, progress: Progress) -> Outcome:
 
     path = order.device_map.checkpoint.path
     saved = recover(path, Path(order.destination), overwrite=order.overwrite, progress=progress)
-    return Outcome(result=recovery_result(saved), order=order)
+    return Outcome(result=recovery_result(saved))
 
 
 def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
@@ -140,7 +148,7 @@ def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
         overwrite=order.overwrite,
         progress=progress,
     )
-    return Outcome(result=form_result(written), order=order)
+    return Outcome(result=form_result(written))
 
 
 # --- what is said -------------------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ from inspector.report.words.verdicts import (
 )
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.session.device_map import DeviceMap
-from inspector.session.document import Document
-from inspector.session.judgment import load_of
+from inspector.session.document import Document, load_of
 from inspector.session.screen import Banner, Chip, Tone
 from inspector.target.default_load import DefaultLoad
 from inspector.target.machine.profile import CPU_ONLY, Profile

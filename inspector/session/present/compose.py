@@ -25,12 +25,13 @@ from inspector.report.details import (
 from inspector.report.query import Rows, matching_nodes, parse_query, searchable
 from inspector.report.tree import Node
 from inspector.session.cache import remembered
-from inspector.session.checker import check_page
 from inspector.session.device_map import DeviceMap, Pairs, device_rows, map_devices
-from inspector.session.document import Document
-from inspector.session.judgment import load_of
+from inspector.session.document import Document, load_of
+from inspector.session.jobs.check import check_of
 from inspector.session.present.banner import banner, safety_chip
 from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
+from inspector.session.present.check import check_page
+from inspector.session.present.export import export_page
 from inspector.session.present.forecast import forecast_page
 from inspector.session.screen import (
     Banner,
@@ -44,7 +45,7 @@ from inspector.session.screen import (
     Loading,
     Screen,
 )
-from inspector.session.state import State
+from inspector.session.state import OPEN, State
 from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import Profile, presets
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
@@ -59,16 +60,17 @@ Branches = tuple[Rule, ...]
 
 
 def compose(state: State) -> Screen:
-    """Give the screen that shows a state."""
+    """Return the screen that shows a state."""
     name = escape_text(PurePath(state.path).name)
     title = PROGRAM if state.phase == "empty" else f"{cut_text(name, 120)} - {PROGRAM}"
-    document = state.document if state.phase == "ready" else None
+    document = state.ready
     if document is None:
         return _frame(state, title)
     asked = document, target_of(state), state.chosen, state.branches
     return replace(
         _frame(state, title),
         stamp=document.checkpoint.stamp,
+        on_disk=state.on_disk,
         banner=_banner(*asked),
         safety=safety_chip(load_of(document, target_of(state)).safety),
         tree=document.tree,
@@ -78,26 +80,42 @@ def compose(state: State) -> Screen:
         charts=_charts(*asked),
         forecast=_forecast(*asked, state.loading),
         tensor=_node_facts(document, state.selected),
-        findings=_finding_rows(document, target_of(state), state.check.result),
+        findings=_finding_rows(document, target_of(state), check_of(state)),
         explanation=_explanation(document, target_of(state), state.error_text),
         doctor=doctor_cards(target_of(state)),
         code=_code(*asked, state.style),
         file=_file(document),
-        check=check_page(state.check),
+        check=check_page(state),
         status=_status(document),
         can_export=device_map_of(*asked).refusal is None,
         can_undo=document.can_undo,
     )
 
 
+def brought_up_to_date(screen: Screen, state: State) -> Screen:
+    """Return the screen of another state of the same file with all that is known at once of this one."""
+    return replace(
+        screen,
+        targets=targets_of(state),
+        target=state.target,
+        query=state.query,
+        error_text=state.error_text,
+        on_disk=state.on_disk,
+        jobs=state.jobs,
+        check=check_page(state),
+        export=export_page(state),
+        recent=state.recent,
+    )
+
+
 def target_of(state: State) -> Profile:
-    """Give the chosen machine."""
+    """Return the chosen machine."""
     known = (*presets(), *state.machines)
     return next((profile for profile in known if profile.id == state.target), state.machine)
 
 
 def targets_of(state: State) -> tuple[Choice, ...]:
-    """Give the machines to choose from."""
+    """Return the machines to choose from."""
     label = state.machine.label
     this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:])
     others = (*state.machines, *presets())
@@ -105,13 +123,16 @@ def targets_of(state: State) -> tuple[Choice, ...]:
 
 
 def _frame(state: State, title: str) -> Screen:
-    """Give the screen of a state without a document; `compose` fills in the rest."""
+    """Return the screen of a state without a document; `compose` fills in the rest."""
+    opening = state.job(OPEN)
     return Screen(
         phase=state.phase,
         title=title,
         path=state.path,
         stamp=None,
-        progress=state.progress,
+        on_disk=None,
+        jobs=state.jobs,
+        progress=None if opening is None else opening.progress,
         failure=state.failure,
         banner=None,
         safety=None,
@@ -133,7 +154,7 @@ def _frame(state: State, title: str) -> Screen:
         code=None,
         file=(),
         check=CheckPage(),
-        export=state.export,
+        export=export_page(state),
         status=(),
         recent=state.recent,
         can_export=False,
@@ -146,7 +167,7 @@ def _frame(state: State, title: str) -> Screen:
 
 @remembered
 def device_map_of(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> DeviceMap:
-    """Give where each device goes, and what that changes."""
+    """Return where each device goes, and what that changes."""
     return map_devices(document, target, chosen, branches)
 
 
@@ -205,7 +226,7 @@ def _findings(document: Document, target: Profile) -> tuple[Finding, ...]:
 
 @remembered
 def _finding_rows(document: Document, target: Profile, check: FileCheck | None) -> tuple[FindingRow, ...]:
-    """Give the cards, those of a check of all bytes in place of what was known before it."""
+    """Return the cards, those of a check of all bytes in place of what was known before it."""
     nodes = _nodes_by_path(document)
     checked = check.findings if check is not None else ()
     known = {finding.id for finding in checked}

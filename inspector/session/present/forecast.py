@@ -7,8 +7,7 @@ from inspector.model.roles.devices import is_accelerator
 from inspector.records import replace
 from inspector.report.forecast import forecast_report
 from inspector.session.device_map import DeviceMap
-from inspector.session.document import Document
-from inspector.session.judgment import load_of
+from inspector.session.document import Document, load_of
 from inspector.session.screen import ForecastPage, Loading
 from inspector.target.machine.profile import Profile
 from inspector.target.map_location import TagMap

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.checker import check_page
-from inspector.session.failing import failure_page
-from inspector.session.present.compose import compose, target_of, targets_of
-from inspector.session.screen import Screen, TaskRunner, View
+from inspector.session.jobs.check import check_of
+from inspector.session.jobs.job import Job
+from inspector.session.jobs.running import cancel_left, run
+from inspector.session.present.compose import brought_up_to_date, compose, target_of
+from inspector.session.present.failure import failure_page
+from inspector.session.screen import Screen
 from inspector.session.state import State
+from inspector.session.view import TaskRunner, View
 
 _MANY_TENSORS = 5000
+_COMPOSE = "compose"
 _NOT_SHOWN = "This could not be worked out"
 
 
@@ -24,22 +30,22 @@ class Presenter:
 
     def __init__(self, view: View, runner: TaskRunner, state: State) -> None:
         """Start with a state that is not shown yet."""
-        self._view = view
-        self._runner = runner
+        self.view = view
         self._good = state
-        self._composing: Progress | None = None
         self._worked_out: object = None
+        self.runner = runner
         self.state = state
         self.screen: Screen = compose(state)
 
     def show(self, state: State) -> None:
-        """Show a state."""
+        """Take a new state and show it; the jobs that do not stand in it any more are cancelled."""
+        state = state.without_job(_COMPOSE)
+        cancel_left(self.state, state)
         self.state = state
         asked = _asked(state)
         if _is_large(state) and asked != self._worked_out:
             self._compose_elsewhere(state, asked)
             return
-        self._composing = None
         if not _is_large(state):
             self._worked_out = None  # or a closed document would be held
         try:
@@ -55,39 +61,28 @@ class Presenter:
 
     def dispose(self) -> None:
         """Let go of everything; nothing is shown afterwards."""
-        self._composing = None
+        cancel_left(self.state, State())
         self._worked_out = None
         self.state = self._good = State()
         self.screen = compose(self.state)
 
     def _compose_elsewhere(self, state: State, asked: object) -> None:
-        composing = self._composing = Progress("thinking")
+        composing = Job(kind=_COMPOSE, about=state.path, progress=Progress("working it out"))
+        self.state = state.with_job(composing)
         if self.screen.phase == "ready" and self._good.document is state.document:
-            self.screen = _brought_up_to_date(self.screen, state)
-            self._view.show_screen(self.screen)
-        self._runner.run(
-            lambda _: compose(state),
-            composing,
-            lambda screen: self._on_composed(composing, asked, screen),
-            lambda error: self._on_failed(composing, error),
-        )
+            self.screen = brought_up_to_date(self.screen, state)
+            self.view.show_screen(self.screen)
+        on_done = partial(self._on_composed, asked)
+        run(self, composing, lambda _: compose(state), on_done, self._recover)
 
-    def _on_composed(self, composing: Progress, asked: object, screen: Screen) -> None:
-        """Show what a worker has worked out; a later question makes it void."""
-        if self._composing is composing:
-            self._composing = None
-            self._worked_out = asked
-            self._put(self.state, screen)
-
-    def _on_failed(self, composing: Progress, error: Exception) -> None:
-        if self._composing is composing:
-            self._composing = None
-            self._recover(error)
+    def _on_composed(self, asked: object, screen: Screen) -> None:
+        self._worked_out = asked
+        self._put(self.state, screen)
 
     def _put(self, state: State, screen: Screen) -> None:
         self.state = self._good = state
         self.screen = screen
-        self._view.show_screen(screen)
+        self.view.show_screen(screen)
 
     def _recover(self, error: Exception) -> None:
         """Take the last choices again that could be shown; without any, say that the file cannot be shown."""
@@ -101,15 +96,14 @@ class Presenter:
                 screen = None
             if screen is not None:
                 self._put(state, screen)
-                self._view.show_notice(page)
+                self.view.show_notice(page)
                 return
-        state = replace(state, phase="failed", document=None, failure=page, progress=None)
+        state = replace(state, phase="failed", document=None, failure=page)
         self._put(state, compose(state))
 
 
 def _is_large(state: State) -> bool:
-    document = state.document if state.phase == "ready" else None
-    return document is not None and len(document.checkpoint.tensors) >= _MANY_TENSORS
+    return state.ready is not None and len(state.ready.checkpoint.tensors) >= _MANY_TENSORS
 
 
 def _asked(state: State) -> object:
@@ -123,21 +117,7 @@ def _asked(state: State) -> object:
         state.error_text,
         state.query,
         state.style,
-        state.check.result,
-    )
-
-
-def _brought_up_to_date(screen: Screen, state: State) -> Screen:
-    """Return a screen with all that is known of a state at once."""
-    return replace(
-        screen,
-        targets=targets_of(state),
-        target=state.target,
-        query=state.query,
-        error_text=state.error_text,
-        check=check_page(state.check),
-        export=state.export,
-        recent=state.recent,
+        check_of(state),
     )
 
 

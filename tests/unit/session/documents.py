@@ -12,7 +12,7 @@ from inspector.report.colours import device_colours
 from inspector.report.tree import build_tree
 from inspector.safety.verdict import judge
 from inspector.session.document import Document
-from inspector.session.screen import View
+from inspector.session.view import View
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 

@@ -6,8 +6,12 @@ import pytest
 
 from inspector.errors import CancelledError, ContainerError
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.resources import demo_path
-from inspector.session.document import open_document
+from inspector.session.document import expression_of_node, load_of, open_document, path_of_node
+from inspector.target.machine.profile import CPU_ONLY
+from tests.unit.report.rows import checkpoint, tensor, value
+from tests.unit.session.documents import document_of, saved_on
 
 
 def test_opening_prepares_all_that_no_target_changes() -> None:
@@ -31,3 +35,25 @@ def test_opening_can_be_cancelled() -> None:
     with pytest.raises(CancelledError):
         open_document(str(demo_path()), progress)
     assert gc.isenabled()
+
+
+def test_a_document_is_judged_once_for_each_machine() -> None:
+    document = saved_on("cpu", names=("m.Net",))
+    first = load_of(document, CPU_ONLY)
+    assert load_of(document, CPU_ONLY) is first
+    assert first.safety is document.safety
+    older = load_of(document, replace(CPU_ONLY, torch_version="2.4"))
+    assert (first.way, older.way) == ("names", "unchecked")
+    assert older.safety.torch_version.startswith("2.4")
+
+
+def test_every_node_has_a_path_and_a_tensor_an_expression() -> None:
+    document = document_of(checkpoint(tensor("model", "a.weight", storage="0"), value("epoch", "3/4")))
+    nodes = range(len(document.tree.nodes))
+    paths = {path_of_node(document, node) for node in nodes}
+    assert {"", "model", "model/a", "model/a.weight", "epoch"} <= paths
+    expressions = {node: expression_of_node(document, node) for node in nodes}
+    (weight,) = document.tree.tensor_nodes
+    assert {node: text for node, text in expressions.items() if text} == {
+        weight: "checkpoint['model']['a.weight']"
+    }

@@ -4,7 +4,7 @@ import pytest
 
 from inspector.remap.convert.forms import Form
 from inspector.session.export.kinds import form_of, kind_of, offered_kinds
-from inspector.session.export.page import ExportWish
+from inspector.session.screen import ExportWish
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from inspector.errors import ExportError
+from inspector.errors import CancelledError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
@@ -15,10 +14,8 @@ from inspector.remap.convert.forms import Form, FormExport, LeftOut
 from inspector.remap.recover.recover import Recovery
 from inspector.remap.relabel.export import Export
 from inspector.remap.relabel.in_place import Patched
-from inspector.resources import demo_path
 from inspector.session.device_map import map_devices
 from inspector.session.document import open_document
-from inspector.session.export.page import ExportWish
 from inspector.session.export.work import (
     Order,
     carry_out,
@@ -29,12 +26,8 @@ from inspector.session.export.work import (
     save_receipt,
     undo,
 )
+from inspector.session.screen import ExportWish
 from inspector.target.machine.profile import CPU_ONLY
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    return Path(shutil.copy(demo_path(), tmp_path / "demo.pth"))
 
 
 def order(path: Path, destination: Path | str = "", **wish: object) -> Order:
@@ -50,16 +43,16 @@ def order(path: Path, destination: Path | str = "", **wish: object) -> Order:
 def test_a_copy_comes_with_a_receipt(copy: Path) -> None:
     outcome = carry_out(order(copy, copy.with_name("out.pth"), verify="full"), Progress())
     assert outcome.result.lines[-1] == "Every copied byte was compared with the file's."
-    save_receipt(outcome, str(copy.with_name("out.json")), Progress())
+    save_receipt(outcome.copied, str(copy.with_name("out.json")), Progress())
     receipt = json.loads(copy.with_name("out.json").read_text())
     assert receipt["copy"]["name"] == "out.pth"
     before = copy.with_name("out.pth").read_bytes()
     with pytest.raises(ExportError, match="the receipt would replace the copy"):
-        save_receipt(outcome, str(copy.with_name("out.pth")), Progress())
+        save_receipt(outcome.copied, str(copy.with_name("out.pth")), Progress())
     assert copy.with_name("out.pth").read_bytes() == before
     original = copy.read_bytes()
     with pytest.raises(ExportError, match="would replace the file itself"):
-        save_receipt(outcome, str(copy), Progress())
+        save_receipt(outcome.copied, str(copy), Progress())
     assert copy.read_bytes() == original
 
 
@@ -69,13 +62,16 @@ def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:
     assert outcome.result.can_undo
     assert not outcome.result.is_copy
     assert {row.device for row in open_checkpoint(str(copy)).tensors} == {"cpu"}
-    save_receipt(outcome, str(copy.with_name("out.json")), Progress())
-    assert not copy.with_name("out.json").exists()
-    restored = undo(str(copy))
-    assert restored.title == "The change is undone"
+    assert (outcome.changed, outcome.copied) == (True, None)
+    cancelled = Progress()
+    cancelled.cancel()
+    with pytest.raises(CancelledError):
+        undo(str(copy), cancelled)
+    restored = undo(str(copy), Progress())
+    assert (restored.result.title, restored.changed) == ("The change is undone", True)
     assert copy.read_bytes() == before
     with pytest.raises(ExportError, match="nothing to undo"):
-        undo(str(copy))
+        undo(str(copy), Progress())
 
 
 def test_the_weights_alone_say_what_they_leave_out(copy: Path) -> None:

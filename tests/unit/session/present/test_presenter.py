@@ -3,38 +3,20 @@ from __future__ import annotations
 import pytest
 
 from inspector.progress import Progress
-from inspector.session import controller
 from inspector.session.controller import Session
-from inspector.session.document import Document
+from inspector.session.jobs import open as opening
 from inspector.session.present import presenter
 from inspector.session.present.compose import compose
 from inspector.target.machine.profile import Profile
-from tests.unit.session.documents import AtOnce, a_view, saved_on
+from tests.unit.session.documents import saved_on
 
 
 @pytest.fixture
-def view():
-    return a_view()
-
-
-@pytest.fixture
-def runner() -> AtOnce:
-    return AtOnce()
-
-
-@pytest.fixture
-def session(view, runner, monkeypatch) -> Session:
+def large(opened, monkeypatch) -> Session:
     """A session with a file in it that counts as large."""
-
-    def open_document(path: str, progress: Progress) -> Document:
-        progress.advance()
-        return saved_on("cuda:0", "cuda:1", "cpu", path=path)
-
     monkeypatch.setattr(presenter, "_MANY_TENSORS", 1)
-    monkeypatch.setattr(controller, "open_document", open_document)
-    session = Session(view, runner)
-    session.open("/a.pth")
-    return session
+    opened.reload()
+    return opened
 
 
 @pytest.fixture
@@ -53,47 +35,47 @@ def going(session: Session) -> dict[str, str]:
     return {row.device: row.to for row in session.screen.device_map}
 
 
-def test_with_many_tensors_the_answer_comes_from_the_worker(session, runner) -> None:
+def test_with_many_tensors_the_answer_comes_from_the_worker(large, runner) -> None:
     runner.waits = True
-    session.set_target("mps")
-    assert session.screen.target == "mps"
-    assert going(session) == {"cuda:0": "cpu", "cuda:1": "cpu", "cpu": "cpu"}
-    session.select(1)
+    large.set_target("mps")
+    assert large.screen.target == "mps"
+    assert going(large) == {"cuda:0": "cpu", "cuda:1": "cpu", "cpu": "cpu"}
+    large.select(1)
     assert len(runner.waiting) == 2
     runner.go_on()  # the first question was overtaken
-    assert going(session)["cuda:0"] == "cpu"
+    assert going(large)["cuda:0"] == "cpu"
     runner.go_on()
-    assert going(session)["cuda:0"] == "mps"
-    assert session.screen.selected == 1
+    assert going(large)["cuda:0"] == "mps"
+    assert large.screen.selected == 1
 
 
-def test_what_costs_little_is_shown_at_once(session, runner) -> None:
+def test_what_costs_little_is_shown_at_once(large, runner) -> None:
     runner.waits = True
-    session.select(1)
-    assert session.screen.selected == 1
+    large.select(1)
+    assert large.screen.selected == 1
     assert not runner.waiting
 
 
-def test_an_answer_for_a_file_that_was_closed_is_dropped(session, runner) -> None:
+def test_an_answer_for_a_file_that_was_closed_is_dropped(large, runner) -> None:
     runner.waits = True
-    session.set_target("mps")
-    session.close()
+    large.set_target("mps")
+    large.close()
     runner.go_on()
-    assert session.screen.phase == "empty"
+    assert large.screen.phase == "empty"
 
 
-def test_work_that_goes_on_is_shown_while_a_screen_is_worked_out(session, runner) -> None:
+def test_work_that_goes_on_is_shown_while_a_screen_is_worked_out(large, runner) -> None:
     runner.waits = True
-    session.set_target("mps")
-    session.check_file()
-    assert session.screen.check.progress is not None
-    session.cancel_check()
-    assert session.screen.check.progress is None
+    large.set_target("mps")
+    large.start_job("check")
+    assert large.screen.check.progress is not None
+    large.stop_job("check")
+    assert large.screen.check.progress is None
 
 
 @pytest.mark.parametrize("change", ["target", "probe"])
 def test_a_choice_made_while_the_file_is_read_is_worked_out_by_the_worker(
-    view, runner, monkeypatch, change
+    view, runner, files, monkeypatch, change
 ) -> None:
     where: list[str] = []
     composed_by = "worker"
@@ -108,8 +90,8 @@ def test_a_choice_made_while_the_file_is_read_is_worked_out_by_the_worker(
 
     monkeypatch.setattr(presenter, "_MANY_TENSORS", 1)
     monkeypatch.setattr(presenter, "compose", watched)
-    monkeypatch.setattr(controller, "compose", watched)
-    monkeypatch.setattr(controller, "open_document", lambda path, _: saved_on("cuda:0", path=path))
+    monkeypatch.setattr(opening, "compose", watched)
+    files["/a.pth"] = saved_on("cuda:0", path="/a.pth")
     runner.waits = True
     session = Session(view, runner, probe=probe if change == "probe" else None)
     session.open("/a.pth")
@@ -126,15 +108,15 @@ def test_a_choice_made_while_the_file_is_read_is_worked_out_by_the_worker(
     assert session.screen.target == ("mps" if change == "target" else "this")
 
 
-def test_the_target_of_the_last_time_is_prepared_by_the_worker(view, runner, monkeypatch) -> None:
+def test_the_target_of_the_last_time_is_prepared_by_the_worker(view, runner, files, monkeypatch) -> None:
     prepared: list[str] = []
 
     def watched(state):
         prepared.append(state.target)
         return compose(state)
 
-    monkeypatch.setattr(controller, "compose", watched)
-    monkeypatch.setattr(controller, "open_document", lambda path, _: saved_on("cuda:0", path=path))
+    monkeypatch.setattr(opening, "compose", watched)
+    files["/a.pth"] = saved_on("cuda:0", path="/a.pth")
     session = Session(view, runner, target="mps")
     session.open("/a.pth")
     assert (prepared, session.screen.target) == (["mps"], "mps")
@@ -143,62 +125,62 @@ def test_the_target_of_the_last_time_is_prepared_by_the_worker(view, runner, mon
 
 @pytest.mark.parametrize("many", [1, 1000])
 def test_an_exception_is_reported_and_the_window_goes_on_as_it_was(
-    session, view, monkeypatch, broken, many
+    large, view, monkeypatch, broken, many
 ) -> None:
     monkeypatch.setattr(presenter, "_MANY_TENSORS", many)
-    session.set_target("cpu")
-    session.set_target("mps")
+    large.set_target("cpu")
+    large.set_target("mps")
     assert view.show_notice.call_args.args[0].what == "unexpected ZeroDivisionError: by hand"
-    assert session.screen.target == "cpu"
-    session.select(1)
-    assert (session.screen.selected, session.screen.phase) == (1, "ready")
-    session.set_target("cuda:1")
-    assert session.screen.target == "cuda:1"
+    assert large.screen.target == "cpu"
+    large.select(1)
+    assert (large.screen.selected, large.screen.phase) == (1, "ready")
+    large.set_target("cuda:1")
+    assert large.screen.target == "cuda:1"
     view.show_notice.assert_called_once()
 
 
-def test_the_failure_of_a_question_that_was_overtaken_says_nothing(session, view, runner, broken) -> None:
+def test_the_failure_of_a_question_that_was_overtaken_says_nothing(large, view, runner, broken) -> None:
     runner.waits = True
-    session.set_target("mps")
-    session.set_target("cpu")
+    large.set_target("mps")
+    large.set_target("cpu")
     runner.go_on()
     view.show_notice.assert_not_called()
     runner.go_on()
-    assert session.screen.target == "cpu"
+    assert large.screen.target == "cpu"
 
 
-def test_what_came_of_work_meanwhile_is_kept(session, runner, broken) -> None:
+def test_what_came_of_work_meanwhile_is_kept(large, runner, broken) -> None:
     runner.waits = True
-    session.check_file()
-    session.set_target("mps")
-    session.cancel_check()
+    large.start_job("check")
+    large.set_target("mps")
+    large.stop_job("check")
     while runner.waiting:
         runner.go_on()
-    assert session.screen.check.progress is None
-    assert session.screen.target == "this"
+    assert large.screen.check.progress is None
+    assert large.screen.target == "this"
 
 
-def test_without_choices_to_go_back_to_the_file_is_said_to_fail(session, view, monkeypatch) -> None:
+def test_without_choices_to_go_back_to_the_file_is_said_to_fail(large, view, monkeypatch) -> None:
     def broken(state):
         if state.phase == "ready":
             raise ZeroDivisionError("by hand")
         return compose(state)
 
     monkeypatch.setattr(presenter, "compose", broken)
-    session.select(1)
-    assert session.screen.phase == "failed"
-    assert session.screen.failure.what == "unexpected ZeroDivisionError: by hand"
+    large.select(1)
+    assert large.screen.phase == "failed"
+    assert large.screen.failure.what == "unexpected ZeroDivisionError: by hand"
     monkeypatch.setattr(presenter, "compose", compose)
-    session.reload()
-    assert session.screen.phase == "ready"
+    large.reload()
+    assert large.screen.phase == "ready"
 
 
-def test_a_file_whose_first_screen_fails_is_said_to_fail(view, runner, monkeypatch) -> None:
+def test_a_file_whose_first_screen_fails_is_said_to_fail(view, runner, files, monkeypatch) -> None:
     def broken(state):
         return compose(state) if state.phase != "ready" else 1 // 0
 
     monkeypatch.setattr(presenter, "compose", broken)
-    monkeypatch.setattr(controller, "open_document", lambda path, _: saved_on("cuda:0", path=path))
+    files["/a.pth"] = saved_on("cuda:0", path="/a.pth")
     session = Session(view, runner)
     session.open("/a.pth")
     assert session.screen.phase == "failed"

@@ -6,14 +6,15 @@ import os
 from collections import Counter
 from pathlib import Path
 
+from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
+from inspector.remap.convert.forms import Form, LeftOut
 from inspector.report.colours import device_name
 from inspector.session.device_map import DeviceMap, Pairs
 from inspector.session.export.kinds import IN_PLACE, KINDS, RECOVER, Kind, form_of, kind_of, offered_kinds
-from inspector.session.export.page import ExportDraft, ExportWish
-from inspector.session.export.previews import with_preview
-from inspector.units import escape_text, format_count, format_nbytes
+from inspector.session.screen import ExportDraft, ExportWish
+from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _PLAIN = ExportWish()
 _IN_PLACE = (
@@ -21,6 +22,8 @@ _IN_PLACE = (
     "small file beside it, so that the change can be undone."
 )
 _MOST_MOVES = 16
+_MOST_LEFT_OUT = 4
+_MOST_CHARS = 80
 _MOST_SUFFIX = 16
 _MOST_STEM_NBYTES = 200
 """File systems take 255 for a name; the rest is for what is added."""
@@ -98,3 +101,63 @@ def _intact(checkpoint: Checkpoint) -> list[str]:
         f"{format_count(lost, 'tensor')} cannot be saved, and their entries are left out",
         "Devices, names and all other values stay as they are",
     ]
+
+
+# --- in another form ----------------------------------------------------------------------------------------
+
+
+def with_preview(draft: ExportDraft, checkpoint: Checkpoint, form: Form) -> ExportDraft:
+    """Complete a draft by what the form makes of the file."""
+    from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - not before somebody exports
+
+    try:
+        preview = preview_form(checkpoint, form)
+    except PlanError as error:
+        return replace(draft, summary=(), refusal=escape_text(str(error)), size="")
+    lines = [f"{format_count(preview.tensors, 'tensor')} of {len(checkpoint.tensors):,} are written"]
+    if preview.model:
+        lines.append(f"the model is {_short(preview.model)}")
+    if preview.prefix:
+        lines.append(f"the prefix {_short(preview.prefix)} is removed from every name")
+    if form.cast:
+        lines.append(f"float32 becomes {form.cast}, which keeps fewer digits")
+    if not form.takes_model:
+        lines += draft.summary[:-1]
+    refusal = " ".join(map(escape_text, preview.refusals[:1]))
+    return replace(
+        draft,
+        summary=() if refusal else tuple(line[:1].upper() + line[1:] for line in lines),
+        warnings=tuple(left_out_lines(preview.left_out, preview.tied)),
+        refusal=refusal,
+        size=f"about {format_nbytes(preview.nbytes)}, the file has {format_nbytes(preview.source_nbytes)}",
+        can_cast=form.takes_model,
+        can_average=form.takes_model and any(tensor.role == "ema" for tensor in checkpoint.tensors),
+        can_exclude=True,
+    )
+
+
+def left_out_lines(left_out: tuple[LeftOut, ...], tied: tuple[tuple[str, str], ...]) -> list[str]:
+    """Say what an export does not hold, the largest first."""
+    rows = sorted(left_out, key=lambda row: -row.nbytes)
+    lines = [
+        f"Left out: {_short(row.path)} ({_amount(row)}), {escape_text(row.why)}."
+        for row in rows[:_MOST_LEFT_OUT]
+    ]
+    if len(rows) > _MOST_LEFT_OUT:
+        rest = rows[_MOST_LEFT_OUT:]
+        nbytes = format_nbytes(sum(row.nbytes for row in rest))
+        lines.append(f"Left out as well: {len(rest):,} more entries, {nbytes}.")
+    if tied:
+        names = ", ".join(_short(name) for name, _ in tied[:_MOST_LEFT_OUT])
+        lines.append(f"Tied weights are written once: {names} can be had from their twins.")
+    return lines
+
+
+def _amount(row: LeftOut) -> str:
+    if not row.tensors:
+        return "no tensors"
+    return f"{format_count(row.tensors, 'tensor')}, {format_nbytes(row.nbytes)}"
+
+
+def _short(text: str) -> str:
+    return escape_text(cut_text(text, _MOST_CHARS))

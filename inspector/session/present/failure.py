@@ -8,11 +8,11 @@ from inspector.session.screen import FailurePage
 from inspector.target.machine.profile import Profile
 from inspector.units import escape_text
 
-_CANNOT_OPEN = "This file cannot be opened"
+CANNOT_OPEN = "This file cannot be opened"
 
 
 def failure_page(error: Exception, title: str) -> FailurePage:
-    """Give the page that explains an error."""
+    """Return the page that explains an error."""
     if isinstance(error, CheckpointError):
         what, where = error.what, error.where or ""
         runs, remedy = _runs(error)
@@ -36,13 +36,13 @@ def _runs(error: CheckpointError) -> tuple[str, str]:
 
 
 def open_failure_page(error: Exception, path: str, target: Profile) -> FailurePage:
-    """Give the page for a file that could not be opened, with the code that loads one of another format."""
-    page = failure_page(error, _CANNOT_OPEN)
+    """Return the page for a file that could not be opened, with the code that loads one of another format."""
+    page = failure_page(error, CANNOT_OPEN)
     if not isinstance(error, CheckpointError):
         return page
     from inspector.diagnose.findings.unreadable import diagnose_failure  # noqa: PLC0415 - most files can be opened
 
-    page = replace(page, title=next((found.title for found in diagnose_failure(error)), _CANNOT_OPEN))
+    page = replace(page, title=next((found.title for found in diagnose_failure(error)), CANNOT_OPEN))
     from inspector.snippet.unopened import code_for_refused  # noqa: PLC0415 - as above
 
     return replace(page, code=code_for_refused(path, error, target))

@@ -7,12 +7,12 @@ import pytest
 
 from inspector.errors import CheckpointError, ExportError
 from inspector.model.build import open_checkpoint
-from inspector.session.failing import failure_page, open_failure_page
+from inspector.session.present.failure import failure_page, open_failure_page
 from inspector.session.screen import FailurePage
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders.pickles import call, proto, stream, text
 
-CORPUS = Path(__file__).parents[2] / "data" / "corpus"
+CORPUS = Path(__file__).parents[3] / "data" / "corpus"
 
 
 def test_an_error_has_a_page_with_nothing_invisible_on_it() -> None:

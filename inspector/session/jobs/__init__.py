@@ -1,0 +1,1 @@
+"""Long work of one window: opening a file, checking its bytes, exporting it."""

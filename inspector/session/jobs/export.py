@@ -1,0 +1,216 @@
+"""Exports, one at a time: a draft of what is wished for, the copy itself, its receipt, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from inspector.errors import CancelledError
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.session.device_map import DeviceMap
+from inspector.session.export.draft import draft_of
+from inspector.session.export.kinds import first_wish
+from inspector.session.export.work import Order, Outcome, carry_out, save_receipt, undo
+from inspector.session.jobs.job import Job
+from inspector.session.jobs.open import Files
+from inspector.session.jobs.running import start
+from inspector.session.present.compose import device_map_of, target_of
+from inspector.session.present.failure import failure_page
+from inspector.session.screen import Destination, ExportDraft, ExportResult, ExportWish
+from inspector.session.state import EXPORT, ExportState
+
+Ask = Callable[[], DeviceMap]
+"""Works the device map out, in the worker: with many tensors that takes a while."""
+T = TypeVar("T")
+
+_LOOK = "destination"
+_NO_COPY = "No copy was written"
+_NOT_CHANGED = "The file was not changed"
+_NOT_UNDONE = "The change was not undone"
+_NO_RECEIPT, _SAVED = "The receipt was not written", "The receipt is saved."
+
+
+class Exports(Files):
+    """The intentions about the export. How far it is stands in the state, and nowhere else."""
+
+    def begin_export(self) -> None:
+        """Ask what is to be written, and where to."""
+        self._propose(ExportState(step="draft"))
+
+    def change_export(self, wish: ExportWish) -> None:
+        """Ask for something else to be written; the last draft stays in sight until the next one is there."""
+        self._propose(replace(_draft_again(self._export), wish=wish))
+
+    def look_at_destination(self, path: str) -> None:
+        """See what stands at a path that somebody thinks of writing to."""
+        if self._state.export is not None:
+            looking = Job(kind=_LOOK, about=self._state.path, progress=Progress("looking at a folder"))
+            start(self._desk, looking, lambda _: _look_at(path), self._on_looked_at)
+
+    def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's argument
+        """Write what the draft says, unless it is being worked out or was written already."""
+        ask, draft = self._ask, self._export.offered
+        if ask is not None and draft is not None and not self._is_busy:
+            title = _NOT_CHANGED if draft.in_place else _NO_COPY
+            write = partial(_carry_out, ask, draft.wish, destination, overwrite)
+            self._work(replace(self._export, step="write"), "copying", write, self._on_written, title)
+
+    def undo_export(self) -> None:
+        """Restore the file as it was before it was changed in place."""
+        if self._ask is not None:
+            restore = partial(undo, self._state.path)
+            self._work(ExportState(step="undo"), "restoring", restore, self._on_written, _NOT_UNDONE)
+
+    def save_receipt(self, destination: str) -> None:
+        """Write what was done to a copy, and how it was checked, into a small file."""
+        outcome = self._export.outcome
+        if outcome is None or outcome.copied is None or self._is_busy:
+            return
+        start(
+            self._desk,
+            Job(kind=EXPORT, about=self._state.path, progress=Progress("writing the receipt")),
+            partial(save_receipt, outcome.copied, destination),
+            lambda _: self._on_receipt(outcome, None),
+            partial(self._on_receipt, outcome),
+            state=replace(self._state, export=replace(self._export, step="receipt")),
+        )
+
+    def cancel_export(self) -> None:
+        """Ask what is being written to stop; how it ended is shown when it has."""
+        job = self._state.job(EXPORT)
+        if job is not None and self._export.step != "draft":
+            job.progress.cancel()
+            self._show(self._state)
+
+    def resume_export(self) -> None:
+        """Go back to the draft of an export that failed."""
+        if self._export.failure is not None and self._export.draft is not None:
+            self._show(replace(self._state, export=_draft_again(self._export)))
+
+    def end_export(self) -> None:
+        """Leave the export, whatever it is at; nothing more is shown of it."""
+        if self._state.export is not None:
+            state = self._state.without_job(EXPORT).without_job(_LOOK)
+            self._show(replace(state, export=None))
+
+    # --- how it stands --------------------------------------------------------------------------------------
+
+    @property
+    def _export(self) -> ExportState:
+        return self._state.export or ExportState(step="draft")
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._state.job(EXPORT) is not None
+
+    @property
+    def _ask(self) -> Ask | None:
+        """What works the device map out; None without a file, and while something is written."""
+        state, document = self._state, self._ready
+        if document is None or (self._is_busy and self._export.step != "draft"):
+            return None
+        return partial(device_map_of, document, target_of(state), state.chosen, state.branches)
+
+    # --- work -----------------------------------------------------------------------------------------------
+
+    def _propose(self, export: ExportState) -> None:
+        ask = self._ask
+        if ask is not None:
+            work = partial(_propose, ask, export.wish)
+            self._work(export, "looking at what it would hold", work, self._on_drafted, _NO_COPY)
+
+    def _work(
+        self,
+        export: ExportState,
+        label: str,
+        work: Callable[[Progress], T],
+        on_done: Callable[[T], None],
+        title: str,
+    ) -> None:
+        """Work on an export; `title` is what stands over the error if that fails."""
+        job = Job(kind=EXPORT, about=self._state.path, progress=Progress(label))
+        state = replace(self._state, export=export)
+        start(self._desk, job, work, on_done, partial(self._on_failed, title), state=state)
+
+    def _turn_to(self, export: ExportState) -> None:
+        self._show(replace(self._state, export=export))
+
+    def _on_drafted(self, drafted: tuple[ExportDraft, Destination]) -> None:
+        draft, found = drafted
+        last, typed = self._export.draft, self._export.destination
+        if last is not None and typed is not None and typed.path != last.destination:
+            found = typed  # the dialog keeps what somebody typed
+        self._turn_to(replace(self._export, draft=draft, wish=draft.wish, destination=found))
+
+    def _on_looked_at(self, found: Destination) -> None:
+        self._turn_to(replace(self._export, destination=found))
+
+    def _on_written(self, outcome: Outcome) -> None:
+        self._turn_to(replace(self._export, outcome=outcome))
+        if outcome.changed:
+            self._read(self._state)  # below what is said of the export
+
+    def _on_receipt(self, outcome: Outcome, error: Exception | None) -> None:
+        """Say what became of the receipt; the copy stands, whatever that is."""
+        if not isinstance(error, CancelledError):
+            outcome = replace(outcome, result=_with_receipt(outcome.result, error))
+        self._turn_to(replace(self._export, outcome=outcome))
+
+    def _on_failed(self, title: str, error: Exception) -> None:
+        failure, cancelled = failure_page(error, title), isinstance(error, CancelledError)
+        self._turn_to(replace(self._export, failure=failure, cancelled=cancelled))
+
+
+def _draft_again(last: ExportState) -> ExportState:
+    return ExportState(step="draft", draft=last.draft, destination=last.destination)
+
+
+def _propose(ask: Ask, wish: ExportWish | None, _progress: Progress) -> tuple[ExportDraft, Destination]:
+    """Work out a draft, and what stands where it proposes to write to."""
+    device_map = _feasible(ask)
+    draft = draft_of(device_map, wish or first_wish(device_map.checkpoint))
+    return draft, _look_at(draft.destination)
+
+
+def _carry_out(ask: Ask, wish: ExportWish, destination: str, overwrite: bool, progress: Progress) -> Outcome:  # noqa: FBT001 - within the module
+    order = Order(device_map=_feasible(ask), wish=wish, destination=destination, overwrite=overwrite)
+    return carry_out(order, progress)
+
+
+def _feasible(ask: Ask) -> DeviceMap:
+    """Return the device map.
+
+    Raises:
+        PlanError: It cannot be carried out.
+    """
+    device_map = ask()
+    if device_map.refusal is not None:
+        raise device_map.refusal
+    return device_map
+
+
+def _look_at(path: str) -> Destination:
+    place = Path(path)
+    try:
+        folder, is_folder, is_file = place.parent.is_dir(), place.is_dir(), place.is_file()
+    except (OSError, ValueError):
+        return Destination(path=path, found="nowhere")
+    if is_folder:
+        return Destination(path=path, found="folder")
+    if is_file:
+        return Destination(path=path, found="file")
+    return Destination(path=path, found="free" if folder else "nowhere")
+
+
+def _with_receipt(result: ExportResult, error: Exception | None) -> ExportResult:
+    """Return a result that says what became of the receipt, last and once."""
+    failure = failure_page(error, _NO_RECEIPT) if error is not None else None
+    line = _SAVED if failure is None else f"{failure.title}: {failure.what}."
+    lines = tuple(said for said in result.lines if said != line)
+    warnings = tuple(said for said in result.warnings if said != line)
+    if failure is None:
+        return replace(result, lines=(*lines, line), warnings=warnings)
+    return replace(result, lines=lines, warnings=(*warnings, line))

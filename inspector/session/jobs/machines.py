@@ -1,0 +1,62 @@
+"""The machine that a file is to load on: this one, which is probed, or one that a file describes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.session.jobs.job import Job
+from inspector.session.jobs.part import Part
+from inspector.session.jobs.running import start
+from inspector.session.present.failure import failure_page
+from inspector.session.present.presenter import Presenter
+from inspector.session.state import PROBE
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.profile_file import read_profile
+
+Probe = Callable[[Progress], Profile]
+_NO_MACHINE = "This file does not describe a machine"
+_MOST_MACHINES = 8
+
+
+class Machines(Part):
+    """The intentions about the machine."""
+
+    def __init__(self, desk: Presenter, probe: Probe | None) -> None:
+        """Take what finds out about this machine, if anything does."""
+        super().__init__(desk)
+        self._probe = probe
+
+    def set_target(self, target: str) -> None:
+        """Choose the machine that the file shall load on; the map follows it again."""
+        self._show(replace(self._state, target=target, chosen=(), branches=()))
+
+    def use_machine(self, path: str) -> None:
+        """Choose the machine that a file describes."""
+        # Each file is a kind of its own: all that are dropped on the window are read.
+        reading = Job(kind=f"machine {path}", about=None, progress=Progress("reading a machine profile"))
+        start(self._desk, reading, lambda _: read_profile(path), self._on_read_machine, self._on_no_machine)
+
+    def _on_read_machine(self, machine: Profile) -> None:
+        others = [known for known in self._state.machines if known.id != machine.id]
+        machines = (machine, *others)[:_MOST_MACHINES]
+        self._show(replace(self._state, machines=machines, target=machine.id, chosen=(), branches=()))
+
+    def _on_no_machine(self, error: Exception) -> None:
+        self._show(self._state)
+        self._desk.view.show_notice(failure_page(error, _NO_MACHINE))
+
+    def _start_probe(self) -> None:
+        """Ask once about this machine, after the first file stands on the screen."""
+        if self._probe is None or self._state.job(PROBE) is not None or self._state.this_machine is not None:
+            return
+        probing = Job(kind=PROBE, about=None, progress=Progress("looking for GPUs"))
+        start(self._desk, probing, self._probe, self._on_probed, self._on_not_probed)
+
+    def _on_probed(self, profile: Profile) -> None:
+        self._show(replace(self._state, this_machine=profile))
+
+    def _on_not_probed(self, _error: Exception) -> None:
+        # Without an answer this machine counts as having no GPU, which is what its label says.
+        self._show(self._state)

@@ -1,0 +1,147 @@
+"""Opening files: which one is open, and whether it has changed on disk since it was read."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from inspector.containers.source import Stamp, stamp_of
+from inspector.errors import CancelledError, CheckpointError
+from inspector.progress import Progress
+from inspector.records import dataclass, replace
+from inspector.resources import demo_path
+from inspector.session.document import Document, open_document
+from inspector.session.jobs.job import Job
+from inspector.session.jobs.machines import Machines
+from inspector.session.jobs.running import start
+from inspector.session.present.compose import compose, target_of
+from inspector.session.present.failure import CANNOT_OPEN, failure_page, open_failure_page
+from inspector.session.screen import FailurePage
+from inspector.session.state import OPEN, State
+from inspector.target.machine.profile_file import is_profile
+
+_MOST_RECENT = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unread:
+    """Why a file could not be opened, and whether it is no longer there."""
+
+    page: FailurePage
+    gone: bool = False
+
+
+class Files(Machines):
+    """The intentions about the file."""
+
+    def open(self, path: str) -> None:
+        """Open a file in place of the present one; a machine profile becomes the target of that instead."""
+        if self._ready is None or not path.endswith(".json"):
+            self._open_file(path)
+            return
+
+        def take(answer: object) -> None:  # an error is no yes
+            (self.use_machine if answer is True else self._open_file)(path)
+
+        sniffing = Job(kind="sniff", about=self._state.path, progress=Progress("looking at a file"))
+        start(self._desk, sniffing, lambda _: is_profile(path), take, take)
+
+    def open_demo(self) -> None:
+        """Open the demo checkpoint that ships with the program."""
+        self.open(str(demo_path()))
+
+    def reload(self) -> None:
+        """Read the file again; the target, the map and the search stay."""
+        if self._state.path:
+            self._read(replace(self._state, export=None))
+
+    def close(self) -> None:
+        """Let go of the file and go back to the empty window."""
+        self._show(self._state.without_file())
+
+    def cancel_opening(self) -> None:
+        """Stop reading the file; without it the window is empty."""
+        if self._state.job(OPEN) is not None:
+            self.close()
+
+    def look_at_file(self) -> None:
+        """See whether the file on disk is still the one that was read."""
+        if self._ready is not None:
+            path = self._state.path
+            looking = Job(kind="look", about=path, progress=Progress("looking at the file"))
+            start(self._desk, looking, lambda _: _stamp(path), self._on_looked)
+
+    def _on_looked(self, stamp: Stamp | None) -> None:
+        self._show(replace(self._state, on_disk=stamp))
+
+    def _open_file(self, path: str) -> None:
+        self._read(State(path=path))
+
+    def _read(self, kept: State) -> None:
+        """Read the file of a state anew; what was chosen for it there stays."""
+        asked = replace(
+            self._state.without_file(),
+            phase="opening",
+            path=kept.path,
+            chosen=kept.chosen,
+            branches=kept.branches,
+            query=kept.query,
+            export=kept.export,
+        )
+        opening = Job(kind=OPEN, about=asked.path, progress=Progress("opening"))
+        start(
+            self._desk,
+            opening,
+            partial(_open, asked),
+            partial(self._on_opened, asked),
+            lambda error: self._on_unread(_Unread(page=failure_page(error, CANNOT_OPEN))),
+            state=asked,
+        )
+
+    def _on_opened(self, asked: State, found: Document | _Unread) -> None:
+        if isinstance(found, _Unread):
+            self._on_unread(found)
+            return
+        self._desk.note_worked_out(_opened(asked, found))
+        path = str(Path(self._state.path).absolute())
+        recent = (path, *(known for known in self._state.recent if known != path))[:_MOST_RECENT]
+        self._show(replace(_opened(self._state, found), recent=recent))
+        self._start_probe()
+        self.look_at_file()  # it may have changed while it was read
+
+    def _on_unread(self, unread: _Unread) -> None:
+        known = self._state.recent
+        recent = tuple(path for path in known if path != self._state.path) if unread.gone else known
+        self._show(replace(self._state, phase="failed", failure=unread.page, recent=recent))
+
+
+def _open(asked: State, progress: Progress) -> Document | _Unread:
+    """Open a file, or explain why not, with all that has to be looked at for it.
+
+    The first screen is composed here too: the main thread then finds all its parts remembered.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    try:
+        document = open_document(asked.path, progress)
+    except CancelledError:
+        raise
+    except CheckpointError as error:
+        page = open_failure_page(error, asked.path, target_of(asked))
+        return _Unread(page=page, gone=not os.path.lexists(asked.path))
+    compose(_opened(asked, document))
+    return document
+
+
+def _opened(state: State, document: Document) -> State:
+    return replace(state, phase="ready", document=document, on_disk=document.checkpoint.stamp)
+
+
+def _stamp(path: str) -> Stamp | None:
+    """Return what changes when a file does, or None when it is not there."""
+    try:
+        return stamp_of(Path(path).stat())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,32 @@
+"""What each part of the session works on: the state of one window."""
+
+from __future__ import annotations
+
+from inspector.session.document import Document
+from inspector.session.present.presenter import Presenter
+from inspector.session.screen import Screen
+from inspector.session.state import State
+
+
+class Part:
+    """Some of the intentions of a session; a `Session` is all of them over one state."""
+
+    def __init__(self, desk: Presenter) -> None:
+        """Take the place where the state lies."""
+        self._desk = desk
+
+    @property
+    def screen(self) -> Screen:
+        """The screen that was shown last."""
+        return self._desk.screen
+
+    @property
+    def _state(self) -> State:
+        return self._desk.state
+
+    @property
+    def _ready(self) -> Document | None:
+        return self._desk.state.ready
+
+    def _show(self, state: State) -> None:
+        self._desk.show(state)

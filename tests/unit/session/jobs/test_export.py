@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import PlanError
+from inspector.remap.plan import plan_remap
+from inspector.session.device_map import DeviceMap
+from inspector.session.document import Document
+from inspector.session.jobs import export
+from inspector.session.screen import Destination, ExportWish
+
+
+def stages(view) -> list[str | None]:
+    """The stages of the export in the order they were shown, each once."""
+    pages = [call.args[0].export for call in view.show_screen.call_args_list]
+    said = [None if page is None else page.stage for page in pages]
+    return [stage for place, stage in enumerate(said) if place == 0 or stage != said[place - 1]]
+
+
+def test_an_export_is_asked_for_done_and_reported(real, view, copy) -> None:
+    real.begin_export()
+    draft = real.screen.export.draft
+    assert draft.destination == str(copy.with_name("demo.cpu.pth"))
+    assert draft.summary[:2] == ("150 tensors from cuda:0 to cpu", "83 tensors from cuda:1 to cpu")
+    real.export(draft.destination)
+    assert stages(view) == ["looking", "draft", "running", "done"]
+    result = real.screen.export.result
+    assert result.destination == draft.destination
+    assert result.lines[0].endswith("233 tensors relabelled.")
+    real.open(draft.destination)
+    assert real.screen.export is None
+    assert real.screen.banner.headline.endswith("It loads on every machine as is.")
+
+
+def test_an_export_that_fails_says_why_and_leads_back(real, copy) -> None:
+    real.begin_export()
+    draft = real.screen.export.draft
+    real.export(str(copy))
+    page = real.screen.export
+    assert (page.stage, page.cancelled, page.failure.title) == ("failed", False, "No copy was written")
+    assert page.failure.what == "the copy would replace the file itself"
+    real.resume_export()
+    assert (real.screen.export.stage, real.screen.export.draft) == ("draft", draft)
+    real.end_export()
+    assert real.screen.export is None
+
+
+def test_an_export_is_cancelled(real, runner, copy) -> None:
+    real.begin_export()
+    runner.waits = True
+    real.export(str(copy.with_name("out.pth")))
+    real.cancel_export()
+    page = real.screen.export
+    assert (page.stage, page.stopping, page.progress.cancelled) == ("running", True, True)
+    runner.go_on()
+    assert (real.screen.export.stage, real.screen.export.cancelled) == ("failed", True)
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+def test_an_existing_file_is_replaced_on_request_only(real, copy) -> None:
+    taken = copy.with_name("taken.pth")
+    taken.write_bytes(b"precious")
+    real.begin_export()
+    real.export(str(taken))
+    assert taken.read_bytes() == b"precious"
+    real.resume_export()
+    real.export(str(taken), overwrite=True)
+    assert real.screen.export.stage == "done"
+    assert taken.stat().st_size > 100_000
+
+
+def test_one_export_at_a_time(real, runner, copy) -> None:
+    real.begin_export()
+    runner.waits = True
+    real.export(str(copy.with_name("one.pth")))
+    real.export(str(copy.with_name("two.pth")))
+    real.begin_export()
+    real.undo_export()
+    assert len(runner.waiting) == 1
+    runner.go_on()
+    assert real.screen.export.stage == "done"
+    real.export(str(copy.with_name("two.pth")))
+    assert not runner.waiting
+
+
+def test_nothing_is_written_while_the_draft_is_worked_out(real, runner, copy) -> None:
+    real.begin_export()
+    runner.waits = True
+    real.change_export(ExportWish(kind="safetensors"))
+    page = real.screen.export
+    assert (page.stage, page.draft.wish.kind) == ("looking", "safetensors")
+    real.export(str(copy.with_name("out.pth")))
+    assert len(runner.waiting) == 1
+
+
+def test_a_copy_of_a_file_that_was_closed_is_not_reported_on_the_next(real, runner, copy) -> None:
+    real.begin_export()
+    runner.waits = True
+    real.export(str(copy.with_name("out.pth")))
+    finish = runner.waiting.pop()
+    real.open(str(copy))
+    finish()
+    assert (real.screen.phase, real.screen.export) == ("opening", None)
+    runner.go_on()
+    assert (real.screen.phase, real.screen.export) == ("ready", None)
+
+
+def test_a_draft_that_comes_after_closing_is_dropped(real, runner) -> None:
+    runner.waits = True
+    real.begin_export()
+    real.close()
+    runner.go_on()
+    assert (real.screen.phase, real.screen.export) == ("empty", None)
+
+
+def test_without_a_file_nothing_is_exported(session, view) -> None:
+    session.begin_export()
+    session.change_export(ExportWish())
+    session.export("/somewhere.pth")
+    session.undo_export()
+    session.save_receipt("/somewhere.json")
+    assert view.method_calls == []
+
+
+def test_a_map_that_is_refused_is_not_exported(session, monkeypatch) -> None:
+    session.open("/a.pth")
+
+    def refused(document: Document, *_asked: object) -> DeviceMap:
+        return DeviceMap(
+            checkpoint=document.checkpoint,
+            going=(),
+            branches=(),
+            plan=plan_remap(document.checkpoint, ()),
+            refusal=PlanError("tensors disagree", remedy="give them one device"),
+        )
+
+    monkeypatch.setattr(export, "device_map_of", refused)
+    session.begin_export()
+    page = session.screen.export
+    assert (page.stage, page.draft, page.failure.what) == ("failed", None, "tensors disagree")
+    session.resume_export()
+    assert session.screen.export.stage == "failed"
+
+
+def test_another_wish_is_another_draft(real, copy) -> None:
+    real.begin_export()
+    real.change_export(ExportWish(kind="safetensors"))
+    draft = real.screen.export.draft
+    assert draft.destination == str(copy.with_name("demo.weights.safetensors"))
+    real.export(draft.destination)
+    assert copy.with_name("demo.weights.safetensors").exists()
+    assert any("Left out" in line for line in real.screen.export.result.lines)
+
+
+def test_a_file_that_was_changed_is_read_again_and_given_back(real, copy) -> None:
+    before = copy.read_bytes()
+    real.begin_export()
+    real.change_export(ExportWish(kind="in-place"))
+    real.export("")
+    assert real.screen.export.result.can_undo
+    assert {row.device for row in real.screen.device_map} == {"cpu"}
+    assert real.screen.can_undo
+    real.undo_export()
+    assert copy.read_bytes() == before
+    assert real.screen.export.result.title == "The change is undone"
+    assert not real.screen.can_undo
+    assert {row.device for row in real.screen.device_map} == {"cuda:0", "cuda:1", "cpu"}
+    real.undo_export()
+    page = real.screen.export
+    assert (page.stage, page.failure.title) == ("failed", "The change was not undone")
+
+
+def test_a_receipt_is_written_or_it_is_said_why_not(real, copy) -> None:
+    real.save_receipt(str(copy.with_name("early.json")))
+    assert not copy.with_name("early.json").exists()
+    real.begin_export()
+    real.export(str(copy.with_name("out.pth")))
+    real.save_receipt(str(copy.with_name("out.json")))
+    assert copy.with_name("out.json").exists()
+    result = real.screen.export.result
+    assert result.lines[-1] == "The receipt is saved."
+    real.save_receipt(str(copy / "no.json"))
+    result = real.screen.export.result
+    assert result.warnings[-1].startswith("The receipt was not written: ")
+
+
+def test_a_receipt_that_is_canceled_leaves_the_result_as_it_was(real, runner, copy) -> None:
+    real.begin_export()
+    real.export(str(copy.with_name("out.pth")))
+    done = real.screen.export
+    runner.waits = True
+    real.save_receipt(str(copy.with_name("out.json")))
+    assert (real.screen.export.stage, real.screen.export.title) == ("running", "Writing the receipt")
+    real.cancel_export()
+    runner.go_on()
+    assert real.screen.export == done
+    assert not copy.with_name("out.json").exists()
+
+
+def test_a_damaged_file_is_saved_as_far_as_it_is_whole(real, copy) -> None:
+    data = copy.read_bytes()
+    copy.write_bytes(data[: len(data) * 2 // 3])
+    real.reload()
+    banner = real.screen.banner
+    assert banner is not None
+    assert banner.action == "Save what is intact\u2026"
+    real.begin_export()
+    draft = real.screen.export.draft
+    assert draft.wish.kind == "recover"
+    assert draft.summary[0].endswith("seem to be intact; each is checked")
+    real.export(draft.destination)
+    result = real.screen.export.result
+    assert result.title == "What was intact is saved"
+    assert result.warnings[-1].startswith("Lost as well: ")
+    assert Path(draft.destination).name == "demo.recovered.pth"
+
+
+def test_a_draft_of_an_older_wish_is_dropped(real, runner, copy) -> None:
+    runner.waits = True
+    real.begin_export()
+    real.change_export(ExportWish(kind="weights"))
+    runner.go_on()
+    assert real.screen.export.stage == "looking"
+    runner.go_on()
+    assert real.screen.export.draft.wish.kind == "weights"
+
+
+def test_a_draft_that_fails_is_said_and_leads_back_to_the_last(real, monkeypatch) -> None:
+    real.begin_export()
+    draft = real.screen.export.draft
+
+    def broken(*_given: object) -> None:
+        raise ZeroDivisionError("by hand")
+
+    monkeypatch.setattr(export, "draft_of", broken)
+    real.change_export(ExportWish(kind="weights"))
+    page = real.screen.export
+    assert (page.stage, page.failure.what) == ("failed", "unexpected ZeroDivisionError: by hand")
+    real.resume_export()
+    assert real.screen.export.draft == draft
+    real.begin_export()
+    assert (real.screen.export.stage, real.screen.export.draft) == ("failed", None)
+
+
+def test_a_running_undo_is_shown(real, runner, copy) -> None:
+    real.begin_export()
+    real.change_export(ExportWish(kind="in-place"))
+    real.export("")
+    real.end_export()
+    runner.waits = True
+    real.undo_export()
+    page = real.screen.export
+    assert (page.stage, page.title) == ("running", "Undoing the change")
+    runner.go_on()
+    assert real.screen.export.stage == "done"
+    assert real.screen.phase == "opening"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("new.pth", "free"),
+        ("demo.pth", "file"),
+        ("", "folder"),
+        ("no/new.pth", "nowhere"),
+        ("x" * 300, "nowhere"),
+    ],
+)
+def test_what_stands_at_a_destination_is_looked_up_by_the_worker(real, runner, copy, name, found) -> None:
+    real.begin_export()
+    draft = real.screen.export.draft
+    assert real.screen.export.destination == Destination(path=draft.destination, found="free")
+    runner.waits = True
+    path = str(copy.parent / name)
+    real.look_at_destination(path)
+    runner.go_on()
+    assert real.screen.export.destination == Destination(path=path, found=found)
+    real.change_export(ExportWish(kind="weights"))
+    runner.go_on()
+    assert real.screen.export.destination == Destination(path=path, found=found)  # typed, so it stays
+    real.look_at_destination(real.screen.export.draft.destination)
+    runner.go_on()
+    real.change_export(ExportWish())
+    runner.go_on()
+    assert real.screen.export.destination == Destination(path=draft.destination, found="free")
+    real.look_at_destination(path)
+    real.end_export()
+    runner.go_on()
+    assert real.screen.export is None

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CancelledError, CheckpointError
+from inspector.progress import Progress
+from inspector.session.controller import Session
+from inspector.target.machine.profile import Profile
+from tests.unit.session.documents import saved_on
+
+GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
+
+
+def test_the_probe_runs_once_after_the_first_file(view, runner, files) -> None:
+    asked: list[str] = []
+
+    def probe(progress: Progress) -> Profile:
+        asked.append(progress.label)
+        return GPUS
+
+    files["/a.pth"] = saved_on("cuda:1")
+    session = Session(view, runner, (), probe)
+    assert asked == []
+    session.open("/a.pth")
+    session.open("/a.pth")
+    assert asked == ["looking for GPUs"]
+    assert session.screen.targets[0].label == "This machine (2 CUDA GPUs)"
+    assert session.screen.banner is not None
+    assert session.screen.banner.headline.endswith("It loads on this machine as is.")
+
+
+def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, files) -> None:
+    files["/a.pth"] = saved_on("cuda:1", "cpu")
+    session = Session(view, runner, (), lambda progress: GPUS)
+    runner.waits = True
+    session.open("/a.pth")
+    runner.go_on()
+    assert session.screen.targets[0].label == "This machine (looking for GPUs \u2026)"
+    session.set_mapping("cuda:1", "cpu")
+    session.open("/a.pth")
+    session.close()
+    runner.go_on()
+    assert session.screen.phase == "empty"
+    assert session.screen.targets[0].label == "This machine (2 CUDA GPUs)"
+
+
+def test_a_second_file_does_not_ask_while_the_probe_runs(view, runner, files) -> None:
+    files["/a.pth"] = saved_on("cpu")
+    session = Session(view, runner, (), lambda progress: GPUS)
+    runner.waits = True
+    session.open("/a.pth")
+    runner.go_on()
+    session.open("/a.pth")
+    assert [job.kind for job in session.screen.jobs] == ["probe", "open"]
+    runner.waiting.pop()()
+    assert [job.kind for job in session.screen.jobs] == ["probe", "look"]
+
+
+@pytest.mark.parametrize("error", [CheckpointError("no torch"), OSError("no process"), CancelledError()])
+def test_without_an_answer_the_label_says_so(view, runner, files, error) -> None:
+    def probe(progress: Progress) -> Profile:
+        raise error
+
+    files["/a.pth"] = saved_on("cpu")
+    session = Session(view, runner, (), probe)
+    session.open("/a.pth")
+    assert session.screen.phase == "ready"
+    assert session.screen.targets[0].label == "This machine (taken as CPU only)"
+
+
+def test_a_described_machine_becomes_the_target(opened, profile) -> None:
+    opened.open(str(profile))
+    assert opened.screen.target == str(profile)
+    labels = {choice.id: choice.label for choice in opened.screen.targets}
+    assert "node7" in labels[str(profile)]
+    assert opened.screen.path == "/a.pth"
+    assert opened.screen.doctor
+    opened.use_machine(str(profile))
+    assert [choice.id for choice in opened.screen.targets].count(str(profile)) == 1
+
+
+def test_the_doctor_speaks_of_machines_that_were_looked_at_only(opened, profile) -> None:
+    assert opened.screen.doctor == ()
+    opened.use_machine(str(profile))
+    assert opened.screen.doctor
+    opened.set_target("cuda:1")
+    assert opened.screen.doctor == ()
+
+
+def test_only_so_many_machines_are_kept(opened, profile, tmp_path) -> None:
+    for number in range(10):
+        opened.use_machine(str(shutil.copy(profile, tmp_path / f"{number}.json")))
+    known = [choice.id for choice in opened.screen.targets if choice.id.endswith(".json")]
+    assert [Path(path).name for path in known] == [f"{number}.json" for number in range(9, 1, -1)]
+
+
+def test_what_is_no_machine_is_told_beside_the_screen(opened, view, tmp_path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text("{}")
+    before = opened.screen
+    opened.use_machine(str(path))
+    failure = view.show_notice.call_args.args[0]
+    assert "machine" in failure.what
+    assert opened.screen == before

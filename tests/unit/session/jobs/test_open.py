@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import inspect
+import threading
+from pathlib import Path
+
+import pytest
+
+import inspector.errors
+from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.resources import demo_path
+from inspector.session.controller import Session
+from inspector.session.jobs import open as opening
+from inspector.session.present import presenter
+from inspector.session.screen import Screen
+from tests.unit.session.documents import saved_on
+
+ERRORS = [
+    error
+    for _, error in inspect.getmembers(inspector.errors, inspect.isclass)
+    if issubclass(error, CheckpointError) and error is not CancelledError
+]
+
+
+def screens(view) -> list[Screen]:
+    """The screens in which something else was open, or under way, than in the one before."""
+    shown: list[Screen] = []
+    for call in view.show_screen.call_args_list:
+        if not shown or shown[-1].phase != call.args[0].phase or shown[-1].path != call.args[0].path:
+            shown.append(call.args[0])
+    return shown
+
+
+def phases(view) -> list[str]:
+    return [screen.phase for screen in screens(view)]
+
+
+def test_opening_is_shown_from_its_first_moment(session, view) -> None:
+    session.open("/a.pth")
+    assert phases(view) == ["opening", "ready"]
+    opening, ready = screens(view)
+    assert opening.progress is not None
+    assert opening.title == "a.pth - Checkpoint Inspector"
+    assert ready.progress is None
+    assert ready.recent == ("/a.pth",)
+
+
+def test_recent_files_are_absolute_few_and_newest_first(view, runner, files) -> None:
+    known = tuple(f"/{number}.pth" for number in range(8))
+    session = Session(view, runner, known)
+    files["c.pth"] = saved_on("cpu")
+    session.open("c.pth")
+    path = str(Path("c.pth").absolute())
+    assert session.screen.recent == (path, *known[:7])
+    session.open("c.pth")
+    assert session.screen.recent == (path, *known[:7])
+
+
+def test_the_first_screen_is_worked_out_by_the_worker(session, view, runner, monkeypatch) -> None:
+    composed: list[str] = []
+    compose = presenter.compose
+
+    def watched(state):
+        composed.append(f"{state.phase} {threading.current_thread().name}")
+        return compose(state)
+
+    monkeypatch.setattr(opening, "compose", watched)
+    monkeypatch.setattr(presenter, "compose", watched)
+
+    def run(work, progress, on_done, on_failed) -> None:
+        results: list[object] = []
+        thread = threading.Thread(target=lambda: results.append(work(progress)), name="worker")
+        thread.start()
+        thread.join()
+        on_done(results[0])
+
+    monkeypatch.setattr(runner, "run", run)
+    session.open("/a.pth")
+    assert composed[:3] == ["opening MainThread", "ready worker", "ready MainThread"]
+
+
+def test_the_demo_is_a_file_like_any_other(session, files) -> None:
+    files[str(demo_path())] = saved_on("cpu")
+    session.open_demo()
+    assert session.screen.path == str(demo_path())
+    assert session.screen.phase == "ready"
+
+
+def test_another_file_starts_anew_but_for_target_and_style(session) -> None:
+    session.open("/a.pth")
+    session.set_target("cuda:1")
+    session.set_mapping("cuda:1", "cpu")
+    session.select(1)
+    session.search("layer")
+    session.open("/b.pth")
+    screen = session.screen
+    assert (screen.selected, screen.query, screen.target) == (None, "", "cuda:1")
+    assert [(row.device, row.to) for row in screen.device_map] == [("mps", "cuda:0")]
+
+
+def test_reloading_keeps_the_map_and_the_search(session, view, files) -> None:
+    session.open("/a.pth")
+    session.set_target("cuda:2")
+    session.set_mapping("cuda:1", "cpu")
+    session.search("layer0")
+    session.select(1)
+    files["/a.pth"] = saved_on("cuda:0", "cuda:1", path="/a.pth")
+    session.reload()
+    assert phases(view)[-2:] == ["opening", "ready"]
+    assert [(row.device, row.to) for row in session.screen.device_map] == [
+        ("cuda:0", "cuda:0"),
+        ("cuda:1", "cpu"),
+    ]
+    assert (session.screen.query, session.screen.selected, session.screen.target) == (
+        "layer0",
+        None,
+        "cuda:2",
+    )
+    assert len(session.screen.matches or ()) == 1
+
+
+def test_an_empty_window_has_nothing_to_reload(session, view) -> None:
+    session.reload()
+    view.show_screen.assert_not_called()
+
+
+def test_a_file_that_could_not_be_opened_can_be_tried_again(session, files) -> None:
+    files["/c.pth"] = ExportError("not yet")
+    session.open("/c.pth")
+    files["/c.pth"] = saved_on("cpu")
+    session.reload()
+    assert (session.screen.phase, session.screen.failure) == ("ready", None)
+
+
+def test_closing_lets_go_of_the_file(session) -> None:
+    session.open("/a.pth")
+    session.set_mapping("cuda:0", "cpu")
+    session.close()
+    screen = session.screen
+    assert (screen.phase, screen.path, screen.tree, screen.title) == (
+        "empty",
+        "",
+        None,
+        "Checkpoint Inspector",
+    )
+    assert screen.recent == ("/a.pth",)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_every_error_of_opening_gets_its_page(session, files, error) -> None:
+    files["/c.pth"] = error("it is damaged", where="byte 7", remedy="fetch it again")
+    session.open("/c.pth")
+    screen = session.screen
+    assert (screen.phase, screen.progress, screen.path) == ("failed", None, "/c.pth")
+    assert screen.failure is not None
+    title = {
+        "DamagedError": "The file is damaged or incomplete",
+        "NotACheckpointError": "This is no checkpoint",
+    }.get(error.__name__, "This file cannot be opened")
+    assert screen.failure.title == title
+    assert (screen.failure.what, screen.failure.where, screen.failure.remedy) == (
+        "it is damaged",
+        "byte 7",
+        "fetch it again",
+    )
+    assert screen.recent == ()
+
+
+def test_an_error_that_nobody_foresaw_is_shown_too(session, files) -> None:
+    files["/c.pth"] = ZeroDivisionError("oops")
+    session.open("/c.pth")
+    assert session.screen.failure is not None
+    assert session.screen.failure.what == "unexpected ZeroDivisionError: oops"
+
+
+def test_a_mistake_in_working_out_the_screen_is_shown_as_well(session, monkeypatch) -> None:
+    compose = opening.compose
+
+    def mistaken(state):
+        return compose(state) if state.phase != "ready" else 1 / 0
+
+    monkeypatch.setattr(opening, "compose", mistaken)
+    session.open("/a.pth")
+    assert session.screen.phase == "failed"
+    assert session.screen.failure is not None
+    assert "ZeroDivisionError" in session.screen.failure.what
+
+
+def test_of_two_files_asked_for_the_second_is_shown(session, view, runner) -> None:
+    runner.waits = True
+    session.open("/a.pth")
+    session.open("/b.pth")
+    runner.go_on()
+    assert phases(view) == ["opening", "opening"]
+    runner.go_on()
+    assert session.screen.path == "/b.pth"
+    assert phases(view) == ["opening", "opening", "ready"]
+
+
+def test_a_failure_that_comes_too_late_is_dropped(session, view, runner, files) -> None:
+    runner.waits = True
+    files["/c.pth"] = ExportError("no")
+    session.open("/c.pth")
+    first = runner.waiting.pop()
+    session.open("/b.pth")
+    runner.go_on()
+    first()
+    assert phases(view) == ["opening", "opening", "ready"]
+
+
+def test_a_document_that_comes_after_closing_is_dropped(session, view, runner, files, monkeypatch) -> None:
+    monkeypatch.setattr(opening, "open_document", lambda path, progress: files[path])
+    runner.waits = True
+    session.open("/a.pth")
+    session.close()
+    runner.go_on()
+    assert phases(view) == ["opening", "empty"]
+
+
+def test_opening_is_cancelled(session, view, runner) -> None:
+    runner.waits = True
+    session.open("/a.pth")
+    session.cancel_opening()
+    session.cancel_opening()
+    runner.go_on()
+    assert phases(view) == ["opening", "empty"]
+    assert session.screen.path == ""
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json"])
+def test_a_json_file_that_describes_no_machine_is_opened_as_what_it_is(opened, view, tmp_path, name) -> None:
+    path = tmp_path / name
+    path.write_text('{"hidden_size": 768}')
+    opened.open(str(path))
+    view.show_notice.assert_not_called()
+    assert opened.screen.path == str(path)
+    assert opened.screen.target == "this"
+
+
+def test_a_json_file_is_not_opened_over_a_later_one(opened, runner, profile) -> None:
+    runner.waits = True
+    opened.open(str(profile))
+    opened.open("/b.pth")
+    runner.go_on()
+    assert (opened.screen.path, opened.screen.target, len(runner.waiting)) == ("/b.pth", "this", 1)
+
+
+def test_a_file_that_changes_on_disk_is_seen_to_have_changed(view, runner, copy) -> None:
+    session = Session(view, runner)
+    runner.waits = True
+    session.open(str(copy))
+    runner.go_on()
+    read = session.screen.stamp
+    assert read is not None
+    copy.write_bytes(b"something else")
+    assert session.screen.on_disk == read
+    runner.go_on()
+    assert session.screen.on_disk not in {read, None}
+    copy.unlink()
+    session.look_at_file()
+    runner.go_on()
+    assert (session.screen.stamp, session.screen.on_disk) == (read, None)
+    session.close()
+    assert session.screen.on_disk is None
