@@ -264,9 +264,12 @@ class MainWindow(Frame):
 
     def _show_ready(self, old: Screen | None, new: Screen) -> None:
         tree = self.workspace.tree
-        if old is None or old.matches is not new.matches:
+        found = old is None or old.matches is not new.matches
+        if found:
             tree.show_matches(new.matches, only=self.top_bar.search.only)
-        if old is None or old.selected != new.selected:
+        if (
+            found or old is None or old.selected != new.selected
+        ):  # the end of a search brings back hidden rows
             tree.show_selected(new.selected)
         self.top_bar.search.show_screen(new)
 
@@ -299,6 +302,7 @@ class MainWindow(Frame):
     def _on_only_toggled(self, only: bool) -> None:  # noqa: FBT001  # Qt passes it by position
         if self.shown is not None and self.shown.matches is not None:
             self.workspace.tree.show_matches(self.shown.matches, only=only)
+            self.workspace.tree.show_selected(self.shown.selected)
 
     def _on_tree_menu(self, place: QPoint) -> None:
         tree = self.workspace.tree

@@ -509,3 +509,15 @@ def test_every_control_has_a_name_and_can_be_reached(window):
             assert name, widget
             if widget.isEnabled():
                 assert widget.focusPolicy() != Qt.FocusPolicy.NoFocus, widget
+
+
+def test_a_row_that_the_search_hides_is_current_again_at_its_end(window):
+    """A finding may lead to a row that does not match."""
+    screen = replace(fakes.ready_screen(), selected=None)
+    window.top_bar.search._only.setChecked(True)
+    window.show_screen(replace(screen, query="nothing", matches=()))
+    node = screen.tree.tensor_nodes[0]
+    window.show_screen(replace(screen, query="nothing", matches=(), selected=node))
+    assert window.workspace.tree.current_node() is None
+    window.show_screen(replace(screen, selected=node))
+    assert window.workspace.tree.current_node() == node
