@@ -19,7 +19,8 @@ from inspector.containers.container import (
 )
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
-from inspector.containers.source import NearReader, Source
+from inspector.containers.raw.near import NearReader
+from inspector.containers.source import Source
 from inspector.errors import BrokenOffError, ContainerError, DamagedError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream, read_pickle

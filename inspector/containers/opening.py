@@ -7,7 +7,8 @@ from inspector.containers.container import Container
 from inspector.containers.formats import find_format
 from inspector.containers.nested import read_nested
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.source import open_source
+from inspector.containers.programs import Programs
+from inspector.containers.source import Source, opened
 from inspector.containers.unread import programs_on_errors, within_bounds
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.oddities import Oddity, OddityKind
@@ -15,8 +16,10 @@ from inspector.progress import Progress
 from inspector.records import replace
 
 
-def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Container:
-    """Open a file and take it apart. The file is closed again before this returns.
+def read_container(
+    source: Source | str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
+) -> Container:
+    """Take a source apart, or the file of a path, which is closed again before this returns.
 
     Raises:
         CheckpointError: The file is missing, no checkpoint, of a format that is not read, or damaged.
@@ -26,15 +29,16 @@ def read_container(path: str, limits: Limits = DEFAULT_LIMITS, progress: Progres
     progress.start("reading")
     with (
         collector_paused(),
-        open_source(path, limits) as source,
-        programs_on_errors(source, limits, progress),
+        opened(source, limits) as file,
+        programs_on_errors(file, limits, progress),
     ):
-        form = find_format(source)
-        container = form.reader_for(source)(source, limits, progress)
-        if form.read_rival(source, within_bounds(limits), progress):
+        file.programs = Programs()
+        form = find_format(file)
+        container = form.reader_for(file)(file, limits, progress)
+        if form.read_rival(file, within_bounds(limits), progress):
             container = _as_ambiguous(container)
-        read_nested(source.programs, within_bounds(limits), progress)
-        return replace(container, programs=source.programs.all(), stamp=source.stamp)
+        read_nested(file.programs, within_bounds(limits), progress)
+        return replace(container, programs=file.programs.all(), stamp=file.stamp)
 
 
 def _as_ambiguous(container: Container) -> Container:

@@ -1,7 +1,9 @@
-"""The only reader of bytes: positioned, bounded reads of one regular file.
+"""Where bytes come from: a local file, the inside of a gzip file, memory, or anything else that can be read.
 
-`pread` is used rather than a memory map, because a file that shrinks under a map ends the process with
-SIGBUS. Every read gives exactly what was asked for or raises a `ContainerError`.
+A `Source` is opened once and handed to whatever needs it, so that all of a job reads one and the same file,
+also where its path leads elsewhere meanwhile. `pread` is used rather than a memory map, because a file that
+shrinks under a map ends the process with SIGBUS. Every read returns exactly what was asked for or raises a
+`ContainerError`.
 """
 
 from __future__ import annotations
@@ -11,17 +13,18 @@ import os
 import stat
 import zlib
 from _thread import allocate_lock  # `threading` would take 3 ms of every start
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal, Self
 
-from inspector.containers.gzip_inside import MAGIC, GzipInside
 from inspector.containers.programs import Programs
-from inspector.errors import ContainerError, DamagedError, NotACheckpointError, TooLargeError
+from inspector.containers.raw.gzip_inside import MAGIC, GzipInside
+from inspector.errors import ContainerError, DamagedError, ExportError, NotACheckpointError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
+from inspector.progress import Progress
 
-_NEAR_NBYTES = 1 << 12
-_AHEAD_NBYTES = 1 << 14
+_STEP_NBYTES = 1 << 20
 
 _seeking = allocate_lock()
 
@@ -29,65 +32,97 @@ Stamp = tuple[int, int, int]
 """Time of the last change in nanoseconds, size and inode: they tell two states of a path apart."""
 
 
+Work = Literal["copied", "read"]
+
+
 def stamp_of(status: os.stat_result) -> Stamp:
     """Return what tells one state of a file from another."""
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _read_by_seeking(fd: int, nbytes: int, offset: int) -> bytes:
-    """Read as `os.pread` does, where a system lacks it (Windows)."""
-    with _seeking:
-        os.lseek(fd, offset, os.SEEK_SET)
-        return os.read(fd, nbytes)
-
-
-_pread: Callable[[int, int, int], bytes] = getattr(os, "pread", _read_by_seeking)
-
-
 class Source:
-    """One regular file, open for reading.
+    """Something to read bytes from at any offset.
+
+    A source of another kind implements `read_at`, and overrides what it can do better than by reading.
 
     Attributes:
-        path: The file as it was named.
+        path: The file as it was named, for messages.
         nbytes: Its size when it was opened; for a gzip file unknown and given as the inflated limit.
-        file_nbytes: Its size when it was opened.
-        stamp: What the file looked like when it was opened, before anything of it was read.
-        fd: The file descriptor, for those who let the kernel copy.
-        gzipped: Whether `read` inflates.
-        programs: The pickles that were read of the file and that loading it runs.
+        file_nbytes: Its size when it was opened, as it is stored.
+        status: What the system said of it when it was opened, or None where no file is.
+        stamp: Its identity when it was opened, before anything of it was read.
+        gzipped: Whether the file is compressed, and reading inflates it.
+        programs: The pickles that were read of it and that loading it runs.
     """
 
     gzipped = False
 
-    def __init__(self, path: str) -> None:
-        """Open a file.
+    def __init__(self, path: str, nbytes: int, status: os.stat_result | None = None) -> None:
+        """Prepare to read a source of this size."""
+        self.path = path
+        self.nbytes = self.file_nbytes = nbytes
+        self.status = status
+        self.programs = Programs()
+        self.stamp = self.identity()
+
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        """Return `nbytes` bytes from an offset on, or fewer where the source ends.
 
         Raises:
-            ContainerError: It is missing, unreadable or no regular file.
+            OSError: They cannot be read.
+            ContainerError: They cannot be read, for a reason that is known better.
         """
-        self.path = path
-        self.fd = _open(path)
-        status = os.fstat(self.fd)
-        if not stat.S_ISREG(status.st_mode):
-            os.close(self.fd)
-            raise _refusal(path, status.st_mode)
-        self.nbytes = status.st_size
-        self.file_nbytes = status.st_size
-        self.programs = Programs()
-        self.stamp = stamp_of(status)
-        self._fetch: Callable[[int, int], bytes] = self._fetch_plain
+        raise NotImplementedError
+
+    def identity(self) -> Stamp | None:
+        """Return what tells the source as it is now from what it was before; None where nothing does."""
+        return None
+
+    def copy_to(self, target: int, offset: int, nbytes: int, progress: Progress) -> None:
+        """Copy a run of bytes to the position of the descriptor `target`.
+
+        Raises:
+            CheckpointError: They cannot be read, or the source ended early.
+            OSError: The target cannot take them.
+            CancelledError: The work was cancelled.
+        """
+        from inspector.containers.raw.copying import write_bytes  # noqa: PLC0415 - only copies need it
+
+        for done in range(0, nbytes, _STEP_NBYTES):
+            data = self.read(offset + done, min(_STEP_NBYTES, nbytes - done))
+            progress.advance(write_bytes(target, data))
+
+    def clone_to(self, _target: int) -> bool:
+        """Let the file `target` share all blocks of the source; return False where that cannot be."""
+        return False
+
+    def fileno(self) -> int | None:
+        """Return the descriptor for system calls that take one; None where there is none."""
+        return None
+
+    def close(self) -> None:
+        """Close the source; reading afterwards is an error."""
 
     def __enter__(self) -> Self:
         """Use the source in a `with` block."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
+        """Close the source."""
         self.close()
 
-    def close(self) -> None:
-        """Close the file; reading afterwards is an error."""
-        os.close(self.fd)
+    def refuse_changed(self, done: Work) -> None:
+        """Raise an error if the source is not what it was when it was opened.
+
+        Raises:
+            ExportError: It changed.
+        """
+        if self.identity() != self.stamp:
+            raise self.changed(done)
+
+    def changed(self, done: Work) -> ExportError:
+        """Return the error for a source that changed while this was done with it."""
+        return ExportError(f"the file changed while it was {done}", where=self.path, remedy="try again")
 
     def read(self, offset: int, nbytes: int) -> bytes:
         """Read exactly `nbytes` bytes.
@@ -113,96 +148,187 @@ class Source:
         """
         if offset < 0 or nbytes < 0:
             raise ContainerError("the file points outside itself", where=f"byte {offset:,}")
-        room = min(nbytes, self.nbytes - offset)
-        if room <= 0 and not (nbytes and self.gzipped):
+        if not nbytes:
             return b""
+        room = min(nbytes, self.nbytes - offset)
         try:
-            return self._fetch(offset, room) if room == nbytes else self._fetch_last(offset, max(room, 0))
-        except zlib.error as error:
-            raise DamagedError(
-                "the gzip stream is damaged",
-                where=f"byte {offset:,}: {error}",
-                remedy="fetch or copy the file again",
-            ) from error
+            return self.read_at(offset, nbytes) if room == nbytes else self._read_last(offset, max(room, 0))
         except OSError as error:
             raise ContainerError("the file cannot be read", where=f"byte {offset:,}: {error}") from error
 
+    def _read_last(self, offset: int, nbytes: int) -> bytes:
+        """Read what is left, where more was asked for."""
+        return self.read_at(offset, nbytes) if nbytes else b""
+
     def reaches(self, end: int) -> bool:
-        """Say whether there is a byte for every offset below `end`.
+        """Return whether there is a byte for every offset below `end`.
 
         Raises:
             ContainerError: The file cannot be read.
         """
-        return bool(self.read_upto(end - 1, 1)) if self.gzipped else end <= self.nbytes
+        return end <= self.nbytes
 
     def skip_hole(self, offset: int) -> int:
-        """Give the first offset from `offset` on that may hold data; what is skipped was never written.
+        """Return the first offset from `offset` on that may hold data; what is skipped was never written."""
+        return offset
 
-        A download that made room first, or a copy that stopped, leaves gigabytes of nothing: the file system
-        knows where, see lseek(2).
+
+def _read_by_seeking(fd: int, nbytes: int, offset: int) -> bytes:
+    """Read as `os.pread` does, where a system lacks it (Windows)."""
+    with _seeking:
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.read(fd, nbytes)
+
+
+_pread: Callable[[int, int, int], bytes] = getattr(os, "pread", _read_by_seeking)
+
+
+class FileSource(Source):
+    """A regular file of this machine."""
+
+    def __init__(self, path: str, fd: int | None = None) -> None:
+        """Open a file, or take over the descriptor of one that is open.
+
+        Raises:
+            ContainerError: It is missing, unreadable or no regular file.
         """
-        if self.gzipped or not hasattr(os, "SEEK_DATA"):
-            return offset
-        try:
-            return max(os.lseek(self.fd, offset, os.SEEK_DATA), offset)
-        except OSError as error:  # no data behind, or a file system that cannot tell
-            return self.nbytes if error.errno == errno.ENXIO else offset
+        self._fd = _open(path) if fd is None else fd
+        status = os.fstat(self._fd)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(self._fd)
+            raise _refusal(path, status.st_mode)
+        super().__init__(path, status.st_size, status)
 
-    def _fetch_last(self, offset: int, nbytes: int) -> bytes:
-        """Read what is left, where more was asked for."""
-        return self._fetch(offset, nbytes)
-
-    def _fetch_plain(self, offset: int, nbytes: int) -> bytes:
-        data = _pread(self.fd, nbytes, offset)
+    @override
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        data = _pread(self._fd, nbytes, offset)
         while len(data) < nbytes:  # a read may stop early at 2 GiB, or where the file was cut off meanwhile
-            more = _pread(self.fd, nbytes - len(data), offset + len(data))
+            more = _pread(self._fd, nbytes - len(data), offset + len(data))
             if not more:
                 break
             data += more
         return data
 
+    @override
+    def identity(self) -> Stamp:
+        return stamp_of(os.fstat(self._fd))
 
-class BytesSource(Source):
-    """Bytes in memory, read as a file is."""
+    @override
+    def copy_to(self, target: int, offset: int, nbytes: int, progress: Progress) -> None:
+        """Have the kernel copy, which keeps the holes of a sparse file; otherwise as above."""
+        from inspector.containers.raw.copying import copy_bytes  # noqa: PLC0415 - only copies need it
 
-    def __init__(self, data: bytes, path: str) -> None:  # no file is opened
-        """Read `data`, which `path` names in errors."""
-        self.path = path
-        self.fd = -1
-        self.nbytes = self.file_nbytes = len(data)
-        self.programs = Programs()
-        self._fetch = lambda offset, nbytes: data[offset : offset + nbytes]
+        copy_bytes(self._fd, target, offset, nbytes, progress)
+
+    @override
+    def clone_to(self, target: int) -> bool:
+        from inspector.containers.raw.copying import clone_file  # noqa: PLC0415 - only copies need it
+
+        return clone_file(self._fd, target)
+
+    @override
+    def skip_hole(self, offset: int) -> int:
+        """Ask the file system, which knows where data is, see lseek(2).
+
+        A download that made room first, or a copy that stopped, leaves gigabytes of nothing.
+        """
+        if not hasattr(os, "SEEK_DATA"):
+            return offset
+        try:
+            return max(os.lseek(self._fd, offset, os.SEEK_DATA), offset)
+        except OSError as error:  # no data behind, or a file system that cannot tell
+            return self.nbytes if error.errno == errno.ENXIO else offset
+
+    @override
+    def fileno(self) -> int:
+        return self._fd
 
     @override
     def close(self) -> None:
-        """Do nothing: no file is open."""
+        os.close(self._fd)
+
+
+class BytesSource(Source):
+    """Bytes in memory."""
+
+    def __init__(self, data: bytes, path: str) -> None:
+        """Read `data`, which `path` names in errors."""
+        self._data = data
+        super().__init__(path, len(data))
+
+    @override
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        return self._data[offset : offset + nbytes]
 
 
 class GzipSource(Source):
-    """The inside of a gzip file.
+    """The inside of a source that is compressed with gzip.
 
     torch.load does not open gzip files by their path, but people compress checkpoints and hand them on.
     """
 
     gzipped = True
 
-    def __init__(self, path: str, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Open a gzip file; its inside is read up to `limits.inflated_nbytes`, and not taken to end there."""
-        super().__init__(path)
-        self.nbytes = limits.inflated_nbytes
+    def __init__(self, packed: Source, limits: Limits = DEFAULT_LIMITS) -> None:
+        """Read the inside up to `limits.inflated_nbytes`, and do not take it to end there.
+
+        Args:
+            packed: What is compressed; it is closed together with this one.
+            limits: The bounds of reading.
+        """
+        self._packed = packed
+        super().__init__(packed.path, limits.inflated_nbytes, packed.status)
+        self.file_nbytes = packed.file_nbytes
         look = None if limits.work is None else limits.work.look
-        self._fetch = GzipInside(lambda offset, nbytes: _pread(self.fd, nbytes, offset), look).read_upto
+        self._inside = GzipInside(packed.read_at, look)
 
     @override
-    def _fetch_last(self, offset: int, nbytes: int) -> bytes:
-        data = self._fetch(offset, nbytes) if nbytes else b""
-        if len(data) == nbytes and self._fetch(self.nbytes, 1):
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        try:
+            return self._inside.read_upto(offset, nbytes)
+        except zlib.error as error:
+            raise DamagedError(
+                "the gzip stream is damaged",
+                where=f"byte {offset:,}: {error}",
+                remedy="fetch or copy the file again",
+            ) from error
+
+    @override
+    def _read_last(self, offset: int, nbytes: int) -> bytes:
+        data = super()._read_last(offset, nbytes)
+        if len(data) == nbytes and self.read_at(self.nbytes, 1):
             raise TooLargeError(
                 f"the file holds more than {self.nbytes:,} bytes once unpacked, and no more are read",
                 where=self.path,
                 remedy="unpack it with gunzip first",
             )
         return data
+
+    @override
+    def reaches(self, end: int) -> bool:
+        return bool(self.read_upto(end - 1, 1))
+
+    @override
+    def identity(self) -> Stamp | None:
+        return self._packed.identity()
+
+    @override
+    def close(self) -> None:
+        self._packed.close()
+
+
+def looked_through(source: Source, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """Return a source, or its inside where it is compressed with gzip; it is closed where that fails.
+
+    Raises:
+        ContainerError: It cannot be read.
+    """
+    try:
+        is_packed = source.read_upto(0, len(MAGIC)) == MAGIC
+        return GzipSource(source, limits) if is_packed else source
+    except BaseException:
+        source.close()
+        raise
 
 
 def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
@@ -211,46 +337,17 @@ def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
     Raises:
         ContainerError: It is missing, unreadable or no regular file.
     """
-    source = Source(path)
-    try:
-        is_packed = source.read_upto(0, len(MAGIC)) == MAGIC
-    except BaseException:
-        source.close()
-        raise
-    if not is_packed:
-        return source
-    source.close()
-    return GzipSource(path, limits)
+    return looked_through(FileSource(path), limits)
 
 
-class NearReader:
-    """Reads small pieces one behind the other; pieces that stand close share one read of the file.
-
-    Attributes:
-        window: The bytes read last.
-    """
-
-    def __init__(self, source: Source) -> None:
-        """Prepare to read `source`."""
-        self.window = b""
-        self._source = source
-        self._start = 0
-
-    def seek(self, offset: int, nbytes: int) -> int:
-        """Have `nbytes` bytes from `offset` on in the window, or fewer where the file ends; say where in it.
-
-        Raises:
-            ContainerError: The file cannot be read.
-        """
-        at = offset - self._start
-        window = self.window
-        if 0 <= at <= len(window) - nbytes:
-            return at
-        # Far jumps are those over large payloads, where the bytes read ahead would be in vain.
-        is_near = 0 <= at <= len(window) + _NEAR_NBYTES
-        self.window = self._source.read_upto(offset, _AHEAD_NBYTES if is_near else nbytes)
-        self._start = offset
-        return 0
+@contextmanager
+def opened(source: Source | str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Source]:
+    """Yield a source as it is, or the file of this path, which is open meanwhile; errors as above."""
+    if isinstance(source, Source):
+        yield source
+        return
+    with open_source(source, limits) as file:
+        yield file
 
 
 def _open(path: str) -> int:

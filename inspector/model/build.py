@@ -9,6 +9,7 @@ from inspector.containers.container import Container
 from inspector.containers.formats import format_of
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
+from inspector.containers.source import Source
 from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Tensor
@@ -34,9 +35,14 @@ _PARAMETER = Tensor._fields.index("parameter")
 
 
 def open_checkpoint(
-    path: str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
+    source: Source | str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
 ) -> Checkpoint:
-    """Open a file and describe it wholly, without executing anything in it or reading any weights.
+    """Describe a source wholly, without executing anything in it or reading any weights.
+
+    Args:
+        source: What to read, or the path of a file, which is open only meanwhile.
+        limits: The bounds of reading.
+        progress: Told of the stages, asked for cancellation.
 
     Raises:
         CheckpointError: The file is missing, no checkpoint, of a format that is not read, or damaged.
@@ -45,14 +51,14 @@ def open_checkpoint(
     with collector_paused():
         progress = progress or Progress()
         limits = limits.started(progress.advance)
-        container = read_container(path, limits, progress)
+        container = read_container(source, limits, progress)
         try:
             return build_checkpoint(container, limits, progress)
         except CheckpointError as error:
             error.programs = container.programs
             raise
         except MemoryError:
-            failure = ModelError("there is not enough memory to describe this file", where=path)
+            failure = ModelError("there is not enough memory to describe this file", where=container.path)
             failure.programs = container.programs
             raise failure from None
 

@@ -14,7 +14,7 @@ import warnings
 import zipfile
 from collections.abc import Callable
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.zip.directory import read_directory
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, PickleError
@@ -71,7 +71,7 @@ def read_zip(data: bytes) -> None:
     """A zip's directory is read as Python's zipfile reads it, where both find the same one."""
     _write(data)
     try:
-        with Source(_PATH) as source:
+        with FileSource(_PATH) as source:
             ours = read_directory(source, LIMITS, Progress())
     except CheckpointError:
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.errors import CheckpointError, ContainerError
 from inspector.model.build import open_checkpoint
 from tests.builders import zips
@@ -68,7 +68,7 @@ def test_names_that_are_no_paths() -> None:
 def test_file_that_is_cut_while_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "file.pt"
     path.write_bytes(HONEST)
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         assert source.nbytes == len(HONEST)
         os.truncate(path, 100)
         assert source.read(0, 50) == HONEST[:50]

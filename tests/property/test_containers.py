@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.containers.container import Container
-from inspector.containers.gzip_inside import GzipInside
 from inspector.containers.opening import read_container
+from inspector.containers.raw.gzip_inside import GzipInside
 from inspector.errors import CheckpointError
 from tests.builders import tars, zips
 from tests.builders.legacy import checkpoint as legacy_checkpoint

@@ -72,10 +72,10 @@ def _error_text(options: argparse.Namespace) -> str | None:
         return given
     if options.error_file == "-":
         return sys.stdin.read(_MOST_CHARS)
-    from inspector.containers.source import Source
+    from inspector.containers.source import FileSource
 
     try:
-        with Source(options.error_file) as source:
+        with FileSource(options.error_file) as source:
             data = source.read_upto(0, _MOST_CHARS)
     except ContainerError as error:
         what = f"the error text cannot be read: {error.what}"

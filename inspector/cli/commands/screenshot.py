@@ -62,9 +62,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _is_picture(path: Path) -> bool:
     """Return whether nothing but a picture would be replaced, or an empty file."""
-    from inspector.containers.source import Source
+    from inspector.containers.source import FileSource
 
     if not path.is_file():
         return not os.path.lexists(path)
-    with Source(os.fspath(path)) as source:
+    with FileSource(os.fspath(path)) as source:
         return source.read_upto(0, len(_PNG)) in {_PNG, b""}

@@ -13,7 +13,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
-from inspector.containers.source import NearReader, Source
+from inspector.containers.raw.near import NearReader
+from inspector.containers.source import Source
 from inspector.containers.zip.end import DirectoryError, ZipEnd, find_end
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import ContainerError, DamagedError

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from inspector.containers.legacy import read_layout
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.archive import Records, find_pickle
 from inspector.containers.zip.directory import Entry, payload_offsets, read_directory
 from inspector.errors import ExportError
@@ -184,7 +184,7 @@ def hash_file(path: str, progress: Progress) -> str:
     import hashlib  # noqa: PLC0415 - only a receipt needs it
 
     found = hashlib.sha256()
-    with Source(path) as file:
+    with FileSource(path) as file:
         progress.start("hashing", file.nbytes)
         offset = 0
         while data := file.read_upto(offset, _STEP_NBYTES):

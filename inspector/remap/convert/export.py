@@ -15,9 +15,11 @@ from typing import IO
 
 from inspector.containers.formats import format_of
 from inspector.containers.opening import read_container
-from inspector.containers.source import open_source
+from inspector.containers.raw.copying import write_bytes
+from inspector.containers.source import FileSource, Source, Work, open_source
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused
+from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.remap.convert.cast import Caster
 from inspector.remap.convert.check import verify_form
@@ -25,14 +27,10 @@ from inspector.remap.convert.forms import Form, FormExport, LeftOut, check_form,
 from inspector.remap.convert.planner import Content, Deciding
 from inspector.remap.convert.stored_bytes import STEP_NBYTES, Stock, refuse_full_disk
 from inspector.remap.convert.torch_file import TorchFile
-from inspector.remap.files.copying import write_bytes
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import explained, writing
-from inspector.remap.files.unchanged import refuse_changed
 from inspector.remap.plan import Plan
 from inspector.remap.safetensors.file import SafetensorsFile
-
-_OPEN_FILES = Path("/proc/self/fd")
 
 
 def export_form(  # noqa: PLR0913 - what, where, how, and three words for what may go wrong
@@ -67,10 +65,8 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
     if form.shape != "safetensors":
         refuse_suffix(destination, form.shape)
     refuse_destination(path, destination, overwrite=overwrite)
-    with collector_paused(), _plain_path(path, destination.parent, progress) as plain:
-        with explained(Path(path), "the file cannot be read"):
-            status = Path(path).stat()
-        container = read_container(plain, DEFAULT_LIMITS, progress)
+    with collector_paused(), _plain_source(path, destination.parent, progress) as source:
+        container = read_container(source, DEFAULT_LIMITS, progress)
         content = Deciding(
             container=container,
             checkpoint=build_checkpoint(container, progress=progress),
@@ -80,12 +76,11 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         ).decide()
         refuse_full_disk(destination.parent, content.nbytes)
         with ExitStack() as exits:
-            source = exits.enter_context(open_source(plain, DEFAULT_LIMITS))
             caster = exits.enter_context(Caster(form.cast)) if form.cast else None
             stock = exits.enter_context(Stock(source, content.container, destination.parent, caster))
-            out = exits.enter_context(writing(destination, like=status, overwrite=overwrite))
+            out = exits.enter_context(writing(destination, like=source.status, overwrite=overwrite))
             _write(content, stock, out.fd, _folder_of(destination), progress)
-            refuse_changed(path, status, "copied")
+            source.refuse_changed("copied")
             if verify:
                 verify_form(content, form, stock, out, progress)
             nbytes = os.fstat(out.fd).st_size
@@ -97,7 +92,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         model=content.model,
         tensors=len(content.expected),
         nbytes=nbytes,
-        source_nbytes=status.st_size,
+        source_nbytes=source.file_nbytes,
         left_out=content.left_out,
         prefix=content.prefix,
         tied=content.tied,
@@ -151,28 +146,39 @@ def _folder_of(destination: Path) -> str:
 # --- the source ---------------------------------------------------------------------------------------------
 
 
+class _Unpacked(FileSource):
+    """The inside of a gzip file, in a file without a name."""
+
+    def __init__(self, packed: Source, fd: int) -> None:
+        """Take over the descriptor of the file that holds the inside of `packed`."""
+        self._packed = packed
+        super().__init__(packed.path, fd)
+        self.status, self.file_nbytes = packed.status, packed.file_nbytes
+
+    @override
+    def refuse_changed(self, done: Work) -> None:
+        self._packed.refuse_changed(done)
+
+
 @contextmanager
-def _plain_path(path: str, folder: Path, progress: Progress) -> Iterator[str]:
-    """Give the path of the file, or of what gzip made it from, in a file that vanishes by itself."""
+def _plain_source(path: str, folder: Path, progress: Progress) -> Iterator[Source]:
+    """Open a file; one that is compressed with gzip is unpacked into a file that vanishes by itself."""
     with open_source(path, DEFAULT_LIMITS) as source:
         if not source.gzipped:
-            yield path
+            yield source
             return
-        with explained(folder):
-            unpacked = _vanishing(folder)
-        with unpacked:
+        with _vanishing(folder) as unpacked:
             progress.start("unpacking")
             offset = 0
             while data := source.read_upto(offset, STEP_NBYTES):
                 with explained(folder):
                     progress.advance(write_bytes(unpacked.fileno(), data))
                 offset += len(data)
-            name = unpacked.name
-            yield str(_OPEN_FILES / str(unpacked.fileno())) if isinstance(name, int) else name
+            with _Unpacked(source, os.dup(unpacked.fileno())) as plain:
+                yield plain
 
 
 def _vanishing(folder: Path) -> IO[bytes]:
-    """Give a new file that is gone once it is closed; without a name where it can be opened by its number."""
-    if _OPEN_FILES.is_dir():
+    """Return a new file that is gone once it is closed."""
+    with explained(folder):
         return tempfile.TemporaryFile(dir=folder)
-    return tempfile.NamedTemporaryFile(dir=folder, prefix=".", suffix=".part")

@@ -16,7 +16,8 @@ from typing import IO, Self
 
 from inspector.containers.container import Container
 from inspector.containers.formats import format_of
-from inspector.containers.source import Source
+from inspector.containers.raw.copying import write_bytes
+from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.archive import Records
 from inspector.containers.zip.directory import DEFLATED, STORED, Entry, payload_offset, read_directory
 from inspector.errors import ExportError
@@ -24,7 +25,6 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.progress import Progress
 from inspector.remap.convert.cast import Caster
 from inspector.remap.convert.storages import Piece, Range
-from inspector.remap.files.copying import copy_bytes, write_bytes
 from inspector.remap.files.outfile import explained
 
 STEP_NBYTES = 1 << 20
@@ -51,7 +51,7 @@ class Stock:
         self._folder = folder
         self._exits = ExitStack()
         self._records: Records | None = None
-        self._unpacked: dict[str, IO[bytes]] = {}
+        self._unpacked: dict[str, FileSource] = {}
 
     def __enter__(self) -> Self:
         """Use it in a `with` block."""
@@ -63,10 +63,8 @@ class Stock:
 
     def reader(self, key: str, progress: Progress) -> Callable[[int, int], bytes]:
         """Give a function that reads bytes of a storage by offset and length."""
-        fd, start = self._place(key, progress)
-        if fd == self.source.fd:
-            return lambda offset, nbytes: self.source.read(start + offset, nbytes)
-        return lambda offset, nbytes: read_at(fd, start + offset, nbytes)
+        source, start = self._place(key, progress)
+        return lambda offset, nbytes: source.read(start + offset, nbytes)
 
     def read_range(self, key: str, span: Range, progress: Progress) -> Iterator[bytes]:
         """Give some bytes of a storage, about a megabyte at a time."""
@@ -76,8 +74,8 @@ class Stock:
 
     def copy_range(self, key: str, span: Range, target: int, progress: Progress) -> None:
         """Let the kernel copy some bytes of a storage to the target's position."""
-        fd, start = self._place(key, progress)
-        copy_bytes(fd, target, start + span[0], span[1] - span[0], progress)
+        source, start = self._place(key, progress)
+        source.copy_to(target, start + span[0], span[1] - span[0], progress)
 
     def read(self, piece: Piece, progress: Progress) -> Iterator[bytes]:
         """Give the bytes of a piece, about a megabyte at a time."""
@@ -110,14 +108,16 @@ class Stock:
             self._records = Records(read_directory(self.source, DEFAULT_LIMITS))
         return self._records.storage(key)
 
-    def _place(self, key: str, progress: Progress) -> tuple[int, int]:
+    def _place(self, key: str, progress: Progress) -> tuple[Source, int]:
         stored = self.container.stored.get(key)
         if stored is None or stored.file_offset is not None or not stored.nbytes:
-            return self.source.fd, 0 if stored is None else stored.file_offset or 0
+            return self.source, 0 if stored is None else stored.file_offset or 0
         file = self._unpacked.get(key)
         if file is None:
-            file = self._unpacked[key] = self._unpack(key, stored.nbytes, progress)
-        return file.fileno(), 0
+            unpacked = self._unpack(key, stored.nbytes, progress)
+            file = self._unpacked[key] = FileSource(self.source.path, os.dup(unpacked.fileno()))
+            self._exits.enter_context(file)
+        return file, 0
 
     def _unpack(self, key: str, nbytes: int, progress: Progress) -> IO[bytes]:
         entry = self._entry(key)

@@ -16,6 +16,7 @@ from pathlib import Path
 from inspector.errors import ExportError
 from inspector.records import dataclass
 
+_MODE = 0o644
 NOT_WRITTEN = "the copy cannot be written"
 _WITHOUT_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL})
 
@@ -37,13 +38,13 @@ class OutFile:
 
 @contextlib.contextmanager
 def writing(
-    destination: Path, *, like: os.stat_result, overwrite: bool, what: str = NOT_WRITTEN
+    destination: Path, *, like: os.stat_result | None, overwrite: bool, what: str = NOT_WRITTEN
 ) -> Iterator[OutFile]:
     """Give a file to write; on leaving without an error it takes its place, otherwise it is gone.
 
     Args:
         destination: Where the file shall stand; a link that stands there is replaced, not followed.
-        like: Whose permissions it gets.
+        like: Whose permissions it gets; without one everybody may read it.
         overwrite: Whether a file that stands there may be replaced.
         what: What is said when it cannot be written.
 
@@ -55,7 +56,7 @@ def writing(
         try:
             try:
                 yield out
-                out.path.chmod(stat.S_IMODE(like.st_mode) & 0o777)
+                out.path.chmod(_MODE if like is None else stat.S_IMODE(like.st_mode) & 0o777)
                 os.fsync(out.fd)
                 if out.part is None:
                     _give_name(out, destination, overwrite=overwrite)

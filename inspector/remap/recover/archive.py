@@ -12,6 +12,7 @@ from functools import partial
 from inspector.containers.container import Container
 from inspector.containers.extents import Extents, extent_bytes
 from inspector.containers.persistent_ids import STORAGE_DTYPES, parse_storage_id
+from inspector.containers.raw.copying import write_bytes
 from inspector.containers.source import Source
 from inspector.errors import ExportError
 from inspector.pickles.values import Call, PersistentId
@@ -19,8 +20,6 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.archive.torch_zip import FOLDER, storage_name, torch_records
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
-from inspector.remap.files.copying import write_bytes
-from inspector.remap.files.unchanged import changed
 from inspector.remap.objects.views import StorageName
 
 _UNTYPED = ("torch.storage", "UntypedStorage")
@@ -132,5 +131,5 @@ class Archive:
             crc = zlib.crc32(data, crc)
             self.progress.advance(write_bytes(target, data))
         if crc != self.crcs[key]:
-            raise changed(self.source.path, "read")
+            raise self.source.changed("read")
         return crc

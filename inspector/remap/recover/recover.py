@@ -23,7 +23,6 @@ from inspector.remap.compare.verify import read_again
 from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import OutFile, writing
-from inspector.remap.files.unchanged import refuse_changed
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd
 from inspector.remap.objects.views import Writing
@@ -85,7 +84,6 @@ def recover(
     refuse_suffix(destination, "same")
     refuse_destination(path, destination, overwrite=overwrite)
     with open_source(path, limits) as source, collector_paused():
-        before = os.fstat(source.fd)
         extents = read_extents(source, limits.started(), progress)
         refuse_odd(extents.container.stream)
         sums = sum_extents(source, extents.whole, progress)
@@ -94,10 +92,10 @@ def recover(
             raise _nothing_left(rows)
         numbering = Numbering(extents.container, sums.crcs)
         pickle = _write_objects(extents, rows, numbering, progress)
-        with writing(destination, like=before, overwrite=overwrite, what=_NOT_WRITTEN) as out:
+        with writing(destination, like=source.status, overwrite=overwrite, what=_NOT_WRITTEN) as out:
             archive = Archive(source=source, extents=extents, crcs=sums.crcs, progress=progress)
             archive.write(out.fd, pickle, numbering.keys)
-            refuse_changed(path, before, "read", source.fd)
+            source.refuse_changed("read")
             verdict = judge(_verify(out, rows, progress)).verdict
             nbytes = os.fstat(out.fd).st_size
             progress.start("waiting for the disk")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
-from inspector.containers.source import Source, open_source
+from inspector.containers.source import FileSource, Source, open_source
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
@@ -25,7 +25,6 @@ from inspector.remap.compare.verify import compare_with_plan, read_again
 from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import OutFile, writing
-from inspector.remap.files.unchanged import refuse_changed
 from inspector.remap.plan import Plan, device_texts, with_viewed
 from inspector.remap.relabel.formats import relabeling_of
 from inspector.remap.relabel.rewrite import rewrite_pickle
@@ -101,14 +100,12 @@ def export_copy(
     refuse_destination(path, destination, overwrite=overwrite)
     limits = DEFAULT_LIMITS
     with open_source(path, limits) as source:
-        before = os.fstat(source.fd)
         with collector_paused():
-            container = read_container(path, limits, progress)
-            refuse_changed(path, before, "copied")
+            container = read_container(source, limits, progress)
             relabeling = relabeling_of(container)
             plan = with_viewed(plan, container.storage_ids.values())
             pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
-        with writing(destination, like=before, overwrite=overwrite) as out:
+        with writing(destination, like=source.status, overwrite=overwrite) as out:
             writer = CopyWriter(
                 source=source,
                 target=out.fd,
@@ -118,7 +115,7 @@ def export_copy(
                 clone=_cloner(source, out, progress),
             )
             in_one_piece = relabeling.write(container, writer, plan)
-            refuse_changed(path, before, "copied", source.fd)
+            source.refuse_changed("copied")
             devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
             compared_nbytes = _compare_bytes(writer, out, verify)
             torch = _ask_torch(path, out, devices, progress) if verify == "torch" else None
@@ -156,7 +153,7 @@ def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
     spans = writer.copied if verify == "full" else sample_spans(writer.copied, SAMPLE_NBYTES)
     total = total_nbytes(spans)
     writer.progress.start("comparing bytes", total)
-    with Source(str(out.path)) as copy:
+    with FileSource(str(out.path)) as copy:
         difference = find_difference(writer.source.read, copy.read, spans, writer.progress)
     if difference is not None:
         where = f"byte {difference.copy_offset:,}"
@@ -175,8 +172,9 @@ def _ask_torch(path: str, out: OutFile, devices: frozenset[str], progress: Progr
 
 def _cloner(source: Source, out: OutFile, progress: Progress) -> Callable[[], bool] | None:
     """Give what has the system copy the whole file, where it does that by name."""
-    if sys.platform not in _COPIED_BY_NAME:
+    fd = source.fileno()
+    if fd is None or sys.platform not in _COPIED_BY_NAME:
         return None
     from inspector.remap.files.cloning import Original, clone_by_name  # noqa: PLC0415 - ctypes takes 5 ms
 
-    return lambda: clone_by_name(Original(fd=source.fd, path=source.path), out, progress)
+    return lambda: clone_by_name(Original(fd=fd, path=source.path), out, progress)

@@ -13,16 +13,15 @@ from pathlib import Path
 
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
-from inspector.containers.source import Source, open_source
+from inspector.containers.raw.copying import write_bytes, write_over
+from inspector.containers.source import FileSource, looked_through
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.compare.verify import compare_with_plan
-from inspector.remap.files.copying import write_bytes, write_over
 from inspector.remap.files.outfile import explained, sync_folder, writing
-from inspector.remap.files.unchanged import refuse_changed
 from inspector.remap.plan import Plan, with_viewed
 from inspector.remap.relabel.formats import COPY, pieces_of
 from inspector.remap.relabel.patches import Piece
@@ -88,15 +87,15 @@ def patch_in_place(
     progress = progress or Progress()
     record_at = record_path(Path(path))
     _refuse_patched(path, record_at)
-    with _opened(path, force=force) as fd, open_source(path) as source:
+    with _opened(path, force=force) as (fd, file), looked_through(file) as source:
         status = os.fstat(fd)
         with collector_paused():
-            container = read_container(path, DEFAULT_LIMITS, progress)
+            container = read_container(source, DEFAULT_LIMITS, progress)
             plan = with_viewed(plan, container.storage_ids.values())
             pieces = pieces_of(container, source, plan, progress)
         if pieces:
             record = make_record(source, pieces, plan, status.st_mtime_ns)
-            refuse_changed(path, status, "read", fd)
+            source.refuse_changed("read")
             _write_record(record, record_at, status)
             with _restored_on_failure(fd, record, record_at), explained(Path(path), _FILE):
                 _write(fd, pieces)
@@ -132,14 +131,12 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
     record_at = record_path(Path(path))
     if not os.path.lexists(record_at):
         raise ExportError("there is nothing to undo: no record stands beside the file", where=str(record_at))
-    with _opened(path, force=force) as fd, Source(path) as source:
-        status = os.fstat(fd)
+    with _opened(path, force=force) as (fd, source), source:
         record = read_record(record_at)
         refuse_stranger(source, record)
         if not force:
             refuse_foreign(source, record, progress or Progress())
-        refuse_changed(path, status, "read", source.fd)
-        refuse_changed(path, status, "read", fd)
+        source.refuse_changed("read")
         with explained(Path(path), _FILE):
             _give_back(fd, record, record_at)
     return record.nbytes
@@ -179,8 +176,8 @@ def _write_record(record: UndoRecord, record_at: Path, like: os.stat_result) -> 
 
 
 @contextlib.contextmanager
-def _opened(path: str, *, force: bool) -> Iterator[int]:
-    """Open a file for changing it, alone."""
+def _opened(path: str, *, force: bool) -> Iterator[tuple[int, FileSource]]:
+    """Open a file for changing it, alone; yield its descriptor, and what reads it, which is to be closed."""
     with explained(Path(path), _FILE):
         fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
@@ -194,7 +191,7 @@ def _opened(path: str, *, force: bool) -> Iterator[int]:
                 where=path,
                 remedy=f"{COPY}, or use --force",
             )
-        yield fd
+        yield fd, FileSource(path, os.dup(fd))
     finally:
         os.close(fd)
 

@@ -12,31 +12,23 @@ from inspector.remap.relabel.patches import Piece
 
 
 class Overlay(Source):
-    """A file with pieces laid over it, cut off at a size."""
+    """A source with pieces laid over it, cut off at a size."""
 
-    def __init__(self, path: str, pieces: Sequence[Piece], nbytes: int) -> None:
-        """Open a file.
+    def __init__(self, below: Source, pieces: Sequence[Piece], nbytes: int) -> None:
+        """Lay pieces over a source.
 
         Args:
-            path: The file.
+            below: The source, which stays open.
             pieces: What stands in it instead, in order and apart from each other.
             nbytes: The size that it has.
-
-        Raises:
-            ContainerError: It is missing, unreadable or no regular file.
         """
-        super().__init__(path)
-        self.nbytes = self.file_nbytes = min(nbytes, self.file_nbytes)
+        super().__init__(below.path, min(nbytes, below.nbytes))
+        self._below = below
         self._pieces = pieces
-        self._fetch = self._fetch_laid_over
 
     @override
-    def skip_hole(self, offset: int) -> int:
-        """Return the offset itself: where the file has nothing, a piece may stand."""
-        return offset
-
-    def _fetch_laid_over(self, offset: int, nbytes: int) -> bytes:
-        data = bytearray(self._fetch_plain(offset, nbytes))
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        data = bytearray(self._below.read_at(offset, nbytes))
         end = offset + len(data)
         first = max(bisect_right(self._pieces, offset, key=attrgetter("offset")) - 1, 0)
         for number in range(first, len(self._pieces)):

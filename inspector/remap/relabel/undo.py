@@ -19,12 +19,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from inspector.containers.small import read_small
+from inspector.containers.raw.copying import write_over
+from inspector.containers.raw.small import read_small
 from inspector.containers.source import Source
 from inspector.errors import ContainerError, ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.records import dataclass
-from inspector.remap.files.copying import write_over
 from inspector.remap.plan import Plan
 from inspector.remap.relabel.overlay import Overlay
 from inspector.remap.relabel.patches import Piece
@@ -249,7 +249,7 @@ def refuse_stranger(source: Source, record: UndoRecord) -> None:
         ContainerError: It cannot be read.
     """
     known = record.nbytes <= source.nbytes <= record.nbytes_after
-    with Overlay(source.path, record.before, record.nbytes) as before_it:
+    with Overlay(source, record.before, record.nbytes) as before_it:
         known = known and _witness(before_it) == record.witness
     if not known:
         raise ExportError(

@@ -51,7 +51,7 @@ def refuse_foreign(source: Source, record: UndoRecord, progress: Progress) -> No
         ContainerError: The file cannot be read.
         CancelledError: The work was cancelled.
     """
-    with collector_paused(), Overlay(source.path, record.before, record.nbytes) as old:
+    with collector_paused(), Overlay(source, record.before, record.nbytes) as old:
         try:
             container, checkpoint = _read(old, progress)
             plan = with_viewed(_plan_of(record, checkpoint), container.storage_ids.values())

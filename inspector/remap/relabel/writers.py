@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from inspector.containers.legacy import read_layout
+from inspector.containers.raw.copying import write_bytes, write_over
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import Records, find_pickle
 from inspector.containers.zip.directory import Entry, payload_offset, read_directory
@@ -17,7 +18,6 @@ from inspector.progress import Progress
 from inspector.records import dataclass, field
 from inspector.remap.archive.zip_layout import Record, plain_record, write_zip
 from inspector.remap.compare.same_bytes import Span
-from inspector.remap.files.copying import clone_file, copy_bytes, write_bytes, write_over
 from inspector.remap.relabel.edits import Edit
 from inspector.remap.relabel.padding import fit_pickle, unfit_pickle
 from inspector.remap.relabel.patches import Piece, fits, refuse_doubles, storage_alignment, zip_pieces
@@ -64,7 +64,7 @@ class CopyWriter:
         self.progress.start("copying", rest)
         start = layout.object_start + len(pickle)
         self.copied.append(Span(layout.object_end, start, rest))
-        copy_bytes(self.source.fd, self.target, layout.object_end, rest, self.progress)
+        self.source.copy_to(self.target, layout.object_end, rest, self.progress)
         return False
 
     def write_tar(self, edits: Sequence[Edit]) -> bool:
@@ -77,7 +77,7 @@ class CopyWriter:
         pos = done = 0
         for edit in (*edits, Edit(self.source.nbytes, self.source.nbytes, b"")):
             self.copied.append(Span(done, pos, edit.start - done))
-            copy_bytes(self.source.fd, self.target, done, edit.start - done, self.progress)
+            self.source.copy_to(self.target, done, edit.start - done, self.progress)
             pos += edit.start - done + write_bytes(self.target, edit.data)
             done = edit.end
         return False
@@ -107,10 +107,10 @@ class CopyWriter:
 
     def _copy_whole(self) -> None:
         self.progress.start("copying", self.source.nbytes)
-        if clone_file(self.source.fd, self.target) or (self.clone is not None and self.clone()):
+        if self.source.clone_to(self.target) or (self.clone is not None and self.clone()):
             self.progress.advance(self.source.nbytes)
         else:
-            copy_bytes(self.source.fd, self.target, 0, self.source.nbytes, self.progress)
+            self.source.copy_to(self.target, 0, self.source.nbytes, self.progress)
 
     def _write_over(self, pieces: Iterable[Piece]) -> None:
         """Copy the whole file, then overwrite some of it."""
@@ -146,6 +146,6 @@ class CopyWriter:
         """Copy the contents of a record to the target's position; return their checksum as it was told."""
         pos = os.lseek(self.target, 0, os.SEEK_CUR)
         span = Span(payload_offset(self.source, entry), pos, entry.stored_nbytes)
-        copy_bytes(self.source.fd, self.target, span.offset, span.nbytes, self.progress)
+        self.source.copy_to(self.target, span.offset, span.nbytes, self.progress)
         self.copied.append(span)
         return entry.crc

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.errors import ContainerError
 from inspector.model.roles.device_types import device_type
 from inspector.target.machine.evidence import (
@@ -40,7 +40,7 @@ def read_profile(path: str) -> Profile:
     Raises:
         ContainerError: It cannot be read, or is no profile.
     """
-    with Source(path) as source:
+    with FileSource(path) as source:
         data = source.read_upto(0, _MOST_NBYTES + 1)
     if len(data) > _MOST_NBYTES:
         raise ContainerError("this is no machine profile: it is too large", where=path, remedy=REMEDY)
@@ -56,7 +56,7 @@ def read_profile(path: str) -> Profile:
 def is_profile(path: str) -> bool:
     """Return whether a file begins like a profile, for a window that is handed files of all kinds."""
     try:
-        with Source(path) as source:
+        with FileSource(path) as source:
             head = source.read_upto(0, _HEAD_NBYTES)
     except ContainerError:
         return False

@@ -12,7 +12,7 @@ from inspector.containers.container import Container, StoredBytes
 from inspector.containers.legacy import makes_magic, read_layout, read_legacy
 from inspector.containers.notes import NoteKind, sentences
 from inspector.containers.opening import read_container
-from inspector.containers.source import GzipSource, Source
+from inspector.containers.source import FileSource, GzipSource
 from inspector.errors import (
     CancelledError,
     CheckpointError,
@@ -152,7 +152,7 @@ def test_views_stand_within_the_storage_they_view(take_apart: TakeApart) -> None
 def test_pickles_that_are_not_those_of_a_checkpoint(
     write: Write, changes: dict[str, Any], message: str
 ) -> None:
-    with Source(write(checkpoint(TWO, *STORAGES, **changes))) as source:
+    with FileSource(write(checkpoint(TWO, *STORAGES, **changes))) as source:
         if not message:
             assert read_layout(source, Limits(), Progress()).keys == ("11", "22")
             return
@@ -238,9 +238,9 @@ def test_broken_list_of_keys_is_no_end_of_the_file(write: Write) -> None:
     data = checkpoint(TWO, *STORAGES)
     place = data.index(TWO) + len(TWO)
     broken = data[:place] + b"\xff" + data[place + 1 :]
-    with Source(write(broken)) as source, pytest.raises(PickleError, match="storage keys at byte"):
+    with FileSource(write(broken)) as source, pytest.raises(PickleError, match="storage keys at byte"):
         read_layout(source, Limits(), Progress())
-    with Source(write(data[: place + 3])) as source:
+    with FileSource(write(data[: place + 3])) as source:
         assert read_layout(source, Limits(), Progress()).keys == ()
 
 
@@ -288,14 +288,14 @@ def test_other_numbers_are_no_magic(write: Write) -> None:
         stream(proto(), call("a.B")),
         stream(proto(), call("a.B")) + b"\xff",
     ):
-        with Source(write(data)) as source:
+        with FileSource(write(data)) as source:
             assert not makes_magic(source)
 
 
 def test_cancellation(write: Write) -> None:
     progress = Progress()
     progress.cancel()
-    with Source(write(checkpoint(TWO, *STORAGES))) as source, pytest.raises(CancelledError):
+    with FileSource(write(checkpoint(TWO, *STORAGES))) as source, pytest.raises(CancelledError):
         read_legacy(source, Limits(), progress)
 
 
@@ -337,7 +337,7 @@ def test_gzip_bomb_is_bounded(write: Write) -> None:
     packed = gzip.compress(checkpoint(pickle_, ("11", 2**40, bytes(5_000_000))))
     limits = Limits(inflated_nbytes=1_000_000)
     with (
-        GzipSource(write(packed), limits) as source,
+        GzipSource(FileSource(write(packed)), limits) as source,
         pytest.raises(TooLargeError, match="more than 1,000,000"),
     ):
         read_legacy(source, Limits(), Progress())
@@ -350,7 +350,7 @@ def test_every_byte_of_a_small_file_may_be_anything(write: Write) -> None:
     data = checkpoint(TWO, *STORAGES)
     for at in range(len(data)):
         changed = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
-        with Source(write(changed)) as source:
+        with FileSource(write(changed)) as source:
             try:
                 read_legacy(source, Limits(), Progress())
             except CheckpointError as error:
@@ -368,7 +368,7 @@ def test_builder_writes_what_torch_writes(write: Write) -> None:
     buffer = io.BytesIO()
     torch.save({"a": torch.arange(2.0)}, buffer, _use_new_zipfile_serialization=False)
     theirs = buffer.getvalue()
-    with Source(write(theirs)) as source:
+    with FileSource(write(theirs)) as source:
         layout = read_layout(source, Limits(), Progress())
     head = [pickle.dumps(value, 2) for value in (0x1950A86A20F9469CFC6C, 1001)]
     assert theirs.startswith(b"".join(head))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers import source
 from inspector.containers.opening import read_container
 from inspector.errors import CancelledError, ContainerError
 from inspector.progress import Progress
@@ -25,7 +26,7 @@ def test_path_is_kept_as_it_was_named(write: Write, monkeypatch: pytest.MonkeyPa
     assert read_container(path.name).path == path.name
 
 
-def test_file_is_closed_whatever_happens(write: Write) -> None:
+def test_file_is_closed_whatever_happens(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     def lowest_free() -> int:
         descriptor = os.open(os.devnull, os.O_RDONLY)
         os.close(descriptor)
@@ -36,6 +37,14 @@ def test_file_is_closed_whatever_happens(write: Write) -> None:
         with contextlib.suppress(ContainerError):
             read_container(write(data))
         assert lowest_free() == before
+
+    def fail(*_given: int) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(source, "_pread", fail)
+    with pytest.raises(ContainerError, match="cannot be read"):
+        source.open_source(write(ZIP))
+    assert lowest_free() == before
 
 
 def test_collector_rests_while_reading(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

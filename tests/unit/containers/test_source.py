@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from inspector.containers import source as module
-from inspector.containers.source import GzipSource, NearReader, Source
-from inspector.errors import ContainerError, NotACheckpointError, TooLargeError
+from inspector.containers.source import FileSource, GzipSource, open_source
+from inspector.errors import ContainerError, ExportError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 
 Write = Callable[..., str]
 
 
 def test_reads_are_positioned(write: Write) -> None:
-    with Source(write(b"0123456789")) as source:
+    with FileSource(write(b"0123456789")) as source:
         assert (source.nbytes, source.file_nbytes, source.gzipped) == (10, 10, False)
         assert source.read(7, 3) == b"789"
         assert source.read(0, 2) == b"01"
@@ -25,7 +25,7 @@ def test_reads_are_positioned(write: Write) -> None:
 
 
 def test_short_read_says_where_the_file_ends(write: Write) -> None:
-    with Source(write(b"0123456789")) as source, pytest.raises(ContainerError) as caught:
+    with FileSource(write(b"0123456789")) as source, pytest.raises(ContainerError) as caught:
         source.read(8, 5)
     assert caught.value.what == "the file ends too early"
     assert caught.value.where == "byte 10 of 5 bytes wanted from byte 8 on"
@@ -34,31 +34,31 @@ def test_short_read_says_where_the_file_ends(write: Write) -> None:
 
 @pytest.mark.parametrize(("offset", "nbytes"), [(8, 99), (10, 1), (11, 1), (2**64, 1), (8, 2**64)])
 def test_read_up_to_the_end(write: Write, offset: int, nbytes: int) -> None:
-    with Source(write(b"0123456789")) as source:
+    with FileSource(write(b"0123456789")) as source:
         assert source.read_upto(offset, nbytes) == b"0123456789"[min(offset, 10) :]
 
 
 @pytest.mark.parametrize(("offset", "nbytes"), [(-1, 1), (1, -1)])
 def test_negative_places_are_refused(write: Write, offset: int, nbytes: int) -> None:
-    with Source(write(b"0123")) as source, pytest.raises(ContainerError, match="points outside itself"):
+    with FileSource(write(b"0123")) as source, pytest.raises(ContainerError, match="points outside itself"):
         source.read_upto(offset, nbytes)
 
 
 def test_reaches(write: Write) -> None:
-    with Source(write(b"0123")) as source:
+    with FileSource(write(b"0123")) as source:
         assert [source.reaches(end) for end in (0, 4, 5)] == [True, True, False]
 
 
 def test_file_is_closed_when_the_block_ends(write: Write) -> None:
-    with Source(write(b"0123")) as source:
+    with FileSource(write(b"0123")) as source:
         pass
     with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(source.fd)
+        os.fstat(source.fileno())
 
 
 def test_file_cut_off_while_open_is_a_short_read(write: Write) -> None:
     path = write(b"0123456789")
-    with Source(path) as source:
+    with FileSource(path) as source:
         os.truncate(path, 4)
         assert source.read_upto(2, 8) == b"23"
         with pytest.raises(ContainerError, match="ends too early"):
@@ -67,15 +67,43 @@ def test_file_cut_off_while_open_is_a_short_read(write: Write) -> None:
 
 def test_file_that_grows_while_open_keeps_its_size(write: Write) -> None:
     path = write(b"0123")
-    with Source(path) as source:
+    with FileSource(path) as source:
         with Path(path).open("ab") as file:
             file.write(b"4567")
         assert source.read_upto(0, 8) == b"0123"
 
 
+def append(path: Path) -> None:
+    path.write_bytes(b"more")
+
+
+def touch(path: Path) -> None:
+    os.utime(path, ns=(1, 1))
+
+
+def replace(path: Path) -> None:
+    path.rename(path.with_name("old"))
+    path.touch()
+
+
+@pytest.mark.parametrize("change", [append, touch, replace, Path.unlink])
+def test_a_file_that_changed_is_refused(write: Write, change: Callable[[Path], None]) -> None:
+    path = Path(write(gzip.compress(b"data")))
+    with FileSource(str(path)) as source, open_source(str(path)) as inside:
+        for one in (source, inside):
+            one.refuse_changed("read")
+        change(path)
+        for one in (source, inside):
+            if change in {append, touch}:  # otherwise it is open as it was
+                with pytest.raises(ExportError, match="the file changed while it was copied"):
+                    one.refuse_changed("copied")
+            else:
+                one.refuse_changed("copied")
+
+
 def test_partial_reads_are_joined(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_pread", lambda fd, nbytes, offset: os.pread(fd, min(nbytes, 3), offset))
-    with Source(write(b"0123456789")) as source:
+    with FileSource(write(b"0123456789")) as source:
         assert source.read(1, 8) == b"12345678"
 
 
@@ -85,7 +113,7 @@ def test_failing_read_is_an_error_of_ours(write: Write, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(module, "_pread", fail)
     with (
-        Source(write(b"0123")) as source,
+        FileSource(write(b"0123")) as source,
         pytest.raises(ContainerError, match=r"cannot be read: byte 2: .*Input/output"),
     ):
         source.read(2, 1)
@@ -93,9 +121,10 @@ def test_failing_read_is_an_error_of_ours(write: Write, monkeypatch: pytest.Monk
 
 def test_reading_by_seeking_is_the_same(write: Write) -> None:
     """What systems without pread do."""
-    with Source(write(b"0123456789")) as source:
+    with FileSource(write(b"0123456789")) as source:
         for offset, nbytes in ((7, 9), (0, 4), (10, 1), (3, 0)):
-            assert module._read_by_seeking(source.fd, nbytes, offset) == os.pread(source.fd, nbytes, offset)
+            fd = source.fileno()
+            assert module._read_by_seeking(fd, nbytes, offset) == os.pread(fd, nbytes, offset)
 
 
 # ------------------------------------------------------------------------------------------- not a file
@@ -103,13 +132,13 @@ def test_reading_by_seeking_is_the_same(write: Write) -> None:
 
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(ContainerError, match="there is no such file"):
-        Source(str(tmp_path / "no.pt"))
+        FileSource(str(tmp_path / "no.pt"))
 
 
 def test_path_that_cannot_be(tmp_path: Path) -> None:
     for path in ("a\0b", str(tmp_path / ("n" * 300))):
         with pytest.raises(ContainerError, match="the file cannot be opened"):
-            Source(path)
+            FileSource(path)
 
 
 def test_forbidden_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +147,7 @@ def test_forbidden_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "open", refuse)  # the tests may run as root, whom no mode stops
     with pytest.raises(ContainerError, match="the file may not be read"):
-        Source(write(b"0123"))
+        FileSource(write(b"0123"))
 
 
 def test_pipe_device_and_folder_are_refused_at_once(tmp_path: Path) -> None:
@@ -128,9 +157,9 @@ def test_pipe_device_and_folder_are_refused_at_once(tmp_path: Path) -> None:
     os.close(before)
     for path in (str(pipe), "/dev/zero", "/dev/null"):
         with pytest.raises(ContainerError, match="this is no regular file"):
-            Source(path)
+            FileSource(path)
     with pytest.raises(NotACheckpointError, match="this is a folder"):
-        Source(str(tmp_path))
+        FileSource(str(tmp_path))
     after = os.open(os.devnull, os.O_RDONLY)
     os.close(after)
     assert after == before  # the lowest free descriptor: none was left open
@@ -139,12 +168,12 @@ def test_pipe_device_and_folder_are_refused_at_once(tmp_path: Path) -> None:
 def test_symlink_is_followed(write: Write, tmp_path: Path) -> None:
     link = tmp_path / "link.pt"
     link.symlink_to(write(b"0123"))
-    with Source(str(link)) as source:
+    with FileSource(str(link)) as source:
         assert source.read(0, 4) == b"0123"
 
 
 def test_empty_file(write: Write) -> None:
-    with Source(write(b"")) as source:
+    with FileSource(write(b"")) as source:
         assert source.nbytes == 0
         assert source.read_upto(0, 10) == b""
 
@@ -154,7 +183,7 @@ def test_offset_over_4_gib(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.seek(5 << 30)
         file.write(b"end")
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         assert source.read((5 << 30) - 1, 4) == b"\0end"
 
 
@@ -164,7 +193,7 @@ TEXT = bytes(range(256)) * 100
 
 
 def test_gzip_is_read_inside(write: Write) -> None:
-    with GzipSource(write(gzip.compress(TEXT))) as source:
+    with GzipSource(FileSource(write(gzip.compress(TEXT)))) as source:
         assert source.gzipped
         assert source.file_nbytes < len(TEXT)
         assert source.read(1000, 10) == TEXT[1000:1010]
@@ -176,7 +205,7 @@ def test_gzip_is_read_inside(write: Write) -> None:
 
 def test_gzip_inside_is_bounded(write: Write) -> None:
     bomb = gzip.compress(bytes(5_000_000))
-    with GzipSource(write(bomb), Limits(inflated_nbytes=1_000_000)) as source:
+    with GzipSource(FileSource(write(bomb)), Limits(inflated_nbytes=1_000_000)) as source:
         assert source.nbytes == 1_000_000
         assert len(source.read_upto(999_990, 10)) == 10
         assert source.reaches(1_000_000)
@@ -184,7 +213,9 @@ def test_gzip_inside_is_bounded(write: Write) -> None:
 
 @pytest.mark.parametrize(("offset", "nbytes"), [(999_990, 100), (999_999, 2), (1_000_000, 1), (2**50, 1)])
 def test_the_bound_of_gzip_is_an_error_and_no_end(write: Write, offset: int, nbytes: int) -> None:
-    with GzipSource(write(gzip.compress(bytes(1_000_001))), Limits(inflated_nbytes=1_000_000)) as source:
+    with GzipSource(
+        FileSource(write(gzip.compress(bytes(1_000_001)))), Limits(inflated_nbytes=1_000_000)
+    ) as source:
         with pytest.raises(TooLargeError, match=r"more than 1,000,000 bytes once unpacked.*gunzip"):
             source.read_upto(offset, nbytes)
         with pytest.raises(TooLargeError):
@@ -194,7 +225,9 @@ def test_the_bound_of_gzip_is_an_error_and_no_end(write: Write, offset: int, nby
 
 @pytest.mark.parametrize("length", [0, 10, 1_000_000])
 def test_gzip_that_ends_at_the_bound_or_before_ends_there(write: Write, length: int) -> None:
-    with GzipSource(write(gzip.compress(bytes(length))), Limits(inflated_nbytes=1_000_000)) as source:
+    with GzipSource(
+        FileSource(write(gzip.compress(bytes(length)))), Limits(inflated_nbytes=1_000_000)
+    ) as source:
         assert source.read_upto(0, 2**40) == bytes(length)
         assert source.read_upto(1_000_000, 1) == b""
         assert not source.reaches(1_000_001)
@@ -205,67 +238,10 @@ def test_damaged_gzip_is_an_error_of_ours(write: Write) -> None:
     packed = bytearray(gzip.compress(os.urandom(1000)))
     packed[-6] ^= 1
     with (
-        GzipSource(write(bytes(packed))) as source,
+        GzipSource(FileSource(write(bytes(packed)))) as source,
         pytest.raises(ContainerError, match="gzip stream is damaged: byte 0"),
     ):
         source.read_upto(0, 2000)
-
-
-# ------------------------------------------------------------------------------------------- near reads
-
-
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The (offset, bytes) of every read of a file."""
-    seen: list[tuple[int, int]] = []
-
-    def pread(fd: int, nbytes: int, offset: int) -> bytes:
-        seen.append((offset, nbytes))
-        return os.pread(fd, nbytes, offset)
-
-    monkeypatch.setattr(module, "_pread", pread)
-    return seen
-
-
-def piece(near: NearReader, offset: int, nbytes: int) -> bytes:
-    at = near.seek(offset, nbytes)
-    return near.window[at : at + nbytes]
-
-
-def test_pieces_that_stand_close_share_a_read(write: Write, reads: list[tuple[int, int]]) -> None:
-    data = os.urandom(100_000)
-    with Source(write(data)) as source:
-        near = NearReader(source)
-        for offset in range(0, 16_000, 100):
-            assert piece(near, offset, 30) == data[offset : offset + 30]
-        assert len(reads) <= 2
-
-
-def test_far_pieces_are_read_alone(write: Write, reads: list[tuple[int, int]]) -> None:
-    data = os.urandom(100_000)
-    with Source(write(data)) as source:
-        near = NearReader(source)
-        for offset in (50_000, 90_000, 70_000, 10_000):
-            assert piece(near, offset, 30) == data[offset : offset + 30]
-    assert reads == [(50_000, 30), (90_000, 30), (70_000, 30), (10_000, 30)]
-
-
-def test_pieces_at_the_end_are_short(write: Write) -> None:
-    with Source(write(b"0123456789")) as source:
-        near = NearReader(source)
-        assert piece(near, 4, 4) == b"4567"
-        assert piece(near, 8, 4) == b"89"
-        assert piece(near, 20, 4) == b""
-        assert piece(near, 0, 4) == b"0123"
-
-
-def test_pieces_of_any_size_and_order(write: Write) -> None:
-    data = os.urandom(50_000)
-    with Source(write(data)) as source:
-        near = NearReader(source)
-        for step in range(2000):
-            offset, nbytes = step * 7919 % 51_000, step * 31 % 300
-            assert piece(near, offset, nbytes) == data[offset : offset + nbytes]
 
 
 # ------------------------------------------------------------------------------------------- holes
@@ -282,7 +258,7 @@ def sparse(path: Path, *, data_at: int, nbytes: int) -> None:
 def test_holes_are_skipped_and_never_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "sparse"
     sparse(path, data_at=1 << 24, nbytes=1 << 26)
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         assert source.skip_hole(0) == 0
         assert 0 < source.skip_hole(1 << 20) <= 1 << 24
         assert source.skip_hole(1 << 24) == 1 << 24
@@ -297,7 +273,7 @@ def test_where_nobody_knows_of_holes_nothing_is_skipped(
     sparse(path, data_at=1 << 24, nbytes=1 << 26)
     packed = tmp_path / "packed.gz"
     packed.write_bytes(gzip.compress(b"x"))
-    with Source(str(path)) as source, GzipSource(str(packed)) as inside:
+    with FileSource(str(path)) as source, GzipSource(FileSource(str(packed))) as inside:
         assert inside.skip_hole(5) == 5
 
         def refuse(*_: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
 from inspector.remap.compare import torch_check
@@ -140,13 +140,13 @@ def test_what_was_not_checked_is_not_said(cli, copy) -> None:
 
 def planted(path: Path, will_be: bytes) -> None:
     """A record beside a file that says it was another before."""
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         record = make_record(source, (), plan_remap(open_checkpoint(str(demo_path())), ()), 5)
     first = Piece(0, path.read_bytes())
     assert len(will_be) == len(first.data)
     whole = path.with_name("whole")
     whole.write_bytes(will_be)
-    with Source(str(whole)) as source:
+    with FileSource(str(whole)) as source:
         witness = make_record(source, (), plan_remap(open_checkpoint(str(demo_path())), ()), 5).witness
     whole.unlink()
     record = replace(record, witness=witness, before=(Piece(0, will_be),), after=(first,))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.tar.cursor import Cursor
 from inspector.containers.tar.members import Member
 from inspector.errors import ContainerError, DamagedError, PickleError
@@ -23,7 +23,7 @@ def begin(write: Callable[..., str]) -> Iterator[Begin]:
     sources = []
 
     def begin(data: bytes, more: bytes = b"behind", **limits: float) -> Cursor:
-        source = Source(write(b"before" + data + more))
+        source = FileSource(write(b"before" + data + more))
         sources.append(source)
         member = Member("storages", 0, 0, 6, len(data))
         return Cursor(source, member, Limits(**limits), Progress())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.tar import members as module
 from inspector.containers.tar.members import Member, is_tar, padded, read_members, resized_headers
 from inspector.errors import ContainerError
@@ -21,7 +21,7 @@ PARTS = {"sys_info": b"info", "pickle": b"p" * 512, "tensors": b"", "storages": 
 @pytest.fixture
 def members(write: Write) -> Callable[[bytes], dict[str, Member]]:
     def members(data: bytes) -> dict[str, Member]:
-        with Source(write(data)) as source:
+        with FileSource(write(data)) as source:
             return read_members(source)
 
     return members
@@ -174,7 +174,7 @@ def test_headers_that_lead_backwards_come_to_an_end(
     ],
 )
 def test_what_opens_as_a_tar_archive(write: Write, data: bytes, *, expected: bool) -> None:
-    with Source(write(data)) as source:
+    with FileSource(write(data)) as source:
         assert is_tar(source) is expected
     if len(data) < 1 << 20 and data[124:135] != b"77777777777":
         try:
@@ -206,13 +206,13 @@ def test_two_members_of_one_name_are_refused(members: Members) -> None:
 def test_odd_extended_headers_are_not_written_again(write: Write, fields: bytes) -> None:
     data = archive({"a": b"x"})
     odd = changed(data, 124, b"%011o\0" % len(fields))[:512] + fields.ljust(512, b"\0") + data[1024:]
-    with Source(write(odd)) as source, pytest.raises(ContainerError, match="an extended header"):
+    with FileSource(write(odd)) as source, pytest.raises(ContainerError, match="an extended header"):
         resized_headers(source, Member("a", 0, 1024, 1536, 1), 7)
 
 
 def test_several_headers_of_one_member_are_not_written_again(write: Write) -> None:
     data = archive({"a": b"x"})
-    with Source(write(data[:1024] + data)) as source:
+    with FileSource(write(data[:1024] + data)) as source:
         member = read_members(source)["a"]
         with pytest.raises(ContainerError, match="several headers for one member"):
             resized_headers(source, member, 7)
@@ -271,7 +271,7 @@ def test_resized_headers_are_read_by_tarfile(write: Write, nbytes: int, *, told:
     size = {"size": "1280"} if told else {}
     comment = "é" * random.Random(nbytes).randint(1, 90)
     data = archive({"storages": PARTS["storages"]}, pax_headers={"comment": comment, **size})
-    with Source(write(data)) as source:
+    with FileSource(write(data)) as source:
         member = read_members(source)["storages"]
         headers = resized_headers(source, member, nbytes)
     with tarfile.open(fileobj=io.BytesIO(headers + bytes(1024))) as made:
@@ -281,7 +281,7 @@ def test_resized_headers_are_read_by_tarfile(write: Write, nbytes: int, *, told:
 
 
 def test_resized_plain_header(write: Write) -> None:
-    with Source(write(archive(PARTS, mtime=0))) as source:
+    with FileSource(write(archive(PARTS, mtime=0))) as source:
         member = read_members(source)["storages"]
         assert len(resized_headers(source, member, 7)) == 512
         assert resized_headers(source, member, member.nbytes) == source.read(member.header, 512)

@@ -7,7 +7,7 @@ import pytest
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, count_globals
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.zip.archive import Records, find_pickle, read_torchzip
 from inspector.containers.zip.directory import DEFLATED, read_directory
 from inspector.containers.zip.torch_words import NO_VERSION, UNDECODABLE, no_folder_words
@@ -343,7 +343,7 @@ def test_zip_of_something_else(take_apart: TakeApart, records: list[Record]) -> 
 
 
 def test_empty_zip(write: Callable[..., str]) -> None:
-    with Source(write(build_zip())) as source:
+    with FileSource(write(build_zip())) as source:
         records = Records(read_directory(source, Limits()))
         assert records.prefix == ""
         with pytest.raises(NotACheckpointError):
@@ -370,7 +370,7 @@ def test_cancellation_at_any_moment(write: Callable[..., str], asked: int) -> No
             super().advance(units)
 
     progress = Impatient()
-    with Source(write(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}))) as source:
+    with FileSource(write(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}))) as source:
         try:
             read_torchzip(source, Limits(), progress)
         except CancelledError:
@@ -383,6 +383,6 @@ def test_cancellation_at_any_moment(write: Callable[..., str], asked: int) -> No
 
 def test_progress_counts_storages(write: Callable[..., str]) -> None:
     progress = Progress()
-    with Source(write(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}))) as source:
+    with FileSource(write(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}))) as source:
         read_torchzip(source, Limits(), progress)
     assert (progress.label, progress.done, progress.total) == ("finding storages", 2, 2)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.notes import NoteKind
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.directory import (
     CENTRAL,
     DEFLATED,
@@ -44,7 +44,7 @@ def open_(write: Callable[..., str]) -> Open:
     sources = []
 
     def open_(data: bytes) -> Source:
-        sources.append(Source(write(data, f"{len(sources)}.zip")))
+        sources.append(FileSource(write(data, f"{len(sources)}.zip")))
         return sources[-1]
 
     yield open_
@@ -177,7 +177,7 @@ def test_offsets_over_4_gib(tmp_path: Path) -> None:
         file.write(
             tail[: at + 8] + struct.pack("<Q", gap + len(local) + len(builder.central)) + tail[at + 16 :]
         )
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         found = directory(source)
         assert found.entries[1].header_offset == gap
         assert contents(source, found.entries) == {"a/x": b"first", "a/y": b"second"}
@@ -353,5 +353,5 @@ def test_every_flipped_byte_ends_in_words(write: Callable[..., str]) -> None:
     )
     for at, mask in itertools.product(range(len(data)), (0x01, 0xFF)):
         changed = data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
-        with Source(write(changed)) as source, contextlib.suppress(ContainerError):
+        with FileSource(write(changed)) as source, contextlib.suppress(ContainerError):
             assert len(contents(source, directory(source).entries)) <= 2

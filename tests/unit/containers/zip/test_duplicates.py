@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.zip import duplicates as rivals
 from inspector.containers.zip.directory import Entry
 from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
@@ -66,7 +66,7 @@ def elsewhere(write: Callable[..., str]) -> Callable[[bytes], list[tuple[str, in
     """Find the pickles that other readers find: their names, and where their headers are."""
 
     def elsewhere(data: bytes) -> list[tuple[str, int]]:
-        with Source(write(data)) as source:
+        with FileSource(write(data)) as source:
             return [(entry.name, entry.header_offset) for entry in pickles_elsewhere(source)]
 
     return elsewhere

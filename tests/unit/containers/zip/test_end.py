@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.notes import NoteKind
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.zip.directory import CENTRAL
 from inspector.containers.zip.end import (
     END,
@@ -30,7 +30,7 @@ def find(write: Write) -> Find:
     """Find the end of bytes."""
 
     def find(data: bytes) -> ZipEnd:
-        with Source(write(data)) as source:
+        with FileSource(write(data)) as source:
             return find_end(source)
 
     return find

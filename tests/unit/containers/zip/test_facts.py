@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.notes import NoteKind
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.zip.archive import Records
 from inspector.containers.zip.directory import read_directory
 from inspector.containers.zip.facts import Facts, is_listed, listed_name, read_facts
@@ -29,7 +29,7 @@ def read(write: Callable[..., str]) -> Read:
     """Read the facts of an archive."""
 
     def read(*records: Record) -> Facts:
-        with Source(write(build_zip(*records))) as source:
+        with FileSource(write(build_zip(*records))) as source:
             found = Records(read_directory(source, Limits()))
             names = [entry.name for entry in found.directory.entries]
             return read_facts(source, found.get, found.prefix, names)

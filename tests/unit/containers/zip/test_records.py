@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inspector.containers.notes import NoteKind
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.zip.directory import DEFLATED, LOCAL, read_directory
 from inspector.containers.zip.records import (
     Contents,
@@ -28,7 +28,7 @@ def read(write: Callable[..., str]) -> Read:
 
     def read(archive: bytes | Record, most_nbytes: int = 3000, how: Read = read_contents) -> Any:
         data = build_zip(archive) if isinstance(archive, Record) else archive
-        with Source(write(data)) as source:
+        with FileSource(write(data)) as source:
             return how(source, read_directory(source, Limits()).entries[0], most_nbytes)
 
     return read

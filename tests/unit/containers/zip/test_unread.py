@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.programs import count_globals
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.zip import unread as unread_zip
 from inspector.containers.zip.unread import read_pickled_records
 from inspector.limits import Limits
@@ -18,7 +18,7 @@ EVIL = stream(proto(), call("posix.system", text("id")))
 
 
 def imported(write: Write, data: bytes) -> list[str]:
-    with Source(write(data)) as source:
+    with FileSource(write(data)) as source:
         read_pickled_records(source, Limits(), Progress())
         return list(count_globals(source.programs.all()))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.zip import walk as zip_walk
 from inspector.containers.zip.walk import ZipWalk
 from inspector.errors import ContainerError
@@ -35,7 +35,7 @@ def walk(write: Write) -> Walk:
     """Walk over these bytes within these limits."""
 
     def walk(data: bytes, **limits: float) -> ZipWalk:
-        with Source(write(data)) as source:
+        with FileSource(write(data)) as source:
             walk = ZipWalk(source, Limits(**limits), Progress())
             walk.run()
         return walk
@@ -54,7 +54,7 @@ def hole(data: bytes, start: int, end: int) -> bytes:
 def test_records_have_the_sizes_and_checksums_of_the_directory(walk: Walk, write: Write) -> None:
     from inspector.containers.zip.directory import read_directory
 
-    with Source(write(WHOLE)) as source:
+    with FileSource(write(WHOLE)) as source:
         directory = read_directory(source, Limits())
     found = walk(RECORDS)
     assert [entry[:6] for entry in found.entries] == [entry[:6] for entry in directory.entries]

@@ -4,7 +4,7 @@ import zipfile
 from functools import partial
 from pathlib import Path
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.directory import Entry, payload_offset, read_directory
 from inspector.containers.zip.records import read_record
 from inspector.limits import DEFAULT_LIMITS
@@ -26,7 +26,7 @@ def alignment_of(source: Source, entries: tuple[Entry, ...]) -> int:
 def test_the_layout_is_torch_s_byte_for_byte() -> None:
     for case in BY_TORCH:
         made: list[bytes] = []
-        with Source(str(case.path)) as source:
+        with FileSource(str(case.path)) as source:
             entries = read_directory(source, DEFAULT_LIMITS).entries
             rows = [
                 Record(
@@ -76,7 +76,7 @@ def test_large_archives_are_understood_by_others(tmp_path: Path) -> None:
         (name, nbytes, 7) for name, nbytes in LARGE.items()
     ]
     assert all(place % DEFAULT_ALIGNMENT == 0 for place in places)
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         entries = read_directory(source, DEFAULT_LIMITS).entries
         assert [payload_offset(source, entry) for entry in entries] == places
     assert [entry.header_offset for entry in entries] == [info.header_offset for info in infos]

@@ -71,13 +71,10 @@ def test_weights_go_where_the_plan_sends_them(tmp_path) -> None:
             assert {row.device for row in open_checkpoint(str(destination)).tensors} == {device}
 
 
-@pytest.mark.parametrize("has_proc", [True, False])
-def test_gzip_is_unpacked_into_a_file_that_vanishes(tmp_path, monkeypatch, has_proc) -> None:
+def test_gzip_is_unpacked_into_a_file_that_vanishes(tmp_path) -> None:
     plain = file_of(tmp_path, TRAINING, legacy=True)
     source = tmp_path / "in.pt.gz"
     source.write_bytes(gzip.compress(plain.read_bytes()))
-    if not has_proc:
-        monkeypatch.setattr(form_export, "_OPEN_FILES", tmp_path / "nowhere")
     destination, made = exported(source, WEIGHTS)
     assert stored(destination) == {"a": numbers("0"), "b": numbers("1")}
     assert made.source_nbytes == source.stat().st_size
@@ -192,7 +189,10 @@ def test_source_that_changes_meanwhile_is_noticed(tmp_path, monkeypatch, change)
             source.unlink()
 
     monkeypatch.setattr(form_export, "_write", write_and_change)
-    with pytest.raises(ExportError, match=r"changed while it was copied|the file is gone"):
+    if change == "remove":  # it is read to its end all the same
+        exported(source, WEIGHTS)
+        return
+    with pytest.raises(ExportError, match="changed while it was copied"):
         exported(source, WEIGHTS)
     assert not (tmp_path / "out.pt").exists()
 

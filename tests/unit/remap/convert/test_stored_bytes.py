@@ -7,7 +7,7 @@ import pytest
 
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.opening import read_container
-from inspector.containers.source import Source, open_source
+from inspector.containers.source import FileSource, Source, open_source
 from inspector.errors import ExportError
 from inspector.progress import Progress
 from inspector.records import replace
@@ -121,7 +121,7 @@ def test_bombs_stop_at_what_they_say(tmp_path) -> None:
         with (tmp_path / "bomb").open("w+b") as target:
             held = tmp_path / "packed"
             held.write_bytes(b"PK\x03\x04" + bytes(26) + packed)
-            with Source(str(held)) as inside:
+            with FileSource(str(held)) as inside:
                 fake = entry._replace(header_offset=0, stored_nbytes=len(packed))
                 assert form_bytes._inflate(inside, fake, target.fileno(), 16, Progress()) == 17
 

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from inspector.containers.source import BytesSource
 from inspector.remap.relabel.overlay import Overlay
 from inspector.remap.relabel.patches import Piece
-from tests.unit.remap.samples import written
 
 DATA = bytes(range(100))
 PIECES = (Piece(3, b"abc"), Piece(6, b"d"), Piece(50, b"efgh"), Piece(96, b"ijkl"))
@@ -14,19 +12,16 @@ WHOLE = DATA[:3] + b"abcd" + DATA[7:50] + b"efgh" + DATA[54:96] + b"ijkl"
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 100])
-def test_pieces_are_read_in_place_of_what_is_there(tmp_path: Path, step: int) -> None:
-    path = written(tmp_path, DATA)
-    with Overlay(str(path), PIECES, 100) as source:
+def test_pieces_are_read_in_place_of_what_is_there(step: int) -> None:
+    with Overlay(BytesSource(DATA, "x"), PIECES, 100) as source:
         assert b"".join(source.read_upto(at, step) for at in range(0, 100, step)) == WHOLE
         assert source.read_upto(99, 5) == b"l"
         assert source.skip_hole(7) == 7
-    assert path.read_bytes() == DATA
 
 
-def test_a_file_may_be_cut_off_and_never_grows(tmp_path: Path) -> None:
-    path = written(tmp_path, DATA)
-    with Overlay(str(path), PIECES, 52) as source:
+def test_a_file_may_be_cut_off_and_never_grows() -> None:
+    with Overlay(BytesSource(DATA, "x"), PIECES, 52) as source:
         assert (source.nbytes, source.file_nbytes) == (52, 52)
         assert source.read_upto(0, 200) == WHOLE[:52]
-    with Overlay(str(path), (), 1 << 40) as source:
+    with Overlay(BytesSource(DATA, "x"), (), 1 << 40) as source:
         assert source.nbytes == 100

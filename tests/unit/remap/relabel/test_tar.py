@@ -10,7 +10,7 @@ import pytest
 
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.containers.tar.archive import StorageRecord
 from inspector.errors import PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
@@ -49,7 +49,7 @@ def edits(tmp_path: Path) -> Callable[..., list[Edit]]:
         path.write_bytes(data)
         container = read_container(str(path))
         plan = plan_remap(build_checkpoint(container), [parse_rule(rule) for rule in rules])
-        with Source(str(path)) as source:
+        with FileSource(str(path)) as source:
             return tar_edits(source, container, with_viewed(plan, container.storage_ids.values()), Progress())
 
     return edits

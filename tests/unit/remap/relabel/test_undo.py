@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.errors import ExportError
 from inspector.remap.plan import Plan
 from inspector.remap.relabel import undo
@@ -39,7 +39,7 @@ PLAN = Plan(
 
 
 def noted(path: Path, pieces: tuple[Piece, ...] = PIECES) -> UndoRecord:
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         return make_record(source, pieces, PLAN, path.stat().st_mtime_ns)
 
 
@@ -51,7 +51,7 @@ def patch(path: Path, pieces: tuple[Piece, ...]) -> None:
 
 
 def check(path: Path, record: UndoRecord) -> None:
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         refuse_stranger(source, record)
 
 
@@ -218,7 +218,7 @@ def test_a_change_that_takes_too_much_to_note_is_refused(path: Path, monkeypatch
 
 
 def test_times_before_the_epoch_are_none(path: Path) -> None:
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         assert make_record(source, (), PLAN, -5).mtime_ns == 0
 
 

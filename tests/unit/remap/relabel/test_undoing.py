@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.errors import CancelledError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
@@ -69,7 +69,7 @@ def planted(path: Path, will_be: bytes, pieces: Iterable[Piece], *rules: str) ->
     there = path.read_bytes()
     path.write_bytes(will_be)
     plan = plan_remap(open_checkpoint(str(path)), [parse_rule(rule) for rule in rules or (RULE,)])
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         record = make_record(source, pieces, plan, 5)
     path.write_bytes(there)
     record_path(path).write_bytes(format_record(record))
@@ -128,11 +128,11 @@ def test_a_file_that_is_harmless_as_it_is_does_not_get_worse(
 def test_a_file_is_not_cut_off(tmp_path: Path, kind: str, nbytes: int) -> None:
     data = file_of(kind, HARMLESS)
     path = written(tmp_path, data)
-    with Source(str(path)) as source:
+    with FileSource(str(path)) as source:
         record = make_record(source, (), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]), 5)
     nbytes = min(nbytes, len(data) - 1)
     short = written(tmp_path, data[:nbytes], "short")
-    with Source(str(short)) as source:
+    with FileSource(str(short)) as source:
         witness = make_record(source, (), plan_remap(open_checkpoint(str(path)), []), 5).witness
     record = replace(record, nbytes=nbytes, witness=witness, after=(Piece(nbytes, data[nbytes:]),))
     record_path(path).write_bytes(format_record(record))

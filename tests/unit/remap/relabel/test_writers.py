@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.opening import read_container
+from inspector.containers.raw import copying
 from inspector.containers.source import open_source
 from inspector.errors import CancelledError, ExportError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.relabel import writers
 from inspector.remap.relabel.padding import fit_pickle
 from inspector.remap.relabel.writers import CopyWriter
 from tests.corpus import CORPUS
@@ -114,8 +114,8 @@ def test_a_file_system_that_clones_copies_nothing(tmp_path: Path, monkeypatch: p
         os.pwrite(target, path.read_bytes(), 0)
         return True
 
-    monkeypatch.setattr(writers, "clone_file", clone)
-    monkeypatch.setattr(writers, "copy_bytes", None)
+    monkeypatch.setattr(copying, "clone_file", clone)
+    monkeypatch.setattr(copying, "copy_bytes", None)
     progress = Progress()
     assert records(copy(path, CPU, progress=progress))["data/1"] == STORAGES["1"]
     assert progress.fraction == 1.0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.gzip_inside import GzipInside
+from inspector.containers.raw.gzip_inside import GzipInside
 
 PLAIN = random.Random(1).randbytes(300_000) + bytes(3_000_000) + random.Random(2).randbytes(100_000)
 ONE = gzip.compress(PLAIN, 1)

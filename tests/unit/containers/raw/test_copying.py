@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.raw import copying
+from inspector.containers.raw.copying import clone_file, copy_bytes, write_bytes, write_over
 from inspector.errors import CancelledError, ExportError
 from inspector.progress import Progress
-from inspector.remap.files import copying
-from inspector.remap.files.copying import clone_file, copy_bytes, write_bytes, write_over
 
 DATA = bytes(range(256)) * 20_000  # 5 MB, so that reading takes several steps
 

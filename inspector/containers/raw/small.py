@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource
 from inspector.errors import ContainerError
 
 
@@ -14,7 +14,7 @@ def read_small(path: str | os.PathLike[str], most_nbytes: int) -> bytes:
     Raises:
         ContainerError: It is missing, unreadable, no regular file, or larger than that.
     """
-    with Source(os.fspath(path)) as source:
+    with FileSource(os.fspath(path)) as source:
         if source.nbytes > most_nbytes:
             raise ContainerError(f"the file is larger than {most_nbytes:,} bytes", where=os.fspath(path))
         return source.read_upto(0, most_nbytes)

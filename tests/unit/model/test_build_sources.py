@@ -1,0 +1,100 @@
+"""A checkpoint is opened from any source of bytes, and from one that was opened before."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from inspector.containers.source import BytesSource, GzipSource, Source, open_source
+from inspector.errors import CheckpointError, ContainerError, ExportError
+from inspector.model.build import open_checkpoint
+from inspector.overriding import override
+from inspector.progress import Progress
+from inspector.report.jsonable import write_show
+from inspector.safety.verdict import judge
+from tests.corpus import CORPUS
+
+FILES = [
+    CORPUS / "devices" / "zip_cuda_proto3.pt",
+    CORPUS / "devices" / "legacy_mixed8.pt",
+    *sorted((CORPUS / "tar").glob("*.pth")),
+]
+
+
+class Remote(Source):
+    """What a source of another kind has to implement: bytes by offset, and what tells that they changed."""
+
+    def __init__(self, data: bytes, path: str) -> None:
+        self.data = data
+        self.version = 1
+        super().__init__(path, len(data))
+
+    @override
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        return self.data[offset : offset + nbytes]
+
+    @override
+    def identity(self) -> tuple[int, int, int]:
+        return self.version, len(self.data), 0
+
+
+def shown(source: Source | str) -> object:
+    checkpoint = open_checkpoint(source)
+    return "".join(write_show(checkpoint, judge(checkpoint), (), open_seconds=0))
+
+
+def test_any_source_shows_what_the_file_does() -> None:
+    assert len(FILES) == 3
+    for path in FILES:
+        wanted = shown(str(path))
+        remote = Remote(path.read_bytes(), str(path))
+        assert shown(remote) == wanted, path.name
+        assert shown(remote) == wanted, f"{path.name}, once more"  # what was read before does not count twice
+
+
+def test_gzip_may_be_inside_of_any_source(tmp_path: Path) -> None:
+    packed = gzip.compress(FILES[1].read_bytes())
+    path = tmp_path / "in.pt.gz"
+    path.write_bytes(packed)
+    assert shown(GzipSource(Remote(packed, str(path)))) == shown(str(path))
+
+
+def test_source_that_was_handed_over_stays_open() -> None:
+    with open_source(str(FILES[0])) as source:
+        open_checkpoint(source)
+        assert source.read(0, 2) == b"PK"
+
+
+def test_source_tells_when_it_changed() -> None:
+    source = Remote(b"data", "there")
+    source.refuse_changed("read")
+    source.version = 2
+    with pytest.raises(ExportError, match="the file changed while it was read: there"):
+        source.refuse_changed("read")
+
+
+def test_source_is_copied_by_reading_where_nothing_else_works(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 9000
+    target, progress = tmp_path / "copy", Progress()
+    with target.open("wb") as file:
+        source = Remote(data, "there")
+        assert not source.clone_to(file.fileno())
+        assert source.fileno() is None
+        source.copy_to(file.fileno(), 1000, len(data) - 1000, progress)
+        with pytest.raises(ContainerError, match="ends too early"):
+            source.copy_to(file.fileno(), len(data) - 1, 2, progress)
+    assert target.read_bytes() == data[1000:]
+    assert progress.done == len(data) - 1000
+
+
+def test_errors_name_the_source() -> None:
+    for source in (BytesSource(b"nothing", "memory"), Remote(b"", "memory")):
+        with pytest.raises(CheckpointError, match="memory"):
+            open_checkpoint(source)
+
+
+def test_source_without_a_way_to_read_is_no_source() -> None:
+    with pytest.raises(NotImplementedError):
+        Source("x", 1).read(0, 1)
