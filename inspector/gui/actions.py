@@ -87,7 +87,7 @@ ACTIONS = (
     Action("reload", _F, "&Reload", _C.on_reload, ("F5", "Ctrl+R"), "reload", "file", 1, on_toolbar=True),
     Action("check", _F, "Chec&k every byte", _C.on_check, (), "shield", "ready", 1),
     Action("export", _F, "&Export fixed copy\u2026", _C.on_export, ("Ctrl+E",), "export", "export", 2),
-    Action("undo", _F, "&Undo the change of this file", _C.on_undo, needs="undo", group=2),
+    Action("undo", _F, "&Undo the change to this file", _C.on_undo, needs="undo", group=2),
     Action("machine", _F, "Load on another &machine\u2026", _C.on_machine, (), "machine", "ready", 2),
     Action("close", _F, "&Close", _C.on_close, ("Ctrl+W",), group=3),
     Action("quit", _F, "&Quit", _C.on_quit, ("Ctrl+Q",), group=3),
@@ -114,7 +114,7 @@ ACTIONS = (
     Action("expand", _V, "&Expand all below", _C.on_expand, ("Ctrl++", "Ctrl+="), "", "ready", in_tree=4),
     Action("collapse", _V, "&Collapse all", _C.on_collapse, ("Ctrl+-",), "", "ready", in_tree=5),
     *page_actions(PAGES),
-    Action("shortcuts", _H, "&Keys and hints", _C.on_shortcuts, ("F1",), "help"),
+    Action("shortcuts", _H, "&Keyboard shortcuts and search", _C.on_shortcuts, ("F1",), "help"),
     Action("about", _H, "&About Checkpoint Inspector", _C.on_about),
 )
 

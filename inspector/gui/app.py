@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEventLoop, QObject, QSize, QTimer
 from PySide6.QtWidgets import QApplication
 
-from inspector.gui.collector import collect_closed
 from inspector.gui.dialogs.unexpected import UnexpectedErrors
+from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import app_icon
@@ -31,17 +31,17 @@ _NAME = "checkpoint-inspector"
 _PICTURE_TIMEOUT_S = 120.0
 _CASCADE = 32
 MOST_AT_ONCE = 16
-"""Files that one message or one drop opens: each takes a window and a thread."""
+"""How many files one message or one drop opens: each takes a window and a thread."""
 
 
 class MachineProbe:
-    """Asks about this machine once for all windows; each answer takes seconds and a process."""
+    """Probes this machine once for all windows; a probe takes seconds and a process."""
 
     def __init__(self) -> None:
         self._found: Profile | None = None
 
     def __call__(self, progress: Progress) -> Profile:
-        """Give the answer, from a worker thread."""
+        """Return the profile of this machine; called in a worker thread."""
         if self._found is None:
             from inspector.target.machine.this_machine import probe_this_machine
 
@@ -87,7 +87,7 @@ class Program(QObject):
         return window
 
     def open_paths(self, paths: list[str]) -> None:
-        """Open files, one window each, an empty one first; without a file, bring an empty window."""
+        """Open files, one window each, empty windows first; without files, show an empty window."""
         wanted: list[str | None] = [*paths[:MOST_AT_ONCE]] or [None]
         for path in wanted:
             window = self._empty_window()
@@ -99,7 +99,7 @@ class Program(QObject):
         self.say_rest(paths)
 
     def say_rest(self, paths: list[str]) -> None:
-        """Return the words for how many of the files are not opened, if any."""
+        """Report how many of the files were not opened, if any."""
         if len(paths) > MOST_AT_ONCE:
             self._windows[-1].show_notice(_too_many(len(paths)))
 
@@ -142,7 +142,7 @@ class Program(QObject):
 
 
 def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # noqa: FBT001, FBT002  # agreed
-    """Run the window; give the exit code."""
+    """Run the window; return the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C in the terminal ends the program
     app = make_app()
     server = None
@@ -173,7 +173,7 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
 
 
 def make_app() -> QApplication:
-    """Make the application object, on an offscreen platform where there is no display."""
+    """Make the application object, offscreen where there is no display."""
     screenless = not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     if sys.platform.startswith("linux") and screenless:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -197,7 +197,7 @@ def screenshot(
     """Render the real window with a file opened in it to a PNG.
 
     Raises:
-        TimeoutError: The file took longer to open than anybody would wait for a picture.
+        TimeoutError: The file took too long to open.
         OSError: The picture could not be written.
     """
     program = Program(make_app(), Settings(fresh=True), theme)
@@ -229,7 +229,7 @@ def _wait(done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _PICTURE_TIMEOUT_S
     while not done():
         if time.monotonic() > deadline:
-            raise TimeoutError("the window did not come to rest")
+            raise TimeoutError("the window was not drawn in time")
         _pass_time(0.02)
 
 
@@ -242,7 +242,7 @@ def _pass_time(seconds: float) -> None:
 def _too_many(count: int) -> FailurePage:
     return FailurePage(
         title="Not all files were opened",
-        what=f"{MOST_AT_ONCE} of {count:,} are open, and the others are not",
+        what=f"only {MOST_AT_ONCE} of {count:,} files were opened",
         where="",
         remedy="open the others in smaller groups",
     )

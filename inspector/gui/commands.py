@@ -77,7 +77,7 @@ class Commands(QObject):
             self._window.session.reload()
 
     def on_check(self) -> None:
-        """Read all of the file, to see whether its bytes are those that were saved."""
+        """Read the whole file, to check that its bytes are as they were saved."""
         self.on_page("file")
         if self._window.session:
             self._window.session.start_job("check")
@@ -88,12 +88,12 @@ class Commands(QObject):
             self._window.session.undo_export()
 
     def on_check_cancelled(self) -> None:
-        """Stop reading all of the file."""
+        """Stop the check."""
         if self._window.session:
             self._window.session.stop_job("check")
 
     def on_export(self) -> None:
-        """Begin an export."""
+        """Open the export dialog."""
         if self._window.session:
             self._window.session.begin_export()
 
@@ -103,7 +103,7 @@ class Commands(QObject):
             self._window.session.cancel_opening()
 
     def on_close(self) -> None:
-        """Close the file; close the window when there is none."""
+        """Close the file, or the window if there is none."""
         screen = self._window.shown
         if self._window.session and screen is not None and screen.phase != "empty":
             self._window.session.close()
@@ -117,17 +117,17 @@ class Commands(QObject):
     # Edit.
 
     def on_copy_rows(self) -> None:
-        """Put the selected rows on the clipboard, ready for a spreadsheet."""
+        """Copy the selected rows, ready for a spreadsheet."""
         self._copy(self._window.workspace.tree.rows_as_tsv())
 
     def on_copy_path(self) -> None:
-        """Put the selected node's path on the clipboard."""
+        """Copy the path of the selected node."""
         node, session = self._window.workspace.tree.current_node(), self._window.session
         if node is not None and session is not None:
             self._copy(session.node_path(node))
 
     def on_copy_expression(self) -> None:
-        """Put the Python expression of the selected node on the clipboard."""
+        """Copy the Python expression of the selected node."""
         node, session = self._window.workspace.tree.current_node(), self._window.session
         if node is not None and session is not None:
             text = session.node_expression(node)
@@ -137,14 +137,14 @@ class Commands(QObject):
                 self._window.statusBar().showMessage("Only a tensor has a Python expression", _MESSAGE_MS)
 
     def on_copy_code(self) -> None:
-        """Put the loading code on the clipboard and say so."""
+        """Copy the loading code and confirm it."""
         screen = self._window.shown
         if screen is not None and screen.code is not None:
             self._copy(screen.code.text)
             self.code_copied.emit()
 
     def on_paste_error(self) -> None:
-        """Ask for an error message, to explain it."""
+        """Ask for an error message to explain."""
         self.on_page("findings")
         self.error_wanted.emit()
 
@@ -154,14 +154,14 @@ class Commands(QObject):
             self._window.session.explain_error(text)
 
     def on_fix_wanted(self, fix: Fix) -> None:
-        """Do what mends a finding; an argument of torch.load is put on the clipboard."""
+        """Apply the fix of a finding; an argument of torch.load is copied."""
         if fix.option is not None:
             self._copy(f"{fix.option[0]}={fix.option[1]}")
         elif self._window.session:
             self._window.session.apply_fix(fix)
 
     def on_find(self) -> None:
-        """Go to the search field."""
+        """Focus the search field."""
         self._window.top_bar.search.begin()
 
     def on_find_next(self) -> None:
@@ -177,7 +177,7 @@ class Commands(QObject):
         self._window.top_bar.search.leave()
 
     def on_step_wanted(self, step: int) -> None:
-        """Go some matches on, round at the ends."""
+        """Go some matches on, wrapping around at the ends."""
         screen, session = self._window.shown, self._window.session
         if session is None or screen is None or not screen.matches:
             return
@@ -194,17 +194,17 @@ class Commands(QObject):
             self._window.session.search(query)
 
     def on_search_left(self) -> None:
-        """Give the keyboard back to the tree."""
+        """Give the focus back to the tree."""
         self._window.workspace.tree.setFocus()
 
     # View.
 
     def on_expand(self) -> None:
-        """Unfold what is selected, or everything."""
+        """Unfold the selected rows, or everything."""
         self._window.workspace.tree.expand_below()
 
     def on_collapse(self) -> None:
-        """Fold everything in."""
+        """Collapse everything."""
         self._window.workspace.tree.collapse_all_rows()
 
     def on_page(self, page: str) -> None:
@@ -212,7 +212,7 @@ class Commands(QObject):
         self._window.workspace.pages.open_page(page)
 
     def on_why_wanted(self) -> None:
-        """Turn to the findings, which say why."""
+        """Turn to the findings, which explain the verdict."""
         self.on_page("findings")
 
     # Help.
@@ -224,7 +224,7 @@ class Commands(QObject):
         HelpDialog(self._window).open()
 
     def on_about(self) -> None:
-        """Say what this program is."""
+        """Show what this program is."""
         from inspector.gui.dialogs.help import AboutDialog
 
         AboutDialog(self._theme, self._window).open()
@@ -237,7 +237,7 @@ class Commands(QObject):
             self._window.session.set_target(target)
 
     def on_machine(self) -> None:
-        """Say how another machine is described, and take the description."""
+        """Show how to describe another machine, and take the description."""
         from inspector.gui.dialogs.machine import MachineDialog
 
         dialog = MachineDialog(self._theme, self._window)
@@ -250,7 +250,7 @@ class Commands(QObject):
             self._window.session.use_machine(path)
 
     def on_branch_removed(self, pattern: str) -> None:
-        """Let a part of the tree go where its devices go."""
+        """Remove the rule of a part of the tree."""
         if self._window.session:
             self._window.session.remove_branch(pattern)
 
@@ -270,12 +270,12 @@ class Commands(QObject):
             self._window.session.set_code_style(style)
 
     def on_node_chosen(self, node: int) -> None:
-        """Show a node's facts."""
+        """Select a node and show its facts."""
         if self._window.session:
             self._window.session.select(node)
 
     def on_node_activated(self, node: int) -> None:
-        """Show a node's facts and turn to them."""
+        """Select a node and turn to its facts."""
         self.on_node_chosen(node)
         self.on_page("tensor")
 

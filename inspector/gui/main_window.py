@@ -1,7 +1,7 @@
-"""The window: copies each `Screen` into its widgets, and hands every wish on to the session.
+"""The window: shows each `Screen` in its widgets, and passes what the user does on to the session.
 
-It decides nothing. `show_screen` compares the new screen with the last one, and each part brings itself in
-line under blocked signals, so that showing never looks like a wish of the user.
+It decides nothing. `show_screen` compares the new screen with the last one, and each part updates itself
+under blocked signals, so that showing never looks like an action of the user.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class MainWindow(Frame):
-    """Implements `View`; `attach` gives it the session that it speaks to."""
+    """Implements `View`; `attach` connects it to its session."""
 
     painted = Signal()
     files_wanted = Signal(object)  # a list would lose the bytes of names that are no UTF-8
@@ -81,7 +81,7 @@ class MainWindow(Frame):
         theme.changed.connect(self._on_theme_changed)
         self._restore_layout("window", self.restoreGeometry)
 
-    # The parts, for the commands and the tests.
+    # The parts.
 
     @property
     @override
@@ -112,13 +112,13 @@ class MainWindow(Frame):
         return bool(getattr(pages.page(pages.current_id), "is_drawn", True))
 
     def attach(self, session: Intentions) -> None:
-        """Speak to this session from now on."""
+        """Connect the window to its session."""
         self.session = session
 
     def detach(self) -> None:
-        """Let go of the session and of all that is shown: the window is closed.
+        """Release the session and all that is shown: the window is closed.
 
-        Not left to the collector, which never sees what was made before a large file was read.
+        The garbage collector would not: it never sees what was made before a large file was read.
         """
         session, self.session = self.session, None
         self.shown = None
@@ -130,16 +130,16 @@ class MainWindow(Frame):
             session.dispose()
 
     def prepare(self) -> None:
-        """Make the workspace while the file is still being read in a thread."""
+        """Build the workspace while the file is still being read in a thread."""
         if self.shown is not None and self.shown.phase == "opening":
             self._stack.prepare()
 
-    # What the session says (`View`).
+    # `View`.
 
     def show_screen(self, screen: Screen) -> None:
-        """Show a screen; only what differs from the last one is touched."""
+        """Show a screen; only what differs from the last one is updated."""
         old = self.shown if self._is_whole else None
-        self.shown, self._is_whole = screen, False  # what an exception leaves behind is shown anew
+        self.shown, self._is_whole = screen, False  # after an exception everything is shown anew
         self.setWindowTitle(screen.title or TITLE)
         self._stack.show_changes(old, screen)
         self.top_bar.show_changes(old, screen)
@@ -161,12 +161,12 @@ class MainWindow(Frame):
         self.workspace.pages.open_page(page)
 
     def show_notice(self, failure: FailurePage) -> None:
-        """Tell that something could not be done."""
+        """Report what could not be done."""
         from inspector.gui.widgets.notice import show_notice
 
         show_notice(self, failure)
 
-    # Files that come from outside.
+    # Files from outside.
 
     @override
     def open_paths(self, paths: list[str]) -> None:
@@ -200,7 +200,7 @@ class MainWindow(Frame):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._stack.take_focus()
-        # A window on another virtual desktop is not painted, and must still open its file.
+        # A window on another virtual desktop is not painted, and must open its file all the same.
         QTimer.singleShot(_UNPAINTED_MS, self, self._tell_painted)
 
     @override
@@ -255,7 +255,7 @@ class MainWindow(Frame):
     # Showing.
 
     def _show_hot(self, *, hot: bool) -> None:
-        """Say that a drop is welcome, or no longer."""
+        """Show that a drop is welcome, or no longer."""
         self._stack.show_hot(hot=hot)
         if hot and not self._stack.is_empty_page:
             self._overlay.cover(self._stack)
@@ -276,7 +276,7 @@ class MainWindow(Frame):
     def _show_recent(self, old: Screen | None, new: Screen) -> None:
         self._recent.show_recent(new.recent)
         self._settings.keep_recent(new.recent)
-        if old is not None and len(new.recent) < len(old.recent):  # not pushed out by others: it is gone
+        if old is not None and len(new.recent) < len(old.recent):  # not pushed out by others: removed
             for path in set(old.recent) - set(new.recent):
                 self._settings.drop_recent(path)
 
@@ -291,7 +291,7 @@ class MainWindow(Frame):
             self._was_painted = True
             self.painted.emit()
 
-    # Wishes that need no session.
+    # What needs no session.
 
     def _on_path_wanted(self, path: str) -> None:
         self.open_paths([path])

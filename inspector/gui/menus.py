@@ -1,4 +1,4 @@
-"""The menus whose entries are not in the table of commands: recent files, and the theme."""
+"""The menus whose entries are not actions of the table: recent files and the theme."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from inspector.gui.settings import Settings
 from inspector.gui.theme.theme import MODES, Theme
 from inspector.units import cut_text, escape_text
 
-_NAMES = {"system": "As the &system", "light": "&Light", "dark": "&Dark"}
+_NAMES = {"system": "Follow the &system", "light": "&Light", "dark": "&Dark"}
 
 
 class RecentMenu(QMenu):
-    """The files that were open lately."""
+    """The recent files."""
 
-    path_wanted = Signal(object)  # a Signal(str) would lose the bytes of names that are no UTF-8
+    path_wanted = Signal(object)  # a Signal(str) would lose bytes of names that are not UTF-8
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__("Open &recent", parent)
@@ -40,7 +40,7 @@ class RecentMenu(QMenu):
 
 
 class ThemeMenu(QMenu):
-    """Light, dark, or as the system says."""
+    """Light, dark, or what the system prefers."""
 
     def __init__(self, parent: QWidget, theme: Theme, settings: Settings) -> None:
         super().__init__("&Theme", parent)

@@ -1,4 +1,4 @@
-"""What the program remembers between two runs; `--fresh` starts without it and keeps nothing."""
+"""What the program remembers between runs; `--fresh` starts without it and keeps nothing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Settings:
     def recent(self) -> tuple[str, ...]:
         """Recent files, the latest first.
 
-        Nobody looks whether they are still there: one on a network that is gone would stop the start.
+        Whether they still exist is not checked: one on an unreachable network would block the start.
         """
         return tuple(map(_from_text, self._texts("recent")))
 
     def keep_recent(self, paths: tuple[str, ...]) -> None:
-        """Remember the recent files of a window before those that other windows have told of."""
+        """Remember the recent files of a window, followed by those of other windows."""
         known = (path for path in self.recent if path not in paths)
         self._keep("recent", [_to_text(path) for path in (*paths, *known)][:MOST_RECENT])
 
@@ -38,7 +38,7 @@ class Settings:
 
     @property
     def target(self) -> str:
-        """The machine that was chosen last, or an empty text."""
+        """The machine that was chosen last, or an empty str."""
         return self._text("target")
 
     def keep_target(self, target: str) -> None:
@@ -56,7 +56,7 @@ class Settings:
         self._keep("theme", mode)
 
     def layout(self, name: str) -> QByteArray | None:
-        """Give a part of the window's layout: `window`, `splitter`, `columns`."""
+        """Return a part of the window's layout: `window`, `splitter`, `columns`."""
         value = None if self._store is None else self._store.value(f"layout/{name}")
         return value if isinstance(value, QByteArray) else None
 
@@ -80,7 +80,7 @@ class Settings:
 
 
 def _to_text(path: str) -> str:
-    """Write a path so that the settings keep all of its bytes: Qt drops those that are no UTF-8."""
+    """Encode a path so that the settings keep all of its bytes: Qt drops those that are not UTF-8."""
     try:
         path.encode()
     except UnicodeEncodeError:

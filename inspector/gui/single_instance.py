@@ -1,4 +1,4 @@
-"""One program for all files of a user: the running program's side of `inspector.desktop.handover`."""
+"""One program for all files of a user: the running side of `inspector.desktop.handover`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MESSAGE_TIMEOUT_MS = 2_000
 ANSWER_TIMEOUT_MS = 200  # three bytes never wait for a reader, but a named pipe is written in the background
 MAX_CONNECTIONS = 16
 TURN_WAIT_S = 3.0
-"""How long to wait for a program that has the lock but takes no files: it just starts, or is about to end."""
+"""How long to wait for a program that has the lock but takes no files: it is starting, or about to end."""
 RETRY_INTERVAL_S = 0.05
 
 
@@ -47,7 +47,7 @@ class InstanceServer(QObject):
         paths_received: A list of absolute paths to open; an empty list asks for an empty window in front.
     """
 
-    paths_received = Signal(object)  # Signal(list) would lose the bytes of names that are no UTF-8
+    paths_received = Signal(object)  # Signal(list) would lose bytes of names that are not UTF-8
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -61,7 +61,7 @@ class InstanceServer(QObject):
     def listen(self) -> bool:
         """Become the one program that later launches talk to; False when another one is it already.
 
-        Or when there is no place to meet, and then nobody to wait for either: `has_rival` is the difference.
+        Also False where there is no place for a socket, and so no other program to wait for: see `has_rival`.
         """
         self.has_rival = False
         endpoint = find_endpoint()
@@ -69,7 +69,7 @@ class InstanceServer(QObject):
             return False
         lock = ProcessLock(endpoint.lock)
         if not lock.try_lock():
-            self.has_rival = Path(endpoint.lock).exists()  # one that cannot be made is held by nobody
+            self.has_rival = Path(endpoint.lock).exists()  # a lock that cannot be made is held by no one
             return False
         self._lock = lock
         if self._listen_at(endpoint):
@@ -78,7 +78,7 @@ class InstanceServer(QObject):
         return False
 
     def close(self) -> None:
-        """Stop listening, so that the next launch stands on its own."""
+        """Stop listening, so that the next launch runs on its own."""
         self._server.close()
         if self._lock is not None:
             self._lock.unlock()
@@ -98,7 +98,7 @@ class InstanceServer(QObject):
 
 
 class _Reception(QObject):
-    """Reads one message, bounded in size and time: whoever connects may be broken."""
+    """Reads one message, bounded in size and time: the other side may be broken."""
 
     def __init__(self, connection: QLocalSocket, server: InstanceServer) -> None:
         super().__init__(server)
@@ -112,7 +112,7 @@ class _Reception(QObject):
         self._deadline.setSingleShot(True)
         self._deadline.timeout.connect(self._end)
         self._deadline.start(MESSAGE_TIMEOUT_MS)
-        self._on_ready_read()  # the message may have come before anyone listened
+        self._on_ready_read()  # the message may have come before the signal was connected
 
     def _on_ready_read(self) -> None:
         if not self._connection.canReadLine():
@@ -127,7 +127,7 @@ class _Reception(QObject):
         taken = self._connection.waitForBytesWritten(ANSWER_TIMEOUT_MS)
         self._end()
         if not taken:
-            return  # whoever asked has not waited so long, and shows the files itself
+            return  # the sender has not waited so long, and opens the files itself
         if message.activation_token:
             # Qt's Wayland plugin takes the next token to raise a window from here
             os.environ["XDG_ACTIVATION_TOKEN"] = message.activation_token
@@ -140,11 +140,11 @@ class _Reception(QObject):
 
 
 def lead_or_hand_over(paths: Sequence[str | os.PathLike[str]]) -> InstanceServer | None:
-    """Become the running program, or give it the files; None means that they are given and all is done.
+    """Become the running program, or hand the files over to it and return None.
 
     The hand-over without Qt (`inspector.desktop.handover`) has been tried before; this settles launches at
     the same moment, and a launch while the last window closes. A program that holds the lock and does not
-    answer must not keep anyone from opening a file: then the server is returned without listening.
+    answer must not prevent a file from being opened: then the server is returned without listening.
     """
     server = InstanceServer()
     deadline = time.monotonic() + TURN_WAIT_S

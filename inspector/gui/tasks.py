@@ -1,4 +1,4 @@
-"""Work away from the main thread, its result brought back by one queued signal.
+"""Work in threads, whose results come back to the main thread through one queued signal.
 
 A `ThreadPoolExecutor` rather than a `QThreadPool`, whose threads coverage does not see. Only a bound method
 of a `QObject` is called in that object's own thread: a lambda would run in the worker.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from inspector.gui.collector import CollectorPause
+from inspector.gui.gc_freeze import FreezingPause
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_THREADS = 256
-"""More than anybody begins: no piece of work waits for another, however long that takes."""
-_PAUSE = CollectorPause()
+"""More than are ever started: no job waits for another, however long that takes."""
+_PAUSE = FreezingPause()
 
 
 class ThreadRunner(QObject):
@@ -54,7 +54,7 @@ class ThreadRunner(QObject):
         self._pool.submit(self._work, work, progress, on_done, on_failed)
 
     def close(self) -> None:
-        """Cancel everything and wait for it; no callback comes afterwards."""
+        """Cancel all jobs and wait for them; no callback is called afterwards."""
         self._closed = True
         for progress in tuple(self._running):
             progress.cancel()
@@ -71,7 +71,7 @@ class ThreadRunner(QObject):
         try:
             with _PAUSE:
                 result = work(progress)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the session words it for the user
+        except Exception as error:  # noqa: BLE001  # the session words it for the user
             call = partial(on_failed, error)
         else:
             call = partial(on_done, result)

@@ -1,4 +1,4 @@
-"""The bar above everything: open, reload, the machine that the file shall load on, and the search."""
+"""The bar above everything: open, reload, the machine to load on, and the search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TARGET_WIDTH = 240
 
 
 class ActionButton(QToolButton):
-    """A button of the bar that does what an action does, with its text beside its icon."""
+    """A toolbar button for an action, with its text beside its icon."""
 
     def __init__(self, theme: Theme, action: QAction) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class TopBar(QToolBar):
             self.addWidget(ActionButton(theme, action))
         self._target_label = plain_label("Load on", "muted")
         self._targets = CalmComboBox()
-        self._targets.setAccessibleName("The machine that the file shall load on")
+        self._targets.setAccessibleName("Machine to load on")
         self._targets.setMinimumWidth(_TARGET_WIDTH)
         self._targets.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
         self._targets.activated.connect(self._on_activated)
@@ -71,7 +71,7 @@ class TopBar(QToolBar):
         self._choices: tuple[Choice, ...] = ()
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
-        """Bring the bar in line with a screen."""
+        """Show what the bar shows of a screen."""
         ready = new.phase == "ready"
         for action in self._shown:
             action.setVisible(ready)

@@ -186,7 +186,7 @@ def test_a_message_of_thousands_of_files_opens_some_and_says_so(program, qtbot, 
     wait_ready(qtbot, empty)
     program.open_paths([*copies, *["/missing"] * 4093])
     assert len(opened) == 3
-    assert [notice.what for notice in notices] == ["2 of 4,096 are open, and the others are not"]
+    assert [notice.what for notice in notices] == ["only 2 of 4,096 files were opened"]
 
 
 @pytest.mark.parametrize("demo", [True, False])

@@ -1,4 +1,4 @@
-"""The dialog that shows errors that nobody foresaw."""
+"""The dialog that shows unexpected errors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from inspector.units import format_count
 _SIZE = (720, 460)
 _TITLE = "Something unexpected happened"
 _WORDS = (
-    "This is a mistake in Checkpoint Inspector, not in your file. The window goes on, but what you just did "
-    "may not have been done. Please report it with the text below; nothing was sent anywhere."
+    "This is a bug in Checkpoint Inspector, not a problem with your file. The window keeps running, but your "
+    "last action may not have taken effect. Please report it with the text below; nothing was sent anywhere."
 )
 
 
@@ -31,7 +31,7 @@ class ErrorDialog(QDialog):
         self.setWindowTitle(_TITLE)
         self.setWindowModality(Qt.WindowModality.ApplicationModal)  # also in front of a dialog that is open
         self.resize(*_SIZE)
-        self._text = code_field(theme, "The text of the error", 0.95)
+        self._text = code_field(theme, "Error report", 0.95)
         self._text.setPlainText(text)
         self._count = plain_label("", "small")
         self._count.hide()
@@ -50,7 +50,7 @@ class ErrorDialog(QDialog):
         self.count()
 
     def count(self) -> None:
-        """Count one more error, be it another or one of those that are shown."""
+        """Count one more error, a new one or one that is shown already."""
         self._more += 1
         self._count.setText(f"{format_count(self._more, 'more error')} since then.")
         self._count.show()

@@ -1,4 +1,4 @@
-"""The keys at a glance, made from the menus of the window, and a word on what this program is."""
+"""The keyboard shortcuts, collected from the menus of the window, and the dialog about the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HINTS = (
     ("name layer1", "words match anywhere in the path"),
     ('"layer1.0"', "quotes are exact"),
     ("device:cuda:1", "by original device"),
-    ("dtype:bf16", "by type"),
+    ("dtype:bf16", "by dtype"),
     ("role:optimizer", "by role"),
     ("shape:64", "by shape"),
     ("size>10MB", "by size"),
@@ -36,12 +36,12 @@ _HINTS = (
 
 
 class HelpDialog(QDialog):
-    """Lists every command that has a key, and the words of the search."""
+    """Lists every action that has a key, and the syntax of the search."""
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Keys and hints")
+        self.setWindowTitle("Keyboard shortcuts and search")
         columns = QHBoxLayout()
         columns.setSpacing(40)
         left, right = QVBoxLayout(), QVBoxLayout()
@@ -56,13 +56,13 @@ class HelpDialog(QDialog):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(28, 24, 28, 20)
         whole.setSpacing(16)
-        whole.addWidget(plain_label("Keys and hints", "lead"))
+        whole.addWidget(plain_label("Keyboard shortcuts and search", "lead"))
         whole.addLayout(columns)
         whole.addLayout(_close_row(self))
 
 
 class AboutDialog(QDialog):
-    """Says what the program does, and what it never does."""
+    """Shows what the program does, and what it never does."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -72,7 +72,7 @@ class AboutDialog(QDialog):
         promise = QHBoxLayout()
         promise.addWidget(Glyph(theme, "shield", 18, ink="good"), 0, Qt.AlignmentFlag.AlignTop)
         promise.addWidget(
-            plain_label("Nothing that is in a file is ever executed, and nothing is uploaded.", wrap=True), 1
+            plain_label("Nothing in a file is ever executed, and nothing is uploaded.", wrap=True), 1
         )
         whole = QVBoxLayout(self)
         whole.setContentsMargins(28, 28, 28, 20)
@@ -81,7 +81,7 @@ class AboutDialog(QDialog):
         whole.addWidget(plain_label("Checkpoint Inspector", "title"))
         whole.addWidget(
             plain_label(
-                "What is in a PyTorch checkpoint, where its tensors live, and how to make it load here.",
+                "What a PyTorch checkpoint contains, where its tensors were saved, and how to load it here.",
                 "muted",
                 wrap=True,
             )

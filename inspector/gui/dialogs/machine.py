@@ -1,4 +1,4 @@
-"""How another machine is described: a script to run there, and its answer to bring here."""
+"""How another machine is described: a script to run there, and its output to open here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH = 560
 
 
 class MachineDialog(QDialog):
-    """Explains the three steps, and takes the last."""
+    """Explains the three steps, and emits the chosen profile."""
 
     file_chosen = Signal(object)
 
@@ -47,13 +47,13 @@ class MachineDialog(QDialog):
         whole.setContentsMargins(28, 24, 28, 20)
         whole.setSpacing(14)
         whole.addWidget(plain_label("Load on another machine", "lead"))
-        intro = "Find out what this file does on a server, a cluster node or a friend's computer."
+        intro = "See how this file would load on a server, a cluster node or a colleague's computer."
         whole.addWidget(plain_label(intro, "muted", wrap=True))
         whole.addLayout(_step("1", "Save the probe script and copy it to that machine.", self._save))
         whole.addLayout(_step("2", "Run it there. It needs Python 3.8 or newer and changes nothing."))
         command = plain_label(_COMMAND, "mono", selectable=True)
         whole.addWidget(CopyInset(theme, command, lambda: _COMMAND, "Copy the command"))
-        whole.addLayout(_step("3", "Open its answer here, or drop it on the window.", self._open))
+        whole.addLayout(_step("3", "Open its output here, or drop it on the window.", self._open))
         whole.addLayout(self._build_promise())
         whole.addLayout(button_row(make_button("Close", self.reject)))
 
@@ -61,7 +61,7 @@ class MachineDialog(QDialog):
         row = QHBoxLayout()
         row.setSpacing(10)
         row.addWidget(Glyph(self._theme, "shield", 18, ink="good"), 0, Qt.AlignmentFlag.AlignTop)
-        text = "It names GPUs, drivers and versions, and leaves out users, hosts, folders and addresses."
+        text = "It records GPUs, drivers and versions, but no user names, host names, folders or addresses."
         row.addWidget(plain_label(text, "small", wrap=True), 1)
         return row
 
@@ -72,17 +72,17 @@ class MachineDialog(QDialog):
             self.save_script(path)
 
     def save_script(self, path: str) -> None:
-        """Write the probe script where somebody wants it."""
+        """Write the probe script to a path."""
         try:
             Path(path).write_bytes(resource_path(PROBE).read_bytes())
         except OSError as error:
             title, remedy = "The script was not saved", "choose another folder"
-            what = error.strerror or "the folder takes no file"
+            what = error.strerror or "the folder does not accept files"
             show_notice(self, FailurePage(title=title, what=what, where=path, remedy=remedy))
 
     def _on_open(self) -> None:
         path, _ = QFileDialog.getOpenFileName(
-            self, "Open the answer", start_folder(), "Machine profiles (*.json)"
+            self, "Open the machine profile", start_folder(), "Machine profiles (*.json)"
         )
         if path:
             self.file_chosen.emit(path)

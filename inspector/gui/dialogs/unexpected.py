@@ -1,7 +1,6 @@
-"""Errors that nobody foresaw: shown once, in words that can be copied, while the window goes on.
+"""Unexpected errors: shown once, as text that can be copied, while the window keeps running.
 
-Qt calls a slot, and Python calls a thread, with nobody to catch what they raise: it would go to a terminal
-that most people never see.
+What a slot or a thread raises is caught by no one: it would go to a terminal that most users never see.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Report:
     """One error.
 
     Attributes:
-        key: What tells it from others: its kind and the line that raised it.
+        key: What identifies it: its type and the line that raised it.
         title: Its last line.
         text: The whole of it.
     """
@@ -44,7 +43,7 @@ class Report:
 
 
 class UnexpectedErrors(QObject):
-    """Takes what slots and threads raise, and shows each different error once."""
+    """Handles what slots and threads raise, and shows each different error once."""
 
     _happened = Signal(object)
 
@@ -57,20 +56,20 @@ class UnexpectedErrors(QObject):
         self._happened.connect(self._on_happened, Qt.ConnectionType.QueuedConnection)
 
     def install(self) -> None:
-        """Take all errors from now on."""
+        """Handle all errors from now on."""
         self._before = sys.excepthook, threading.excepthook
         sys.excepthook = self._take
         threading.excepthook = self._take_from_thread
 
     def remove(self) -> None:
-        """Leave them to whoever took them before."""
+        """Restore the hooks that were installed before."""
         if self._before is not None:
             sys.excepthook, threading.excepthook = self._before
             self._before = None
 
     def _take(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if self._before is not None:
-            self._before[0](kind, error, trace)  # the terminal, if there is one, is told as ever
+            self._before[0](kind, error, trace)  # the terminal, if there is one, shows it as before
         if issubclass(kind, Exception):
             self._happened.emit(report_of(kind, error, trace))
 
@@ -104,7 +103,7 @@ class UnexpectedErrors(QObject):
 
 
 def report_of(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Report:
-    """Word an error, with what somebody needs who is to mend it."""
+    """Return the report of an error, with what is needed to fix it."""
     import platform
     import traceback
 
@@ -124,7 +123,7 @@ def report_of(kind: type[BaseException], error: BaseException, trace: TracebackT
 
 
 def _cut_middle(text: str) -> str:
-    """Cut what is very long: the beginning says where, and the end says what."""
+    """Cut what is very long: the beginning shows where, and the end shows what."""
     if len(text) <= _MOST_CHARS:
         return text
     half = _MOST_CHARS // 2

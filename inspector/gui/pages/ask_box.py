@@ -1,4 +1,4 @@
-"""Where somebody pastes an error message, and reads what it means for this file."""
+"""The field for an error message that is explained for this file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inspector.gui.widgets.labels import blocked, plain_label
 
 _PAUSE_MS = 250
 _LINES = 6
-_HINT = "Paste a traceback or an error message here. It is looked at on this computer only."
+_HINT = "Paste a traceback or an error message here. It does not leave this computer."
 
 
 class AskBox(QFrame):
@@ -29,7 +29,7 @@ class AskBox(QFrame):
         self._close = make_button("Clear", self._on_closed, kind="quiet")
         self._hint = plain_label("Got an error message?", "muted", wrap=True)
         self._text = QPlainTextEdit()
-        self._text.setAccessibleName("The error message to be explained")
+        self._text.setAccessibleName("Error message to explain")
         self._text.setPlaceholderText(_HINT)
         self._text.setFont(mono_font(theme.base_points * 0.95))
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
@@ -58,17 +58,17 @@ class AskBox(QFrame):
         found = QGuiApplication.clipboard().text()
         if not self._text.toPlainText() and "Error" in found:
             self._text.setPlainText(found)
-            self._text.moveCursor(QTextCursor.MoveOperation.End)  # a traceback ends with what it is about
+            self._text.moveCursor(QTextCursor.MoveOperation.End)  # a traceback ends with the error
 
     def show_text(self, text: str) -> None:
         """Show what is being explained."""
         told, self._told = self._told, text
         if text:
             self._show_open(is_open=True)
-        elif told and told == self._text.toPlainText():  # taken back, and not by emptying the field
+        elif told and told == self._text.toPlainText():  # withdrawn, and not by emptying the field
             self._show_open(is_open=False)
         if self._pause.isActive() or text == self._text.toPlainText():
-            return  # somebody is typing, and will be answered
+            return  # the user is typing, and is answered after the pause
         with blocked(self._text):
             self._text.setPlainText(text)
 

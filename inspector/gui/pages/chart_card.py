@@ -21,7 +21,7 @@ _LOADING = "While loading"
 
 
 class ChartCard(QFrame):
-    """One chart with its title and its table; there is room above and below for more."""
+    """One chart with its title and its table; with room above and below for more."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class ChartCard(QFrame):
             column.addLayout(part)
 
     def show_chart(self, chart: Chart, devices: frozenset[str]) -> None:
-        """Show another chart; what is no device gets colours that no device has."""
+        """Show another chart; what is not a device gets a color that no device has."""
         self._chart = chart
         self._by_device = all(part.label in devices for bar in chart.bars for part in bar.segments)
         self._title.setText(chart.title)
@@ -50,26 +50,26 @@ class ChartCard(QFrame):
         if is_ranking(chart):
             self._table.addWidget(build_ranking(self._theme, chart))
         else:
-            self._table.addWidget(build_legend(chart, self._colour_of))
+            self._table.addWidget(build_legend(chart, self._color_of))
         if self._view is not None:
             self._view.setHidden(is_ranking(chart))
             self._view.show_chart(chart)
 
     def draw(self) -> None:
-        """Put stacked bars in; the drawing module must be there."""
+        """Add the stacked bars; imports the drawing module."""
         from inspector.gui.pages.charts import ChartView
 
         if self._view is None and self._chart is not None and not is_ranking(self._chart):
-            self._view = ChartView(self._theme, self._chart, self._colour_of)
+            self._view = ChartView(self._theme, self._chart, self._color_of)
             self._bars.addWidget(self._view)
 
-    def _colour_of(self, part: Segment) -> QColor:
+    def _color_of(self, part: Segment) -> QColor:
         tokens = self._theme.tokens
         return tokens.device(part.colour) if self._by_device else tokens.shade(part.colour)
 
 
 class ForecastCard(ChartCard):
-    """What loading takes of the target's memory, for a number of processes, with remarks below."""
+    """What loading takes of the target's memory, with its options above and its notes below."""
 
     loading_chosen = Signal(object)
 
@@ -77,10 +77,10 @@ class ForecastCard(ChartCard):
         super().__init__(theme)
         self._ranks = QSpinBox()
         self._ranks.setMinimum(1)
-        self._ranks.setAccessibleName("How many processes load the file at once")
+        self._ranks.setAccessibleName("Number of processes that load the file at once")
         self._ranks.valueChanged.connect(self._on_chosen)
         self._mmap = QCheckBox("mmap=True")
-        self._mmap.setToolTip("Map the file rather than read it: only what is used is fetched")
+        self._mmap.setToolTip("Map the file instead of reading it: only what is used is read")
         self._mmap.toggled.connect(self._on_chosen)
         self._notes = QVBoxLayout()
         self._notes.setSpacing(2)
@@ -95,7 +95,7 @@ class ForecastCard(ChartCard):
         self.below.addLayout(self._notes)
 
     def show_forecast(self, page: ForecastPage) -> None:
-        """Show a forecast and what it was made for."""
+        """Show a forecast and the options it was made for."""
         with blocked(self._ranks, self._mmap):
             self._ranks.setMaximum(page.most_ranks)
             self._ranks.setValue(page.loading.ranks)

@@ -22,12 +22,12 @@ _FIGURE_WIDTH = 72
 
 
 def is_ranking(chart: Chart) -> bool:
-    """Tell whether each bar stands for one thing only, so that it needs no legend."""
+    """Return whether each bar has a single part of its own name, so that no legend is needed."""
     return all(len(bar.segments) == 1 and bar.segments[0].label == bar.label for bar in chart.bars)
 
 
-def build_legend(chart: Chart, colour_of: Callable[[Segment], QColor]) -> QWidget:
-    """Build the legend of stacked bars: one line a colour, one column a bar."""
+def build_legend(chart: Chart, color_of: Callable[[Segment], QColor]) -> QWidget:
+    """Build the legend of stacked bars: one line a color, one column a bar."""
     holder, grid = _build_grid()
     grid.setColumnStretch(1, 1)
     parts = {part.label: part for bar in chart.bars for part in bar.segments}
@@ -35,7 +35,7 @@ def build_legend(chart: Chart, colour_of: Callable[[Segment], QColor]) -> QWidge
         for column, bar in enumerate(chart.bars, start=2):
             grid.addWidget(plain_label(bar.label, "small"), 0, column, _RIGHT)
     for line, (label, part) in enumerate(parts.items(), start=1):
-        grid.addWidget(Swatch(partial(colour_of, part), 10), line, 0)
+        grid.addWidget(Swatch(partial(color_of, part), 10), line, 0)
         grid.addWidget(ElidedLabel(label), line, 1)
         for column, bar in enumerate(chart.bars, start=2):
             nbytes = sum(each.nbytes for each in bar.segments if each.label == label)
@@ -44,7 +44,7 @@ def build_legend(chart: Chart, colour_of: Callable[[Segment], QColor]) -> QWidge
 
 
 def build_ranking(theme: Theme, chart: Chart) -> QWidget:
-    """Build a ranking: what it is, its part of the whole as a bar, and its size."""
+    """Build a ranking: label, share as a bar, and size."""
     holder, grid = _build_grid()
     grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
     grid.setColumnStretch(1, 1)
@@ -63,7 +63,7 @@ def build_ranking(theme: Theme, chart: Chart) -> QWidget:
 
 
 class ShareBar(QWidget):
-    """A part of a whole, as a bar on a track."""
+    """A share as a bar on a track."""
 
     def __init__(self, theme: Theme, share: float) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class ShareBar(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(tokens.colour("neutral_soft"))
+        painter.setBrush(tokens.color("neutral_soft"))
         painter.drawRoundedRect(QRectF(self.rect()), 4, 4)
         painter.setBrush(tokens.shade(0))
         width = max(3.0, self.width() * self._share)

@@ -1,7 +1,7 @@
 """Stacked bars of bytes, drawn with pyqtgraph.
 
 Importing pyqtgraph and numpy takes longer than painting the whole window, so nothing imports this module
-before the first paint, see `memory_panel`.
+before the first paint, see `pages.memory`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RADIUS = 5.0
 
 
 def byte_step(total: int, ticks: int) -> float:
-    """Give the distance of ticks: 1, 2 or 5 times a power of ten, so that at most `ticks` fit."""
+    """Return the distance of ticks: 1, 2 or 5 times a power of ten, so that there are at most `ticks`."""
     step = 1.0
     while total / (step * 10) > ticks:
         step *= 10
@@ -38,18 +38,18 @@ class ByteAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
     @override
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
-        """Give the places of the ticks, one for each 90 pixels at most."""
+        """Return the positions of the ticks, at most one for each 90 pixels."""
         step = byte_step(int(maxVal), max(2, int(size // 90)))
         return [(step, [step * number for number in range(int(maxVal // step) + 1)])]
 
     @override
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """Name the ticks: `0`, `500 MB`, `1 GB`."""
+        """Return the labels of the ticks: `0`, `500 MB`, `1 GB`."""
         return ["0" if value == 0 else format_nbytes(round(value)).replace(".0 ", " ") for value in values]
 
 
 class BarItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no types
-    """One stacked bar; pieces say what they are inside where there is room, and in a tooltip anyway."""
+    """One stacked bar; segments are labeled inside where there is room, and always in a tooltip."""
 
     def __init__(self, bar: Bar, palette: Callable[[Segment], QColor], font: QFont) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class BarItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no type
         self.setAcceptHoverEvents(True)
 
     def place(self, line: float, height: float) -> None:
-        """Set where the bar stands and how high it is, in lines."""
+        """Set the position and height of the bar, in lines."""
         self.prepareGeometryChange()
         self._area = QRectF(0, line, self._area.width(), height)
 
@@ -92,7 +92,7 @@ class BarItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no type
             start += part.nbytes
 
     def _places(self, box: QRectF) -> Iterator[tuple[Segment, float, float]]:
-        """Give each piece its place; even the smallest gets two pixels."""
+        """Yield each segment with its left edge and width; the smallest gets two pixels."""
         total = max(self._area.width(), 1)
         widths = [max(2.0, box.width() * part.nbytes / total) for part in self._parts]
         left = box.left()
@@ -102,16 +102,16 @@ class BarItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no type
             left += shown
 
     def _paint_part(self, painter: QPainter, part: Segment, area: QRectF) -> None:
-        colour = self._palette(part)
-        painter.fillRect(area, colour)
+        color = self._palette(part)
+        painter.fillRect(area, color)
         if QFontMetricsF(self._font).horizontalAdvance(part.label) + 16 < area.width():
-            painter.setPen(ink_on(colour))
+            painter.setPen(ink_on(color))
             painter.drawText(area.adjusted(8, 0, -4, 0), Qt.AlignmentFlag.AlignVCenter, part.label)
 
 
-def ink_on(colour: QColor) -> QColor:
-    """Give black or white, whichever is easier to read on a colour."""
-    channels = [value / 255 for value in (colour.red(), colour.green(), colour.blue())]
+def ink_on(color: QColor) -> QColor:
+    """Return black or white, whichever is easier to read on a color."""
+    channels = [value / 255 for value in (color.red(), color.green(), color.blue())]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return QColor("#ffffff" if luminance < 0.33 else "#10131a")
@@ -123,10 +123,10 @@ class ChartView(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no type
     A bare view box and an axis: a `PlotItem` would bring menus, buttons and a form of 50 widgets along.
     """
 
-    def __init__(self, theme: Theme, chart: Chart, colour_of: Callable[[Segment], QColor]) -> None:
+    def __init__(self, theme: Theme, chart: Chart, color_of: Callable[[Segment], QColor]) -> None:
         super().__init__(background=None)
         self._theme = theme
-        self._colour_of = colour_of
+        self._color_of = color_of
         self.setAcceptDrops(False)
         self.viewport().setAcceptDrops(False)
         self.viewport().setAutoFillBackground(False)
@@ -143,7 +143,7 @@ class ChartView(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no type
         self.show_chart(chart)
 
     def show_chart(self, chart: Chart) -> None:
-        """Draw a chart in place of the last one, in the present theme."""
+        """Draw a chart in place of the last one, in the current theme."""
         self.setAccessibleName(chart.title)
         self.setAccessibleDescription(describe(chart))
         self.setFixedHeight(len(chart.bars) * (_BAR_PIXELS + _GAP_PIXELS) + _AXIS_PIXELS)
@@ -156,28 +156,28 @@ class ChartView(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no type
 
     @override
     def wheelEvent(self, ev: QWheelEvent) -> None:
-        ev.ignore()  # the page scrolls, the chart stands still
+        ev.ignore()  # the page scrolls, the chart does not
 
     def _draw_bar(self, line: int, bar: Bar, longest: int) -> None:
         share = _GAP_PIXELS / (_BAR_PIXELS + _GAP_PIXELS)
-        caption = pg.TextItem(anchor=(0, 1), color=self._theme.tokens.colour("muted"))
+        caption = pg.TextItem(anchor=(0, 1), color=self._theme.tokens.color("muted"))
         caption.setPlainText(bar.label)
         caption.setPos(-0.008 * longest, line + share)
-        figure = pg.TextItem(anchor=(1, 1), color=self._theme.tokens.colour("text"))
+        figure = pg.TextItem(anchor=(1, 1), color=self._theme.tokens.color("text"))
         figure.setPlainText(bar.text)
         figure.setPos(longest, line + share)
         for label in (caption, figure):
             label.setFont(self.font())
             self._box.addItem(label, ignoreBounds=True)
-        item = BarItem(bar, self._colour_of, self._small)
+        item = BarItem(bar, self._color_of, self._small)
         item.place(line + share, 1 - share)
         self._box.addItem(item, ignoreBounds=True)
 
     def _style_axis(self, axis: Any) -> None:  # noqa: ANN401  # pyqtgraph has no types
         tokens = self._theme.tokens
-        axis.setPen(pg.mkPen(tokens.colour("border"), width=1))
-        axis.setTextPen(pg.mkPen(tokens.colour("faint")))
-        axis.setTickPen(pg.mkPen(tokens.colour("grid"), width=1))
+        axis.setPen(pg.mkPen(tokens.color("border"), width=1))
+        axis.setTextPen(pg.mkPen(tokens.color("faint")))
+        axis.setTickPen(pg.mkPen(tokens.color("grid"), width=1))
         axis.setTickFont(self._small)
         axis.setStyle(tickLength=0, tickTextOffset=8, hideOverlappingLabels=False)
         axis.setHeight(_AXIS_PIXELS)
@@ -186,7 +186,7 @@ class ChartView(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no type
 
 
 def describe(chart: Chart) -> str:
-    """Say a chart in words, for a screen reader."""
+    """Describe a chart in words, for screen readers."""
     bars = []
     for bar in chart.bars:
         parts = ", ".join(f"{part.label} {format_nbytes(part.nbytes)}" for part in bar.segments)

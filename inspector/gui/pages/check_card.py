@@ -1,4 +1,4 @@
-"""Whether the file's bytes are those that were saved: asked for with a button, followed, and answered."""
+"""The check whether the bytes of the file are as they were saved: its button, its progress, its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from inspector.gui.widgets.labels import named, plain_label
 from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.session.screen import CheckPage
 
-_UNASKED = "torch.load compares no checksums. Reading all of the file shows whether it is as it was saved."
+_UNASKED = (
+    "torch.load does not compare checksums. Reading the whole file shows whether it is as it was saved."
+)
 _ICONS = {"good": "check", "bad": "tone-bad", "warning": "tone-warning", "neutral": "arrow-right"}
 
 
@@ -49,7 +51,7 @@ class CheckCard(QFrame):
         self.show_check(self._page)
 
     def show_check(self, page: CheckPage) -> None:
-        """Show how far a check is, or what it found."""
+        """Show the progress of a check, or what it found."""
         self._page = page
         runs = page.progress is not None
         self._hint.setVisible(not runs and not page.lines)

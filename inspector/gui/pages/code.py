@@ -1,4 +1,4 @@
-"""The loading snippet: chosen by style, highlighted, one button away from the clipboard."""
+"""The code page: the loading snippet in a chosen style, highlighted, with a button that copies it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CodePanel(QWidget):
             self._text.setPlainText(code.text)
 
     def confirm_copied(self) -> None:
-        """Say that the code is on the clipboard."""
+        """Confirm that the code was copied."""
         confirm_copied(self._copy, self._theme)
 
     def _on_activated(self, place: int) -> None:

@@ -49,7 +49,7 @@ class FactsPanel(ScrollPanel):
 
 
 def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
-    """Lay one fact out in a row of its own: a grid miscounts the heights of texts that wrap."""
+    """Lay out a fact in a row of its own: a grid miscounts the heights of texts that wrap."""
     row = QHBoxLayout()
     row.setSpacing(16)
     if label:
@@ -61,7 +61,7 @@ def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
 
 
 def _value_text(label: str, value: str) -> QWidget:
-    """Make a label, or for what no label can break, the heavier widget that can."""
+    """Make a label, or the heavier widget that can break a long word."""
     longest = max(map(len, value.split()), default=0)
     if longest > _LONGEST_WORD:
         text: QWidget = WrappedText(value)
@@ -73,10 +73,10 @@ def _value_text(label: str, value: str) -> QWidget:
 
 
 class TensorPanel(FactsPanel):
-    """What is known of the selected row."""
+    """The facts of the selected row."""
 
     def __init__(self, theme: Theme) -> None:
-        empty = ("tensor", "Nothing selected", "Choose a row of the tree to see all that is known about it.")
+        empty = ("tensor", "Nothing selected", "Select a row in the tree to see its details.")
         super().__init__(theme, "Tensor", empty)
 
     def show_screen(self, screen: Screen) -> None:
@@ -85,7 +85,7 @@ class TensorPanel(FactsPanel):
 
 
 class FilePanel(FactsPanel):
-    """What is known of the file as a whole."""
+    """The facts of the file, below the check of its bytes."""
 
     check_wanted = Signal()
     check_cancelled = Signal()
@@ -96,7 +96,7 @@ class FilePanel(FactsPanel):
         self._check: CheckCard | None = None
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the file's facts, and what is known of its bytes."""
+        """Show the file's facts and the state of the check."""
         if self._check is None or self._facts != screen.file:
             self._facts = screen.file
             self.show_facts(screen.file)

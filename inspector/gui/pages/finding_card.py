@@ -1,4 +1,4 @@
-"""One card of the findings page: what was found, why it matters, the rows it speaks of, and the way out."""
+"""One card of the findings page: what was found, why it matters, the rows it is about, and the fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code"}
 
 
 def node_path(tree: Tree, node_id: int) -> str:
-    """Give the names from the root down to a node, for people to read."""
+    """Return the names from the root down to a node, as a label."""
     names: list[str] = []
     while node_id > 0:
         node = tree.nodes[node_id]

@@ -1,4 +1,4 @@
-"""The findings page: what a pasted error means, what was found in the file, and what ails the GPUs."""
+"""The findings page: what a pasted error means, what was found in the file, and how the GPUs are doing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.cards import ScrollPanel, add_empty_state
 from inspector.gui.widgets.labels import clear_layout, plain_label
 from inspector.session.screen import FindingRow, Screen
+from inspector.units import format_count
 
 _MOST_CARDS = 200
 
 
 class FindingsPanel(ScrollPanel):
-    """Shows the findings as cards, worst first, below the place for an error message."""
+    """Shows the findings as cards, worst first, below the field for an error message."""
 
     node_wanted = Signal(int)
     fix_wanted = Signal(object)
@@ -51,7 +52,9 @@ class FindingsPanel(ScrollPanel):
             self._add(card, screen)
         left = len(screen.findings) - _MOST_CARDS
         if left > 0:
-            self._list.addWidget(plain_label(f"{left:,} more findings of the same kinds.", "muted"))
+            self._list.addWidget(
+                plain_label(f"{format_count(left, 'more finding')} of the same kinds.", "muted")
+            )
         if not screen.findings:
             self._add_nothing()
         if screen.doctor and not ails:
@@ -59,7 +62,7 @@ class FindingsPanel(ScrollPanel):
         self._list.addStretch(1)
 
     def _add_doctor(self, screen: Screen) -> None:
-        self._add_heading("GPUs there")
+        self._add_heading("GPUs on the target")
         for card in screen.doctor:
             self._add(card, screen)
 
@@ -76,5 +79,5 @@ class FindingsPanel(ScrollPanel):
 
     def _add_nothing(self) -> None:
         self._list.addSpacing(24)
-        text = "No trouble was found in this file for this target."
+        text = "No problems were found in this file for this target."
         add_empty_state(self.theme, self._list, "check", "Nothing to report", text)

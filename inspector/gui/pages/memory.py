@@ -1,7 +1,7 @@
-"""The memory page: what the file's tensors take, device by device, before and after the map.
+"""The memory page: what the file's tensors take on each device, before and after the map.
 
-The bars need numpy and pyqtgraph, which take longer to import than the window to paint: they are fetched
-after the first paint. Until then the cards show their titles and tables, which say the same in figures.
+The bars need numpy and pyqtgraph, which take longer to import than the window to paint: they are imported
+after the first paint. Until then the cards show their titles and tables, which have the same figures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOOK_MS = 15
 
 
 class ChartLoader(QObject):
-    """Imports numpy away from the main thread; what is left of the import of pyqtgraph is short then.
+    """Imports numpy in a thread, so that little of the import of pyqtgraph is left for the main thread.
 
     WORKAROUND: pyqtgraph itself must not be imported in a thread. It makes classes of Qt's, and PySide enters
     them in a table that it reads without the interpreter's lock whenever an event reaches an object of the
@@ -40,9 +40,9 @@ class ChartLoader(QObject):
         self._timer.timeout.connect(self._on_tick)
 
     def start(self) -> None:
-        """Begin, once; `loaded` comes when numpy is there.
+        """Start importing, once; `loaded` is emitted when numpy is there.
 
-        The thread is no daemon, since an import must not meet the end of the interpreter.
+        Not a daemon thread: the interpreter must not end during an import.
         """
         self._thread = Thread(target=import_module, args=(_HEAVY,), name="chart-loader")
         self._thread.start()
@@ -75,7 +75,7 @@ class MemoryPanel(ScrollPanel):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the bars are in, or there are none."""
+        """Whether the bars are drawn, or there are none."""
         return self._ready or not self._cards
 
     def show_screen(self, screen: Screen) -> None:
@@ -95,7 +95,7 @@ class MemoryPanel(ScrollPanel):
     def _build(self) -> None:
         if not self._charts:
             self._cards, self._forecast = [], None
-            self.show_empty("memory", "No tensors", "This file holds nothing that takes memory.")
+            self.show_empty("memory", "No tensors", "Nothing in this file takes memory.")
             return
         if len(self._cards) != len(self._charts) or (self._forecast is None) != (self._page is None):
             self._make_cards()
@@ -107,7 +107,7 @@ class MemoryPanel(ScrollPanel):
             self._draw()
 
     def _make_cards(self) -> None:
-        """Make the cards anew; the forecast stands below the devices that it is about."""
+        """Make the cards anew; the forecast is below the chart of the devices."""
         self.clear()
         self._cards = [ChartCard(self.theme) for _ in self._charts]
         for card in self._cards:

@@ -53,7 +53,7 @@ class PageTabs(QTabWidget):
         self._feed(self.currentIndex())
 
     def forget(self) -> None:
-        """Let go of the file that was shown; its pages are built anew for the next."""
+        """Release the file that was shown; the pages are built anew for the next."""
         self._screen = None
         self._fed.clear()
         for widget in self._built.values():

@@ -1,4 +1,4 @@
-"""The window without a file: a place to drop one on, the recent ones, and a demo to try."""
+"""The window without a file: a drop target, the recent files, and a demo to try."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH = 620
 
 
 class RecentRow(QPushButton):
-    """One recent file: its name, and where it lies."""
+    """One recent file: its name and its folder."""
 
     def __init__(self, theme: Theme, path: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class EmptyPage(QWidget):
 
     open_wanted = Signal()
     demo_wanted = Signal()
-    path_wanted = Signal(object)  # a Signal(str) would lose the bytes of names that are no UTF-8
+    path_wanted = Signal(object)  # a Signal(str) would lose bytes of names that are not UTF-8
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class EmptyPage(QWidget):
         whole.addLayout(self._build_promise())
 
     def show_screen(self, screen: Screen) -> None:
-        """Offer the files that were open lately."""
+        """List the recent files."""
         paths = screen.recent
         clear_layout(self._recent)
         self._recent_title.setVisible(bool(paths))
@@ -91,7 +91,7 @@ class EmptyPage(QWidget):
             self._recent.addWidget(row)
 
     def show_hot(self, *, hot: bool) -> None:
-        """Light the drop target up while a file hovers over the window."""
+        """Highlight the drop target while a file is dragged over the window."""
         set_state(self._zone, "hot", "true" if hot else "false")
 
     def _build_zone(self) -> QFrame:
@@ -103,7 +103,7 @@ class EmptyPage(QWidget):
         column.addSpacing(8)
         for text, role in (
             ("Drop a checkpoint here", "title"),
-            ("See what is in it, where its tensors lived, and how to make it load here.", "muted"),
+            ("See what it contains, where its tensors were saved, and how to load it here.", "muted"),
             (".pth  .pt  .ckpt  .bin  .safetensors  .tar", "small"),
         ):
             add_centered(column, text, role)

@@ -1,4 +1,4 @@
-"""The pages that stand in place of the tree: while a file is being read, and when it cannot be."""
+"""The pages in place of the tree: while a file is being read, and when it cannot be."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class OpeningPage(QWidget):
         whole.addStretch(3)
 
     def show_screen(self, screen: Screen) -> None:
-        """Follow the progress of a screen; None ends it."""
+        """Follow the progress of a screen, or stop."""
         self._progress = screen.progress if screen.phase == "opening" else None
         self._middle.hide()
         if self._progress is None:

@@ -1,4 +1,4 @@
-"""Colours for Python code, as plain as can be: comments, strings, keywords, numbers and calls."""
+"""Colors for Python code, as plain as can be: comments, strings, keywords, numbers and calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATTERN = re.compile(
 
 
 class PythonHighlighter(QSyntaxHighlighter):
-    """Highlights one document in the theme's code colours."""
+    """Highlights one document in the theme's code colors."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         super().__init__(document)
@@ -43,7 +43,7 @@ class PythonHighlighter(QSyntaxHighlighter):
     def _read_theme(self) -> None:
         for kind in _PATTERN.groupindex:
             form = QTextCharFormat()
-            form.setForeground(self._theme.tokens.colour(f"code_{kind}"))
+            form.setForeground(self._theme.tokens.color(f"code_{kind}"))
             if kind == "keyword":
                 form.setFontWeight(QFont.Weight.DemiBold)
             self._formats[kind] = form

@@ -24,11 +24,11 @@ def _read_svg(name: str) -> str:
     return resource_path(f"icons/{name}.svg").read_text(encoding="utf-8")
 
 
-def draw_svg(name: str, colour: QColor, size: int, ratio: float) -> QPixmap:
-    """Draw an icon in one colour; `size` is in device-independent pixels."""
+def draw_svg(name: str, color: QColor, size: int, ratio: float) -> QPixmap:
+    """Draw an icon in one color; `size` is in device-independent pixels."""
     pixmap = QPixmap(QSize(size, size) * ratio)
     pixmap.fill(Qt.GlobalColor.transparent)
-    renderer = QSvgRenderer(QByteArray(_read_svg(name).replace("currentColor", colour.name()).encode()))
+    renderer = QSvgRenderer(QByteArray(_read_svg(name).replace("currentColor", color.name()).encode()))
     painter = QPainter(pixmap)
     renderer.render(painter, QRectF(0, 0, size * ratio, size * ratio))
     painter.end()
@@ -53,13 +53,13 @@ def make_icon(name: str, tokens: Tokens, ink: str = "muted", gap: int = 0) -> QI
     icon = QIcon()
     for ratio in sorted({1.0, QGuiApplication.primaryScreen().devicePixelRatio()}):
         for mode, token in ((QIcon.Mode.Normal, ink), (QIcon.Mode.Disabled, "disabled")):
-            pixmap = draw_svg(name, tokens.colour(token), ICON_SIZE, ratio)
+            pixmap = draw_svg(name, tokens.color(token), ICON_SIZE, ratio)
             icon.addPixmap(_widen(pixmap, gap) if gap else pixmap, mode)
     return icon
 
 
 def set_icon(thing: QAbstractButton | QAction, name: str, tokens: Tokens, ink: str = "muted") -> None:
-    """Give a button or an action an icon that `retint` can draw again in another theme."""
+    """Set the icon of a button or an action; `retint` draws it again in another theme."""
     name_icon(thing, name, ink)
     gap = _GAP if isinstance(thing, QAbstractButton) and thing.text() else 0
     thing.setIcon(make_icon(name, tokens, ink, gap))
@@ -68,7 +68,7 @@ def set_icon(thing: QAbstractButton | QAction, name: str, tokens: Tokens, ink: s
 
 
 def name_icon(thing: QAbstractButton | QAction, name: str, ink: str = "muted") -> None:
-    """Say which icon something has, and leave drawing it to `draw_icons`: most menus are never opened."""
+    """Set which icon something has, and leave drawing it to `draw_icons`: most menus are never opened."""
     thing.setProperty(_NAME, name)
     thing.setProperty(_INK, ink)
 
@@ -115,13 +115,13 @@ class Glyph(QWidget):
         if self._fill:
             inner = round(side * 0.6)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(tokens.colour(self._fill))
+            painter.setBrush(tokens.color(self._fill))
             painter.drawEllipse(QRectF(0, 0, side, side))
-        pixmap = draw_svg(self._name, tokens.colour(self._ink), inner, self.devicePixelRatioF())
+        pixmap = draw_svg(self._name, tokens.color(self._ink), inner, self.devicePixelRatioF())
         painter.drawPixmap((side - inner) // 2, (side - inner) // 2, pixmap)
         painter.end()
 
 
 def app_icon() -> QIcon:
-    """Give the program's own icon."""
+    """Return the icon of the program."""
     return QIcon(str(resource_path("icons/app.svg")))

@@ -1,8 +1,8 @@
-"""The look as data: named colours from a theme file become a palette, a style sheet and a font.
+"""The look as data: named colors from a theme file become a palette, a style sheet and a font.
 
 `setColorScheme` does nothing on many Linux desktops, so the window always carries a palette of its own; the
-system's preference is only asked for. Device colours are told apart with any kind of colour vision (after
-Okabe and Ito, https://jfly.uni-koeln.de/color/), and no place in the window relies on colour alone.
+system's preference is only asked for. Device colors are told apart with any kind of color vision (after
+Okabe and Ito, https://jfly.uni-koeln.de/color/), and no place in the window relies on color alone.
 """
 
 from __future__ import annotations
@@ -57,39 +57,39 @@ _TEXT_ROLES = (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """The colours of one theme, by name.
+    """The colors of one theme, by name.
 
     Attributes:
         name: The theme file's name.
-        dark: Whether text is lighter than its ground.
-        colours: Colour texts (`#rrggbb`) by token.
-        cpu: The neutral colour that stands for the CPU.
-        devices: Colours of the other devices, in their fixed order.
-        shades: Colours of what is no device (roles, types), so that nobody takes them for one.
+        dark: Whether text is lighter than its background.
+        colors: Color texts (`#rrggbb`) by token.
+        cpu: The neutral color that stands for the CPU.
+        devices: Colors of the other devices, in their fixed order.
+        shades: Colors of what is not a device (roles, types), so that it is not taken for one.
     """
 
     name: str
     dark: bool
-    colours: dict[str, str]
+    colors: dict[str, str]
     cpu: str
     devices: tuple[str, ...]
     shades: tuple[str, ...]
 
-    def colour(self, token: str) -> QColor:
-        """Give the colour of a token."""
-        return QColor(self.colours[token])
+    def color(self, token: str) -> QColor:
+        """Return the color of a token."""
+        return QColor(self.colors[token])
 
     def device(self, index: int) -> QColor:
-        """Give the colour of a device; after the last one they begin again, a shade further off."""
+        """Return the color of a device; after the last one they repeat in another shade."""
         if index < 0:
             return QColor(self.cpu)
         turn, place = divmod(index, len(self.devices))
-        colour = QColor(self.devices[place])
+        color = QColor(self.devices[place])
         shade = 100 + 28 * min(turn, 3)
-        return colour.lighter(shade) if self.dark else colour.darker(shade)
+        return color.lighter(shade) if self.dark else color.darker(shade)
 
     def shade(self, index: int) -> QColor:
-        """Give the colour of something that is no device."""
+        """Return the color of something that is not a device."""
         return QColor(self.cpu if index < 0 else self.shades[index % len(self.shades)])
 
 
@@ -99,7 +99,7 @@ def read_tokens(name: str) -> Tokens:
     return Tokens(
         name=name,
         dark=data["dark"],
-        colours=data["colours"],
+        colors=data["colors"],
         cpu=data["cpu"],
         devices=tuple(data["devices"]),
         shades=tuple(data["shades"]),
@@ -110,19 +110,19 @@ def build_palette(tokens: Tokens) -> QPalette:
     """Make the palette of a theme, for everything that no style sheet rule reaches."""
     palette = QPalette()
     for role, token in _ROLES.items():
-        palette.setColor(role, tokens.colour(token))
+        palette.setColor(role, tokens.color(token))
     for role in _TEXT_ROLES:
-        palette.setColor(QPalette.ColorGroup.Disabled, role, tokens.colour("disabled"))
+        palette.setColor(QPalette.ColorGroup.Disabled, role, tokens.color("disabled"))
     return palette
 
 
 def build_sheet(tokens: Tokens, base_points: float) -> str:
-    """Fill the style sheet's `@token` places; sizes of text follow the system's font.
+    """Fill in the tokens (`@name`) of the style sheet; text sizes follow the font of the system.
 
     Raises:
         KeyError: The sheet names a token that the theme lacks.
     """
-    values = dict(tokens.colours)
+    values = dict(tokens.colors)
     values["icons"] = resource_path("icons").as_posix()
     values["mono"] = ", ".join(f'"{family}"' for family in _MONO_FAMILIES)
     for name, factor in (("small", 0.9), ("base", 1.0), ("lead", 1.08), ("title", 1.9)):
@@ -132,7 +132,7 @@ def build_sheet(tokens: Tokens, base_points: float) -> str:
 
 
 def mono_font(points: float) -> QFont:
-    """Give the font of code and of exact messages."""
+    """Return the font of code and of exact messages."""
     font = QFont(list(_MONO_FAMILIES))
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setPointSizeF(points)
@@ -140,7 +140,7 @@ def mono_font(points: float) -> QFont:
 
 
 def interface_font(system: QFont) -> QFont:
-    """Keep the desktop's own font; where there is no desktop to ask, choose the best that is installed."""
+    """Return the font of the desktop, or where there is none, the best that is installed."""
     font = QFont(system)
     if font.family() not in _PLAIN_FAMILIES:
         return font

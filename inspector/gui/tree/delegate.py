@@ -1,4 +1,4 @@
-"""How a row of the tree is painted: the device as colour *and* text, a folder's devices in proportion."""
+"""How a row of the tree is painted: the device as color *and* text, the devices of a group in proportion."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
 _CENTRE_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
-def paint_chip(painter: QPainter, x: float, middle: float, colour: QColor) -> None:
-    """Paint the small square that stands before a device's name."""
+def paint_chip(painter: QPainter, x: float, middle: float, color: QColor) -> None:
+    """Paint the small square before the name of a device."""
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(colour)
+    painter.setBrush(color)
     painter.drawRoundedRect(QRectF(x, middle - _CHIP / 2, _CHIP, _CHIP), 3, 3)
 
 
 def paint_strip(painter: QPainter, area: QRectF, parts: list[tuple[QColor, int]]) -> None:
-    """Paint a rounded strip divided in proportion; a part too small to see still gets two pixels."""
+    """Paint a rounded strip divided in proportion; the smallest part gets two pixels."""
     total = sum(nbytes for _, nbytes in parts)
     if total <= 0:
         return
@@ -40,14 +40,14 @@ def paint_strip(painter: QPainter, area: QRectF, parts: list[tuple[QColor, int]]
     painter.save()
     painter.setClipPath(outline, Qt.ClipOperation.IntersectClip)
     x = area.left()
-    for (colour, _), width in zip(parts, widths, strict=True):
-        painter.fillRect(QRectF(x, area.top(), width * scale, area.height()), colour)
+    for (color, _), width in zip(parts, widths, strict=True):
+        painter.fillRect(QRectF(x, area.top(), width * scale, area.height()), color)
         x += width * scale
     painter.restore()
 
 
 class RowDelegate(QStyledItemDelegate):
-    """Paints the cells of the tree in the theme's colours."""
+    """Paints the cells of the tree in the theme's colors."""
 
     def __init__(self, theme: Theme, tree: Callable[[], Tree], parent: QObject) -> None:
         super().__init__(parent)
@@ -81,8 +81,8 @@ class RowDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _paint_devices(self, painter: QPainter, area: QRectF, node: Node) -> QRectF:
-        tokens, colours = self._theme.tokens, self._tree().colours
-        ranked = sorted((colours.get(device, -1) % _LAST, nbytes) for device, nbytes in node.devices)
+        tokens, colors = self._theme.tokens, self._tree().colours
+        ranked = sorted((colors.get(device, -1) % _LAST, nbytes) for device, nbytes in node.devices)
         parts = [(tokens.device(-1 if index == _LAST - 1 else index), nbytes) for index, nbytes in ranked]
         if not parts:
             return area
@@ -98,7 +98,7 @@ class RowDelegate(QStyledItemDelegate):
         width = min(metrics.horizontalAdvance(node.name) + 8.0, area.width() - 6)
         ground = QRectF(area.left() + 2, area.top() + 4, width, area.height() - 8)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.tokens.colour("match"))
+        painter.setBrush(self._theme.tokens.color("match"))
         painter.drawRoundedRect(ground, 4, 4)
 
     def _paint_text(
@@ -118,15 +118,15 @@ class RowDelegate(QStyledItemDelegate):
 
     def _paint_focus(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
         area = QRectF(option.rect)
-        painter.setPen(QPen(self._theme.tokens.colour("accent"), 2))
+        painter.setPen(QPen(self._theme.tokens.color("accent"), 2))
         x = area.left() + 1
         painter.drawLine(QPointF(x, area.top() + 5), QPointF(x, area.bottom() - 5))
 
 
 def _ink(tokens: Tokens, node: Node, column: int) -> QColor:
-    """Names and a tensor's own figures come forward, everything that is summed up steps back."""
+    """Return the ink of a cell: strong for names and for what a tensor has itself, pale for totals."""
     if column == Column.NAME:
-        return tokens.colour("text")
+        return tokens.color("text")
     if node.kind == "tensor" and column in (Column.DEVICE, Column.SHAPE):
-        return tokens.colour("text")
-    return tokens.colour("muted")
+        return tokens.color("text")
+    return tokens.color("muted")

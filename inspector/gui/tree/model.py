@@ -1,8 +1,8 @@
-"""The rows of a `Tree` for Qt, made on demand: a million rows cost nothing until they are looked at.
+"""The rows of a `Tree` for Qt, made on demand: a million rows cost nothing until they are seen.
 
 Indexes carry the integer id of their node, since `createIndex` keeps no Python object alive. Two things are
-added to the plain tree: an order (a column, file order otherwise) and a filter (only the matches of a search,
-what leads to them, and what is below them). Both are lists of children made when a row is first asked for.
+added to the plain tree: a sort order (by a column, else as in the file) and a filter (only the matches of a
+search, their ancestors, and what is below them). Both are lists of children made when a row is first needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_INDEX = QModelIndex()
 
 
 class Column(IntEnum):
-    """The columns, in their first order."""
+    """The columns in their default order."""
 
     NAME = 0
     DEVICE = 1
@@ -65,13 +65,13 @@ def _alignment(column: int) -> int:
 
 
 def natural_key(text: str) -> list[tuple[int, int, str]]:
-    """Give a key that sorts `layer.2` before `layer.10`."""
+    """Return a key that sorts `layer.2` before `layer.10`."""
     parts = re.split(r"(\d+)", text.casefold())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
 
 
 def cell_text(node: Node, column: int) -> str:
-    """Give what one cell says; a value's own text stands where a tensor has its shape."""
+    """Return the text of a cell; a value has its text where a tensor has its shape."""
     if column == Column.NAME:
         return node.name
     if column == Column.DEVICE:
@@ -84,7 +84,7 @@ def cell_text(node: Node, column: int) -> str:
 
 
 class TreeModel(QAbstractItemModel):
-    """A read-only view of one `Tree`, with an order and a filter."""
+    """A read-only view of one `Tree`, sorted and filtered."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -94,7 +94,7 @@ class TreeModel(QAbstractItemModel):
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
         self._children: dict[int, Sequence[int]] = {}
         self._rows: dict[int, int] = {}
-        self._givers: dict[int, Callable[[int, int], object]] = {
+        self._readers: dict[int, Callable[[int, int], object]] = {
             NODE_ROLE: lambda node_id, _column: node_id,
             Qt.ItemDataRole.DisplayRole: self._text,
             Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: _alignment(column),
@@ -116,10 +116,7 @@ class TreeModel(QAbstractItemModel):
         self.endResetModel()
 
     def set_filter(self, matches: Iterable[int] | None) -> None:
-        """Show only these nodes and what leads to them, and below a match without further ones, all there is.
-
-        None shows everything again.
-        """
+        """Show only these nodes, their ancestors, and all below an innermost match; None shows all."""
         self.beginResetModel()
         found = set(matches or ())
         above = self._ancestors(found)
@@ -129,21 +126,21 @@ class TreeModel(QAbstractItemModel):
         self.endResetModel()
 
     def node(self, node_id: int) -> Node:
-        """Give a node by its id."""
+        """Return a node by its id."""
         return self._tree.nodes[node_id]
 
     def node_id(self, index: AnyIndex) -> int:
-        """Give the id of the node at an index; 0, the root, for the invalid index."""
+        """Return the id of the node at an index; 0, the root, for an invalid index."""
         return int(index.internalId()) if index.isValid() else 0
 
     def index_of(self, node_id: int, column: int = 0) -> QModelIndex:
-        """Give the index of a node; the invalid one for the root and for nodes that the filter hides."""
+        """Return the index of a node; an invalid one for the root and for nodes that the filter hides."""
         if not 0 < node_id < len(self._tree.nodes) or not self._is_shown(node_id):
             return QModelIndex()
         return self.createIndex(self._row(node_id), column, node_id)
 
     def below(self, node_id: int) -> Sequence[int]:
-        """Give the ids below a node, in the present order and through the filter."""
+        """Return the ids below a node, sorted and filtered."""
         if self._shown is None and self._order[0] < 0:
             return self._tree.nodes[node_id].children
         known = self._children.get(node_id)
@@ -151,7 +148,7 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Order the rows by a column; -1 is the file's own order. Selection and expansion are kept."""
+        """Sort the rows by a column; -1 restores the order of the file. Selection and expansion are kept."""
         if self._order == (column, order):
             return
         self.layoutAboutToBeChanged.emit()
@@ -162,7 +159,7 @@ class TreeModel(QAbstractItemModel):
         self.changePersistentIndexList(before, after)
         self.layoutChanged.emit()
 
-    # The interface that Qt asks for.
+    # QAbstractItemModel.
 
     @override
     def index(self, row: int, column: int, parent: AnyIndex = _NO_INDEX) -> QModelIndex:
@@ -173,7 +170,7 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
-        """Give the index of the row above."""
+        """Return the index of the parent row."""
         if not index.isValid():
             return QModelIndex()
         above = self._tree.nodes[index.internalId()].parent
@@ -205,8 +202,8 @@ class TreeModel(QAbstractItemModel):
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if not index.isValid():
             return None
-        give = self._givers.get(role)
-        return None if give is None else give(int(index.internalId()), index.column())
+        read = self._readers.get(role)
+        return None if read is None else read(int(index.internalId()), index.column())
 
     def _text(self, node_id: int, column: int) -> str:
         return cell_text(self._tree.nodes[node_id], column)

@@ -1,4 +1,4 @@
-"""The search field: says how many rows match, walks them, and can hide everything else."""
+"""The search field: counts the rows that match, steps through them, and can hide all others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HINT = "Search:  conv1  dtype:bf16  device:cuda:1  size>10MB"
 
 
 class SearchBox(QFrame):
-    """A line with a count of the matches and buttons to walk them."""
+    """A line with a count of the matches and buttons to step through them."""
 
     query_changed = Signal(str)
     step_wanted = Signal(int)
@@ -77,17 +77,17 @@ class SearchBox(QFrame):
 
     @property
     def only(self) -> bool:
-        """Whether everything but the matches is to be hidden."""
+        """Whether all rows but the matches are hidden."""
         return self._only.isChecked()
 
     def show_query(self, query: str) -> None:
-        """Show the session's query, unless it is being typed at this moment."""
+        """Show the query of the session, unless one is being typed."""
         if not self._pause.isActive() and query != self._line.text():
             with blocked(self._line):
                 self._line.setText(query)
 
     def forget(self) -> None:
-        """Let go of what was being typed: it was meant for a file that is gone."""
+        """Drop what was being typed: it was meant for a file that is closed."""
         self._pause.stop()
 
     def show_screen(self, screen: Screen) -> None:
@@ -113,17 +113,17 @@ class SearchBox(QFrame):
             button.setEnabled(matches > 0)
 
     def begin(self) -> None:
-        """Take the keyboard, with the present text selected."""
+        """Take the focus, with the text selected."""
         self._line.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._line.selectAll()
 
     def flush(self) -> None:
-        """Search at once for what was typed."""
+        """Search now for what was typed."""
         self._pause.stop()
         self.query_changed.emit(self._line.text())
 
     def leave(self) -> None:
-        """End the search and give the keyboard back."""
+        """End the search and give the focus back."""
         self._line.clear()
         self.flush()
         self.left.emit()

@@ -1,4 +1,4 @@
-"""The tree on the left: quick at a million rows, quiet to look at, and fully worked from the keyboard."""
+"""The tree on the left: quick at a million rows, and usable with the keyboard alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
 from inspector.report.tree import Tree
 
-_FIRST_ROWS = 32  # about one page: how far a fresh tree unfolds by itself
+_FIRST_ROWS = 32  # about one page: how far a new tree unfolds by itself
 _MATCH_ROWS = 400
 _LEAST_NAME = 200
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
@@ -26,7 +26,7 @@ _WIDTHS = {Column.NAME: 220, Column.DEVICE: 196, Column.SHAPE: 132, Column.TYPE:
 
 
 class TensorTreeView(QTreeView):
-    """Shows a `Tree`; says which node is current, decides nothing."""
+    """Shows a `Tree` and emits which node is chosen."""
 
     node_chosen = Signal(int)
     node_activated = Signal(int)
@@ -80,10 +80,10 @@ class TensorTreeView(QTreeView):
         header.setSectionResizeMode(Column.NAME, QHeaderView.ResizeMode.Fixed)
         header.sectionResized.connect(self._on_section_resized)
 
-    # What the window shows here.
+    # What the window shows.
 
     def show_tree(self, tree: Tree | None) -> None:
-        """Show another tree, unfolded as far as one page reaches."""
+        """Show another tree, unfolded over about one page."""
         with blocked(self):
             self._model.set_tree(tree)
             self._unfolded = set()
@@ -97,29 +97,29 @@ class TensorTreeView(QTreeView):
             current = self.current_node()
             self._delegate.matches = frozenset(matches or ())
             self._model.set_filter(matches if only else None)
-            unfolded = set(self._unfolded)  # a search unfolds what it shows, its end folds that in again
+            unfolded = set(self._unfolded)  # a search unfolds what it shows; its end collapses that again
             filtered = matches is not None and only
             self._unfold(self._rows_to_unfold([0], _MATCH_ROWS) if filtered else unfolded)
             self._unfolded = unfolded
             self._set_current(current)
 
     def show_selected(self, node_id: int | None) -> None:
-        """Make a node current and bring it into sight."""
+        """Make a node current and scroll to it."""
         if node_id != self.current_node():
             with blocked(self):
                 self._set_current(node_id)
 
     def current_node(self) -> int | None:
-        """Give the id of the current node."""
+        """Return the id of the current node."""
         return self._model.node_id(self.currentIndex()) or None
 
     def selected_nodes(self) -> list[int]:
-        """Give the ids of the selected rows, from top to bottom, as far as anybody would paste them."""
+        """Return the ids of the selected rows from top to bottom, as many as a spreadsheet can take."""
         rows = islice(self.selectionModel().selectedRows(), _MOST_COPIED)
         return [self._model.node_id(index) for index in sorted(rows, key=self._place)]
 
     def rows_as_tsv(self) -> str:
-        """Give the selected rows for a spreadsheet: visible columns in their order, with a title line."""
+        """Return the selected rows for a spreadsheet: the visible columns in order, below their titles."""
         header = self.header()
         places = [header.logicalIndex(place) for place in range(header.count())]
         columns = [column for column in places if not header.isSectionHidden(column)]
@@ -131,17 +131,17 @@ class TensorTreeView(QTreeView):
     # Folding.
 
     def expand_below(self) -> None:
-        """Unfold the selected rows with what is below them, or everything; up to a few thousand rows."""
+        """Unfold the selected rows and all below them, or everything; up to a few thousand rows."""
         roots = [index.internalId() for index in self.selectionModel().selectedRows()] or [0]
         self._unfold(self._rows_to_unfold(roots, _MOST_ROWS))
 
     def collapse_all_rows(self) -> None:
-        """Fold everything in."""
+        """Collapse everything."""
         self.collapseAll()
         self._unfolded = set()
 
     def _first_to_unfold(self) -> list[int]:
-        """Give what a fresh tree shows: its first level, and below it the folders with tensors that fit."""
+        """Return what a new tree unfolds: its root, and the children with tensors as far as they fit."""
         budget = _FIRST_ROWS - len(self._model.below(0))
         found = [0]
         for child in self._model.below(0)[:_FIRST_ROWS]:
@@ -152,7 +152,7 @@ class TensorTreeView(QTreeView):
         return found
 
     def _rows_to_unfold(self, roots: Iterable[int], budget: int) -> list[int]:
-        """Give the nodes to unfold, level by level, as long as no more than `budget` rows come into sight."""
+        """Return the nodes to unfold, level by level, while at most `budget` rows become visible."""
         level, found = list(roots), []
         while level:
             deeper: list[int] = []
@@ -166,7 +166,7 @@ class TensorTreeView(QTreeView):
         return found
 
     def _unfold(self, node_ids: Iterable[int]) -> None:
-        """Expand nodes from the innermost out, so that the rows are laid out once."""
+        """Expand nodes from the innermost out, so that rows are laid out once."""
         self.setUpdatesEnabled(False)
         for node_id in sorted(node_ids, reverse=True):
             index = self._model.index_of(node_id)
@@ -184,11 +184,11 @@ class TensorTreeView(QTreeView):
         else:
             self.selectionModel().clear()
 
-    # What the user does here.
+    # What the user does.
 
     @override
     def keyboardSearch(self, search: str) -> None:
-        """Go to the next row in sight that begins so; Qt's own search takes seconds at a million rows."""
+        """Go to the next visible row that begins so; Qt's own search takes seconds at a million rows."""
         patience = QApplication.keyboardInputInterval()
         going_on = self._since_typed.isValid() and self._since_typed.elapsed() < patience
         self._typed = self._typed + search.casefold() if going_on else search.casefold()
@@ -206,7 +206,7 @@ class TensorTreeView(QTreeView):
 
     @override
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._taking_focus = True  # which makes a row current, but nobody has chosen it
+        self._taking_focus = True  # which makes a row current that the user has not chosen
         super().focusInEvent(event)
         self._taking_focus = False
 
@@ -215,7 +215,7 @@ class TensorTreeView(QTreeView):
         event.ignore()
 
     def _visible_from(self, start: QModelIndex, *, include: bool) -> Iterator[QModelIndex]:
-        """Give the unfolded rows from one row on, and round to it again."""
+        """Yield the visible rows from one row on, wrapping around at the end."""
         first = self._model.index(0, 0)
         index = start if start.isValid() and include else self.indexBelow(start)
         while index.isValid():
@@ -227,7 +227,7 @@ class TensorTreeView(QTreeView):
             index = self.indexBelow(index)
 
     def _fit_name(self) -> None:
-        """Give the names all the room that the other columns leave; in a narrow view these scroll."""
+        """Stretch the name column over the room that the others leave; in a narrow view they scroll."""
         others = sum(self.columnWidth(column) for column in list(Column)[1:])
         self.header().resizeSection(Column.NAME, max(_LEAST_NAME, self.viewport().width() - others))
 
@@ -256,7 +256,7 @@ class TensorTreeView(QTreeView):
             self.node_chosen.emit(self._model.node_id(current))
 
     def build_header_menu(self) -> QMenu:
-        """Build the menu that hides and shows columns; the name always stays."""
+        """Build the menu that hides and shows columns; the name stays."""
         menu = QMenu(self)
         for column in list(Column)[1:]:
             action = menu.addAction(str(self._model.headerData(column, Qt.Orientation.Horizontal)))

@@ -106,11 +106,11 @@ class CopyInset(QFrame):
 
 
 class CalmComboBox(QComboBox):
-    """A list that the mouse wheel does not change by accident while the page scrolls under it."""
+    """A drop-down list that the mouse wheel does not change while the page scrolls under it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.setView(QListView())  # the style's own pop-up takes no notice of the style sheet
+        self.setView(QListView())  # the style's own popup ignores the style sheet
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     @override

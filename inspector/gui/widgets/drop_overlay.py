@@ -1,4 +1,4 @@
-"""What lies over the window while a file is dragged across it."""
+"""What covers the window while a file is dragged over it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXT = "Drop to open"
 
 
 class DropOverlay(QWidget):
-    """Says that a drop is welcome; lets the pointer through."""
+    """Shows that a drop is welcome; transparent to the mouse."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -26,7 +26,7 @@ class DropOverlay(QWidget):
         self.hide()
 
     def cover(self, area: QWidget) -> None:
-        """Lie over a part of the window."""
+        """Cover a part of the window."""
         self.setGeometry(area.geometry())
         self.show()
         self.raise_()
@@ -36,12 +36,12 @@ class DropOverlay(QWidget):
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        veil = QColor(tokens.colour("window"))
+        veil = QColor(tokens.color("window"))
         veil.setAlpha(150)
         painter.fillRect(self.rect(), veil)
         frame = QRectF(self.rect()).adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
-        painter.setPen(QPen(tokens.colour("accent"), 2, Qt.PenStyle.DashLine))
-        ground = tokens.colour("accent_soft")
+        painter.setPen(QPen(tokens.color("accent"), 2, Qt.PenStyle.DashLine))
+        ground = tokens.color("accent_soft")
         ground.setAlpha(215)
         painter.setBrush(ground)
         painter.drawRoundedRect(frame, 16, 16)
@@ -49,9 +49,9 @@ class DropOverlay(QWidget):
         font.setPointSizeF(font.pointSizeF() * 1.6)
         font.setWeight(font.Weight.DemiBold)
         painter.setFont(font)
-        painter.setPen(tokens.colour("text"))
+        painter.setPen(tokens.color("text"))
         painter.drawText(frame.adjusted(0, _ICON, 0, 0), Qt.AlignmentFlag.AlignCenter, _TEXT)
-        icon = draw_svg("drop", tokens.colour("accent"), _ICON, self.devicePixelRatioF())
+        icon = draw_svg("drop", tokens.color("accent"), _ICON, self.devicePixelRatioF())
         place = frame.center()
         painter.drawPixmap(int(place.x() - _ICON / 2), int(place.y() - _ICON), icon)
         painter.end()

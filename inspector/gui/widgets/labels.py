@@ -1,4 +1,4 @@
-"""Labels for text that nobody vouches for: always plain, cut where it must be, whole in the tooltip."""
+"""Labels for untrusted text: always plain, cut where they must be, complete in the tooltip."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionF
 
 @contextmanager
 def blocked(*objects: QObject) -> Iterator[None]:
-    """Hold back the signals of some objects while they are brought in line with a screen."""
+    """Block the signals of some objects while they are updated to a screen."""
     blockers = [QSignalBlocker(thing) for thing in objects]
     try:
         yield
@@ -30,7 +30,7 @@ def blocked(*objects: QObject) -> Iterator[None]:
 
 
 def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
-    """Give a widget the name that the style sheet knows, and the one that a screen reader says."""
+    """Set the names of a widget: the one for the style sheet, and the one for screen readers."""
     if name:
         widget.setObjectName(name)
     if spoken:
@@ -44,20 +44,20 @@ def bare_text(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Begin with a capital and end with a stop: errors are worded to stand within a line."""
+    """Return an error's text as a sentence: it is worded to stand within a line."""
     if not text:
         return ""
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?:" else ".")
 
 
 def plain_tooltip(text: str) -> str:
-    """Make a tooltip that shows the text as it stands; Qt would read `<b>` in it as mark-up."""
+    """Return a tooltip that shows the text as it is; Qt would read `<b>` in it as markup."""
     inert = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return f'<p style="white-space: pre-wrap">{inert}</p>' if text else ""
 
 
 def plain_label(text: str = "", role: str = "", *, wrap: bool = False, selectable: bool = False) -> QLabel:
-    """Make a label of plain text; `role` is what the style sheet calls it."""
+    """Make a label of plain text; the style sheet knows its `role`."""
     label = QLabel()
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setText(text)
@@ -72,7 +72,7 @@ def plain_label(text: str = "", role: str = "", *, wrap: bool = False, selectabl
 
 
 def set_state(widget: QWidget, name: str, value: str) -> None:
-    """Change a property that the style sheet looks at, and have the sheet look again."""
+    """Set a property that the style sheet depends on, and apply the sheet again."""
     if widget.property(name) == value:
         return
     widget.setProperty(name, value)
@@ -91,9 +91,9 @@ def clear_layout(layout: QLayout) -> None:
 
 
 class WrappedText(QTextEdit):
-    """Plain text that is broken anywhere if it must be: paths, hashes and names without a space.
+    """Plain text that can be broken anywhere: paths, hashes and names without a space.
 
-    A label breaks at spaces only, and zero-width spaces put in for it would be copied along.
+    A label breaks at spaces only, and zero-width spaces in it would be copied along.
     """
 
     def __init__(self, text: str = "", role: str = "") -> None:
@@ -154,7 +154,7 @@ class WrappedText(QTextEdit):
 
 
 class ElidedLabel(QLabel):
-    """One line of plain text that is cut to the room there is; the whole of it is in the tooltip."""
+    """One line of plain text that is elided to fit; the tooltip has all of it."""
 
     def __init__(
         self, text: str = "", role: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight

@@ -29,11 +29,11 @@ class ToneGlyph(Glyph):
 
 
 class Swatch(QWidget):
-    """A square of one colour, asked for anew each time it is painted: the theme may have changed."""
+    """A square of one color, asked for anew each time it is painted: the theme may have changed."""
 
-    def __init__(self, colour: Callable[[], QColor], size: int = 12) -> None:
+    def __init__(self, color: Callable[[], QColor], size: int = 12) -> None:
         super().__init__()
-        self._colour = colour
+        self._color = color
         self.setFixedSize(size, size)
 
     @override
@@ -41,23 +41,23 @@ class Swatch(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._colour())
+        painter.setBrush(self._color())
         painter.drawRoundedRect(QRectF(self.rect()), 3.5, 3.5)
         painter.end()
 
 
-def swatch_icon(theme: Theme, colour: int) -> QIcon:
+def swatch_icon(theme: Theme, color: int) -> QIcon:
     """Make the icon that stands before a device in a list."""
     pixmap = QPixmap(QSize(24, 24))
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.tokens.device(colour))
+    painter.setBrush(theme.tokens.device(color))
     painter.drawRoundedRect(QRectF(2, 2, 20, 20), 6, 6)
     painter.end()
     icon = QIcon(pixmap)
-    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # or Qt would mix it with the colour of the selection
+    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # or Qt would mix it with the color of the selection
     return icon
 
 

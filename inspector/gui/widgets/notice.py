@@ -1,4 +1,4 @@
-"""Telling that something could not be done, in a box of its own that does not stop anything."""
+"""A message box that reports what could not be done, and blocks nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_notice(parent: QWidget, failure: FailurePage) -> QMessageBox:
-    """Show what went wrong, where, what loading would run all the same, and what to do about it."""
+    """Show what went wrong, where, what loading would run, and what to do about it."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setIcon(QMessageBox.Icon.Warning)

@@ -1,6 +1,6 @@
-"""Paths in Qt's texts, which silently lose the bytes of a name that are no UTF-8.
+"""Paths in Qt's strings, which silently lose bytes of a name that are not UTF-8.
 
-Python keeps such bytes as lone surrogates, and Qt drops those from every text, item and `Signal(str)`.
+Python keeps such bytes as lone surrogates, and Qt drops those from every string, item and `Signal(str)`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PathText:
         self.text = path if _is_lossless(path) else escape_text(path)
 
     def path_of(self, text: str) -> str:
-        """Return the path that a field means: this one as long as nobody has edited it."""
+        """Return the path that a field means: this one as long as the text was not edited."""
         return self.path if text == self.text else text.strip()
 
 

@@ -38,7 +38,7 @@ def format_seconds(seconds: float) -> str:
 
 
 class Rate:
-    """Watches one `Progress`; a new stage of the work starts the measurement again."""
+    """Measures the speed of one `Progress`; a new stage of the work starts the measurement again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -13,7 +13,7 @@ from inspector.child import SAFE_FOLDER, find_program
 
 
 def show_in_folder(path: Path) -> bool:
-    """Open the file's folder; tell whether that worked."""
+    """Open the folder of a file; return whether that worked."""
     if sys.platform == "win32":
         return _start(["explorer", "/select,", str(path)])
     if sys.platform == "darwin":

@@ -2,7 +2,7 @@
 
 A file manager starts programs in the folder of the file that is opened. A process that works there looks up
 plug-ins, libraries and programs in it where a search path has a relative entry, and keeps its disk from being
-taken out.
+unmounted.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _NAME = "startFolder"
 
 
 def leave_start_folder(app: QCoreApplication) -> None:
-    """Work somewhere else from now on."""
+    """Leave the folder and remember it."""
     try:
         app.setProperty(_NAME, os.getcwd())  # noqa: PTH109 - as Qt wants it
         os.chdir(SAFE_FOLDER)
-    except OSError:  # the folder is gone, or the installation is: then this process works nowhere
+    except OSError:  # the folder or the installation is gone
         return
 
 
 def start_folder() -> str:
-    """Return where a file dialog begins; empty where the program never left."""
+    """Return the folder where file dialogs begin; empty if the program never left it."""
     app = QCoreApplication.instance()
     return str((app.property(_NAME) if app is not None else None) or "")

@@ -1,4 +1,4 @@
-"""The bottom line: the file's path at the left, short facts at the right."""
+"""The status bar: the path of the file at the left, short facts at the right."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inspector.gui.widgets.labels import ElidedLabel, plain_label
 
 
 class StatusLine(QStatusBar):
-    """Shows the status of a screen; its first text is the one that may be cut."""
+    """Shows the status of a screen; its first text is the one that may be elided."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,6 +21,6 @@ class StatusLine(QStatusBar):
         self.addPermanentWidget(self._facts)
 
     def show_status(self, status: tuple[str, ...]) -> None:
-        """Show other texts."""
+        """Show the status texts of a screen."""
         self._path.setText(status[0] if status else "")
         self._facts.setText("   \u00b7   ".join(status[1:]))

@@ -1,1 +1,1 @@
-"""What is in sight while a file is open."""
+"""What is shown while a file is open."""

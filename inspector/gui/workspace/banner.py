@@ -61,7 +61,7 @@ class BannerFrame(QFrame):
         self._advice.setVisible(bool(banner.advice))
         self._error.setText(banner.error_text or "")
         self._inset.setVisible(banner.error_text is not None)
-        # The way out stands out only where there is something to get out of.
+        # The way out stands out only where torch.load fails.
         kind = "" if banner.error_text is None else "primary"
         self._export.setText(banner.action)
         set_state(self._export, "kind", kind)
@@ -69,7 +69,7 @@ class BannerFrame(QFrame):
         self.setAccessibleDescription(f"{SPOKEN_TONES[banner.tone]}: {banner.headline} {banner.advice}")
 
     def show_safety(self, chip: Chip | None) -> None:
-        """Show what loading the file would run."""
+        """Show whether loading the file is safe."""
         self._chip.setVisible(chip is not None)
         if chip is None:
             return
@@ -81,11 +81,11 @@ class BannerFrame(QFrame):
         set_icon(self._chip, "shield" if safe else "shield-alert", self._theme.tokens, chip.tone)
 
     def show_can_export(self, *, allowed: bool) -> None:
-        """Allow or forbid the export button."""
+        """Enable or disable the export button."""
         self._export.setEnabled(allowed)
 
     def confirm_code_copied(self) -> None:
-        """Say that the loading code is on the clipboard."""
+        """Confirm that the loading code was copied."""
         confirm_copied(self._copy, self._theme)
 
     def _lay_out(self) -> None:

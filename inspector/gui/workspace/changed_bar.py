@@ -1,4 +1,4 @@
-"""Says that the file on disk is no longer the one that is shown, and offers to read it again."""
+"""Shows that the file on disk is no longer the one that was read, and offers to read it again."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from inspector.gui.widgets.labels import plain_label
 
 _SETTLED_MS = 400
 _CHANGED = "The file has changed on disk since it was read."
-_GONE = "The file is no longer there; this is what was in it."
+_GONE = "The file is gone from the disk; this is what it contained."
 
 
 class ChangedBar(QFrame):
-    """Watches one file; hidden as long as nothing happens to it."""
+    """Watches one file; hidden as long as the file stays the same."""
 
     reload_wanted = Signal()
 
@@ -63,7 +63,7 @@ class ChangedBar(QFrame):
             self._look()
 
     def _watch_on(self) -> None:
-        if not self._watcher.addPath(self._path):  # gone, or its name is no UTF-8: then by its folder
+        if not self._watcher.addPath(self._path):  # gone, or its name is not UTF-8: then its folder
             self._watcher.addPath(str(Path(self._path).parent))
 
     def _on_touched(self) -> None:
@@ -72,7 +72,7 @@ class ChangedBar(QFrame):
     def _look(self) -> None:
         stamp = _stamp(self._path)
         if stamp is not None and not self._watcher.files():
-            self._watch_on()  # replaced by another file: the watch went with the old one
+            self._watch_on()  # replaced by another file, and the watch went with the old one
         if stamp != self._seen:
             self._seen = stamp
             self._words.setText(_GONE if stamp is None else _CHANGED)
@@ -81,7 +81,7 @@ class ChangedBar(QFrame):
 
 
 def _stamp(path: str) -> Stamp | None:
-    """Return what changes when a file does, or None when it is not there."""
+    """Return what changes when a file does, or None if it does not exist."""
     try:
         return stamp_of(Path(path).stat())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The device map, always in sight: each original device, what was saved there, and where it shall go."""
+"""The device map, always in sight: each original device, what was saved there, and where it goes."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class DeviceCard(QFrame):
         self._device = ""
         self.setProperty("card", True)
         self.setMaximumWidth(_CARD_MAX_WIDTH)
-        self._colour = -1
-        self._swatch = Swatch(lambda: theme.tokens.device(self._colour))
+        self._color = -1
+        self._swatch = Swatch(lambda: theme.tokens.device(self._color))
         self._name = ElidedLabel("", "strong")
         self._summary = ElidedLabel("", "small")
         self._note = ElidedLabel("", "small")
@@ -60,10 +60,10 @@ class DeviceCard(QFrame):
         row.addWidget(self._arrow)
         row.addWidget(self._to)
 
-    def show_row(self, row: DeviceRow, colours: dict[str, int]) -> None:
+    def show_row(self, row: DeviceRow, colors: dict[str, int]) -> None:
         """Show one original device and where it goes."""
         self._device = row.device
-        self._colour = row.colour
+        self._color = row.colour
         self._swatch.update()
         self._name.setText(row.device)
         self._summary.setText(row.summary)
@@ -75,7 +75,7 @@ class DeviceCard(QFrame):
         with blocked(self._to):
             self._to.clear()
             for choice in row.choices:
-                self._to.addItem(swatch_icon(self._theme, colours.get(choice, -1)), choice)
+                self._to.addItem(swatch_icon(self._theme, colors.get(choice, -1)), choice)
             self._to.setCurrentText(row.to)
 
     def _on_chosen(self, text: str) -> None:
@@ -86,7 +86,7 @@ class DeviceCard(QFrame):
 class BranchList(QWidget):
     """Shows the branches as buttons; a click removes one."""
 
-    removed = Signal(object)  # a Signal(str) would lose parts of names that are no text
+    removed = Signal(object)  # a Signal(str) would lose bytes of names that are not UTF-8
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -97,10 +97,10 @@ class BranchList(QWidget):
         self.setVisible(False)
 
     def show_branches(self, branches: tuple[BranchRow, ...]) -> None:
-        """Show which parts of the tree go elsewhere, in the exported copy."""
+        """Show which parts of the tree have a destination of their own in the exported copy."""
         clear_layout(self._row)
         self.setVisible(bool(branches))
-        self._row.addWidget(plain_label("In the copy also:", "small"))
+        self._row.addWidget(plain_label("Also in the copy:", "small"))
         for branch in branches[:_MOST_BRANCHES]:
             text = f"{cut_text(branch.label, _MOST_CHARS)} \u2192 {branch.to}"
             remove = partial(self.removed.emit, branch.pattern)
@@ -128,7 +128,7 @@ class DeviceMapBar(QWidget):
         self._cards: list[DeviceCard] = []
         self._columns = 0
         self._rows: tuple[DeviceRow, ...] = ()
-        self._colours: dict[str, int] = {}
+        self._colors: dict[str, int] = {}
         theme.changed.connect(self._on_theme_changed)
         self.setAccessibleName("Device map")
         self._grid_holder = named(QWidget(), "scrolled")
@@ -149,10 +149,10 @@ class DeviceMapBar(QWidget):
         row.addLayout(column, 1)
 
     def show_rows(
-        self, rows: tuple[DeviceRow, ...], colours: dict[str, int], branches: tuple[BranchRow, ...] = ()
+        self, rows: tuple[DeviceRow, ...], colors: dict[str, int], branches: tuple[BranchRow, ...] = ()
     ) -> None:
-        """Show the map; `colours` are those of the file's devices."""
-        self._rows, self._colours, self._shown_branches = rows, colours, branches
+        """Show the map; `colors` are those of the file's devices."""
+        self._rows, self._colors, self._shown_branches = rows, colors, branches
         self._branches.show_branches(branches)
         self.setVisible(bool(rows))
         if len(rows) != len(self._cards):
@@ -160,7 +160,7 @@ class DeviceMapBar(QWidget):
             self._cards = [self._make_card() for _ in rows]
             self._columns = 0
         for card, row in zip(self._cards, rows, strict=True):
-            card.show_row(row, colours)
+            card.show_row(row, colors)
         self._arrange()
 
     @override
@@ -169,7 +169,7 @@ class DeviceMapBar(QWidget):
         self._arrange()
 
     def _on_theme_changed(self) -> None:
-        self.show_rows(self._rows, self._colours, self._shown_branches)
+        self.show_rows(self._rows, self._colors, self._shown_branches)
 
     def _make_card(self) -> DeviceCard:
         card = DeviceCard(self._theme)

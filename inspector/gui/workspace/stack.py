@@ -20,7 +20,7 @@ class PhaseStack(QStackedWidget):
 
     open_wanted = Signal()
     demo_wanted = Signal()
-    path_wanted = Signal(object)  # a Signal(str) would lose the bytes of names that are no UTF-8
+    path_wanted = Signal(object)  # a Signal(str) would lose bytes of names that are not UTF-8
     retry_wanted = Signal()
     cancel_wanted = Signal()
     workspace_built = Signal()
@@ -45,7 +45,7 @@ class PhaseStack(QStackedWidget):
         return self._workspace
 
     def prepare(self) -> None:
-        """Make the workspace now, since it will be needed soon."""
+        """Build the workspace now, since it is needed soon."""
         if self.workspace.isHidden():
             self.workspace.ensurePolished()
 
@@ -56,11 +56,11 @@ class PhaseStack(QStackedWidget):
 
     @property
     def is_empty_page(self) -> bool:
-        """Whether the window has no file, so that the page itself says where to drop one."""
+        """Whether the page without a file is shown, which has a drop target of its own."""
         return self.currentWidget() is not None and self.currentWidget() is self._pages.get("empty")
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
-        """Bring the present page in line with a screen and turn to it."""
+        """Show a screen on the page of its phase and turn to that page."""
         page = self._page(new.phase)
         self._feed("opening", new)
         if new.phase in ("failed", "empty"):
@@ -76,13 +76,13 @@ class PhaseStack(QStackedWidget):
             self.take_focus()
 
     def take_focus(self) -> None:
-        """Give the keyboard to what is most likely wanted on the present page."""
+        """Focus what is most likely to be used on the current page."""
         page = self.currentWidget()
         if page is not None:
             (page.focusProxy() or page).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_hot(self, *, hot: bool) -> None:
-        """Light up the drop target of the empty page."""
+        """Highlight the drop target of the empty page."""
         from inspector.gui.start.empty import EmptyPage
 
         page = self._pages.get("empty")

@@ -1,4 +1,4 @@
-"""What is in sight while a file is open: the verdict, the tree, the pages and the device map."""
+"""What is shown while a file is open: the verdict, the tree, the pages and the device map."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Workspace(QWidget):
         column.addWidget(self.device_map)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
-        """Bring the parts in line with a screen, each only where its own fields differ."""
+        """Show a screen; each part is updated only where its own fields differ."""
         if old is None or old.tree is not new.tree:
             self.tree.show_tree(new.tree)
             self.changed.watch(new.path, new.stamp)
@@ -60,17 +60,17 @@ class Workspace(QWidget):
         if old is None or old.can_export != new.can_export:
             self.banner.show_can_export(allowed=new.can_export)
         if old is None or _mapped(old) != _mapped(new):
-            self.device_map.show_rows(new.device_map, _device_colours(new), new.branches)
+            self.device_map.show_rows(new.device_map, _device_colors(new), new.branches)
         self.pages.show_screen(new)
 
     def forget(self) -> None:
-        """Let go of the file that was shown."""
+        """Release the file that was shown."""
         self.tree.show_tree(None)
         self.changed.watch("", None)
         self.pages.forget()
 
     def split_state(self) -> QByteArray:
-        """Give the place of the splitter, to be remembered."""
+        """Return the position of the splitter, to be remembered."""
         return self._splitter.saveState()
 
     def restore_split(self, state: QByteArray) -> None:
@@ -83,8 +83,8 @@ def _mapped(screen: Screen) -> tuple[object, ...]:
     return screen.device_map, screen.branches, screen.charts
 
 
-def _device_colours(screen: Screen) -> dict[str, int]:
-    """Give the colours of the file's devices, and of those that they are sent to."""
+def _device_colors(screen: Screen) -> dict[str, int]:
+    """Return the colors of the file's devices, and of those that they are mapped to."""
     parts = (part for chart in screen.charts for bar in chart.bars for part in bar.segments)
-    colours = {part.label: part.colour for part in parts}
-    return colours | {row.device: row.colour for row in screen.device_map}
+    colors = {part.label: part.colour for part in parts}
+    return colors | {row.device: row.colour for row in screen.device_map}

@@ -37,13 +37,13 @@ def colours_of(panel: CodePanel) -> dict[str, str]:
 def test_the_code_is_there_and_coloured(code, theme):
     assert code.findChild(QPlainTextEdit).toPlainText() == fakes.CODE
     colours = colours_of(code)
-    assert colours["import"] == theme.tokens.colours["code_keyword"]
-    assert colours['"best.pth"'] == theme.tokens.colours["code_string"]
-    assert colours["load"] == theme.tokens.colours["code_name"]
-    assert colours["# saved on two GPUs"] == theme.tokens.colours["code_comment"]
-    assert colours["1"] == theme.tokens.colours["code_number"]
+    assert colours["import"] == theme.tokens.colors["code_keyword"]
+    assert colours['"best.pth"'] == theme.tokens.colors["code_string"]
+    assert colours["load"] == theme.tokens.colors["code_name"]
+    assert colours["# saved on two GPUs"] == theme.tokens.colors["code_comment"]
+    assert colours["1"] == theme.tokens.colors["code_number"]
     theme.set_mode("dark")
-    assert colours_of(code)["import"] == theme.tokens.colours["code_keyword"]
+    assert colours_of(code)["import"] == theme.tokens.colors["code_keyword"]
 
 
 def test_the_style_is_chosen_by_the_user_alone(code, qtbot):

@@ -113,7 +113,7 @@ def test_many_rows_are_shown_on_request(findings, qtbot):
 def test_far_too_many_findings_are_counted(findings, monkeypatch):
     monkeypatch.setattr("inspector.gui.pages.findings._MOST_CARDS", 2)
     findings.show_screen(SCREEN)
-    assert "1 more findings of the same kinds." in said(findings)
+    assert "1 more finding of the same kinds." in said(findings)
 
 
 def test_no_findings_are_good_news(findings):
@@ -149,7 +149,7 @@ def test_the_answer_to_an_error_and_the_doctor_stand_before_the_findings(finding
         *(finding.title.split(": ")[0] for finding in SCREEN.findings),
     ]
     words = [label.text() for label in findings.findChildren(QLabel)]
-    assert {"GPUs there", "In this file"} <= set(words)
+    assert {"GPUs on the target", "In this file"} <= set(words)
 
 
 def test_errors_and_fixes_are_passed_on(findings, qtbot):

@@ -151,7 +151,7 @@ def test_a_share_is_painted_in_proportion(qtbot, theme):
     bar.resize(200, 10)
     image = bar.grab().toImage()
     assert image.pixelColor(50, 5) == theme.tokens.shade(0)
-    assert image.pixelColor(150, 5) == theme.tokens.colour("neutral_soft")
+    assert image.pixelColor(150, 5) == theme.tokens.color("neutral_soft")
 
 
 def test_wide_wheel_turns_scroll_the_page(panel, qtbot):

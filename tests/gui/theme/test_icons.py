@@ -14,18 +14,18 @@ FILES = sorted(resource_path("icons").glob("*.svg"))
 INK = QColor("#123456")
 
 
-def strong_colours(image) -> list[QColor]:
+def strong_colors(image) -> list[QColor]:
     places = ((x, y) for x in range(image.width()) for y in range(image.height()))
-    return [colour for place in places if (colour := image.pixelColor(*place)).alpha() > 150]
+    return [color for place in places if (color := image.pixelColor(*place)).alpha() > 150]
 
 
 def is_close(one: QColor, other: QColor) -> bool:
     return all(abs(a - b) <= 3 for a, b in zip(one.getRgb()[:3], other.getRgb()[:3], strict=True))
 
 
-def has_ink(thing, colour: QColor) -> bool:
-    inked = strong_colours(thing.icon().pixmap(18, 18).toImage())
-    return bool(inked) and all(is_close(each, colour) for each in inked)
+def has_ink(thing, color: QColor) -> bool:
+    inked = strong_colors(thing.icon().pixmap(18, 18).toImage())
+    return bool(inked) and all(is_close(each, color) for each in inked)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -34,10 +34,10 @@ def test_every_icon_draws_something_at_every_scale(qapp, path, ratio):
     pixmap = draw_svg(path.stem, INK, 24, ratio)
     image = pixmap.toImage()
     assert (image.width(), pixmap.deviceIndependentSize().width()) == (24 * ratio, 24)
-    inked = strong_colours(image)
+    inked = strong_colors(image)
     assert inked
     if path.stem != "app" and not path.stem.startswith("sheet-"):
-        assert all(is_close(colour, INK) for colour in inked)
+        assert all(is_close(color, INK) for color in inked)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -58,10 +58,10 @@ def test_icons_change_their_ink_with_the_theme(qtbot):
     light, dark = read_tokens("light"), read_tokens("dark")
     set_icon(button, "open", light, "text")
     set_icon(action, "open", light)
-    assert has_ink(button, light.colour("text"))
+    assert has_ink(button, light.color("text"))
     retint(root, dark)
-    assert has_ink(button, dark.colour("text"))
-    assert has_ink(action, dark.colour("muted"))
+    assert has_ink(button, dark.color("text"))
+    assert has_ink(action, dark.color("muted"))
     assert bare.icon().isNull()
 
 
@@ -78,6 +78,6 @@ def test_a_glyph_stands_on_its_disc(qtbot, theme):
     glyph = Glyph(theme, "tone-bad", 40, ink="on_fill", fill="bad_fill")
     qtbot.addWidget(glyph)
     glyph.show()
-    assert glyph.grab().toImage().pixelColor(20, 4) == theme.tokens.colour("bad_fill")
+    assert glyph.grab().toImage().pixelColor(20, 4) == theme.tokens.color("bad_fill")
     glyph.show_glyph("tone-good", ink="on_fill", fill="good_fill")
-    assert glyph.grab().toImage().pixelColor(20, 4) == theme.tokens.colour("good_fill")
+    assert glyph.grab().toImage().pixelColor(20, 4) == theme.tokens.color("good_fill")

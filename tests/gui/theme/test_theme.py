@@ -13,7 +13,7 @@ from inspector.resources import resource_path
 
 THEMES = ("light", "dark")
 GUI = Path(__file__).parents[3] / "inspector" / "gui"
-# What colour vision without one kind of cones makes of linear RGB (Machado, Oliveira and Fernandes, 2009).
+# What color vision without one kind of cones makes of linear RGB (Machado, Oliveira and Fernandes, 2009).
 VISIONS = {
     "all cones": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
     "protanopia": ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
@@ -49,13 +49,13 @@ TEXT_ON_GROUND = (
 )
 
 
-def linear(colour: QColor) -> list[float]:
-    parts = [value / 255 for value in (colour.red(), colour.green(), colour.blue())]
+def linear(color: QColor) -> list[float]:
+    parts = [value / 255 for value in (color.red(), color.green(), color.blue())]
     return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
 
 
-def luminance(colour: QColor) -> float:
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear(colour), strict=True))
+def luminance(color: QColor) -> float:
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear(color), strict=True))
 
 
 def contrast(one: QColor, other: QColor) -> float:
@@ -67,20 +67,20 @@ def contrast(one: QColor, other: QColor) -> float:
 @pytest.mark.parametrize(("ink", "ground"), TEXT_ON_GROUND)
 def test_text_can_be_read_on_its_ground(name, ink, ground):
     tokens = read_tokens(name)
-    assert contrast(tokens.colour(ink), tokens.colour(ground)) >= 4.5
+    assert contrast(tokens.color(ink), tokens.color(ground)) >= 4.5
 
 
 @pytest.mark.parametrize("name", THEMES)
-def test_device_colours_stand_out_from_the_surface(name):
+def test_device_colors_stand_out_from_the_surface(name):
     tokens = read_tokens(name)
     for index in range(-1, len(tokens.devices)):
-        assert contrast(tokens.device(index), tokens.colour("surface")) >= 2
+        assert contrast(tokens.device(index), tokens.color("surface")) >= 2
 
 
-def seen_lab(colour: QColor, vision: str) -> tuple[float, float, float]:
-    """Give a colour as somebody sees it, in CIE Lab, where distances are differences that people notice."""
+def seen_lab(color: QColor, vision: str) -> tuple[float, float, float]:
+    """Give a color as somebody sees it, in CIE Lab, where distances are differences that people notice."""
     red, green, blue = (
-        max(0.0, sum(weight * part for weight, part in zip(row, linear(colour), strict=True)))
+        max(0.0, sum(weight * part for weight, part in zip(row, linear(color), strict=True)))
         for row in VISIONS[vision]
     )
     x = (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.95047
@@ -92,26 +92,26 @@ def seen_lab(colour: QColor, vision: str) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("name", THEMES)
-def test_devices_differ_for_every_colour_vision(name, vision):
+def test_devices_differ_for_every_color_vision(name, vision):
     tokens = read_tokens(name)
-    colours = [tokens.device(index) for index in range(-1, len(tokens.devices))]
-    for one, other in itertools.combinations(colours, 2):
+    colors = [tokens.device(index) for index in range(-1, len(tokens.devices))]
+    for one, other in itertools.combinations(colors, 2):
         pairs = zip(seen_lab(one, vision), seen_lab(other, vision), strict=True)
         assert sum((a - b) ** 2 for a, b in pairs) ** 0.5 > 11, (one.name(), other.name())
 
 
-def test_both_themes_name_the_same_colours():
+def test_both_themes_name_the_same_colors():
     light, dark = map(read_tokens, THEMES)
-    assert light.colours.keys() == dark.colours.keys()
+    assert light.colors.keys() == dark.colors.keys()
     assert len(light.devices) == len(dark.devices) == len(set(light.devices)) == len(set(dark.devices))
     assert (light.dark, dark.dark) == (False, True)
 
 
-def test_every_colour_is_used_somewhere():
+def test_every_color_is_used_somewhere():
     sheet = resource_path("themes/window.qss").read_text(encoding="utf-8")
     sources = "".join(path.read_text(encoding="utf-8") for path in GUI.rglob("*.py"))
     computed = re.compile(r"code_\w+|(good|bad|warning|neutral)(_fill)?")  # f"{tone}_fill" and the like
-    for token in read_tokens("light").colours:
+    for token in read_tokens("light").colors:
         assert f"@{token};" in sheet or f'"{token}"' in sources or computed.fullmatch(token), token
 
 
@@ -127,12 +127,12 @@ def test_the_sheet_is_filled_completely(name):
 def test_the_palette_follows_the_tokens():
     tokens = read_tokens("dark")
     palette = build_palette(tokens)
-    assert palette.color(QPalette.ColorRole.Window) == tokens.colour("window")
+    assert palette.color(QPalette.ColorRole.Window) == tokens.color("window")
     disabled = palette.color(QPalette.ColorGroup.Disabled, QPalette.ColorRole.Text)
-    assert disabled == tokens.colour("disabled")
+    assert disabled == tokens.color("disabled")
 
 
-def test_colours_begin_again_after_the_last_a_shade_off():
+def test_colors_begin_again_after_the_last_a_shade_off():
     tokens = read_tokens("light")
     count = len(tokens.devices)
     assert tokens.device(0) != tokens.device(count) != tokens.device(2 * count)
@@ -147,7 +147,7 @@ def test_a_chosen_mode_changes_palette_and_sheet(qapp, qtbot, theme):
     sheet = qapp.styleSheet()
     with qtbot.waitSignal(theme.changed):
         theme.set_mode("dark")
-    assert qapp.palette().window().color() == theme.tokens.colour("window")
+    assert qapp.palette().window().color() == theme.tokens.color("window")
     assert qapp.styleSheet() != sheet
     with qtbot.assertNotEmitted(theme.changed):
         theme.set_mode("dark")

@@ -59,7 +59,7 @@ def test_a_file_that_is_replaced_is_watched_on(bar, path, qtbot):
 def test_a_file_that_is_gone_cannot_be_read_again(bar, path, qtbot):
     path.unlink()
     qtbot.waitUntil(bar.isVisible)
-    assert "no longer there" in said(bar)
+    assert "gone from the disk" in said(bar)
     assert button(bar, "Reload").isHidden()
 
 
@@ -95,7 +95,7 @@ def test_a_change_between_reading_and_showing_is_told(bar, path):
     assert "changed on disk" in said(bar)
     path.unlink()
     bar.watch(str(path), read)
-    assert "no longer there" in said(bar)
+    assert "gone from the disk" in said(bar)
 
 
 def test_a_file_whose_name_is_no_text_is_watched_by_its_folder(bar, path, tmp_path, qtbot):
@@ -105,4 +105,4 @@ def test_a_file_whose_name_is_no_text_is_watched_by_its_folder(bar, path, tmp_pa
     assert bar.isHidden()
     strange.unlink()
     qtbot.waitUntil(bar.isVisible)
-    assert "no longer there" in said(bar)
+    assert "gone from the disk" in said(bar)

@@ -1,7 +1,8 @@
 """Keeps the garbage collector from stopping the window while a large file is read.
 
 A full collection walks over every object and holds the interpreter's lock meanwhile: half a second at 100,000
-tensors, whichever thread it began in. What a file becomes has no cycles, and goes when nobody refers to it.
+tensors, in whichever thread it starts. A checkpoint in memory has no cycles, and is freed with its last
+reference. (`inspector.containers.collector` only pauses the collector, to read faster.)
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from threading import Lock
 from types import TracebackType
 
 _MANY = 10_000
-"""So many new objects take the collector a millisecond; after fewer, nothing need be frozen."""
+"""This many new objects take the collector a millisecond; fewer are not frozen."""
 _FEW = 300_000
-"""So many objects take the collector about 50 ms."""
+"""This many objects take the collector about 50 ms."""
 
 
-class CollectorPause:
+class FreezingPause:
     """A context that pauses the collector; several threads may be in it at once.
 
-    What was made meanwhile is frozen if it is much. So is everything else that is there by then, a window and
-    its session too: these must not count on the collector, see `collect_closed`.
+    When the last one leaves, all objects are frozen if many were made. That includes windows and their
+    sessions, so these must not rely on the collector: see `collect_closed`.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class CollectorPause:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Collect again, without walking over what has been made meanwhile."""
+        """Resume collecting, without walking over what was made meanwhile."""
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
@@ -46,10 +47,10 @@ class CollectorPause:
 
 
 def collect_closed() -> None:
-    """Collect what a closed window left behind, also what was frozen with it.
+    """Collect what a closed window left behind, frozen objects included.
 
-    Only where that takes no more than a moment: with a large file in another window the frozen rest of this
-    one, some widgets and no part of its file, waits until that is closed too.
+    Only if that is quick: with a large file in another window, the frozen rest of this one (some widgets, no
+    part of its file) stays until that is closed too.
     """
     if gc.isenabled() and gc.get_freeze_count() < _FEW:
         gc.unfreeze()

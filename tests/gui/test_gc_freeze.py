@@ -5,8 +5,8 @@ import weakref
 
 import pytest
 
-from inspector.gui import collector
-from inspector.gui.collector import CollectorPause, collect_closed
+from inspector.gui import gc_freeze
+from inspector.gui.gc_freeze import FreezingPause, collect_closed
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def _thaw():
 
 
 def test_nothing_is_collected_inside_and_what_was_made_there_is_left_alone():
-    pause = CollectorPause()
+    pause = FreezingPause()
     with pause:
         assert not gc.isenabled()
         made = [[] for _ in range(100_000)]
@@ -27,7 +27,7 @@ def test_nothing_is_collected_inside_and_what_was_made_there_is_left_alone():
 
 def test_work_that_makes_little_freezes_nothing():
     gc.collect()
-    with CollectorPause():
+    with FreezingPause():
         made = [[] for _ in range(100)]
     assert made
     assert gc.get_freeze_count() == 0
@@ -47,11 +47,11 @@ def test_what_a_closed_window_leaves_is_collected_though_it_was_frozen(monkeypat
     del thing
     gc.collect()
     assert seen() is not None
-    monkeypatch.setattr(collector, "_FEW", 0)  # with a large file in another window: that would take long
+    monkeypatch.setattr(gc_freeze, "_FEW", 0)  # with a large file in another window: that would take long
     collect_closed()
     assert seen() is not None
-    monkeypatch.setattr(collector, "_FEW", 10_000_000)
-    with CollectorPause():
+    monkeypatch.setattr(gc_freeze, "_FEW", 10_000_000)
+    with FreezingPause():
         collect_closed()
     assert seen() is not None
     collect_closed()
@@ -59,7 +59,7 @@ def test_what_a_closed_window_leaves_is_collected_though_it_was_frozen(monkeypat
 
 
 def test_the_last_one_out_switches_it_on_again():
-    pause = CollectorPause()
+    pause = FreezingPause()
     with pause:
         with pause:
             pass
@@ -68,6 +68,6 @@ def test_the_last_one_out_switches_it_on_again():
 
 
 def test_a_mistake_leaves_it_on():
-    with pytest.raises(ValueError, match="mistake"), CollectorPause():
+    with pytest.raises(ValueError, match="mistake"), FreezingPause():
         raise ValueError("mistake")
     assert gc.isenabled()
