@@ -113,7 +113,7 @@ class Program(QObject):
         from inspector.gui.tasks import ThreadRunner
         from inspector.session.controller import Session
 
-        runner = ThreadRunner(window)
+        runner = ThreadRunner()
         session = Session(window, runner, self._settings.recent, self._probe, self._settings.target)
         window.closed.connect(runner.close)
         window.attach(session)

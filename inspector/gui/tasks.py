@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from inspector.gui.gc_freeze import FreezingPause
 from inspector.progress import Progress
@@ -19,22 +19,30 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
+Tell = Callable[[Any], None]
 _MOST_THREADS = 256
 """More than are ever started: no job waits for another, however long that takes."""
 _PAUSE = FreezingPause()
+_ALIVE: set[ThreadRunner] = set()
+"""Runners that are not closed, or whose work has not ended yet: a thread must not tell one that is gone."""
 
 
 class ThreadRunner(QObject):
-    """Runs `work(progress)` in a thread and calls one of two callbacks on the main thread."""
+    """Runs `work(progress)` in a thread and calls one of two callbacks on the main thread.
 
-    _settled = Signal(object)
+    The callbacks stay on the main thread: they refer to the window, which must not be let go of in a thread.
+    """
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    _ended = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
         self._pool: ThreadPoolExecutor | None = None
-        self._running: set[Progress] = set()
+        self._waiting: dict[Progress, tuple[Tell, Tell]] = {}
+        self._running = 0
         self._closed = False
-        self._settled.connect(self._on_settled, Qt.ConnectionType.QueuedConnection)
+        self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
+        _ALIVE.add(self)
 
     def run(
         self,
@@ -50,35 +58,41 @@ class ThreadRunner(QObject):
             from concurrent.futures import ThreadPoolExecutor
 
             self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="checkpoint-work")
-        self._running.add(progress)
-        self._pool.submit(self._work, work, progress, on_done, on_failed)
+        self._waiting[progress] = on_done, on_failed
+        self._running += 1
+        self._pool.submit(self._work, work, progress)
 
     def close(self) -> None:
-        """Cancel all jobs and wait for them; no callback is called afterwards."""
-        self._closed = True
-        for progress in tuple(self._running):
-            progress.cancel()
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        """Cancel all jobs and wait for none: a disk that hangs must not keep the window from closing.
 
-    def _work(
-        self,
-        work: Callable[[Progress], T],
-        progress: Progress,
-        on_done: Callable[[T], None],
-        on_failed: Callable[[Exception], None],
-    ) -> None:
+        No callback is called afterwards. What still runs ends by itself, before the interpreter does.
+        """
+        self._closed = True
+        for progress in self._waiting:
+            progress.cancel()
+        self._waiting.clear()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+        self._leave()
+
+    def _work(self, work: Callable[[Progress], T], progress: Progress) -> None:
         try:
             with _PAUSE:
-                result = work(progress)
+                answer: T | Exception = work(progress)
+                failed = False
         except Exception as error:  # noqa: BLE001  # the session words it for the user
-            call = partial(on_failed, error)
-        else:
-            call = partial(on_done, result)
-        self._settled.emit((progress, call))
+            answer, failed = error, True
+        self._ended.emit((progress, failed, answer))
 
-    def _on_settled(self, settled: tuple[Progress, Callable[[], None]]) -> None:
-        progress, call = settled
-        self._running.discard(progress)
-        if not self._closed:
-            call()
+    def _on_ended(self, ended: tuple[Progress, bool, object]) -> None:
+        progress, failed, answer = ended
+        self._running -= 1
+        on_done, on_failed = self._waiting.pop(progress, (None, None))
+        tell = on_failed if failed else on_done
+        if tell is not None:
+            tell(answer)
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._closed and not self._running:
+            QTimer.singleShot(0, partial(_ALIVE.discard, self))  # nothing is deleted within its own slot

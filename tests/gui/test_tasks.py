@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 import pytest
 
 from inspector.errors import CancelledError
+from inspector.gui import tasks
 from inspector.gui.tasks import ThreadRunner
 from inspector.progress import Progress
 
@@ -14,7 +16,6 @@ def runner(qapp):
     runner = ThreadRunner()
     yield runner
     runner.close()
-    runner.deleteLater()
 
 
 def fail(*_args: object) -> None:
@@ -81,8 +82,8 @@ def test_no_work_waits_for_another(runner, qtbot):
     release.set()
 
 
-def test_closing_stops_the_work_and_lets_nothing_come_back(runner, qtbot):
-    started = threading.Event()
+def test_closing_stops_the_work_and_lets_nothing_come_back(qapp, qtbot):
+    runner, started = ThreadRunner(), threading.Event()
 
     def work(progress: Progress) -> None:
         started.set()
@@ -93,4 +94,22 @@ def test_closing_stops_the_work_and_lets_nothing_come_back(runner, qtbot):
     started.wait(5)
     runner.close()
     runner.run(work, Progress(), fail, fail)
-    qtbot.wait(50)
+    qtbot.waitUntil(lambda: runner not in tasks._ALIVE)
+
+
+def test_closing_waits_for_no_disk_that_hangs(qapp, qtbot):
+    runner, started, release = ThreadRunner(), threading.Event(), threading.Event()
+
+    def hang(_progress: Progress) -> bool:
+        started.set()
+        return release.wait(60)
+
+    runner.run(hang, Progress(), fail, fail)
+    started.wait(5)
+    held = weakref.ref(runner)
+    runner.close()
+    assert not release.is_set()
+    del runner
+    assert held() is not None
+    release.set()
+    qtbot.waitUntil(lambda: held() is None)
