@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from inspector.overriding import override
+from inspector.pickles.python2 import present_name
 from inspector.units import cut_text, escape_text
 
 CallKind = Literal["reduce", "newobj", "inst"]
@@ -78,17 +79,19 @@ class Global:
         module: The module's dotted name, as written.
         name: The attribute's (possibly dotted) name within it.
         dotted: Module and name as one dotted path.
+        present: The same under its present name where Python 2 had another: `builtins` for `__builtin__`.
         package: The top-level package of the module.
         count: How many instructions asked for it.
         common: Whether every checkpoint calls it, for each of its tensors.
     """
 
-    __slots__ = ("common", "count", "dotted", "module", "name", "package")
+    __slots__ = ("common", "count", "dotted", "module", "name", "package", "present")
 
     def __init__(self, module: str, name: str) -> None:
         self.module = module
         self.name = name
         self.dotted = f"{module}.{name}"  # made once: it is asked for with every call, and may be long
+        self.present = present_name(self.dotted)
         self.package = package_of(module)
         self.count = 0
         self.common = False

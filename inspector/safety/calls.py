@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from inspector.model.checkpoint import CallUse, Checkpoint
+from inspector.pickles.python2 import present_name
 from inspector.records import dataclass
 from inspector.safety.names import GlobalVerdict, judge_global
-from inspector.safety.python2 import present_name
 from inspector.units import cut_text, escape_text
 
 _MOST_ROWS = 500

@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from inspector.pickles.python2 import MODULES, present_name
 from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
-from inspector.safety.python2 import present_name
 
 GlobalVerdict = Literal["tensor", "allowed", "unknown", "dangerous"]
 
@@ -77,7 +77,7 @@ def is_dangerous(name: str) -> bool:
     ):
         return True
     # `Tensor.__init__.__globals__`; copyreg's own functions are spelled so and harmless.
-    return first not in {"copyreg", "copy_reg"} and any(_is_dunder(step) for step in steps)
+    return MODULES.get(first, first) != "copyreg" and any(_is_dunder(step) for step in steps)
 
 
 def _beginnings(name: str) -> Iterator[str]:

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from keyword import iskeyword
 
 from inspector.model.checkpoint import Checkpoint
+from inspector.pickles.python2 import present_name
 from inspector.pickles.values import package_of
 from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global, known_dangers, standard_modules
-from inspector.safety.python2 import present_name
 
 _MOST_NAMED = 8
 

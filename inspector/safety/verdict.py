@@ -12,13 +12,13 @@ from typing import Literal
 from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.obstacles import is_ambiguous
 from inspector.pickles.oddities import OddityKind
+from inspector.pickles.python2 import present_name
 from inspector.records import dataclass
 from inspector.safety.allowlist import allow_list
 from inspector.safety.answer import AMBIGUOUS, Answer, answer_for
 from inspector.safety.calls import CallRow, call_rows
 from inspector.safety.names import GlobalVerdict, judge_global
 from inspector.safety.offers import offers_for, withheld_reason
-from inspector.safety.python2 import present_name
 from inspector.safety.weights_only import refusals
 
 __all__ = ["FileVerdict", "GlobalVerdict", "SafetyVerdict", "judge", "judge_global"]

@@ -12,8 +12,8 @@ from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
 from inspector.model.programs.uses import PERSISTENT_ID
 from inspector.pickles.oddities import OddityKind, StreamFault
+from inspector.pickles.python2 import present_name
 from inspector.safety.allowlist import AllowList
-from inspector.safety.python2 import present_name
 
 _DICTIONARIES = frozenset({"collections.OrderedDict", "collections.Counter"})
 _OTHER_IDS = "weights_only=True takes no persistent ids but storages; legacy files of modules have others."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.instructions import CODES
-from inspector.safety.python2 import present_name
+from inspector.pickles.python2 import present_name
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.landing import is_sent
 from inspector.target.load_call import LoadCall

@@ -19,6 +19,7 @@ import pytest
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, Safety
+from inspector.pickles.python2 import present_name
 from inspector.records import replace
 from inspector.report.checking import explanation_lines
 from inspector.report.details import file_facts
@@ -28,7 +29,6 @@ from inspector.safety.allowlist import allow_list
 from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global, standard_modules
 from inspector.safety.offers import offers_for
-from inspector.safety.python2 import present_name
 from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import parse_target

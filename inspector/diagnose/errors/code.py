@@ -6,8 +6,8 @@ from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
 from inspector.diagnose.errors.state_names import state_dicts
 from inspector.diagnose.errors.ties import listed, nothing_to_see, plain, top_keys
 from inspector.model.findings import Fix
+from inspector.pickles.python2 import present_name
 from inspector.pickles.values import package_of
-from inspector.safety.python2 import present_name
 
 _MODULE = Fix(style="module")
 _PLAIN = Fix(style="plain")

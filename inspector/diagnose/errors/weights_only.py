@@ -9,11 +9,11 @@ from __future__ import annotations
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
 from inspector.diagnose.errors.ties import listed, nothing_to_see, plain
 from inspector.model.findings import Fix
+from inspector.pickles.python2 import present_name
 from inspector.pickles.values import package_of
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global
-from inspector.safety.python2 import present_name
 
 _PLAIN = Fix(style="plain")
 _WHY = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.errors.ties import listed
 from inspector.model.findings import Finding, Fix, finding
-from inspector.safety.python2 import present_name
+from inspector.pickles.python2 import present_name
 from inspector.safety.verdict import SafetyVerdict
 
 _MOST_NAMED = 8

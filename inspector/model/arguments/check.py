@@ -33,6 +33,7 @@ from inspector.model.arguments.tensors import (
     takes_sparse_parts,
 )
 from inspector.model.arguments.values import ITERABLE, RULES, Args, items_of, shape_of
+from inspector.pickles.python2 import present_name
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 
 _LONG = 16  # what a call with more in one argument was found to be is remembered
@@ -113,7 +114,7 @@ def is_judged(name: str) -> bool:
 
 
 def _may_take(name: str, call: Call) -> bool:
-    name = name.replace("__builtin__.", "builtins.")
+    name = present_name(name)
     kind = kind_of_name(name)
     if kind == UNKNOWN:
         return isinstance(call.args, list | tuple)

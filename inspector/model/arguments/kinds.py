@@ -85,11 +85,8 @@ _STORAGES = frozenset(f"{name}Storage" for name in STORAGE_DTYPES)
 
 
 def listed_name(value: Value) -> str:
-    """Return the dotted name of a global as torch looks it up; empty for anything else."""
-    if not isinstance(value, Global):
-        return ""
-    module = "builtins" if value.module == "__builtin__" else value.module
-    return f"{module}.{value.name}"
+    """Return the name of a global as torch looks it up; empty for anything else."""
+    return value.present if isinstance(value, Global) else ""
 
 
 @lru_cache(maxsize=1024)

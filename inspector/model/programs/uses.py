@@ -23,7 +23,7 @@ from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Valu
 PERSISTENT_ID = "<persistent id>"
 """Stands for the name of what comes as a persistent id and is no storage: a class in a legacy file."""
 
-_GETATTR = frozenset({"builtins.getattr", "__builtin__.getattr"})
+_GETATTR = "builtins.getattr"
 _DTYPE_CLASSES = {
     "bool": "BoolDType",
     "str": "StrDType",
@@ -102,7 +102,7 @@ def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> Non
     result ends: on the stack below the root, or dropped.
     What is left when the time is over, by the clock of this thread, counts as reaching anything.
     """
-    if not any(node.dotted in _GETATTR for node in stream.globals):
+    if not any(node.present == _GETATTR for node in stream.globals):
         return
     if stream.oddities:
         uses.add(("", Verb.GETATTR))
@@ -135,7 +135,7 @@ def _everything_below(root: Value) -> Iterator[Value]:
 
 
 def _is_getattr(value: Value) -> bool:
-    return isinstance(value, Global) and value.dotted in _GETATTR
+    return isinstance(value, Global) and value.present == _GETATTR
 
 
 def _attribute_of(args: Value) -> str:

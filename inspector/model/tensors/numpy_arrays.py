@@ -42,10 +42,8 @@ _FORMATS = {
 _MOST_DIMENSIONS = 64
 _MOST_HEAD_NBYTES = 200
 _MOST_CODE = 4  # a letter and two digits are less
-_BYTES = frozenset(
-    {"_codecs.encode", "builtins.bytes", "__builtin__.bytes", "builtins.bytearray", "__builtin__.bytearray"}
-)
 _ENCODE = "_codecs.encode"
+_BYTES = frozenset({_ENCODE, "builtins.bytes", "builtins.bytearray"})
 # NumPy 2 renamed `numpy.core`. Whole names: `evil.multiarray.scalar` makes something else.
 RECONSTRUCTS = frozenset({"numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"})
 FROM_BUFFERS = frozenset({"numpy.core.numeric._frombuffer", "numpy._core.numeric._frombuffer"})
@@ -128,7 +126,7 @@ def _encoded(text: str) -> Bytes:
 
 
 def _function_of(value: Value) -> str:
-    return value.func.dotted if isinstance(value, Call) and isinstance(value.func, Global) else ""
+    return value.func.present if isinstance(value, Call) and isinstance(value.func, Global) else ""
 
 
 def _array(dtype: Value, shape: Value, data: Value) -> Array | None:

@@ -19,30 +19,12 @@ _MOST_PARTS = 8
 _SCALARS = (type(None), bool, int, float, str, bytes, Blob, Global)
 _SCALAR_TYPES = frozenset(_SCALARS)
 # Called with what fills them; everything else shows its arguments by their index.
-_MAPPINGS = frozenset({"collections.OrderedDict", "collections.Counter", "builtins.dict", "__builtin__.dict"})
+_MAPPINGS = frozenset({"collections.OrderedDict", "collections.Counter", "builtins.dict"})
 _SEQUENCES = frozenset(
-    {
-        "builtins.set",
-        "builtins.frozenset",
-        "builtins.list",
-        "builtins.tuple",
-        "__builtin__.set",
-        "__builtin__.frozenset",
-        "__builtin__.list",
-        "__builtin__.tuple",
-        "collections.deque",
-    }
+    {"builtins.set", "builtins.frozenset", "builtins.list", "builtins.tuple", "collections.deque"}
 )
 # Their arguments are their value, not their contents.
-_CLOSED = frozenset(
-    {
-        "torch.Size",
-        "torch.device",
-        "torch.serialization._get_layout",
-        "builtins.complex",
-        "__builtin__.complex",
-    }
-)
+_CLOSED = frozenset({"torch.Size", "torch.device", "torch.serialization._get_layout", "builtins.complex"})
 
 
 class Numbered:
@@ -198,7 +180,7 @@ def _mapping_parts(value: Value) -> list[_Pairs] | None:
         return [value.pairs]
     if not isinstance(value, Call):
         return None
-    name = value.func.dotted if isinstance(value.func, Global) else ""
+    name = value.func.present if isinstance(value.func, Global) else ""
     own: list[_Pairs] = [value.pairs] if value.pairs else []
     if name in _MAPPINGS:
         return [*_given_pairs(value), *own]
@@ -256,7 +238,7 @@ def _given_pairs(call: Call) -> list[_Pairs]:
 
 
 def _children_of_call(call: Call) -> Children | Numbered | Chained:
-    name = call.func.dotted if isinstance(call.func, Global) else ""
+    name = call.func.present if isinstance(call.func, Global) else ""
     array = describe_array(call)
     if array is not None:
         return _items(array.items or ())
@@ -284,9 +266,7 @@ def _args_of(call: Call, name: str) -> Children | Numbered:
     args = call.args if isinstance(call.args, tuple) else (call.args,)
     if name in _SEQUENCES and args and isinstance(args[0], list | tuple):
         return _items(args[0])
-    if name.startswith(
-        ("copyreg.", "copy_reg.")
-    ):  # (class, base, the base's value): only the last is contents
+    if name.startswith("copyreg."):  # (class, base, the base's value): only the last is contents
         return _contents(args[2]) if len(args) == 3 else []
     return _items(args)
 

@@ -37,7 +37,6 @@ MOST_STEP_CHARS = 512
 _MOST_LABEL_CHARS = 100
 _OWN_TYPES: dict[type, str] = {ByteString: "str", ByteArray: "bytearray"}
 _MOST_NAME = 300
-_BUILTINS = ("builtins.", "__builtin__.")
 # Shown as what they hold: {1, 2} for set([1, 2]).
 _SEQUENCES = {"set": "{}", "frozenset": "{}", "list": "[]", "tuple": "()", "torch.Size": "()"}
 
@@ -66,7 +65,7 @@ def _type_of_call(call: Call) -> str:
     if scalar is not None:
         return f"numpy.{scalar.dtype}"
     name = cut_text(class_of(call) or "object", _MOST_NAME)
-    for prefix in _BUILTINS:
+    for prefix in ("builtins.", "__builtin__."):
         name = name.removeprefix(prefix)
     return escape_text(cut_text(name, MOST_CHARS))
 
@@ -79,12 +78,12 @@ def class_of(call: Call) -> str | None:
     """
     maker: Value = call.func
     if isinstance(maker, Global):
-        dotted = maker.dotted
-        if dotted == "_codecs.encode":
+        name = maker.present
+        if name == "_codecs.encode":
             return "bytes"
-        if dotted in FROM_BUFFERS:
+        if name in FROM_BUFFERS:
             return "numpy.ndarray"
-        if dotted.startswith(("copyreg.", "copy_reg.")) or dotted in RECONSTRUCTS:
+        if name.startswith("copyreg.") or name in RECONSTRUCTS:
             maker = call.args[0] if isinstance(call.args, tuple) and call.args else maker
     if isinstance(maker, PersistentId) and isinstance(maker.pid, tuple) and len(maker.pid) > 1:
         maker = maker.pid[1]

@@ -188,8 +188,8 @@ def _stranger_in(value: Value) -> str:
         seen.add(id(item))
         if isinstance(item, Call):
             func = item.func
-            dotted = func.dotted.replace("__builtin__", "builtins") if isinstance(func, Global) else ""
-            if not looks_like_tensor(item) and dotted not in _PLAIN:
+            name = func.present if isinstance(func, Global) else ""
+            if not looks_like_tensor(item) and name not in _PLAIN:
                 return type_of(item)
         if isinstance(item, Global) and item.module != "torch":  # torch's own are dtypes and layouts
             return cut_name(item.dotted)

@@ -16,11 +16,11 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import inspector.safety
+from inspector.pickles.python2 import present_name
 from inspector.pickles.values import package_of
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global
-from inspector.safety.python2 import present_name
 from inspector.safety.verdict import judge
 from tests.unit.model.making import by_hand
 

@@ -1,4 +1,4 @@
-"""Names of Python 2 under their present name, as torch's restricted unpickler translates them.
+"""Names of Python 2 under their present name, as unpicklers translate them: the one table of them.
 
 The tables are `IMPORT_MAPPING` and `NAME_MAPPING` of torch's `torch/_utils.py`, cut down from CPython's
 `Lib/_compat_pickle.py`. Protocol 2, which torch writes, spells `builtins` the old way to this day.
@@ -42,7 +42,7 @@ NAMES: dict[str, str] = {
 
 
 def present_name(name: str) -> str:
-    """Give the present name of a dotted one."""
+    """Return the present name of a dotted one; most are their own."""
     found = NAMES.get(name)
     if found is not None:
         return found
