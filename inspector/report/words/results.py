@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from inspector.remap.relabel.in_place import Patched
 
 NOTHING_TO_CHANGE = "nothing to change"
+_SMALL = "torch"
 _CHECKED = "reopened and compared: same tensors and values, devices as planned"
 _MOST_CHARS = 120
 
@@ -29,7 +30,7 @@ _MOST_CHARS = 120
 def as_lines(parts: Iterable[str]) -> list[str]:
     """Return each part as a sentence of its own; torch keeps its small letter."""
     return [
-        f"{part[:1] if part.startswith('torch') else part[:1].upper()}{part[1:].rstrip('.')}."
+        f"{part[:1] if part.startswith(_SMALL) else part[:1].upper()}{part[1:].rstrip('.')}."
         for part in parts
     ]
 
