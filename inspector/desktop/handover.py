@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.desktop.startup import end_startup_feedback
+from inspector.desktop import PROGRAM
+from inspector.desktop.freedesktop.startup import end_startup_feedback
 from inspector.records import dataclass
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ ANSWER_TIMEOUT_S = 3.0
 START_TIMEOUT_S = 15.0
 """How long a program may take from its lock to its first event: cold, from a slow disk, on a busy machine."""
 
-_NAME = "checkpoint-inspector"
 _MOST_TOKEN_CHARS = 1000
 _LONGEST_SOCKET_PATH = 100
 """Bytes; `sun_path` holds 104 on macOS and the BSDs and 108 on Linux, with the zero at its end."""
@@ -88,13 +88,13 @@ def find_endpoint() -> Endpoint | None:
     """
     if sys.platform == "win32":
         user = hashlib.sha256(str(Path.home()).encode(errors="replace")).hexdigest()[:16]
-        lock = Path(tempfile.gettempdir()) / f"{_NAME}.lock"
-        return Endpoint(socket=rf"\\.\pipe\{_NAME}-{user}", lock=str(lock))
+        lock = Path(tempfile.gettempdir()) / f"{PROGRAM}.lock"
+        return Endpoint(socket=rf"\\.\pipe\{PROGRAM}-{user}", lock=str(lock))
     folder = _private_folder()
     if folder is None:
         return None
     display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY", "")
-    stem = f"{_NAME}-{hashlib.sha256(os.fsencode(display)).hexdigest()[:8]}"
+    stem = f"{PROGRAM}-{hashlib.sha256(os.fsencode(display)).hexdigest()[:8]}"
     return Endpoint(socket=str(folder / f"{stem}.socket"), lock=str(folder / f"{stem}.lock"))
 
 
@@ -185,12 +185,12 @@ def _is_token(said: str) -> bool:
 def _private_folder() -> Path | None:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if Path(runtime).is_absolute() and _is_private(runtime):
-        if len(os.fsencode(runtime)) <= _LONGEST_SOCKET_PATH - len(f"/{_NAME}-01234567.socket"):
+        if len(os.fsencode(runtime)) <= _LONGEST_SOCKET_PATH - len(f"/{PROGRAM}-01234567.socket"):
             return Path(runtime)
         suffix = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:8]
     else:
         suffix = "0"
-    folder = Path(tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}-{suffix}"
+    folder = Path(tempfile.gettempdir()) / f"{PROGRAM}-{os.getuid()}-{suffix}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError:
@@ -199,7 +199,7 @@ def _private_folder() -> Path | None:
 
 
 def _is_private(folder: str | os.PathLike[str]) -> bool:
-    """Tell whether a folder is a real one, ours, and closed to everyone else: `/tmp` is shared."""
+    """Return whether a folder is a real one, ours, and closed to everyone else: `/tmp` is shared."""
     try:
         state = os.lstat(folder)
     except OSError:

@@ -18,7 +18,7 @@ MATCHING = frozenset({"match", "fullmatch", "search"})
 
 # What others wrote, which is read here; by module and beginning of the text.
 REASONED = {
-    ("inspector.desktop.default_apps", "[Default Applications]"): "a section of mimeapps.list",
+    ("inspector.desktop.freedesktop.default_apps", "[Default Applications]"): "a section of mimeapps.list",
     ("inspector.doctor.devices", "GPU-(not found)"): "written by the probe instead of a UUID",
     ("inspector.doctor.symptoms", "found version ("): "CUDA's own message",
     ("inspector.gui.theme.theme", "Sans Serif"): "a family of fonts",

@@ -17,9 +17,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Register the program for this user, or remove the registration; print the files that changed."""
-    from inspector.desktop.registration import install, remove
+    from inspector.desktop.registration import find_registration, find_running_command
     from inspector.units import escape_text
 
-    paths = install() if options.action == "install" else remove()
+    registration = find_registration()
+    is_new = options.action == "install"
+    paths = registration.install(find_running_command()) if is_new else registration.remove()
     say("".join(f"{escape_text(os.fspath(path))}\n" for path in paths))
     return DONE

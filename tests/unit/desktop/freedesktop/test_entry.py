@@ -1,66 +1,20 @@
-"""The launcher's text, and how the program finds the command that starts it again."""
+"""The launcher's text."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from inspector.desktop import entry
+from inspector.desktop.freedesktop import entry
 from inspector.errors import ExportError
 from inspector.resources import resource_path
 
 ROOT = Path(entry.__file__).resolve().parents[2]
 TEMPLATE = resource_path("desktop/checkpoint-inspector.desktop").read_text(encoding="utf-8")
-
-
-def make_program(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n", encoding="utf-8")
-    path.chmod(0o755)
-    return path
-
-
-@pytest.fixture
-def interpreter(tmp_path, monkeypatch) -> Path:
-    """Pretend to run with an interpreter that has no script of ours beside it."""
-    path = make_program(tmp_path / "venv" / "bin" / "python")
-    monkeypatch.setattr(sys, "executable", str(path))
-    monkeypatch.setattr(sys, "argv", ["/somewhere/pytest"])
-    return path
-
-
-def test_a_bundle_starts_itself(monkeypatch, interpreter):
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert entry.find_running_command() == [str(interpreter)]
-
-
-def test_the_script_that_runs_is_started_again(monkeypatch, interpreter, tmp_path):
-    script = make_program(tmp_path / "bin" / "checkpoint-inspector")
-    monkeypatch.setattr(sys, "argv", [str(script), "desktop", "install"])
-    assert entry.find_running_command() == [str(script)]
-
-
-def test_the_script_beside_the_interpreter_is_found(interpreter):
-    script = make_program(interpreter.parent / "checkpoint-inspector")
-    assert entry.find_running_command() == [str(script)]
-
-
-def test_without_a_script_the_package_is_started_by_its_path(interpreter):
-    """Nothing is looked up in the folder where a file manager starts it."""
-    assert entry.find_running_command() == [str(interpreter), "-P", str(ROOT / "inspector" / "__main__.py")]
-
-
-def test_a_script_of_that_name_is_not_looked_for_on_the_path(monkeypatch, interpreter, tmp_path):
-    script = make_program(tmp_path / "elsewhere" / "checkpoint-inspector")
-    monkeypatch.setenv("PATH", str(script.parent))
-    monkeypatch.setattr(sys, "argv", ["checkpoint-inspector"])
-    monkeypatch.chdir(tmp_path)
-    assert entry.find_running_command()[0] == str(interpreter)
 
 
 def test_only_the_command_of_the_template_changes():
@@ -128,7 +82,9 @@ def test_a_real_launcher_understands_the_quoting(tmp_path):
     """GLib starts the entry, and the program finds the words and files as they were meant."""
     program = tmp_path / "my $50% `programs`" / 'a"b\\c'
     said = shlex.quote(str(tmp_path / "said"))
-    make_program(program).write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >{said}\n', encoding="utf-8")
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >{said}\n', encoding="utf-8")
+    program.chmod(0o755)
     path = tmp_path / "x.desktop"
     path.write_text(entry.format_entry(TEMPLATE, [str(program), "%F", "two words"]), encoding="utf-8")
     subprocess.run(["gio", "launch", path, tmp_path / "model 1.pth"], check=True, timeout=300)

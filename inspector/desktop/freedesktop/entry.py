@@ -1,40 +1,19 @@
-"""The launcher: the text of the `.desktop` file, and how it starts the program again.
+"""The launcher: the text of the `.desktop` file.
 
 https://specifications.freedesktop.org/desktop-entry-spec/latest/exec-variables.html
 """
 
 from __future__ import annotations
 
-import shutil
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.child import python_command
 from inspector.errors import ExportError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAM = "checkpoint-inspector"
-
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@+=:,./_-")
 _ESCAPED_IN_QUOTES = frozenset('"`$\\')
-
-
-def find_running_command() -> list[str]:
-    """Find the command line that starts this very program again, from any folder and without a shell.
-
-    In this order: the bundle itself, the script that was started, the script beside the interpreter, and the
-    package's own `__main__.py`. File managers start programs in the folder of the file that is opened, so
-    nothing may be looked up there: no `python -m`, whose first place to look is the working directory.
-    """
-    if getattr(sys, "frozen", False):
-        return [sys.executable]
-    for candidate in (Path(sys.argv[0]), Path(sys.executable).parent / PROGRAM):
-        if candidate.name == PROGRAM and (script := shutil.which(str(candidate.absolute()))):
-            return [script]
-    return python_command(Path(__file__).resolve().parents[1] / "__main__.py")
 
 
 def format_entry(template: str, command: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.desktop.default_apps import add_default, remove_everywhere
+from inspector.desktop.freedesktop.default_apps import add_default, remove_everywhere
 
 US = "checkpoint-inspector.desktop"
 TYPES = ["application/x-one", "application/x-two"]

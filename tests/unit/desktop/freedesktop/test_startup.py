@@ -6,8 +6,8 @@ import ctypes
 
 import pytest
 
-from inspector.desktop import startup
-from inspector.desktop.startup import end_startup_feedback, format_removal
+from inspector.desktop.freedesktop import startup
+from inspector.desktop.freedesktop.startup import end_startup_feedback, format_removal
 
 
 class Function:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from inspector.child import SAFE_FOLDER, find_program
-from inspector.desktop.files import remove_empty_folders
+from inspector.desktop.freedesktop.files import remove_empty_folders
 from inspector.errors import ExportError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _run(tool: str, *arguments: str) -> None:
 
 
 def _outside_environment() -> dict[str, str]:
-    """Give the environment without the libraries of a bundle, which the system's tools must not load.
+    """Return the environment without the libraries of a bundle, which the system's tools must not load.
 
     PyInstaller keeps the user's own value under another name:
     https://pyinstaller.org/en/stable/common-issues-and-pitfalls.html#launching-external-programs-from-the-frozen-application

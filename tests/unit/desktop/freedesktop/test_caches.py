@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from inspector.desktop import caches
+from inspector.desktop.freedesktop import caches
 from inspector.errors import ExportError
 
 

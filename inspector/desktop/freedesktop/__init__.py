@@ -1,0 +1,1 @@
+"""Desktops that follow the specifications of freedesktop.org."""
