@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "inspector"
-WORDS = ("report/words", "model/words.py")
+WORDS = ("report/words", "containers/notes.py", "pickles/oddities.py", "model/obstacles.py", "safety")
 _PROSE = re.compile(r"[A-Za-z]{2,}[,:;.]? [A-Za-z0-9{(]|^[A-Z][a-z]+$")
 
 

@@ -73,46 +73,46 @@ def sentences(notes: Iterable[Note]) -> list[str]:
 _SENTENCES = {
     NoteKind.TWO_DIRECTORIES: "Programs look for the directory of this zip in different places.",
     NoteKind.FAR_END: "The end of the zip is farther from the end of the file than most programs look.",
-    NoteKind.TWO_DIRECTORY_SIZES: "The ends of the zip tell different sizes of its directory.",
-    NoteKind.TWO_ENDS: "The zip has two ends: programs differ in which of them they believe.",
+    NoteKind.TWO_DIRECTORY_SIZES: "The end records of the zip give different sizes for its directory.",
+    NoteKind.TWO_ENDS: "The zip has two end records: programs differ in which one they believe.",
     NoteKind.MORE_RECORDS: (
         "The directory of the zip is not as long as its records: programs differ in how many they read."
     ),
     NoteKind.UNWRITTEN_RECORD: (
-        "torch takes a record for a folder or for empty, and hands out memory that nothing was written to."
+        "torch takes a record for a folder or for empty, and returns uninitialized memory for it."
     ),
     NoteKind.TWO_RECORD_SIZES: (
         "A record has two sizes, and torch reads more or less of it than other programs."
     ),
     NoteKind.DAMAGED_RECORD: (
-        "A packed record is damaged or longer than it says; torch reads what it could unpack."
+        "A compressed record is damaged or longer than it says; torch reads what it could decompress."
     ),
-    NoteKind.LARGE_RECORD: "A record with a fact about the file is too large to be read here.",
-    NoteKind.SHARED_NAME: "Several records share a name: programs differ in which of them they read.",
+    NoteKind.LARGE_RECORD: "A metadata record is too large to be read here.",
+    NoteKind.SHARED_NAME: "Several records share a name: programs differ in which one they read.",
     NoteKind.NO_DIRECTORY: (
-        "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost. "
+        "The zip has no directory, which a complete file ends with: this one is cut off, or lost bytes. "
         "{} found by searching."
     ),
     NoteKind.BAD_DIRECTORY: (
-        "The zip's directory is damaged: this file was changed or cut off after it was saved. "
+        "The zip's directory is damaged: the file was changed or cut off after it was saved. "
         "{} found by searching."
     ),
     NoteKind.TWO_FORMATS: (
-        "The file is of two formats at once, and programs differ in which of them they read."
+        "The file is valid in two formats at once: programs differ in which one they read."
     ),
     NoteKind.REFUSED: "torch refuses this file: {}.",
-    NoteKind.OVERLAP: "Several records share bytes: no program writes that by itself.",
+    NoteKind.OVERLAP: "Several records share bytes, which no ordinary program writes.",
     NoteKind.TORCH_1_4: "Written by torch 1.4, whose zip files later versions of torch cannot load.",
     NoteKind.WRONG_CHECKSUM: (
         "The checksum of data.pkl is wrong: the file was damaged, or changed after it was saved."
     ),
     NoteKind.LOST_BYTES: "The bytes of {} of {} are not in the file: {} are lost, {} are left.",
-    NoteKind.SEARCH_ENDED: "The search took too long and was ended before the end of the file.",
+    NoteKind.SEARCH_ENDED: "The search took too long and stopped before the end of the file.",
     NoteKind.GZIP: (
-        "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is written plain."
+        "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is not compressed."
     ),
     NoteKind.TRAILING_BYTES: "{} more bytes follow the checkpoint; torch.load reads the first one only.",
-    NoteKind.BROKEN_OFF: "At least one pickle of this file breaks off.",
+    NoteKind.BROKEN_OFF: "At least one pickle in this file is cut off.",
     NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",
-    NoteKind.UNLISTED: "{} more values are not listed: there are too many. All tensors are.",
+    NoteKind.UNLISTED: "{} more values are not listed, as there are too many; all tensors are.",
 }

@@ -75,17 +75,17 @@ _SENTENCES = {
     OddityKind.FRAME_IN_FRAME: "a frame begins before the last one ends",
     OddityKind.FRAME_STRADDLE: "an instruction crosses the end of its frame",
     OddityKind.HUGE_MEMO_SLOT: "a memo slot is too large for a real unpickler",
-    OddityKind.ODD_ITEMS: "a dictionary is given a key without a value",
+    OddityKind.ODD_ITEMS: "a dictionary gets a key without a value",
     OddityKind.OUT_OF_BAND_BUFFER: "the pickle needs a buffer that is not in it",
     OddityKind.SETITEM_ON_OTHER: "an item is set on {}",
-    OddityKind.STACK_GLOBAL_OPERANDS: "a name to import is made up while loading",
+    OddityKind.STACK_GLOBAL_OPERANDS: "a name to import is computed while loading",
     OddityKind.TEXT_FLOAT: "a number is written in a way that readers understand differently",
     OddityKind.TEXT_INT: "an integer is written in a way that readers understand differently",
-    OddityKind.UNKNOWN_PROTOCOL: "CPython knows no pickle protocol {}, and stops",
-    OddityKind.COMPUTED_HEADER: "the magic number or the protocol version is made up while loading",
-    OddityKind.RIVAL_RECORD: "several records pass for data.pkl, and programs differ in which they read",
+    OddityKind.UNKNOWN_PROTOCOL: "CPython does not read pickle protocol {}",
+    OddityKind.COMPUTED_HEADER: "the magic number or the protocol version is computed while loading",
+    OddityKind.RIVAL_RECORD: "several records could be data.pkl, and programs differ in which one they read",
     OddityKind.TWO_FORMATS: (
-        "the file is of two formats at once, and programs differ in which of them they read"
+        "the file is valid in two formats at once, and programs differ in which one they read"
     ),
     OddityKind.UNREAD_RIVAL: "one of them cannot be read: {}",
     OddityKind.UNREAD_RIVALS: "only {} of {} others were read",

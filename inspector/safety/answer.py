@@ -20,7 +20,7 @@ instruction, and the file must be saved again. `errors`: it stops for a reason t
 refuses names that nobody should put on a list. `ambiguous`: programs read different things from the file."""
 
 _MOST_NAMED = 8
-AMBIGUOUS = "Programs read different things from this file, and torch may read another pickle than this one."
+AMBIGUOUS = "Programs read different things from this file, and torch may read a different pickle."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,19 +53,19 @@ class Answer:
             "code": f"torch {self.torch_version} refuses it {how}. {self.reason}",
             "opcode": (
                 f"torch {self.torch_version} refuses it {how}: it does not know the opcode {self.opcode}. "
-                "No list of names helps: save the file again with pickle protocol 2."
+                "Allowing names does not help: save the file again with pickle protocol 2."
             ),
             "errors": f"torch {self.torch_version} does not load it {how}. {self.reason}",
-            "never": f"torch {self.torch_version} refuses it {how}, and rightly so. {self.reason}",
-            "ambiguous": f"What torch {self.torch_version} does {how} cannot be told. {self.reason}",
+            "never": f"torch {self.torch_version} refuses it {how}, for good reason. {self.reason}",
+            "ambiguous": f"What torch {self.torch_version} does {how} cannot be predicted. {self.reason}",
         }[self.kind]
 
     @property
     def _until(self) -> str:
         names = _listed(self.names)
         if self.can_allow:
-            return f" until you allow exactly this: {names}."
-        return f": it imports {names}. Names can be allowed since torch 2.4 only."
+            return f" until exactly these names are allowed: {names}."
+        return f": it imports {names}. Names can be allowed only since torch 2.4."
 
 
 def answer_for(checkpoint: Checkpoint, allowed: AllowList) -> Answer:
@@ -90,7 +90,7 @@ def _kind(
         return "ambiguous", AMBIGUOUS
     dangerous = [name for name in names if judge_global(name) == "dangerous"]
     if dangerous:
-        return "never", f"It imports {_listed(dangerous)}: whoever allows that allows everything."
+        return "never", f"It imports {_listed(dangerous)}: allowing that would allow anything."
     if opcode:
         return "opcode", ""
     reasons = list(refusals(checkpoint, allowed)) or _obstacles(checkpoint)
@@ -109,7 +109,7 @@ def _obstacles(checkpoint: Checkpoint) -> list[str]:
         return [f"It says: {obstacle.message}"]
     for row in checkpoint.tensors:
         if row.problem is not None:
-            return [f"{row.path or 'The tensor'} cannot be made: {row.problem}."]
+            return [f"{row.path or 'The tensor'} cannot be built: {row.problem}."]
     return []
 
 

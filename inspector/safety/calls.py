@@ -13,17 +13,17 @@ _MOST_CHARS = 100
 _WORST_FIRST: tuple[GlobalVerdict, ...] = ("dangerous", "unknown", "allowed", "tensor")
 _HARMLESS: frozenset[GlobalVerdict] = frozenset({"tensor", "allowed"})
 _PROGRAMS = "starts programs, or changes files and settings of this computer"
-_CODE = "runs Python code that the file brings along or names"
+_CODE = "runs Python code that the file contains or names"
 _LOADS = "loads another pickle, which can do anything"
-_NETWORK = "talks to the network"
+_NETWORK = "uses the network"
 _FILES = "reads, changes or deletes files"
-_MACHINE = "reaches into the memory of this program"
+_MACHINE = "accesses the memory of the process"
 _WORDS: dict[str, str] = {
     "builtins.eval": _CODE,
     "builtins.exec": _CODE,
     "builtins.compile": _CODE,
     "builtins.__import__": _CODE,
-    "builtins.getattr": "takes anything out of an imported object by its name",
+    "builtins.getattr": "gets any attribute of an imported object by name",
     "builtins.open": _FILES,
     **dict.fromkeys(("os", "posix", "nt", "subprocess", "pty", "commands", "popen2"), _PROGRAMS),
     **dict.fromkeys(("importlib", "runpy", "imp", "pkgutil", "code", "codeop", "timeit", "pdb"), _CODE),
@@ -74,7 +74,7 @@ def _row(use: CallUse) -> CallRow:
 def words_for(name: str, verdict: GlobalVerdict) -> str:
     """Say what importing and calling a name does, for those who never met it."""
     if not name:
-        return "calls what another call gives back, which can be anything"
+        return "calls the result of another call, which can be anything"
     if verdict in _HARMLESS:
         return "makes plain data"
     present = present_name(name)
@@ -83,4 +83,4 @@ def words_for(name: str, verdict: GlobalVerdict) -> str:
     if verdict == "dangerous":
         return found or "can run anything"
     shown = escape_text(cut_text(package, _MOST_CHARS))
-    return f"runs code of the package {shown}, which must be installed, and does whatever that does"
+    return f"runs code of the package {shown}, which must be installed, and whatever that does"

@@ -25,7 +25,7 @@ UnreadVerdict = Literal["unknown", "runs-code", "dangerous"]
 _Rated = tuple[str, int, GlobalVerdict]
 _MOST_NAMED = 4
 _MOST_CHARS = 80
-_DO_NOT = "do not load it, with whatever program"
+_DO_NOT = "do not load it with any program"
 _ORDER: tuple[GlobalVerdict, ...] = ("dangerous", "unknown", "allowed", "tensor")
 # TorchScript's own: they name code in the archive, which its interpreter runs, and no Python.
 _SCRIPT = ("__torch__.", "torch.jit._pickle.")
@@ -59,7 +59,7 @@ class Unread:
         )
         listed = ", ".join(list(named)[:_MOST_NAMED]) + (" and more" if len(named) > _MOST_NAMED else "")
         does = "calls" if rows else "imports"
-        return f"Loading it {can}: so far as it could be read, it {does} {listed}."
+        return f"Loading it {can}: as far as it could be read, it {does} {listed}."
 
 
 def judge_unread(error: CheckpointError) -> Unread | None:

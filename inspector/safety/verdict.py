@@ -89,9 +89,9 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
             f"Loading it with weights_only=False imports {_listed(dangerous)}, which can run anything."
         )
     if wanted:
-        reasons.append(f"It imports names that are not on torch's list: {_listed(wanted)}.")
+        reasons.append(f"It imports names that are not on torch's allowlist: {_listed(wanted)}.")
     if wanted and not allowed.takes_names:
-        reasons.append(f"torch {allowed.torch_version} has no list to add names to: that came with 2.4.")
+        reasons.append(f"torch {allowed.torch_version} has no allowlist to add names to: that came with 2.4.")
     if withheld:
         reasons.append(withheld_reason(checkpoint, withheld))
     verdict: FileVerdict = "weights-only"
@@ -132,7 +132,7 @@ def _doubts(checkpoint: Checkpoint) -> list[str]:
     if is_ambiguous(checkpoint):
         doubts.append(AMBIGUOUS)
     if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
-        doubts.append("It imports getattr, and whoever allows that allows everything.")
+        doubts.append("It imports getattr: allowing that would allow anything.")
     return doubts
 
 

@@ -16,27 +16,27 @@ from inspector.pickles.python2 import present_name
 from inspector.safety.allowlist import AllowList
 
 _DICTIONARIES = frozenset({"collections.OrderedDict", "collections.Counter"})
-_OTHER_IDS = "weights_only=True takes no persistent ids but storages; legacy files of modules have others."
-_BAD_IDS = "The place of a tensor's bytes is given in a way that torch cannot read."
+_OTHER_IDS = "weights_only=True takes only storages as persistent ids; legacy files of modules have others."
+_BAD_IDS = "The place of a tensor's bytes is written in a way that torch cannot read."
 _TAR = (
     "weights_only=True does not read tar files of torch 0.1. Write its weights into a new file, or load and "
     "save it once with weights_only=False, if you trust it."
 )
 _FAULTS: dict[Fault, str] = {
-    KeyFault.UNHASHABLE: "a dictionary has a key that cannot be one, such as a list",
+    KeyFault.UNHASHABLE: "a dictionary has an unhashable key, such as a list",
     KeyFault.ENDLESS: "a key of a dictionary is built so that comparing it never ends, and torch hangs",
     KeyFault.ALIKE: "thousands of keys of a dictionary have the same hash, and torch takes minutes over them",
     KeyFault.DEEP: "a key of a dictionary is nested so deeply that torch crashes",
     StreamFault.UNDECODABLE_NAME: "a name to import is not UTF-8",
     StreamFault.UNDECODABLE_TEXT: (
-        "a text of Python 2 is not UTF-8, for which torch.load has its argument encoding"
+        "a str of Python 2 is not UTF-8; torch.load has the argument encoding for that"
     ),
-    OddityKind.ODD_ITEMS: "a dictionary is given a key without a value",
-    OddityKind.APPEND_ON_OTHER: "something is appended to what is no list",
-    OddityKind.SETITEM_ON_OTHER: "an item is set on what is no dictionary",
-    OddityKind.BUILD_ON_NAME: "the state of something is set that was imported",
-    StreamFault.BUILD_OF_NONE: "the state of something is set to None",
-    OddityKind.BUILD_ON_OTHER: "the state of something is set that has none",
+    OddityKind.ODD_ITEMS: "a dictionary gets a key without a value",
+    OddityKind.APPEND_ON_OTHER: "something is appended to an object that is no list",
+    OddityKind.SETITEM_ON_OTHER: "an item is set on an object that is no dictionary",
+    OddityKind.BUILD_ON_NAME: "the state of an imported object is set",
+    StreamFault.BUILD_OF_NONE: "the state of an object is set to None",
+    OddityKind.BUILD_ON_OTHER: "the state of an object is set that has none",
 }
 
 
@@ -68,7 +68,9 @@ def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
 
 def _misuse(name: str, verb: Verb) -> str | None:
     if not name:
-        return "weights_only=True calls listed names only, and this pickle calls what has no name."
+        return (
+            "weights_only=True calls only names on its list, and this pickle calls an object without a name."
+        )
     if name == PERSISTENT_ID:
         return _BAD_IDS if verb is Verb.MISREAD else _OTHER_IDS
     if verb is Verb.MISCALL:
@@ -79,9 +81,9 @@ def _misuse(name: str, verb: Verb) -> str | None:
 def _misfit(name: str, verb: Verb) -> str | None:
     """Say what is done to an object that torch does to others only."""
     if verb is Verb.APPEND:
-        return f"weights_only=True appends to lists only, and this pickle to {name}."
+        return f"weights_only=True appends to lists only, and this pickle appends to {name}."
     if verb is Verb.SETITEM and name not in _DICTIONARIES:
-        return f"weights_only=True sets items of plain dictionaries only, and this pickle those of {name}."
+        return f"weights_only=True sets items of plain dicts only, and this pickle sets items of {name}."
     if verb is Verb.MISBUILD:
         return f"weights_only=True sets no state of {name} such as this pickle's."
     return None

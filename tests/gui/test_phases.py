@@ -97,7 +97,7 @@ def test_a_failure_tells_what_where_and_what_to_do(qtbot, theme):
     page.show_screen(replace(screen, failure=replace(screen.failure, where="", remedy="")))
     assert "What to do" not in said(page)
     assert "What loading would run" not in said(page)
-    runs = "Loading it can run commands: so far as it could be read, it calls posix.system()."
+    runs = "Loading it can run commands: as far as it could be read, it calls posix.system()."
     page.show_screen(replace(screen, failure=replace(screen.failure, runs=runs)))
     assert "What loading would run" in said(page)
     assert runs in said(page)

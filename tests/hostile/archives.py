@@ -38,7 +38,7 @@ EVIL = stream(proto(), PAYLOAD)
 AMBIGUOUS = {
     "answer": "ambiguous",
     "verdict": "runs-code|dangerous",
-    "oddities": "several records pass for data.pkl",
+    "oddities": "several records could be data.pkl",
 }
 
 

@@ -245,13 +245,13 @@ CASES: tuple[Row, ...] = (
         15,
         "a name made of a number",
         made(text("posix") + number(1) + op("STACK_GLOBAL"), version=4),
-        {"oddities": "made up while loading", **NEVER},
+        {"oddities": "computed while loading", **NEVER},
     ),
     (
         15,
         "a name that is called for",
         made(text("posix") + PAYLOAD + op("STACK_GLOBAL"), version=4),
-        {"oddities": "made up while loading", **NEVER},
+        {"oddities": "computed while loading", **NEVER},
     ),
     *(
         (

@@ -103,7 +103,7 @@ def test_no_text_offers_a_gadget(turn: int) -> None:
         assert safety.verdict in {"runs-code", "dangerous"}, gadget
         for said in texts(checkpoint, gadget):
             assert not offers(said, present), (gadget, said)
-            assert f"allow exactly this: {present}" not in said
+            assert f"exactly these names are allowed: {present}" not in said
 
 
 def test_a_harmless_class_is_found_by_the_same_search() -> None:

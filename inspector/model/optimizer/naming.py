@@ -39,7 +39,7 @@ class Names:
 
 
 _NONE_FITS = Names({}, "unknown", "No set of parameters in this file fits the optimizer's count and shapes.")
-_TOO_MANY = Names({}, "unknown", "The file holds more models and optimizers than are compared.")
+_TOO_MANY = Names({}, "unknown", "The file holds too many models and optimizers to compare.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _name(owned: Owned, whole: Sequence[Parameters], free: Sequence[Parameters],
     if said is not None:
         return said
     if owned.together:
-        return Names({}, "unknown", "It keeps one state for all its parameters together.")
+        return Names({}, "unknown", "It keeps one state for all parameters together.")
     outcome: Names | None = None
     for model in whole or (free if len(owned.shapes) > 1 else ()):
         if not room.spend(listed + len(model.names)):

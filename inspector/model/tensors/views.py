@@ -163,7 +163,7 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
         stride = contiguous(shape)
     problem = problem or stride_problem
     if type(offset) is not int or not 0 <= offset <= _MOST:
-        offset, problem = 0, problem or "its offset is no sensible number"
+        offset, problem = 0, problem or "its offset is not valid"
     problem = problem or _misfit(storage, dtype, offset, shape, stride)
     return TensorFacts(
         device_label(storage.location),

@@ -328,7 +328,7 @@ def test_values_beyond_a_number_are_counted() -> None:
     assert found.unlisted == 12
     checkpoint = by_hand(list_(list_(), *[NONE] * 12), limits=Limits(listed=10))
     assert sentences(checkpoint.notes) == [
-        "3 more values are not listed: there are too many. All tensors are."
+        "3 more values are not listed, as there are too many; all tensors are."
     ]
 
 

@@ -198,7 +198,7 @@ def test_calls_are_told_with_their_arguments_and_their_place() -> None:
     shown = titled(file_facts(rows, judge(rows)))["What weights_only=False calls"]
     assert shown["os.system"].startswith('os.system("rm -rf /") \u2013 starts programs')
     assert shown["os.system"].endswith("[x/y]")
-    assert shown["(the result of a call)"].startswith("call(...) \u2013 calls what another call gives back")
+    assert shown["(the result of a call)"].startswith("call(...) \u2013 calls the result of another call")
     assert shown["net.Net"].endswith("[the whole object]")
     assert shown[""] == "and 6 more calls"
 

@@ -46,7 +46,7 @@ def test_a_whole_report() -> None:
         "best.pth",
         "  zip, torch 1.6 to 2.0, 1 tensor, 1.0 KB",
         "  loads with weights_only=True, runs no code",
-        "  Several records share bytes: no program writes that by itself.",
+        "  Several records share bytes, which no ordinary program writes.",
         "",
         "Saved on",
         "  cuda:0             1 tensor        0 B",

@@ -19,16 +19,20 @@ def answer(checkpoint: Checkpoint) -> Answer:
     ("checkpoint", "kind", "words"),
     [
         (by_hand(pairs(w=view())), "accepts", "torch 2.13.0 loads it with weights_only=True."),
-        (by_hand(new("m.C")), "allow", "until you allow exactly this: m.C."),
+        (by_hand(new("m.C")), "allow", "until exactly these names are allowed: m.C."),
         (by_hand(name("m.C")), "code", "It refers to m.C, which may be functions"),
         (by_hand(call("m.make")), "code", "It calls m.make with arguments of its own"),
         (by_hand(op("SHORT_BINUNICODE", b"\1x")), "opcode", "does not know the opcode SHORT_BINUNICODE."),
-        (by_hand(name("posix.system")), "never", "and rightly so. It imports posix.system"),
-        (by_hand(op("EMPTY_LIST") * 2 + op("EMPTY_TUPLE") + op("REDUCE")), "errors", "what has no name"),
+        (by_hand(name("posix.system")), "never", "for good reason. It imports posix.system"),
+        (
+            by_hand(op("EMPTY_LIST") * 2 + op("EMPTY_TUPLE") + op("REDUCE")),
+            "errors",
+            "an object without a name",
+        ),
         (by_hand(number(1), versions=(("version", "77"),)), "errors", "It says: RuntimeError"),
-        (by_hand(view(size=numbers(9))), "errors", "The tensor cannot be made: "),
-        (by_hand(pairs(w=view(size=numbers(9)))), "errors", "w cannot be made: "),
-        (by_hand(number(1), notes=(Note(NoteKind.SHARED_NAME),)), "ambiguous", "cannot be told."),
+        (by_hand(view(size=numbers(9))), "errors", "The tensor cannot be built: "),
+        (by_hand(pairs(w=view(size=numbers(9)))), "errors", "w cannot be built: "),
+        (by_hand(number(1), notes=(Note(NoteKind.SHARED_NAME),)), "ambiguous", "cannot be predicted."),
     ],
 )
 def test_answers(checkpoint: Checkpoint, kind: str, words: str) -> None:
@@ -58,7 +62,7 @@ def test_old_torch_has_no_list_of_the_users() -> None:
     assert found.kind == "allow"
     assert not found.can_allow
     assert "torch 2.3.1 refuses it" in found.sentence
-    assert "since torch 2.4 only" in found.sentence
+    assert "only since torch 2.4" in found.sentence
 
 
 def test_judgement_of_a_named_version() -> None:

@@ -51,7 +51,7 @@ def test_rows_are_bounded_and_names_escaped() -> None:
     ("name", "words"),
     [
         ("__builtin__.eval", "runs Python code"),
-        ("builtins.getattr", "takes anything out"),
+        ("builtins.getattr", "gets any attribute"),
         ("subprocess.Popen", "starts programs"),
         ("pickle.loads", "loads another pickle"),
         ("socket.socket", "network"),

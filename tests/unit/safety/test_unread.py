@@ -37,11 +37,9 @@ def test_payload_is_dangerous_whatever_comes_behind_it(tmp_path: Path, rest: byt
     assert seen is not None
     assert seen.verdict == "dangerous"
     assert seen.sentence == (
-        'Loading it can run commands: so far as it could be read, it calls posix.system("id").'
+        'Loading it can run commands: as far as it could be read, it calls posix.system("id").'
     )
-    assert (
-        advice(ContainerError("x", remedy="fetch it again"), seen) == "do not load it, with whatever program"
-    )
+    assert advice(ContainerError("x", remedy="fetch it again"), seen) == "do not load it with any program"
 
 
 def test_worst_comes_first(tmp_path: Path) -> None:
@@ -59,7 +57,7 @@ def test_worst_comes_first(tmp_path: Path) -> None:
 def test_unknown_calls_run_code(tmp_path: Path) -> None:
     seen = judged(tmp_path, stream(proto(), call("sklearn.svm.SVC")))
     assert seen is not None
-    assert seen.sentence == "Loading it runs code: so far as it could be read, it calls sklearn.svm.SVC()."
+    assert seen.sentence == "Loading it runs code: as far as it could be read, it calls sklearn.svm.SVC()."
     assert advice(ContainerError("x", remedy="ask"), seen) == "ask"
     assert advice(ContainerError("x"), None) == ""
 

@@ -75,7 +75,9 @@ def test_unknown_names_are_listed_in_their_present_spelling() -> None:
     verdict = judge(by_hand(list_(new("mine.Config"), name("__builtin__.slice"), name("builtins.slice"))))
     assert verdict.verdict == "needs-allow-list"
     assert verdict.to_allow == ("mine.Config", "builtins.slice")
-    assert verdict.reasons == ("It imports names that are not on torch's list: mine.Config, builtins.slice.",)
+    assert verdict.reasons == (
+        "It imports names that are not on torch's allowlist: mine.Config, builtins.slice.",
+    )
     assert verdict.packages == ("mine",)
 
 

@@ -38,14 +38,14 @@ def test_opcodes_are_those_of_torch() -> None:
     [
         (made(opcodes=("FRAME", "STOP"), protocol=4), "opcode FRAME"),
         (made(("m.List", Verb.APPEND), form="tar"), "does not read tar files of torch 0.1"),
-        (made(("", Verb.CALL)), "what has no name"),
+        (made(("", Verb.CALL)), "an object without a name"),
         (made((PERSISTENT_ID, Verb.CALL)), "legacy files of modules"),
         (made(("m.List", Verb.APPEND)), "appends to lists only"),
-        (made(("m.Dict", Verb.SETITEM)), "plain dictionaries only"),
+        (made(("m.Dict", Verb.SETITEM)), "plain dicts only"),
         (made(("builtins.set", Verb.MISBUILD)), "no state of builtins.set"),
         (made(("collections.OrderedDict", Verb.MISCALL)), "arguments that it does not take"),
         (made((PERSISTENT_ID, Verb.MISREAD)), "The place of a tensor's bytes"),
-        (made(faults=(KeyFault.UNHASHABLE,)), "a key that cannot be one"),
+        (made(faults=(KeyFault.UNHASHABLE,)), "an unhashable key"),
         (made(faults=(OddityKind.TEXT_INT, KeyFault.ENDLESS)), "torch hangs"),
     ],
 )

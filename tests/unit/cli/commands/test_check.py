@@ -154,7 +154,7 @@ def test_damage_is_not_all_that_is_said_of_a_file_that_runs_commands(cli, tmp_pa
     assert "fetch" not in error
     assert "do not load it" in error
     assert (
-        'DANGEROUS: Loading it can run commands: so far as it could be read, it calls posix.system("id")'
+        'DANGEROUS: Loading it can run commands: as far as it could be read, it calls posix.system("id")'
         in runs
     )
     document = json.loads(cli("check", file, "--target", "cpu", "--json").out)

@@ -256,7 +256,7 @@ def test_records_that_share_a_name_are_noted(take_apart: TakeApart, other: str) 
     found = take_apart(checkpoint(stream(NONE), None, evil))
     assert Note(NoteKind.SHARED_NAME) in found.notes
     assert [str(note) for note in found.stream.oddities] == [
-        "several records pass for data.pkl, and programs differ in which they read (byte 0)"
+        "several records could be data.pkl, and programs differ in which one they read (byte 0)"
     ]
 
 

@@ -152,6 +152,6 @@ def test_packed_record_that_is_damaged_from_the_start(read: Read) -> None:
 
 
 def test_whoever_needs_certainty_gets_an_error(read: Read) -> None:
-    with pytest.raises(ContainerError, match="a zip record is damaged: record a/x: A packed record"):
+    with pytest.raises(ContainerError, match="a zip record is damaged: record a/x: A compressed record"):
         read(packed(b"abc", deflated(b"abcdef")), how=read_record)
     assert read(Record(name="a/x", data=b"abc"), how=read_record) == b"abc"

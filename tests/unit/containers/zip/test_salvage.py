@@ -63,7 +63,7 @@ def test_what_is_lost_and_what_is_left_is_counted(take_apart: TakeApart) -> None
     offset, nbytes = places(WHOLE)["1"]
     first, second = sentences(take_apart(WHOLE[: offset + nbytes - 1]).notes)
     assert first == (
-        "The zip has no directory, which ends a whole file: this one is cut off, or bytes of it were lost. "
+        "The zip has no directory, which a complete file ends with: this one is cut off, or lost bytes. "
         "6 records found by searching."
     )
     assert second == "The bytes of 3 storages of 5 are not in the file: 15.1 KB are lost, 160 B are left."
@@ -83,7 +83,7 @@ def test_directory_that_is_damaged_or_points_elsewhere(take_apart: TakeApart) ->
     for data in (damaged, grown):
         found = take_apart(data)
         assert found.notes[0].sentence.startswith(
-            "The zip's directory is damaged: this file was changed or cut off"
+            "The zip's directory is damaged: the file was changed or cut off"
         )
         assert found.stored == expected
 

@@ -63,4 +63,4 @@ def test_what_loading_runs_stands_on_the_page(tmp_path: Path) -> None:
     assert page.title == "Loading this file can run commands"
     assert 'it calls posix.system("id")' in page.runs
     assert page.code == ""
-    assert page.remedy == "do not load it, with whatever program"
+    assert page.remedy == "do not load it with any program"
