@@ -22,6 +22,7 @@ from inspector.remap.convert.preview import preview_form
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
+from tests.sweep import put_through
 from tests.torch.pictures import _Painter, lend_classes, picture
 from tests.torch.remapping import tagged
 
@@ -478,17 +479,20 @@ def test_genuine_files_are_many() -> None:
     assert {case.name for case in GENUINE} >= TOO_LATE | UNTYPED
 
 
-@pytest.mark.parametrize("case", GENUINE, ids=lambda case: case.name)
-def test_every_genuine_file_in_both_containers(case: Case, tmp_path: Path) -> None:
+def test_every_genuine_file_in_both_containers(tmp_path: Path) -> None:
     destination = tmp_path / "made.pt"
-    wanted = outline(torch.load(case.path, weights_only=False, map_location="cpu"))
-    for form in (Form(container="zip", compact=True), Form(container="legacy")):
-        if form.container == "legacy" and case.name in TOO_LATE | UNTYPED:
-            with pytest.raises(ExportError, match="torch cannot read"):
-                export_form(str(case.path), destination, None, form, overwrite=True)
-            continue
-        export_form(str(case.path), destination, None, form, overwrite=True)
-        assert outline(torch.load(destination, weights_only=False, map_location="cpu")) == wanted
+
+    def check(case: Case) -> None:
+        wanted = outline(torch.load(case.path, weights_only=False, map_location="cpu"))
+        for form in (Form(container="zip", compact=True), Form(container="legacy")):
+            if form.container == "legacy" and case.name in TOO_LATE | UNTYPED:
+                with pytest.raises(ExportError, match="torch cannot read"):
+                    export_form(str(case.path), destination, None, form, overwrite=True)
+                continue
+            export_form(str(case.path), destination, None, form, overwrite=True)
+            assert outline(torch.load(destination, weights_only=False, map_location="cpu")) == wanted
+
+    put_through(check, GENUINE, name=lambda case: case.name)
 
 
 class _Outliner(_Painter):
@@ -509,30 +513,31 @@ def outline(value: object) -> object:
     return _Outliner(devices=True).paint(value)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
+def test_preview_says_what_the_export_does(tmp_path: Path) -> None:
+    def check(case: Case) -> None:
+        checkpoint = open_checkpoint(str(case.path))
+        for number, form in enumerate(
+            (Form(only_weights=True), Form(shape="safetensors"), Form(compact=True))
+        ):
+            destination = tmp_path / f"{number} of {case.path.name}"
+            try:
+                preview = preview_form(checkpoint, form)
+            except PlanError:
+                with pytest.raises(PlanError):
+                    export_form(str(case.path), destination, None, form, overwrite=True)
+                continue
+            try:
+                made = export_form(str(case.path), destination, None, form)
+            except CheckpointError:
+                assert preview.refusals or not preview.tensors or form.takes_model
+                continue
+            assert not preview.refusals
+            assert (preview.model, preview.prefix, preview.tied) == (made.model, made.prefix, made.tied)
+            assert Counter(row.why for row in preview.left_out) <= Counter(row.why for row in made.left_out)
+
+    files = [
         case
         for case in GENUINE
         if case.folder in {"zip", "frameworks"} and case.name != "zip/many_storages.pt"
-    ],
-    ids=lambda case: case.name,
-)
-def test_preview_says_what_the_export_does(case: Case, tmp_path: Path) -> None:
-    checkpoint = open_checkpoint(str(case.path))
-    for number, form in enumerate((Form(only_weights=True), Form(shape="safetensors"), Form(compact=True))):
-        destination = tmp_path / str(number)
-        try:
-            preview = preview_form(checkpoint, form)
-        except PlanError:
-            with pytest.raises(PlanError):
-                export_form(str(case.path), destination, None, form, overwrite=True)
-            continue
-        try:
-            made = export_form(str(case.path), destination, None, form)
-        except CheckpointError:
-            assert preview.refusals or not preview.tensors or form.takes_model
-            continue
-        assert not preview.refusals
-        assert (preview.model, preview.prefix, preview.tied) == (made.model, made.prefix, made.tied)
-        assert Counter(row.why for row in preview.left_out) <= Counter(row.why for row in made.left_out)
+    ]
+    put_through(check, files, name=lambda case: case.name)

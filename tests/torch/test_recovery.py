@@ -19,7 +19,8 @@ import torch
 
 from inspector.errors import CheckpointError, DamagedError
 from inspector.remap.recover.recover import Recovery, recover
-from tests.corpus import Case, cases
+from tests.corpus import Case, varied
+from tests.sweep import IS_SWEEP
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -378,7 +379,7 @@ def test_damaged_files_stop_torch_or_give_wrong_numbers(tmp_path: Path) -> None:
 BY_CHANCE = "legacy/nested.pt"
 GENUINE: list[Case] = [
     case
-    for case in cases()
+    for case in varied()
     if case.container in {"zip", "legacy"}
     and case.weights_only
     and case.folder != "hostile"
@@ -450,8 +451,8 @@ def genuine(tmp_path_factory: pytest.TempPathFactory) -> Genuine:
 
 
 def test_genuine_files_of_all_generations_give_back_what_is_whole(genuine: Genuine) -> None:
-    assert genuine.files > 80
-    assert genuine.saved > 0.99 * genuine.intact > 4000
+    assert genuine.files > (80 if IS_SWEEP else 20)
+    assert genuine.saved > 0.99 * genuine.intact > 3000
     composite = ("sparse", "quantized", "nested", "misc")  # the last are of many kinds
     assert all(any(word in name for word in composite) for name in genuine.parted), genuine.parted
 
@@ -474,7 +475,10 @@ def test_the_table_is_the_documents(
 ) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
-    written = f"{before}{BEGIN}\n\n{table(outcomes)}\n\n{sentence(genuine)}\n\n{END}{rest.split(END)[1]}"
+    figures, after = rest.split(END)
+    # Only a sweep puts all genuine files through it.
+    said = sentence(genuine) if IS_SWEEP else figures.strip().partition("\n\n")[2]
+    written = f"{before}{BEGIN}\n\n{table(outcomes)}\n\n{said}\n\n{END}{after}"
     if request.config.getoption("--update-golden"):
         DOCUMENT.write_text(written, encoding="utf-8")
     assert written == DOCUMENT.read_text(encoding="utf-8"), "run pytest --update-golden and review"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
+from tests.sweep import put_through
 from tests.torch.pictures import Picture, lend_classes, picture
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -32,8 +34,31 @@ ZIPS = [case for case in LOADED if case.container == "zip"]
 ROOT = Path(__file__).parents[2]
 
 
-def name(case: Case) -> str:
-    return case.name
+class Copies:
+    """Copies of genuine files, and what torch makes of the originals: each is made once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: dict[object, Path] = {}
+        self._pictures: dict[object, Picture] = {}
+
+    def copy(self, case: Case, *rules: str, move_all: bool = False) -> Path:
+        key = (case.name, rules, move_all)
+        if key not in self._made:
+            self._made[key] = remap(case.path, self._folder, *rules, move_all=move_all)
+        return self._made[key]
+
+    def wanted(self, case: Case, **how: object) -> Picture:
+        """What torch loads from the original onto the CPU."""
+        key = (case.name, *how.items())
+        if key not in self._pictures:
+            self._pictures[key] = load(case.path, map_location="cpu", **how)
+        return self._pictures[key]
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Copies:
+    return Copies(tmp_path_factory.mktemp("copies"))
 
 
 @pytest.fixture(autouse=True)
@@ -41,16 +66,15 @@ def _classes(monkeypatch: pytest.MonkeyPatch) -> None:
     lend_classes(monkeypatch)
 
 
-def remap(case: Case | Path, folder: Path, *rules: str, move_all: bool = False) -> Path:
-    path = case.path if isinstance(case, Case) else case
+def remap(path: Path, folder: Path, *rules: str, move_all: bool = False) -> Path:
     plan = plan_remap(open_checkpoint(str(path)), [parse_rule(rule) for rule in rules], move_all=move_all)
     destination = folder / f"{len(list(folder.iterdir()))}.pt"
     export_copy(str(path), destination, plan)
     return destination
 
 
-def load(path: Path, **how: object) -> Picture:
-    return picture(torch.load(path, weights_only=False, **how))
+def load(path: Path, *, weights_only: bool = False, **how: object) -> Picture:
+    return picture(torch.load(path, weights_only=weights_only, **how))
 
 
 def tags(path: Path) -> list[str]:
@@ -65,38 +89,47 @@ def tags(path: Path) -> list[str]:
     return asked
 
 
-@pytest.mark.parametrize("case", LOADED, ids=name)
-def test_what_is_sent_to_the_cpu_loads_there(case: Case, tmp_path: Path) -> None:
+def each(check: Callable[[Case], object], files: Iterable[Case]) -> None:
+    put_through(check, files, name=lambda case: case.name)
+
+
+def test_what_is_sent_to_the_cpu_loads_there(copies: Copies) -> None:
     """Without `map_location`, and with what `map_location` would have given."""
-    assert load(remap(case, tmp_path, "*=cpu")) == load(case.path, map_location="cpu")
+
+    def check(case: Case) -> None:
+        assert load(copies.copy(case, "*=cpu")) == copies.wanted(case)
+
+    each(check, LOADED)
 
 
-@pytest.mark.parametrize("case", [case for case in LOADED if case.weights_only], ids=name)
-@pytest.mark.parametrize("rules", [("*=cpu",), ("cpu=cuda:0", "cuda:*=cuda:11")], ids=["cpu", "cuda"])
-def test_what_weights_only_accepts_it_still_accepts(
-    case: Case, tmp_path: Path, rules: tuple[str, ...]
-) -> None:
-    copy = remap(case, tmp_path, *rules, move_all=True)
-    after = torch.load(copy, map_location="cpu", weights_only=True)
-    assert picture(after) == picture(torch.load(case.path, map_location="cpu", weights_only=True))
+def test_what_weights_only_accepts_it_still_accepts(copies: Copies) -> None:
+    def check(case: Case) -> None:
+        for rules in (("*=cpu",), ("cpu=cuda:0", "cuda:*=cuda:11")):
+            copy = copies.copy(case, *rules, move_all=True)
+            after = load(copy, map_location="cpu", weights_only=True)
+            assert after == copies.wanted(case, weights_only=True)
+
+    each(check, [case for case in LOADED if case.weights_only])
 
 
 # A tensor that is sent to its device takes no map that is a function.
 NOT_ASKED = {"devices/zip_xla_from_cpu_tensor.pt"}
 
 
-@pytest.mark.parametrize("case", [case for case in LOADED if case.name not in NOT_ASKED], ids=name)
-def test_there_and_back_is_what_it_was(case: Case, tmp_path: Path) -> None:
-    there = remap(case, tmp_path, "cuda:0=cuda:77")
-    back = remap(there, tmp_path, "cuda:77=cuda:0")
-    before = tags(case.path)
-    assert tags(there) == [tag.replace("cuda:0", "cuda:77") for tag in before]
-    assert tags(back) == before
-    assert load(back, map_location="cpu") == load(case.path, map_location="cpu")
-    first, last = open_checkpoint(str(case.path)), open_checkpoint(str(back))
-    assert (last.tensors, last.values) == (first.tensors, first.values)
-    if not case.name.endswith(".gz"):
-        assert payloads(back) == payloads(case.path)
+def test_there_and_back_is_what_it_was(copies: Copies, tmp_path: Path) -> None:
+    def check(case: Case) -> None:
+        there = copies.copy(case, "cuda:0=cuda:77")
+        back = remap(there, tmp_path, "cuda:77=cuda:0")
+        before = tags(case.path)
+        assert tags(there) == [tag.replace("cuda:0", "cuda:77") for tag in before]
+        assert tags(back) == before
+        assert load(back, map_location="cpu") == copies.wanted(case)
+        first, last = open_checkpoint(str(case.path)), open_checkpoint(str(back))
+        assert (last.tensors, last.values) == (first.tensors, first.values)
+        if not case.name.endswith(".gz"):
+            assert payloads(back) == payloads(case.path)
+
+    each(check, [case for case in LOADED if case.name not in NOT_ASKED])
 
 
 def payloads(path: Path) -> list[bytes]:
@@ -105,33 +138,24 @@ def payloads(path: Path) -> list[bytes]:
     return [data[start : start + nbytes] for start, nbytes in places if start]
 
 
-@pytest.mark.parametrize("case", LOADED, ids=name)
-def test_one_device_onto_another(case: Case, tmp_path: Path) -> None:
-    copy = remap(case, tmp_path, "cuda:0=cuda:1")
-    assert load(copy, map_location="cpu") == load(case.path, map_location="cpu")
-
-
 # --- growth -------------------------------------------------------------------------------------------------
 
 GROWN = {"cuda:0": ("cpu=cuda:0",), "cuda:11": ("*=cuda:11",)}
 
 
-@pytest.mark.parametrize("device", GROWN)
-@pytest.mark.parametrize("case", LOADED, ids=name)
-def test_longer_names_load_in_every_way(
-    case: Case, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copy = remap(case, tmp_path, *GROWN[device], move_all=True)
-    wanted = load(case.path, map_location="cpu")
-    assert load(copy, map_location="cpu") == wanted
-    if case.container != "zip":
-        return
+def test_longer_names_load_in_every_way(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(case: Case) -> None:
+        for rules in GROWN.values():
+            copy = copies.copy(case, *rules, move_all=True)
+            assert load(copy, map_location="cpu") == copies.wanted(case)
+            if case.container == "zip" and is_mappable(case):
+                assert load(copy, map_location="cpu", mmap=True) == copies.wanted(case, mmap=True)
+                with config.patch("load.calculate_storage_offsets", True):
+                    assert load(copy, map_location="cpu", mmap=True) == copies.wanted(case)
+
+    each(copies.wanted, LOADED)  # before torch is told to check the layout of what it did not write
     monkeypatch.setenv("TORCH_SERIALIZATION_DEBUG", "1")
-    assert load(copy, map_location="cpu") == wanted
-    if is_mappable(case):
-        assert load(copy, map_location="cpu", mmap=True) == load(case.path, map_location="cpu", mmap=True)
-        with config.patch("load.calculate_storage_offsets", True):
-            assert load(copy, map_location="cpu", mmap=True) == wanted
+    each(check, LOADED)
 
 
 def is_mappable(case: Case) -> bool:
@@ -139,11 +163,13 @@ def is_mappable(case: Case) -> bool:
     return case.name not in {"zip/rezip_deflated.pt", "zip/be_src.pt"}
 
 
-@pytest.mark.parametrize("case", [case for case in ZIPS if case.name not in NOT_ASKED], ids=name)
-def test_only_what_is_held_escapes_the_map(case: Case, tmp_path: Path) -> None:
-    copy = remap(case, tmp_path, "*=cuda:11", move_all=True)
-    stays = sum(row.device == "cpu" for row in open_checkpoint(str(copy)).storages)
-    assert len([tag for tag in tags(copy) if tag != "cuda:11"]) <= stays
+def test_only_what_is_held_escapes_the_map(copies: Copies) -> None:
+    def check(case: Case) -> None:
+        copy = copies.copy(case, "*=cuda:11", move_all=True)
+        stays = sum(row.device == "cpu" for row in open_checkpoint(str(copy)).storages)
+        assert len([tag for tag in tags(copy) if tag != "cuda:11"]) <= stays
+
+    each(check, [case for case in ZIPS if case.name not in NOT_ASKED])
 
 
 CHILD = """
@@ -161,9 +187,9 @@ print("done")
 """
 
 
-def test_torch_s_own_assertion_of_the_layout_holds(tmp_path: Path) -> None:
+def test_torch_s_own_assertion_of_the_layout_holds(copies: Copies) -> None:
     paths = [
-        str(remap(case, tmp_path, *rules, move_all=True))
+        str(copies.copy(case, *rules, move_all=True))
         for case in ZIPS
         if case.weights_only and is_mappable(case)
         for rules in (*GROWN.values(), ("*=cpu",))

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from inspector.remap.relabel.export import Export, export_copy
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
+from tests.sweep import put_through
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
 READABLE = [case for case in varied() if case.container in {"zip", "legacy", "gzip(legacy)", "tar"}]
@@ -48,6 +50,12 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     before = path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode
     yield path
     assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode) == before
+
+
+@pytest.fixture
+def zip_source(tmp_path: Path) -> Path:
+    """A checkpoint for what does not depend on its format."""
+    return written(tmp_path, zip_of(OBJECT, STORAGES))
 
 
 @pytest.fixture(params=["unnamed", "named"])
@@ -86,21 +94,28 @@ def test_a_copy_has_the_devices_of_the_plan(source: Path, tmp_path: Path, rule: 
     assert sum(map(len, STORAGES.values())) <= done.copied_nbytes < source.stat().st_size
 
 
-@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
-def test_an_empty_plan_copies_byte_for_byte(case: Case, tmp_path: Path) -> None:
-    exported(case.path, tmp_path / "out")
-    data = case.path.read_bytes()
-    assert (tmp_path / "out").read_bytes() == (gzip.decompress(data) if case.name.endswith(".gz") else data)
+def test_an_empty_plan_copies_byte_for_byte(tmp_path: Path) -> None:
+    def check(case: Case) -> None:
+        exported(case.path, tmp_path / "out", overwrite=True)
+        data = case.path.read_bytes()
+        assert (tmp_path / "out").read_bytes() == (
+            gzip.decompress(data) if case.name.endswith(".gz") else data
+        )
+
+    put_through(check, READABLE, name=lambda case: case.name)
 
 
-@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
-def test_genuine_files_come_out_as_planned(case: Case, tmp_path: Path) -> None:
+def test_genuine_files_come_out_as_planned(tmp_path: Path) -> None:
     """Each export is opened again and compared: a difference raises. In `tests/torch` torch loads more."""
-    for number, rule in enumerate((CPU, "*=xpu")):
-        done = exported(case.path, tmp_path / str(number), rule)
-        assert done.verified
-    exported(case.path, tmp_path / "mps", "dtype:float64@cpu", "dtype:complex128@cpu", "*=mps")
-    export_copy(str(case.path), tmp_path / "all", planned(case.path, "cpu=cuda:1", move_all=True))
+    to_mps = ("dtype:float64@cpu", "dtype:complex128@cpu", "*=mps")
+
+    def check(case: Case) -> None:
+        for rules in ((CPU,), ("*=xpu",), to_mps):
+            assert exported(case.path, tmp_path / "out", *rules, overwrite=True).verified
+        plan = planned(case.path, "cpu=cuda:1", move_all=True)
+        export_copy(str(case.path), tmp_path / "out", plan, overwrite=True)
+
+    put_through(check, READABLE, name=lambda case: case.name)
 
 
 def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +154,9 @@ def test_a_gzip_file_is_compared_when_asked(tmp_path: Path) -> None:
     assert done.compared_nbytes == done.copied_nbytes
 
 
-def test_torch_is_asked_for_its_word(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_is_asked_for_its_word(
+    zip_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[tuple[str, set[str]]] = []
 
     def check(out: outfile.OutFile, original: str, devices: frozenset[str], progress: Progress) -> TorchCheck:
@@ -149,12 +166,12 @@ def test_torch_is_asked_for_its_word(source: Path, tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(torch_check, "check_with_torch", check)
     verdict = "equal"
-    done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify="torch")
+    done = export_copy(str(zip_source), tmp_path / "out", planned(zip_source, CPU), verify="torch")
     assert done.torch == TorchCheck(verdict="equal")
-    assert asked == [(str(source), {"cpu"})]
+    assert asked == [(str(zip_source), {"cpu"})]
     verdict = "differs"
     with pytest.raises(ExportError, match="torch does not load the copy as planned"):
-        export_copy(str(source), tmp_path / "out2", planned(source, CPU), verify="torch")
+        export_copy(str(zip_source), tmp_path / "out2", planned(zip_source, CPU), verify="torch")
     assert listing(tmp_path) == ["in.pt", "out"]
 
 
@@ -179,13 +196,11 @@ def test_systems_that_copy_by_name_are_asked_to(
     assert listing(tmp_path) == ["in.pt", "out", "wanted"]
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o600, 0o444, 0o640])
-def test_a_copy_may_be_read_by_those_who_may_read_the_source(source: Path, tmp_path: Path, mode: int) -> None:
-    before = source.stat().st_mode
-    source.chmod(mode)
-    exported(source, tmp_path / "out", CPU)
-    assert (tmp_path / "out").stat().st_mode & 0o777 == mode
-    source.chmod(before)
+def test_a_copy_may_be_read_by_those_who_may_read_the_source(zip_source: Path, tmp_path: Path) -> None:
+    for mode in (0o644, 0o600, 0o444, 0o640):
+        zip_source.chmod(mode)
+        exported(zip_source, tmp_path / f"{mode:o}", CPU)
+        assert (tmp_path / f"{mode:o}").stat().st_mode & 0o777 == mode
 
 
 def test_storages_known_by_views_only_go_along(tmp_path: Path) -> None:
@@ -206,44 +221,46 @@ def test_storages_known_by_views_only_go_along(tmp_path: Path) -> None:
 SPELLINGS = ["in.pt", "./in.pt", "folder/../in.pt", "symlink", "hard link", "symlinked folder"]
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("name", SPELLINGS)
-def test_the_source_is_never_the_destination(source: Path, name: str, overwrite: bool) -> None:
-    folder = source.parent
+def test_the_source_is_never_the_destination(zip_source: Path, name: str) -> None:
+    folder = zip_source.parent
     (folder / "folder").mkdir()
-    (folder / "symlink").symlink_to(source)
-    (folder / "hard link").hardlink_to(source)
+    (folder / "symlink").symlink_to(zip_source)
+    (folder / "hard link").hardlink_to(zip_source)
     (folder / "elsewhere").symlink_to(folder)
     destination = folder / "elsewhere" / "in.pt" if name == "symlinked folder" else folder / name
-    before = listing(folder)
-    with pytest.raises(ExportError, match="would replace the file itself"):
-        exported(source, destination, CPU, overwrite=overwrite)
-    assert listing(folder) == before
+    before, data = listing(folder), zip_source.read_bytes()
+    for overwrite in (False, True):
+        with pytest.raises(ExportError, match="would replace the file itself"):
+            exported(zip_source, destination, CPU, overwrite=overwrite)
+    assert (listing(folder), zip_source.read_bytes()) == (before, data)
 
 
-def test_what_stands_there_stays_unless_it_may_be_replaced(source: Path, tmp_path: Path, way: str) -> None:
+def test_what_stands_there_stays_unless_it_may_be_replaced(
+    zip_source: Path, tmp_path: Path, way: str
+) -> None:
     destination = written(tmp_path, b"precious", "out.pt")
     with pytest.raises(ExportError, match="the file exists already"):
-        exported(source, destination, CPU)
+        exported(zip_source, destination, CPU)
     assert destination.read_bytes() == b"precious"
-    exported(source, destination, CPU, overwrite=True)
+    exported(zip_source, destination, CPU, overwrite=True)
     assert devices(destination) == {"cpu"}
     assert listing(tmp_path) == ["in.pt", "out.pt"]
 
 
-def test_a_symlink_is_replaced_not_followed(source: Path, tmp_path: Path, way: str) -> None:
+def test_a_symlink_is_replaced_not_followed(zip_source: Path, tmp_path: Path, way: str) -> None:
     other = written(tmp_path, b"precious", "other")
     (tmp_path / "out.pt").symlink_to(other)
     with pytest.raises(ExportError, match="the file exists already"):
-        exported(source, tmp_path / "out.pt", CPU)
-    exported(source, tmp_path / "out.pt", CPU, overwrite=True)
+        exported(zip_source, tmp_path / "out.pt", CPU)
+    exported(zip_source, tmp_path / "out.pt", CPU, overwrite=True)
     assert other.read_bytes() == b"precious"
 
 
-def test_a_dangling_symlink_is_a_file_already(source: Path, tmp_path: Path) -> None:
+def test_a_dangling_symlink_is_a_file_already(zip_source: Path, tmp_path: Path) -> None:
     (tmp_path / "out.pt").symlink_to(tmp_path / "nowhere")
     with pytest.raises(ExportError, match="the file exists already"):
-        exported(source, tmp_path / "out.pt", CPU)
+        exported(zip_source, tmp_path / "out.pt", CPU)
 
 
 @pytest.mark.parametrize(
@@ -256,14 +273,18 @@ def test_a_dangling_symlink_is_a_file_already(source: Path, tmp_path: Path) -> N
         ("a\0b", "this is not a file name"),
     ],
 )
-def test_impossible_destinations_are_told_before_any_work(source: Path, name: str, what: str) -> None:
+def test_impossible_destinations_are_told_before_any_work(zip_source: Path, name: str, what: str) -> None:
     progress = Progress()
     with pytest.raises(ExportError, match=what):
         export_copy(
-            str(source), source.parent / name, planned(source, CPU), overwrite=True, progress=progress
+            str(zip_source),
+            zip_source.parent / name,
+            planned(zip_source, CPU),
+            overwrite=True,
+            progress=progress,
         )
     assert not progress.label
-    assert listing(source.parent) == ["in.pt"]
+    assert listing(zip_source.parent) == ["in.pt"]
 
 
 def test_a_missing_source_is_the_reader_s_business(tmp_path: Path) -> None:
@@ -280,9 +301,9 @@ def test_a_missing_source_is_the_reader_s_business(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", [CPU, LONGER])
 def test_a_read_only_folder_is_told(
-    source: Path, tmp_path: Path, rule: str, monkeypatch: pytest.MonkeyPatch
+    zip_source: Path, tmp_path: Path, rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, plan = os.open, planned(source, rule)
+    real, plan = os.open, planned(zip_source, rule)
 
     def refused(path: object, flags: int, *args: object) -> int:
         if flags & os.O_RDWR:
@@ -291,7 +312,7 @@ def test_a_read_only_folder_is_told(
 
     monkeypatch.setattr(os, "open", refused)
     with pytest.raises(ExportError, match="cannot be written: Permission denied"):
-        export_copy(str(source), tmp_path / "out.pt", plan)
+        export_copy(str(zip_source), tmp_path / "out.pt", plan)
     assert listing(tmp_path) == ["in.pt"]
 
 
@@ -496,17 +517,15 @@ def replace(path: Path) -> None:
 
 
 @pytest.mark.parametrize("rule", [CPU, LONGER])
-@pytest.mark.parametrize("stage", ["reading", "copying"])
-@pytest.mark.parametrize("change", [append, touch, truncate])
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_a_source_that_changes_meanwhile_is_told(
-    tmp_path: Path, make, rule: str, stage: str, change: Callable[[Path], None], way: str
-) -> None:
-    path = written(tmp_path, make(OBJECT, STORAGES))
-    plan = planned(path, rule)
-    with pytest.raises(CheckpointError):
-        export_copy(str(path), tmp_path / "out.pt", plan, progress=Meddler(stage, lambda: change(path)))
-    assert listing(tmp_path) == ["in.pt"]
+def test_a_source_that_changes_meanwhile_is_told(tmp_path: Path, make, rule: str) -> None:
+    for stage in ("reading", "copying"):
+        for change in (append, touch, truncate):
+            path = written(tmp_path, make(OBJECT, STORAGES))
+            plan, meddler = planned(path, rule), Meddler(stage, partial(change, path))
+            with pytest.raises(CheckpointError):
+                export_copy(str(path), tmp_path / "out.pt", plan, progress=meddler)
+            assert listing(tmp_path) == ["in.pt"], (stage, change)
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
@@ -577,24 +596,24 @@ def test_a_copy_that_cannot_be_read_does_not_appear(
     assert listing(tmp_path) == ["in.pt"]
 
 
-def test_what_is_no_file_is_not_replaced(source: Path, tmp_path: Path) -> None:
+def test_what_is_no_file_is_not_replaced(zip_source: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(ExportError, match="this is no regular file"):
-        exported(source, pipe, CPU, overwrite=True)
+        exported(zip_source, pipe, CPU, overwrite=True)
     assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("error", [ValueError("a mistake of ours"), MemoryError(), KeyboardInterrupt()])
 def test_whatever_is_raised_while_checking_leaves_nothing(
-    source: Path, tmp_path: Path, way: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+    zip_source: Path, tmp_path: Path, way: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*args: object) -> None:
         raise error
 
     monkeypatch.setattr(export, "compare_with_plan", fail)
     with pytest.raises(type(error)):
-        exported(source, tmp_path / "out.pt", CPU)
+        exported(zip_source, tmp_path / "out.pt", CPU)
     assert listing(tmp_path) == ["in.pt"]
 
 
