@@ -31,6 +31,7 @@ from inspector.gui.actions import (
 from inspector.gui.commands import Commands, Frame
 from inspector.gui.export_slots import ExportSlots
 from inspector.gui.menus import RecentMenu, ThemeMenu
+from inspector.gui.phase_stack import PhaseStack
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
@@ -38,7 +39,6 @@ from inspector.gui.toolbar import TopBar
 from inspector.gui.widgets.drop_overlay import DropOverlay
 from inspector.gui.widgets.path_text import path_of_url
 from inspector.gui.widgets.status_line import StatusLine
-from inspector.gui.workspace.stack import PhaseStack
 from inspector.overriding import override
 
 TITLE = "Checkpoint Inspector"
