@@ -16,7 +16,7 @@ import torch
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
-from inspector.snippet.styles.table import _TABLE, render, styles
+from inspector.snippet.styles.table import STYLES, render, styles
 from inspector.target.machine.profile import Profile, presets
 from tests.torch.running import (
     AnyModule,
@@ -92,7 +92,7 @@ def test_every_style_for_every_machine(
             assert is_left or wanted(rows, target, style.id) & used, (rows.path, style.id)
             assert said == backends(target, style.id)
             seen.add(style.id)
-    assert seen == {entry.style.id for entry in _TABLE}  # what is added to the table must be run here
+    assert seen == {style.id for style in STYLES}  # what is added to the table must be run here
 
 
 def wanted(rows: Checkpoint, target: Profile, style: str) -> set[str]:
