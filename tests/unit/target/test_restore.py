@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -24,33 +22,18 @@ def said_by_torch(tag: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(
-    "tag",
-    [
-        *("cpu", "cuda", "cuda:0", "cuda:7", "cuda:127", "cuda:128", "cuda:255", "cuda:256"),
-        *("cuda0", "cuda:", "cuda:-1", "cuda:x", "cuda:99999999999999", "cuda:01"),
-        *(
-            "mps",
-            "mps:0",
-            "xpu",
-            "xpu:0",
-            "hpu",
-            "hpu:0",
-            "mtia",
-            "mtia:0",
-            "privateuseone",
-            "privateuseone:0",
-        ),
-        *("xla:0", "npu:0", "ipu", "cpu:0", "meta:0", "nothing", ""),
-    ],
+TAGS = (
+    "cpu cuda cuda:0 cuda:7 cuda:127 cuda:128 cuda:255 cuda:256 cuda0 cuda: cuda:-1 cuda:x cuda:01 "
+    "cuda:99999999999999 mps mps:0 xpu xpu:0 hpu hpu:0 mtia mtia:0 privateuseone privateuseone:0 xla:0 npu:0 "
+    "ipu cpu:0 meta meta:0 nothing"
 )
-def test_restoring_on_a_cpu(tag: str) -> None:
-    ours, theirs = restore_failure(tag, CPU_ONLY), said_by_torch(tag)
-    if theirs is None:
-        assert ours is None
-    else:
-        assert ours is not None
-        assert theirs.split("\n", 1)[0].startswith(ours[1]), (ours[1], theirs)
+
+
+def test_restoring_on_a_cpu() -> None:
+    for tag in (*TAGS.split(), ""):
+        ours, theirs = restore_failure(tag, CPU_ONLY), said_by_torch(tag)
+        assert (ours is None) == (theirs is None), (tag, ours, theirs)
+        assert ours is None or (theirs or "").split("\n", 1)[0].startswith(ours[1]), (tag, ours, theirs)
 
 
 @pytest.mark.parametrize(
@@ -80,15 +63,11 @@ def sent_by_torch(device: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda:0", "xpu:0", "mps", "xla:0", "nonsense"])
-def test_sending_on_a_cpu(device: str) -> None:
-    ours, theirs = send_failure(device, CPU_ONLY), sent_by_torch(device)
-    if theirs is None:
-        assert ours is None
-    else:
-        assert ours is not None
-        assert re.split(r"[.:]", theirs)[0] == re.split(r"[.:]", ours[1])[0]
-        assert theirs.startswith(ours[1][:60])
+def test_sending_on_a_cpu() -> None:
+    for device in ("cpu", "cuda:0", "xpu:0", "mps", "xla:0", "nonsense"):
+        ours, theirs = send_failure(device, CPU_ONLY), sent_by_torch(device)
+        assert (ours is None) == (theirs is None), (device, ours, theirs)
+        assert ours is None or (theirs or "").startswith(ours[1][:60]), (device, ours, theirs)
 
 
 def test_sending_elsewhere() -> None:

@@ -6,6 +6,7 @@ import random
 import re
 import textwrap
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
@@ -18,7 +19,7 @@ from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
-from tests.unit.diagnose.messages import Message, messages
+from tests.unit.diagnose.messages import messages
 from tests.unit.report.rows import is_harmless
 
 MESSAGES = messages()
@@ -37,29 +38,24 @@ def can_be_applied(fix: Fix) -> bool:
     return fix.style in STYLES or fix.option in OPTIONS
 
 
-def name(message: Message) -> str:
-    return f"{MESSAGES.index(message)}-{message.id}"
+def test_real_messages_are_recognised() -> None:
+    for place, message in enumerate(MESSAGES):
+        found = explain_error(message.text, None)
+        assert (found.id, found.finding) == (message.id, message.finding), place
+        assert found.quoted, place
+        assert found.fits == "unknown", place
+        assert "Open the file" in found.here, place
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=name)
-def test_real_messages_are_recognised(message: Message) -> None:
-    found = explain_error(message.text, None)
-    assert (found.id, found.finding) == (message.id, message.finding)
-    assert found.quoted
-    assert found.fits == "unknown"
-    assert "Open the file" in found.here
-
-
-@pytest.mark.parametrize("message", MESSAGES, ids=name)
-@pytest.mark.parametrize("checkpoint", [DEMO, PLAIN], ids=["training", "weights"])
-def test_every_message_can_be_tied_to_every_file(message: Message, checkpoint) -> None:
-    found = explain_error(message.text, checkpoint, CPU_ONLY)
-    assert found.id == message.id
-    assert found.here.endswith((".", "'"))
-    assert found.fix is None or (found.fits != "no" and can_be_applied(found.fix))
-    assert found.count >= len(found.paths)
-    for text in (found.title, found.quoted, found.cause, found.here, found.advice):
-        assert is_harmless(text)
+def test_every_message_can_be_tied_to_every_file() -> None:
+    for message, checkpoint in product(MESSAGES, (DEMO, PLAIN)):
+        found = explain_error(message.text, checkpoint, CPU_ONLY)
+        assert found.id == message.id
+        assert found.here.endswith((".", "'")), message.id
+        assert found.fix is None or (found.fits != "no" and can_be_applied(found.fix)), message.id
+        assert found.count >= len(found.paths), message.id
+        for text in (found.title, found.quoted, found.cause, found.here, found.advice):
+            assert is_harmless(text), message.id
 
 
 def test_messages_are_of_real_threads_and_of_all_versions() -> None:
@@ -136,11 +132,10 @@ NOISE: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("noise", NOISE)
-def test_noise_does_not_matter(noise: str) -> None:
+def test_noise_does_not_matter() -> None:
     missed = [
-        (message.id, found)
-        for message in MESSAGES
+        (noise, message.id, found)
+        for noise, message in product(NOISE, MESSAGES)
         if (found := explain_error(NOISE[noise](message.text), None).id) != message.id
     ]
     assert missed == []
@@ -241,11 +236,11 @@ ATTACKS = (
 )
 
 
-@pytest.mark.parametrize("piece", ATTACKS, ids=range(len(ATTACKS)))
-def test_no_text_makes_the_search_run_away(piece: str) -> None:
+def test_no_text_makes_the_search_run_away() -> None:
     """A pattern that tries each way to split such a text would not end within the time limit of a test."""
-    text = (piece * (MOST_CHARS // len(piece) + 1))[:MOST_CHARS]
-    assert explain_error(text, PLAIN).cause
+    for piece in ATTACKS:
+        text = (piece * (MOST_CHARS // len(piece) + 1))[:MOST_CHARS]
+        assert explain_error(text, PLAIN).cause
 
 
 def test_huge_texts_are_cut_in_the_middle() -> None:
