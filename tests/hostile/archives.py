@@ -408,7 +408,7 @@ CASES: tuple[Row, ...] = (
         20,
         "the size of an honest pickle declared for a bomb",
         lambda: archive(pickled(HONEST + bytes(10_000_000), method=8, nbytes=len(HONEST)), STORED),
-        {**_UNSURE, "verdict": "runs-code", "notes": "packed record is damaged or longer"},
+        {**_UNSURE, "verdict": "runs-code", "notes": "compressed record is damaged or longer"},
     ),
     (
         20,
@@ -452,7 +452,7 @@ CASES: tuple[Row, ...] = (
         24,
         "magic through eval",
         _eval_magic,
-        {"calls": "eval", "oddities": "made up while loading", "verdict": "dangerous", "answer": "never"},
+        {"calls": "eval", "oddities": "computed while loading", "verdict": "dangerous", "answer": "never"},
     ),
     *(
         (24, f"a payload in a tar file {how}", build, _DANGEROUS)
@@ -512,7 +512,7 @@ CASES: tuple[Row, ...] = (
         24,
         "a persistent id in the system's facts",
         _legacy(info=stream(proto(), legacy_storage())),
-        {"answer": "errors", "reason": "no persistent ids but storages"},
+        {"answer": "errors", "reason": "only storages as persistent ids"},
     ),
     (
         24,

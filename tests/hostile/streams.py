@@ -166,13 +166,13 @@ CASES: tuple[Row, ...] = (
         10,
         "a list as a key",
         made(op("EMPTY_DICT"), list_(number(1)), NONE, op("SETITEM")),
-        {"answer": "errors", "reason": "a key that cannot be one"},
+        {"answer": "errors", "reason": "an unhashable key"},
     ),
     (
         10,
         "a dictionary in a tuple as a key",
         made(op("EMPTY_DICT"), tuple_(dict_()), NONE, op("SETITEM")),
-        {"answer": "errors", "reason": "a key that cannot be one"},
+        {"answer": "errors", "reason": "an unhashable key"},
     ),
     (
         11,
