@@ -22,8 +22,9 @@ from inspector.remap.rules import parse_rule
 from inspector.report.tree import build_tree
 from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render, styles
+from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.simulate import simulate_load
+from inspector.target.simulate import first_failure
 
 path, runs = sys.argv[1], int(sys.argv[2])
 checkpoint = open_checkpoint(path)
@@ -37,7 +38,7 @@ ANSWERS: dict[str, Callable[[], object]] = {
     "tree": lambda: build_tree(checkpoint, {}),
     "plan of a device map": lambda: plan_remap(checkpoint, rules),
     "description of that plan": lambda: describe_plan(checkpoint, plan),
-    "forecast of `torch.load`": lambda: simulate_load(checkpoint, CPU_ONLY),
+    "forecast of `torch.load`": lambda: first_failure(checkpoint, CPU_ONLY, LoadCall(weights_only=False)),
     "findings": lambda: diagnose(checkpoint, safety, CPU_ONLY),
     "code in all styles": lambda: [
         render(checkpoint, style=style.id, target=CPU_ONLY) for style in styles(checkpoint)

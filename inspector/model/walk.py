@@ -35,7 +35,6 @@ from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Gl
 from inspector.progress import Progress
 from inspector.units import cut_text
 
-_NO_CHILDREN: Children = []
 _SHORT = 8
 _FEW_DIMENSIONS = 4
 _DIMENSION_CHARS = 20

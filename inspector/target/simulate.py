@@ -14,7 +14,7 @@ from inspector.model.checkpoint import Checkpoint, HiddenPlace, Tensor
 from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacles
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_sent, is_wrapper
-from inspector.target.load_call import LoadCall, plain_call
+from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
 from inspector.target.opening import opening_failure
 from inspector.target.rebuilding import rebuild_failure
@@ -22,7 +22,7 @@ from inspector.target.refusal import refusal_message
 from inspector.target.restore import Failure, generator_failure, restore_failure, send_failure
 from inspector.target.versions import release_of
 
-__all__ = ["LoadFailure", "LoadOutcome", "device_failures", "restore_failure", "simulate", "simulate_load"]
+__all__ = ["LoadFailure", "LoadOutcome", "device_failures", "restore_failure", "simulate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +81,8 @@ def simulate(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> LoadOutc
     )
 
 
-def simulate_load(checkpoint: Checkpoint, target: Profile) -> LoadFailure | None:
-    """Return the error that `torch.load(path, weights_only=False)` raises, or None if it loads."""
-    return first_failure(checkpoint, target, plain_call(release_of(target.torch_version)))
-
-
 def device_failures(checkpoint: Checkpoint, target: Profile) -> dict[str, Failure]:
-    """Give, by device, what torch says to it on a machine; devices that it takes are left out."""
+    """Return, by device, what torch says to it on a machine; devices that it takes are left out."""
     restored = {storage.device for storage in checkpoint.storages}
     sent = {tensor.device for tensor in checkpoint.tensors if is_sent(tensor)}
     failures = {device: send_failure(device, target) for device in sent}

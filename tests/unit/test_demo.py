@@ -15,8 +15,9 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import device_totals
 from inspector.resources import demo_path
 from inspector.safety.verdict import judge
+from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, parse_target
-from inspector.target.simulate import simulate_load
+from inspector.target.simulate import first_failure
 
 SCRIPT = Path(__file__).parents[2] / "resources" / "demo" / "make_demo.py"
 
@@ -69,10 +70,10 @@ def test_the_optimizer_is_named_though_the_file_gives_numbers_only(demo: Checkpo
 def test_it_shows_what_the_program_is_for(demo: Checkpoint) -> None:
     safety = judge(demo)
     assert safety.verdict == "weights-only"
-    failure = simulate_load(demo, CPU_ONLY)
+    failure = first_failure(demo, CPU_ONLY, LoadCall(weights_only=False))
     assert failure is not None
     assert failure.message.startswith("RuntimeError: Attempting to deserialize object on a CUDA device")
-    assert simulate_load(demo, parse_target("cuda:2")) is None
+    assert first_failure(demo, parse_target("cuda:2"), LoadCall(weights_only=False)) is None
     assert "mixed-devices" in {finding.id for finding in diagnose(demo, safety)}
 
 

@@ -29,7 +29,6 @@ NO_VERSION = (
     'RuntimeError: Expected hasRecord("version") to be true, but got false.  (Could this error message be '
     "improved?  If so, please report an enhancement request to PyTorch.)"
 )
-NO_RECORDS = "RuntimeError: archive does not contain any files"
 UNDECODABLE = "UnicodeDecodeError: 'utf-8' codec can't decode byte"
 _MOST_NAME = 120
 _ADVICE = (

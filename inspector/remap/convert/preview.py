@@ -27,7 +27,6 @@ from inspector.remap.safetensors.contents import find_tied, refusal_of
 _RECORD_NBYTES = 300  # both headers of a zip record, with their padding
 _TENSOR_NBYTES = 100  # a tensor in the pickle, or in the header of safetensors
 _NOT_SAVED = "._non_persistent_buffers_set"
-_PLAIN_LAYOUTS = frozenset({"strided", "storage"})
 
 
 def preview_form(checkpoint: Checkpoint, form: Form) -> FormPreview:

@@ -45,7 +45,6 @@ DTYPES = {
 }
 """What safetensors calls torch's types: those that its `torch.py` reads and writes."""
 
-MOST_HEADER_NBYTES = 100_000_000
 _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
 _ALIGNMENT = 8

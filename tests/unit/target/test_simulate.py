@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Storage, Tensor
+from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Storage, Tensor
 from inspector.records import replace
-from inspector.target.load_call import LoadCall
+from inspector.target.load_call import LoadCall, plain_call
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import Function
 from inspector.target.refusal import Refusal
-from inspector.target.simulate import LoadOutcome, device_failures, simulate, simulate_load
+from inspector.target.simulate import LoadFailure, LoadOutcome, device_failures, first_failure, simulate
+from inspector.target.versions import release_of
 from tests import corpus
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.work import growth
@@ -25,6 +26,10 @@ FOLDERS = ("devices/", "old/", "legacy/", "zip/")
 # torch makes nested tensors of legacy files from memory that it has not read yet: anything may come of it.
 UNCERTAIN = {"legacy/nested.pt"}
 CASES = [case for case in corpus.cases() if case.name.startswith(FOLDERS) and case.name not in UNCERTAIN]
+
+
+def simulate_load(made: Checkpoint, target: Profile) -> LoadFailure | None:
+    return first_failure(made, target, plain_call(release_of(target.torch_version)))
 
 
 def said_by_torch(path: Path) -> str | None:

@@ -7,7 +7,6 @@ import io
 import pytest
 
 from inspector.containers.zip.torch_words import (
-    NO_RECORDS,
     NO_VERSION,
     UNDECODABLE,
     MinizError,
@@ -51,9 +50,3 @@ def test_words(records: list[Record], words: str) -> None:
     kind, _, rest = words.partition(": ")
     assert said.startswith(kind)
     assert rest in said
-
-
-def test_words_about_an_empty_archive() -> None:
-    with pytest.raises(RuntimeError, match="archive") as caught:
-        torch._C.PyTorchFileReader(io.BytesIO(build_zip()))
-    assert NO_RECORDS.removeprefix("RuntimeError: ") in str(caught.value)
