@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
 
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.model.arguments.check import Arguments
@@ -17,8 +16,9 @@ from inspector.model.arguments.kinds import UNKNOWN, kind_of
 from inspector.model.arguments.states import may_set
 from inspector.model.checkpoint import Verb
 from inspector.model.tensors.numpy_arrays import describe_array, describe_scalar
+from inspector.model.values.parts import iter_values
 from inspector.pickles.machine import Stream
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import Call, Global, PersistentId, Value
 
 PERSISTENT_ID = "<persistent id>"
 """Stands for the name of what comes as a persistent id and is no storage: a class in a legacy file."""
@@ -106,7 +106,7 @@ def note_attributes(uses: Uses, stream: Stream, ends_s: float = math.inf) -> Non
         return
     if stream.oddities:
         uses.add(("", Verb.GETATTR))
-    for step, value in enumerate(_everything_below([stream.root, *stream.calls])):
+    for step, value in enumerate(iter_values([stream.root, *stream.calls])):
         _note_attribute(uses, value)
         if step % _ASK_EACH == 0 and time.thread_time() > ends_s:
             uses.add(("", Verb.GETATTR))
@@ -120,20 +120,6 @@ def _note_attribute(uses: Uses, value: Value) -> None:
         uses.add(("", Verb.GETATTR))
 
 
-def _everything_below(root: Value) -> Iterator[Value]:
-    seen: set[int] = set()
-    stack: list[Value] = [root]
-    while stack:
-        value = stack.pop()
-        if id(value) in seen:
-            continue
-        below = _everything_in(value)
-        if below:
-            seen.add(id(value))
-            stack.extend(below)
-        yield value
-
-
 def _is_getattr(value: Value) -> bool:
     return isinstance(value, Global) and value.present == _GETATTR
 
@@ -145,22 +131,6 @@ def _attribute_of(args: Value) -> str:
     if not isinstance(owner, Global) or not isinstance(name, str):
         return ""
     return f"{owner.dotted[:_MOST_NAME]}.{name[:_MOST_NAME]}"  # one long text can be part of many names
-
-
-def _everything_in(value: Value) -> Iterable[Value]:
-    if isinstance(value, list | tuple):
-        return value
-    if isinstance(value, Dict):
-        return [part for pair in value.pairs for part in pair]
-    if isinstance(value, Set):
-        return value.items
-    if isinstance(value, PersistentId):
-        return [value.pid]
-    if not isinstance(value, Call):
-        return ()
-    func = () if isinstance(value.func, Global) else (value.func,)
-    pairs = [part for pair in value.pairs or () for part in pair]
-    return [*func, value.args, value.kwargs, value.state, *(value.items or ()), *pairs]
 
 
 def _name_of(func: Value) -> str:

@@ -14,6 +14,7 @@ from inspector.model.checkpoint import Key
 from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
 from inspector.model.tensors.views import Known, TensorFacts
 from inspector.model.values.children import attributes_of, children_of, mapping_pairs
+from inspector.model.values.parts import iter_values
 from inspector.model.values.text import cut_name, key_of, step_text, type_of
 from inspector.pickles.values import Call, Global, Value
 from inspector.remap.convert.forms import EXCLUDED, LeftOut
@@ -180,18 +181,16 @@ def _function_of(value: Value) -> str:
 
 def _stranger_in(value: Value) -> str:
     """Name a class that plain data does not have; empty if there is none."""
-    todo, seen = [value], set[int]()
-    while todo:
-        item = todo.pop()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
+    for item in iter_values(value, _children):
         if isinstance(item, Call):
             func = item.func
-            name = func.present if isinstance(func, Global) else ""
-            if not looks_like_tensor(item) and name not in _PLAIN:
+            dotted = func.dotted.replace("__builtin__", "builtins") if isinstance(func, Global) else ""
+            if not looks_like_tensor(item) and dotted not in _PLAIN:
                 return type_of(item)
         if isinstance(item, Global) and item.module != "torch":  # torch's own are dtypes and layouts
             return cut_name(item.dotted)
-        todo += [child for _, child in children_of(item)]
     return ""
+
+
+def _children(value: Value) -> list[Value]:
+    return [child for _, child in children_of(value)]

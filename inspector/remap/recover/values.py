@@ -9,6 +9,7 @@ from inspector.containers.container import Container
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.checkpoint import Tensor
 from inspector.model.tensors.views import Known
+from inspector.model.values.parts import iter_values
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Set, Value
 from inspector.progress import Progress
@@ -112,42 +113,29 @@ class _LeavingOut:
 
     def run(self, root: Value) -> Value:
         root = self._mended(root)
-        todo, seen = [root], set[int]()
-        while todo:
-            value = todo.pop()
-            if type(value) not in _CONTAINERS or id(value) in seen:
-                continue
-            seen.add(id(value))
-            self._kept.append(value)
-            if len(seen) % _ASK_EACH == 0:
+        for step, value in enumerate(iter_values(root)):
+            if step % _ASK_EACH == 0:
                 self._progress.advance(0)
-            todo += self._enter(value)
+            self._enter(value)
         return root
 
-    def _enter(self, value: Value) -> list[Value]:
-        """Mend what is inside a value, and give it."""
+    def _enter(self, value: Value) -> None:
+        """Mend what is inside a value; a tuple was mended with what holds it."""
         if isinstance(value, list):
             value[:] = map(self._mended, value)
-            return value
-        if isinstance(value, tuple):
-            return list(value)  # mended with whatever holds it
-        if isinstance(value, Set):
+        elif isinstance(value, Set):
             value.items = list(map(self._mended, value.items))
-            return value.items
-        if isinstance(value, Dict):
+        elif isinstance(value, Dict):
             value.pairs = self._pairs(value.pairs)
-            return [part for pair in value.pairs for part in pair]
-        return self._enter_call(value) if isinstance(value, Call) else []
+        elif isinstance(value, Call):
+            self._enter_call(value)
 
-    def _enter_call(self, call: Call) -> list[Value]:
-        args, pairs = filled_pairs(call)
-        call.pairs = pairs or call.pairs
-        call.args, call.kwargs = self._mended(args), self._mended(call.kwargs)
+    def _enter_call(self, call: Call) -> None:
+        call.args, pairs = filled_pairs(call)
+        call.pairs = self._pairs(pairs) if pairs or call.pairs is not None else None
+        call.args, call.kwargs = self._mended(call.args), self._mended(call.kwargs)
         call.state = self._mended(call.state)
         call.items = None if call.items is None else list(map(self._mended, call.items))
-        call.pairs = None if call.pairs is None else self._pairs(call.pairs)
-        parts = [part for pair in call.pairs or [] for part in pair]
-        return [call.func, call.args, call.kwargs, call.state, *(call.items or []), *parts]
 
     def _pairs(self, pairs: list[tuple[Value, Value]]) -> list[tuple[Value, Value]]:
         return [
@@ -174,6 +162,3 @@ class _LeavingOut:
         if type(value) is tuple:
             return self._tuples[id(value)]
         return None if id(value) in self._lost else value
-
-
-_CONTAINERS = frozenset({list, tuple, Set, Dict, Call})
