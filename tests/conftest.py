@@ -54,6 +54,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Number bytes instead of showing them: an archive with the time in it is another name in each process."""
+    return argname if isinstance(val, bytes) else None
+
+
 def is_sweep(item: pytest.Item) -> bool:
     """Whether a test goes over files, or has torch do so, and is not for single lines."""
     return item.path.relative_to(TESTS).parts[0] in SWEEPS
