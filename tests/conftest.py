@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Number bytes instead of showing them: an archive with the time in it is another name in each process."""
+    """Number bytes instead of showing them: an archive with the time in it differs in each process."""
     return argname if isinstance(val, bytes) else None
 
 
