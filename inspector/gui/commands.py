@@ -13,9 +13,9 @@ from inspector.gui.widgets.start_folder import start_folder
 from inspector.units import cut_text
 
 if TYPE_CHECKING:
-    from inspector.gui.intentions import Intentions
     from inspector.gui.toolbar import TopBar
     from inspector.gui.workspace.workspace import Workspace
+    from inspector.session.controller import Session
     from inspector.session.screen import Fix, Loading, Screen
 
 _KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
@@ -32,7 +32,7 @@ class Frame(QMainWindow):
         top_bar: The toolbar.
     """
 
-    session: Intentions | None = None
+    session: Session | None = None
     shown: Screen | None = None
     top_bar: TopBar
 
@@ -96,11 +96,6 @@ class Commands(QObject):
         """Open the export dialog."""
         if self._window.session:
             self._window.session.begin_export()
-
-    def on_cancel(self) -> None:
-        """Stop reading the file."""
-        if self._window.session:
-            self._window.session.cancel_opening()
 
     def on_close(self) -> None:
         """Close the file, or the window if there is none."""
@@ -188,11 +183,6 @@ class Commands(QObject):
             place = 0 if step > 0 else len(matches) - 1
         session.select(matches[place])
 
-    def on_query_changed(self, query: str) -> None:
-        """Search."""
-        if self._window.session:
-            self._window.session.search(query)
-
     def on_search_left(self) -> None:
         """Give the focus back to the tree."""
         self._window.workspace.tree.setFocus()
@@ -231,33 +221,14 @@ class Commands(QObject):
 
     # The widgets.
 
-    def on_target_chosen(self, target: str) -> None:
-        """Choose a target."""
-        if self._window.session:
-            self._window.session.set_target(target)
-
     def on_machine(self) -> None:
         """Show how to describe another machine, and take the description."""
         from inspector.gui.dialogs.machine import MachineDialog
 
         dialog = MachineDialog(self._theme, self._window)
-        dialog.file_chosen.connect(self.on_machine_file)
+        if self._window.session is not None:
+            dialog.file_chosen.connect(self._window.session.use_machine)
         dialog.open()
-
-    def on_machine_file(self, path: str) -> None:
-        """Choose the machine that a file describes."""
-        if self._window.session:
-            self._window.session.use_machine(path)
-
-    def on_branch_removed(self, pattern: str) -> None:
-        """Remove the rule of a part of the tree."""
-        if self._window.session:
-            self._window.session.remove_branch(pattern)
-
-    def on_mapping_chosen(self, device: str, to: str) -> None:
-        """Choose where a device goes."""
-        if self._window.session:
-            self._window.session.set_mapping(device, to)
 
     def on_loading_chosen(self, loading: Loading) -> None:
         """Choose how the file is loaded, for the forecast."""

@@ -29,7 +29,6 @@ from inspector.gui.actions import (
     toolbar_actions,
 )
 from inspector.gui.commands import Commands, Frame
-from inspector.gui.export_slots import ExportSlots
 from inspector.gui.menus import RecentMenu, ThemeMenu
 from inspector.gui.phase_stack import PhaseStack
 from inspector.gui.settings import Settings
@@ -48,8 +47,8 @@ _UNPAINTED_MS = 500
 
 if TYPE_CHECKING:
     from inspector.gui.dialogs.export.dialog import ExportDialog
-    from inspector.gui.intentions import Intentions
     from inspector.gui.workspace.workspace import Workspace
+    from inspector.session.controller import Session
     from inspector.session.screen import ExportPage, FailurePage, Screen
 
 
@@ -72,7 +71,6 @@ class MainWindow(Frame):
         self.resize(*_SIZE)
         self.setMinimumSize(*_LEAST)
         self._commands = Commands(self, theme)
-        self._slots = ExportSlots(self)
         self._menus = build_menus(self)
         self._actions = build_actions(self, self._menus, theme, self._commands)
         self._build_menus()
@@ -96,7 +94,8 @@ class MainWindow(Frame):
             from inspector.gui.dialogs.export.dialog import ExportDialog
 
             self._export = ExportDialog(self._theme, self)
-            self._slots.connect_dialog(self._export)
+            if self.session is not None:
+                self._export.connect_to(self.session)
             self._export.open_wanted.connect(self._on_copy_wanted)
         return self._export
 
@@ -111,9 +110,13 @@ class MainWindow(Frame):
         pages = self.workspace.pages
         return bool(getattr(pages.page(pages.current_id), "is_drawn", True))
 
-    def attach(self, session: Intentions) -> None:
+    def attach(self, session: Session) -> None:
         """Connect the window to its session."""
         self.session = session
+        self.top_bar.target_chosen.connect(session.set_target)
+        self.top_bar.search.query_changed.connect(session.search)
+        self._stack.retry_wanted.connect(session.reload)
+        self._stack.cancel_wanted.connect(session.cancel_opening)
 
     def detach(self) -> None:
         """Release the session and all that is shown: the window is closed.
@@ -232,8 +235,6 @@ class MainWindow(Frame):
     def _build_frame(self) -> None:
         self.top_bar = TopBar(self._theme, toolbar_actions(self._actions))
         self.addToolBar(self.top_bar)
-        self.top_bar.target_chosen.connect(self._commands.on_target_chosen)
-        self.top_bar.search.query_changed.connect(self._commands.on_query_changed)
         self.top_bar.search.step_wanted.connect(self._commands.on_step_wanted)
         self.top_bar.search.only_toggled.connect(self._on_only_toggled)
         self.top_bar.search.left.connect(self._commands.on_search_left)
@@ -246,8 +247,6 @@ class MainWindow(Frame):
         self._stack.open_wanted.connect(commands.on_open)
         self._stack.demo_wanted.connect(commands.on_demo)
         self._stack.path_wanted.connect(self._on_path_wanted)
-        self._stack.retry_wanted.connect(commands.on_reload)
-        self._stack.cancel_wanted.connect(commands.on_cancel)
         self._stack.workspace_built.connect(self._on_workspace_built)
         self.setCentralWidget(self._stack)
         self._overlay = DropOverlay(self._theme, self)
@@ -312,18 +311,19 @@ class MainWindow(Frame):
         retint(self, self._theme.tokens)
 
     def _on_workspace_built(self) -> None:
-        space = self._stack.workspace
-        commands = self._commands
+        space, commands, session = self._stack.workspace, self._commands, self.session
         space.tree.menu_wanted.connect(self._on_tree_menu)
-        space.tree.node_chosen.connect(commands.on_node_chosen)
         space.tree.node_activated.connect(commands.on_node_activated)
         space.banner.export_wanted.connect(commands.on_export)
         space.banner.copy_code_wanted.connect(commands.on_copy_code)
         space.banner.why_wanted.connect(commands.on_why_wanted)
         commands.code_copied.connect(space.banner.confirm_code_copied)
-        space.device_map.mapping_chosen.connect(commands.on_mapping_chosen)
-        space.device_map.branch_removed.connect(commands.on_branch_removed)
-        space.changed.reload_wanted.connect(commands.on_reload)
+        if session is not None:
+            space.tree.node_chosen.connect(session.select)
+            space.device_map.mapping_chosen.connect(session.set_mapping)
+            space.device_map.branch_removed.connect(session.remove_branch)
+            space.changed.touched.connect(session.look_at_file)
+            space.changed.reload_wanted.connect(session.reload)
         self._restore_layout("splitter", space.restore_split)
         self._restore_layout("columns", space.tree.header().restoreState)
 

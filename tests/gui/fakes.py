@@ -15,6 +15,7 @@ from inspector.session.screen import (
     Chip,
     Choice,
     CodePage,
+    Destination,
     DeviceRow,
     ExportDraft,
     ExportPage,
@@ -449,6 +450,12 @@ def export_draft(wish: ExportWish) -> ExportDraft:
     )
 
 
+def export_draft_page(draft: ExportDraft) -> ExportPage:
+    """What the dialog shows of a draft whose destination is free."""
+    found = Destination(path=draft.destination, found="free")
+    return ExportPage(stage="draft", draft=draft, destination=found)
+
+
 def failed_screen() -> Screen:
     return replace(
         empty_screen(),
@@ -512,7 +519,7 @@ class FakeSession:
         self.calls.append(("apply_fix", fix))
 
     def start_job(self, kind: str) -> None:
-        self.show(check=CheckPage(tone="good", lines=("464 MB were read.", "Nothing is wrong.")))
+        self.show(check=CheckPage(tone="good", lines=("464 MB read, 85 checksums compared.",)))
 
     def stop_job(self, kind: str) -> None:
         self.show(check=CheckPage())
@@ -541,7 +548,13 @@ class FakeSession:
         self.change_export(ExportWish())
 
     def change_export(self, wish: ExportWish) -> None:
-        self.show(export=ExportPage(stage="draft", draft=export_draft(wish)))
+        self.show(export=export_draft_page(export_draft(wish)))
+
+    def look_at_destination(self, path: str) -> None:
+        self.calls.append(("look_at_destination", path))
+
+    def look_at_file(self) -> None:
+        self.calls.append(("look_at_file",))
 
     def undo_export(self) -> None:
         self.calls.append(("undo_export",))
@@ -556,7 +569,7 @@ class FakeSession:
         self.calls.append(("cancel_export",))
 
     def resume_export(self) -> None:
-        self.show(export=ExportPage(stage="draft", draft=self.screen.export.draft))
+        self.show(export=export_draft_page(self.screen.export.draft))
 
     def end_export(self) -> None:
         self.show(export=None)

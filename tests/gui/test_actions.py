@@ -10,11 +10,10 @@ from PySide6.QtWidgets import QDialog, QLabel, QMenu
 from inspector.gui import actions, main_window
 from inspector.gui.actions import ACTIONS, Action, build_tree_menu, is_usable
 from inspector.gui.commands import Commands
-from inspector.gui.export_slots import ExportSlots
 from inspector.gui.toolbar import ActionButton
 from inspector.records import replace
 from inspector.resources import resource_path
-from inspector.session.screen import ExportWish, Fix, Loading
+from inspector.session.screen import Fix, Loading
 from tests.gui import fakes
 
 BY_ID = {action.id: action for action in ACTIONS}
@@ -157,25 +156,14 @@ def test_a_window_without_a_session_does_nothing_wrong(qtbot, theme):
         commands.on_demo,
         commands.on_reload,
         commands.on_export,
-        commands.on_cancel,
         commands.on_undo,
         commands.on_find_next,
         commands.on_copy_code,
     ):
         act()
-    commands.on_query_changed("x")
-    commands.on_target_chosen("cpu")
-    commands.on_mapping_chosen("cuda:0", "cpu")
     commands.on_style_chosen("plain")
     commands.on_node_chosen(1)
-    commands.on_branch_removed("a/**")
-    commands.on_machine_file("/x.json")
     commands.on_fix_wanted(Fix(rule="*=cpu"))
     commands.on_error_pasted("RuntimeError")
     commands.on_loading_chosen(Loading())
-    slots = ExportSlots(bare)
-    slots.on_export_to("/x", overwrite=False)
-    slots.on_changed(ExportWish())
-    slots.on_receipt("/x")
-    for act in (slots.on_undone, slots.on_cancel, commands.on_check_cancelled):
-        act()
+    commands.on_check_cancelled()

@@ -149,6 +149,8 @@ class Crossing(RuleBasedStateMachine):
         self.written += 1
         devices = ("cuda:0", "cuda:1") if same else ("mps",)
         Path(self.screen.path).write_bytes(zip_file(f"anew{self.written}", *devices))
+        if self.is_ready:
+            self.window.workspace.changed.touched.emit()  # as its watcher does, a moment later
 
     # --- choices
 
@@ -263,8 +265,6 @@ class Crossing(RuleBasedStateMachine):
     @invariant()
     def the_window_shows_what_a_fresh_one_would(self) -> None:
         space = self.window.centralWidget().built_workspace
-        if self.is_ready:
-            space.changed._look()  # as the watcher tells it to, a moment later
         fresh = MainWindow(self.theme, self.settings)
         try:
             fresh.top_bar.search._only.setChecked(self.window.top_bar.search.only)

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout
 
-from inspector.containers.source import Stamp, stamp_of
+from inspector.containers.source import Stamp
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.controls import make_button
@@ -19,21 +19,26 @@ _GONE = "The file is gone from the disk; this is what it contained."
 
 
 class ChangedBar(QFrame):
-    """Watches one file; hidden as long as the file stays the same."""
+    """Watches one file, and asks to have a look at it when something happens to it.
+
+    Hidden as long as the file stays the same. The look itself is a job: a disk may hang.
+    """
 
     reload_wanted = Signal()
+    touched = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("changedBar")
         self._path = ""
+        self._read: Stamp | None = None
         self._seen: Stamp | None = None
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._on_touched)
         self._watcher.directoryChanged.connect(self._on_touched)
         self._pause = QTimer(self)  # a checkpoint is written in many pieces
         self._pause.setSingleShot(True)
-        self._pause.timeout.connect(self._look)
+        self._pause.timeout.connect(self.touched)
         self._words = plain_label("")
         self._reload = make_button("Reload", self.reload_wanted, icon="reload", theme=theme)
         dismiss = make_button("Not now", self.hide, kind="quiet")
@@ -47,7 +52,7 @@ class ChangedBar(QFrame):
         self.hide()
 
     def watch(self, path: str, stamp: Stamp | None) -> None:
-        """Watch another file for changes since it was read; an empty path watches nothing.
+        """Watch another file; an empty path watches nothing.
 
         Args:
             path: The file.
@@ -58,9 +63,19 @@ class ChangedBar(QFrame):
         self._pause.stop()
         self.hide()
         self._path = path
-        self._seen = stamp
+        self._read = self._seen = stamp
         if path:
-            self._look()
+            self._watch_on()
+
+    def show_file(self, stamp: Stamp | None) -> None:
+        """Show what the file looked like last, if that is something else than before; None if it was gone."""
+        if stamp is not None and not self._watcher.files():
+            self._watch_on()  # replaced by another file, and the watch went with the old one
+        if stamp != self._seen:
+            self._seen = stamp
+            self._words.setText(_GONE if stamp is None else _CHANGED)
+            self._reload.setVisible(stamp is not None)
+            self.setVisible(stamp != self._read)
 
     def _watch_on(self) -> None:
         if not self._watcher.addPath(self._path):  # gone, or its name is not UTF-8: then its folder
@@ -68,21 +83,3 @@ class ChangedBar(QFrame):
 
     def _on_touched(self) -> None:
         self._pause.start(_SETTLED_MS)
-
-    def _look(self) -> None:
-        stamp = _stamp(self._path)
-        if stamp is not None and not self._watcher.files():
-            self._watch_on()  # replaced by another file, and the watch went with the old one
-        if stamp != self._seen:
-            self._seen = stamp
-            self._words.setText(_GONE if stamp is None else _CHANGED)
-            self._reload.setVisible(stamp is not None)
-            self.show()
-
-
-def _stamp(path: str) -> Stamp | None:
-    """Return what changes when a file does, or None if it does not exist."""
-    try:
-        return stamp_of(Path(path).stat())
-    except (OSError, ValueError):
-        return None

@@ -53,6 +53,7 @@ class Workspace(QWidget):
         if old is None or old.tree is not new.tree:
             self.tree.show_tree(new.tree)
             self.changed.watch(new.path, new.stamp)
+        self.changed.show_file(new.on_disk)
         if old is None or old.banner != new.banner:
             self.banner.show_banner(new.banner)
         if old is None or old.safety != new.safety:

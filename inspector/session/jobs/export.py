@@ -48,7 +48,7 @@ class Exports(Files):
         """See what stands at a path that somebody thinks of writing to."""
         if self._state.export is not None:
             looking = Job(kind=_LOOK, about=self._state.path, progress=Progress("looking at a folder"))
-            start(self._desk, looking, lambda _: _look_at(path), self._on_looked_at)
+            start(self._desk, looking, lambda _: look_at(path), self._on_looked_at)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's argument
         """Write what the draft says, unless it is being worked out or was written already."""
@@ -172,7 +172,7 @@ def _propose(ask: Ask, wish: ExportWish | None, _progress: Progress) -> tuple[Ex
     """Work out a draft, and what stands where it proposes to write to."""
     device_map = _feasible(ask)
     draft = draft_of(device_map, wish or first_wish(device_map.checkpoint))
-    return draft, _look_at(draft.destination)
+    return draft, look_at(draft.destination)
 
 
 def _carry_out(ask: Ask, wish: ExportWish, destination: str, overwrite: bool, progress: Progress) -> Outcome:  # noqa: FBT001 - within the module
@@ -192,7 +192,8 @@ def _feasible(ask: Ask) -> DeviceMap:
     return device_map
 
 
-def _look_at(path: str) -> Destination:
+def look_at(path: str) -> Destination:
+    """Return what stands at a path."""
     place = Path(path)
     try:
         folder, is_folder, is_file = place.parent.is_dir(), place.is_dir(), place.is_file()

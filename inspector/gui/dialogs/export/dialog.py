@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent
@@ -14,6 +15,9 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.reveal import show_in_folder
 from inspector.overriding import override
 from inspector.session.screen import ExportPage
+
+if TYPE_CHECKING:
+    from inspector.session.controller import Session
 
 _WIDTH = 640
 _TITLE = "Export a fixed copy"
@@ -28,6 +32,7 @@ class ExportDialog(QDialog):
     ended = Signal()
     open_wanted = Signal(object)
     wish_changed = Signal(object)
+    look_wanted = Signal(object)
     undo_wanted = Signal()
     receipt_wanted = Signal(object)
 
@@ -41,6 +46,7 @@ class ExportDialog(QDialog):
         self._draft.browse_wanted.connect(self._on_browse)
         self._draft.export_wanted.connect(self.export_wanted)
         self._draft.wish_changed.connect(self.wish_changed)
+        self._draft.look_wanted.connect(self.look_wanted)
         self._draft.closed.connect(self.reject)
         self._progress = RunningPage()
         self._progress.cancel_wanted.connect(self.cancel_wanted)
@@ -56,6 +62,17 @@ class ExportDialog(QDialog):
         column.setContentsMargins(24, 24, 24, 20)
         for page in self._pages:
             column.addWidget(page)
+
+    def connect_to(self, session: Session) -> None:
+        """Ask a session for what is wanted here."""
+        self.wish_changed.connect(session.change_export)
+        self.look_wanted.connect(session.look_at_destination)
+        self.export_wanted.connect(session.export)
+        self.cancel_wanted.connect(session.cancel_export)
+        self.back_wanted.connect(session.resume_export)
+        self.undo_wanted.connect(session.undo_export)
+        self.receipt_wanted.connect(session.save_receipt)
+        self.ended.connect(session.end_export)
 
     @property
     def state(self) -> str:
@@ -81,7 +98,9 @@ class ExportDialog(QDialog):
         else:
             self._progress.stop()
         if page.stage in {"draft", "looking"} and page.draft is not None:
-            self._draft.show_draft(page.draft, fresh=old is None, is_waiting=page.stage == "looking")
+            self._draft.show_draft(
+                page.draft, page.destination, fresh=old is None, is_waiting=page.stage == "looking"
+            )
         if page.result is not None:
             self._result.show_done(page.result)
         elif page.failure is not None:
@@ -125,7 +144,7 @@ class ExportDialog(QDialog):
             options=QFileDialog.Option.DontConfirmOverwrite,
         )
         if path:
-            self._draft.show_destination(path)
+            self._draft.choose_destination(path)
 
     def _on_receipt(self) -> None:
         result = self._page.result if self._page is not None else None

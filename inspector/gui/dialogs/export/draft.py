@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -14,9 +12,15 @@ from inspector.gui.widgets.cards import fill_lines, page_column
 from inspector.gui.widgets.controls import button_row
 from inspector.gui.widgets.labels import named, plain_label
 from inspector.gui.widgets.path_text import PathText
-from inspector.session.screen import ExportDraft, ExportWish
+from inspector.session.screen import Destination, ExportDraft, ExportWish
 
 _COPY, _IN_PLACE = "Export a fixed copy", "Change the file itself"
+_NOWHERE = "Enter a path for the copy."
+_NOTES = {
+    "folder": "This is a folder. Add a file name.",
+    "file": "A file with this name exists already.",
+    "nowhere": "There is no such folder.",
+}
 
 
 class DraftPage(QWidget):
@@ -25,6 +29,7 @@ class DraftPage(QWidget):
     export_wanted = Signal(object, bool)  # a path in a Signal(str) would lose the bytes that are no UTF-8
     wish_changed = Signal(object)
     browse_wanted = Signal()
+    look_wanted = Signal(object)
     closed = Signal()
 
     def __init__(self, theme: Theme) -> None:
@@ -32,6 +37,7 @@ class DraftPage(QWidget):
         self._theme = theme
         self._draft = ExportDraft(wish=ExportWish(), kinds=(), destination="", summary=())
         self._is_waiting = False
+        self._found: Destination | None = None
         self._put = PathText()
         self._title = plain_label(_COPY, "lead")
         self._promise = plain_label("", "muted")
@@ -42,7 +48,7 @@ class DraftPage(QWidget):
         for lines in (self._lines, self._warnings):
             lines.setSpacing(6)
         self._path = named(QLineEdit(), spoken="Destination")
-        self._path.textChanged.connect(self.refresh)
+        self._path.textEdited.connect(self._on_edited)
         self._browse = QPushButton("Browse\u2026")
         self._browse.clicked.connect(self.browse_wanted)
         self._size = plain_label("", "small")
@@ -63,14 +69,47 @@ class DraftPage(QWidget):
         """The path that stands in the field."""
         return self._put.path_of(self._path.text())
 
-    def show_draft(self, draft: ExportDraft, *, fresh: bool = True, is_waiting: bool = False) -> None:
-        """Show a draft; one that answers a change keeps the destination that somebody typed.
+    def show_draft(
+        self,
+        draft: ExportDraft,
+        found: Destination | None = None,
+        *,
+        fresh: bool = True,
+        is_waiting: bool = False,
+    ) -> None:
+        """Show a draft; one that answers a change keeps the destination that was typed.
 
-        Nothing can be exported while the next draft is waited for.
+        Nothing can be exported while the next draft is waited for, or what stands at the destination is not
+        known.
         """
-        self._is_waiting = is_waiting
-        typed = self.destination if not fresh and self.destination != self._draft.destination else ""
-        self._draft = draft
+        self._is_waiting, self._found = is_waiting, found
+        if fresh:
+            self._overwrite.setChecked(False)
+        if fresh or draft != self._draft:
+            typed = self.destination if not fresh and self.destination != self._draft.destination else ""
+            self._draft = draft
+            self._show_texts(draft)
+            self._show_destination(typed or draft.destination)
+        self.refresh()
+
+    def choose_destination(self, path: str) -> None:
+        """Put a path in the field that was chosen elsewhere."""
+        self._show_destination(path)
+        self.look_wanted.emit(path)
+
+    def refresh(self) -> None:
+        """Show what is known of the destination, and whether it can be exported to."""
+        found = self._found
+        what = found.found if found is not None and found.path == self.destination else ""
+        self._overwrite.setVisible(what == "file")
+        self._note.setText(_NOTES.get(what, "") if self.destination else _NOWHERE)
+        self._note.setVisible(bool(self._note.text()))
+        good = what == "free" or (what == "file" and self._overwrite.isChecked())
+        if self._draft.in_place:
+            good = self._sure.isChecked()
+        self._export.setEnabled(good and not self._draft.refusal and not self._is_waiting)
+
+    def _show_texts(self, draft: ExportDraft) -> None:
         self._title.setText(_IN_PLACE if draft.in_place else _COPY)
         self._promise.setText("" if draft.in_place else "The file itself stays as it is.")
         self._promise.setVisible(not draft.in_place)
@@ -85,29 +124,15 @@ class DraftPage(QWidget):
         self._sure.setVisible(draft.in_place)
         self._destination_part.setVisible(not draft.in_place)
         self._export.setText("Change" if draft.in_place else "Export")
-        if fresh:
-            self._overwrite.setChecked(False)
-        self.show_destination(typed or draft.destination)
 
-    def show_destination(self, path: str) -> None:
-        """Put a path in the field."""
+    def _show_destination(self, path: str) -> None:
         self._put = PathText(path)
         self._path.setText(self._put.text)
         self._path.setCursorPosition(len(self._put.text))
-        self.refresh()
 
-    def refresh(self) -> None:
-        """Look at the destination again: is there such a folder, is there a file already?"""
-        path = Path(self.destination)
-        exists = bool(self.destination) and path.is_file()
-        self._overwrite.setVisible(exists)
-        self._note.setText(_note_on(self.destination, path))
-        self._note.setVisible(bool(self._note.text()))
-        good = bool(self.destination) and path.parent.is_dir() and not path.is_dir()
-        good = good and (not exists or self._overwrite.isChecked())
-        if self._draft.in_place:
-            good = self._sure.isChecked()
-        self._export.setEnabled(good and not self._draft.refusal and not self._is_waiting)
+    def _on_edited(self) -> None:
+        self.refresh()
+        self.look_wanted.emit(self.destination)
 
     def _build_destination(self) -> QWidget:
         part = QWidget()
@@ -148,13 +173,3 @@ class DraftPage(QWidget):
     def _on_export(self) -> None:
         overwrite = not self._overwrite.isHidden() and self._overwrite.isChecked()
         self.export_wanted.emit("" if self._draft.in_place else self.destination, overwrite)
-
-
-def _note_on(text: str, path: Path) -> str:
-    if not text:
-        return "Say where the copy shall go."
-    if path.is_dir():
-        return "This is a folder. Add a file name."
-    if path.is_file():
-        return "There is a file of this name already."
-    return "" if path.parent.is_dir() else "There is no such folder."

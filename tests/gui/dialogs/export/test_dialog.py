@@ -9,6 +9,7 @@ from inspector.gui.dialogs.export import dialog as module
 from inspector.gui.dialogs.export.dialog import ExportDialog
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.session.jobs.export import look_at
 from inspector.session.screen import Choice, ExportDraft, ExportPage, ExportResult, ExportWish, FailurePage
 
 KINDS = (
@@ -40,9 +41,20 @@ def dialog(qtbot, theme, draft) -> ExportDialog:
     dialog = ExportDialog(theme, parent)
     dialog.parent_kept_alive = parent
     dialog.ended.connect(lambda: dialog.show_page(None))  # as the session does
-    dialog.back_wanted.connect(lambda: dialog.show_page(ExportPage(stage="draft", draft=draft)))
-    dialog.show_page(ExportPage(stage="draft", draft=draft))
+    dialog.back_wanted.connect(lambda: dialog.show_page(asking(draft)))
+    dialog.look_wanted.connect(lambda path: dialog.show_page(asking(dialog._page.draft, path)))
+    dialog.show_page(asking(draft))
     return dialog
+
+
+def asking(draft: ExportDraft, path: str | None = None) -> ExportPage:
+    path = draft.destination if path is None else path
+    return ExportPage(stage="draft", draft=draft, destination=look_at(path))
+
+
+def type_path(dialog: ExportDialog, path: str) -> None:
+    place(dialog).setText(path)
+    place(dialog).textEdited.emit(path)
 
 
 def running(work: Progress) -> ExportPage:
@@ -91,10 +103,10 @@ def test_export_is_asked_for_once_the_place_is_good(dialog, draft, qtbot):
 
 @pytest.mark.parametrize(
     ("where", "told"),
-    [("", "Say where"), (".", "This is a folder"), ("none/at/all.pth", "There is no such folder")],
+    [("", "Enter a path"), (".", "This is a folder"), ("none/at/all.pth", "There is no such folder")],
 )
 def test_a_bad_place_is_told_and_not_exported_to(dialog, tmp_path, where, told):
-    place(dialog).setText(str(tmp_path / where) if where else "")
+    type_path(dialog, str(tmp_path / where) if where else "")
     assert told in said(dialog)
     assert not button(dialog, "Export").isEnabled()
 
@@ -102,8 +114,8 @@ def test_a_bad_place_is_told_and_not_exported_to(dialog, tmp_path, where, told):
 def test_an_existing_file_is_replaced_only_when_told_so(dialog, draft, qtbot):
     Path(draft.destination).write_bytes(b"old")
     dialog.show_page(None)
-    dialog.show_page(ExportPage(stage="draft", draft=draft))
-    assert "There is a file of this name already" in said(dialog)
+    dialog.show_page(asking(draft))
+    assert "A file with this name exists already" in said(dialog)
     assert not button(dialog, "Export").isEnabled()
     box(dialog, "Replace").setChecked(True)
     with qtbot.waitSignal(dialog.export_wanted) as wanted:
@@ -155,7 +167,7 @@ def test_a_running_export_is_stopped_and_stays_until_it_has(dialog, draft, qtbot
 def test_nothing_can_be_exported_while_another_draft_is_worked_out(dialog, draft):
     dialog.show_page(ExportPage(stage="looking", draft=draft, progress=Progress()))
     assert not button(dialog, "Export").isEnabled()
-    dialog.show_page(ExportPage(stage="draft", draft=draft))
+    dialog.show_page(asking(draft))
     assert button(dialog, "Export").isEnabled()
 
 
@@ -165,16 +177,16 @@ def test_without_a_draft_there_is_no_way_back(dialog):
 
 
 def test_the_next_export_begins_with_the_place_that_is_proposed(dialog, draft, tmp_path):
-    place(dialog).setText(str(tmp_path / "mine.pth"))
+    type_path(dialog, str(tmp_path / "mine.pth"))
     dialog.show_page(None)
     assert dialog.isHidden()
-    dialog.show_page(ExportPage(stage="draft", draft=draft))
+    dialog.show_page(asking(draft))
     assert place(dialog).text() == draft.destination
 
 
 def test_a_place_whose_name_is_no_text_is_exported_to_as_it_is(dialog, draft, tmp_path, qtbot):
     strange = str(tmp_path / "b\udcffst.cpu.pth")
-    dialog.show_page(ExportPage(stage="draft", draft=replace(draft, destination=strange)))
+    dialog.show_page(asking(replace(draft, destination=strange)))
     assert place(dialog).text().endswith("b\\udcffst.cpu.pth")
     with qtbot.waitSignal(dialog.export_wanted) as wanted:
         button(dialog, "Export").click()
@@ -225,10 +237,7 @@ def test_the_dialog_is_only_as_high_as_its_state(dialog):
 def test_a_change_of_the_file_itself_wants_to_be_confirmed(dialog, draft, qtbot):
     wish = ExportWish(kind="in-place")
     dialog.show_page(
-        ExportPage(
-            stage="draft",
-            draft=replace(draft, wish=wish, destination="", warnings=("The file itself is changed.",)),
-        )
+        asking(replace(draft, wish=wish, destination="", warnings=("The file itself is changed.",)))
     )
     assert "Change the file itself" in said(dialog)
     assert "The file itself is changed." in said(dialog)
@@ -242,28 +251,21 @@ def test_a_change_of_the_file_itself_wants_to_be_confirmed(dialog, draft, qtbot)
 
 def test_a_place_that_was_typed_is_kept_when_the_wish_changes(dialog, draft, tmp_path):
     mine = str(tmp_path / "mine.pth")
-    place(dialog).setText(mine)
+    type_path(dialog, mine)
     dialog.show_page(
-        ExportPage(
-            stage="draft",
-            draft=replace(draft, wish=ExportWish(kind="weights"), destination=str(tmp_path / "w.pth")),
-        )
+        asking(replace(draft, wish=ExportWish(kind="weights"), destination=str(tmp_path / "w.pth")))
     )
     assert place(dialog).text() == mine
 
 
 def test_a_place_that_was_proposed_follows_the_wish(dialog, draft, tmp_path):
     other = str(tmp_path / "w.pth")
-    dialog.show_page(
-        ExportPage(stage="draft", draft=replace(draft, wish=ExportWish(kind="weights"), destination=other))
-    )
+    dialog.show_page(asking(replace(draft, wish=ExportWish(kind="weights"), destination=other)))
     assert place(dialog).text() == other
 
 
 def test_what_cannot_be_written_says_why(dialog, draft):
-    dialog.show_page(
-        ExportPage(stage="draft", draft=replace(draft, summary=(), refusal="There are two models."))
-    )
+    dialog.show_page(asking(replace(draft, summary=(), refusal="There are two models.")))
     assert "There are two models." in said(dialog)
     assert not button(dialog, "Export").isEnabled()
 
