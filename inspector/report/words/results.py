@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NOTHING_TO_CHANGE = "nothing to change"
 _SMALL = "torch"
 _CHECKED = "reopened and compared: same tensors and values, devices as planned"
-_MOST_CHARS = 120
+_MOST_CHARS, _MOST_TIED = 120, 4
 
 
 def as_lines(parts: Iterable[str]) -> list[str]:
@@ -50,7 +50,7 @@ def copied(done: Export) -> list[str]:
         parts.append(f"{_tensors(done.kept_tensors)} kept on the CPU by design")
     if done.verified:
         parts.append(_CHECKED)
-    if done.verified and done.compared_nbytes == done.copied_nbytes:
+    if done.compared_nbytes and done.compared_nbytes == done.copied_nbytes:
         parts.append("every copied byte compared with the original")
     if done.torch is not None and done.torch.verdict == "equal":
         parts.append(_loaded(done.torch))
@@ -63,10 +63,11 @@ def _loaded(found: TorchCheck) -> str:
 
 
 def unchecked_by_torch(done: Export) -> str:
-    """Return why torch did not check a copy though that was asked for; empty where it did."""
+    """Return what keeps torch from vouching for a copy though that was asked for; empty where it does."""
     if done.torch is None or done.torch.verdict == "equal":
         return ""
-    return f"torch did not check the copy: {escape_text(done.torch.detail)}"
+    said = "does not load the copy as planned" if done.torch.is_bad else "did not check the copy"
+    return f"torch {said}: {escape_text(done.torch.detail)}"
 
 
 def patched(done: Patched, record: str) -> list[str]:
@@ -104,14 +105,25 @@ def overflowed(done: FormExport) -> str:
 
 def form_contents(made: FormExport | FormPreview, form: str) -> list[str]:
     """Return what is in a file of this format, or would be."""
-    sizes = f"{format_nbytes(made.nbytes)} of the original's {format_nbytes(made.source_nbytes)}"
-    parts = [f"{sizes}, {_tensors(made.tensors)} as {form}"]
+    return [f"{sizes(made)}, {_tensors(made.tensors)} as {form}", *form_changes(made)]
+
+
+def sizes(made: FormExport | FormPreview) -> str:
+    """Return the size of a file in another form, and that of the original."""
+    return f"{format_nbytes(made.nbytes)} of the original's {format_nbytes(made.source_nbytes)}"
+
+
+def form_changes(made: FormExport | FormPreview) -> list[str]:
+    """Return what a form makes of the names."""
+    parts = []
     if made.model:
         parts.append(f"taken from {_short(made.model)}")
     if made.prefix:
         parts.append(f"prefix {_short(made.prefix)} removed from every name")
     if made.tied:
-        parts.append(f"{format_count(len(made.tied), 'tied name')} in the metadata only")
+        names = ", ".join(_short(name) for name, _ in made.tied[:_MOST_TIED])
+        more = " and more" if len(made.tied) > _MOST_TIED else ""
+        parts.append(f"tied weights written once, {names}{more} in the metadata only")
     return parts
 
 
@@ -190,18 +202,16 @@ def compared(found: Comparison, *, planned: bool) -> list[str]:
 
 def checked(found: FileCheck, most: int) -> list[str]:
     """Return what reading every byte of a file showed."""
-    parts = [
-        f"{format_nbytes(found.nbytes)} read, {format_count(found.checked, 'checksum')} compared",
-    ]
+    parts = [f"{format_nbytes(found.nbytes)} read, {format_count(found.checked, 'checksum')} compared"]
     if found.unchecked:
         amount = format_count(found.unchecked, "record")
         parts.append(f"{amount} without a checksum: only the length was checked")
     if found.is_intact:
         parts.append("no damage found")
-    parts += [f"{escape_text(row.path)}: {row.why}" for row in found.lost[:most]]
+    parts += [f"damaged: {escape_text(row.path)}: {row.why}" for row in found.lost[:most]]
     if len(found.lost) > most:
         parts.append(f"and {len(found.lost) - most:,} more tensors")
-    return parts + [f"record {record.name}: {record.why}" for record in found.records[:most]]
+    return parts + [f"damaged: record {record.name}: {record.why}" for record in found.records[:most]]
 
 
 def _tensors(count: int) -> str:

@@ -11,26 +11,26 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.report.colours import device_name
+from inspector.report.words.results import as_lines, form_changes, left_out, sizes
 from inspector.session.device_map import DeviceMap, Pairs
 from inspector.session.export.kinds import IN_PLACE, KINDS, RECOVER, Kind, form_of, kind_of, offered_kinds
 from inspector.session.screen import ExportDraft, ExportWish
-from inspector.units import cut_text, escape_text, format_count, format_nbytes
+from inspector.units import escape_text, format_count, format_nbytes
 
 _PLAIN = ExportWish()
 _IN_PLACE = (
-    "The file itself is changed: some kilobytes of it, whatever its size. What they were before is kept in a "
-    "small file beside it, so that the change can be undone."
+    "This changes the file itself: a few kilobytes of it, whatever its size. The old bytes are kept in a "
+    "small file next to it, so the change can be undone."
 )
 _MOST_MOVES = 16
 _MOST_LEFT_OUT = 4
-_MOST_CHARS = 80
 _MOST_SUFFIX = 16
 _MOST_STEM_NBYTES = 200
 """File systems take 255 for a name; the rest is for what is added."""
 
 
 def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
-    """Give what the export dialog shows of a wish."""
+    """Return what the export dialog shows of a wish."""
     checkpoint, kind, form = device_map.checkpoint, kind_of(wish), form_of(wish)
     source = Path(checkpoint.path).absolute()
     in_place = kind.id == IN_PLACE
@@ -52,7 +52,7 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
 
 
 def propose_destination(source: Path, moves: Pairs, kind: Kind = KINDS[0]) -> Path:
-    """Give a path beside the source that is free: `best.cpu.pth`, then `best.cpu-2.pth`, ..."""
+    """Return a free path next to the source: `best.cpu.pth`, then `best.cpu-2.pth`, ..."""
     devices = {to.partition(":")[0] for _, to in moves}
     word = kind.word or (devices.pop() if len(devices) == 1 else "fixed")
     name = source.name.removesuffix(".gz")
@@ -88,8 +88,8 @@ def _summary(device_map: DeviceMap, *, in_place: bool) -> list[str]:
     if not lines and in_place:
         lines.append("Nothing changes. Choose destinations in the device map.")
     elif not lines:
-        lines.append("Nothing changes: the copy equals the file. Choose destinations in the device map.")
-    lines.append("Weights, names and all other values stay as they are, byte for byte.")
+        lines.append("Nothing changes: the copy equals the original. Choose destinations in the device map.")
+    lines.append("Weights, names and all other values stay the same, byte for byte.")
     return lines
 
 
@@ -99,7 +99,7 @@ def _intact(checkpoint: Checkpoint) -> list[str]:
     return [
         f"{format_count(len(checkpoint.tensors) - lost, 'tensor')} seem to be intact; each is checked",
         f"{format_count(lost, 'tensor')} cannot be saved, and their entries are left out",
-        "Devices, names and all other values stay as they are",
+        "Devices, names and all other values stay the same",
     ]
 
 
@@ -115,49 +115,24 @@ def with_preview(draft: ExportDraft, checkpoint: Checkpoint, form: Form) -> Expo
     except PlanError as error:
         return replace(draft, summary=(), refusal=escape_text(str(error)), size="")
     lines = [f"{format_count(preview.tensors, 'tensor')} of {len(checkpoint.tensors):,} are written"]
-    if preview.model:
-        lines.append(f"the model is {_short(preview.model)}")
-    if preview.prefix:
-        lines.append(f"the prefix {_short(preview.prefix)} is removed from every name")
+    lines += form_changes(preview)
     if form.cast:
-        lines.append(f"float32 becomes {form.cast}, which keeps fewer digits")
+        lines.append(f"float32 becomes {form.cast}, with fewer digits")
     if not form.takes_model:
         lines += draft.summary[:-1]
     refusal = " ".join(map(escape_text, preview.refusals[:1]))
     return replace(
         draft,
         summary=() if refusal else tuple(line[:1].upper() + line[1:] for line in lines),
-        warnings=tuple(left_out_lines(preview.left_out, preview.tied)),
+        warnings=tuple(left_out_lines(preview.left_out)),
         refusal=refusal,
-        size=f"about {format_nbytes(preview.nbytes)}, the file has {format_nbytes(preview.source_nbytes)}",
+        size=f"about {sizes(preview)}",
         can_cast=form.takes_model,
         can_average=form.takes_model and any(tensor.role == "ema" for tensor in checkpoint.tensors),
         can_exclude=True,
     )
 
 
-def left_out_lines(left_out: tuple[LeftOut, ...], tied: tuple[tuple[str, str], ...]) -> list[str]:
-    """Say what an export does not hold, the largest first."""
-    rows = sorted(left_out, key=lambda row: -row.nbytes)
-    lines = [
-        f"Left out: {_short(row.path)} ({_amount(row)}), {escape_text(row.why)}."
-        for row in rows[:_MOST_LEFT_OUT]
-    ]
-    if len(rows) > _MOST_LEFT_OUT:
-        rest = rows[_MOST_LEFT_OUT:]
-        nbytes = format_nbytes(sum(row.nbytes for row in rest))
-        lines.append(f"Left out as well: {len(rest):,} more entries, {nbytes}.")
-    if tied:
-        names = ", ".join(_short(name) for name, _ in tied[:_MOST_LEFT_OUT])
-        lines.append(f"Tied weights are written once: {names} can be had from their twins.")
-    return lines
-
-
-def _amount(row: LeftOut) -> str:
-    if not row.tensors:
-        return "no tensors"
-    return f"{format_count(row.tensors, 'tensor')}, {format_nbytes(row.nbytes)}"
-
-
-def _short(text: str) -> str:
-    return escape_text(cut_text(text, _MOST_CHARS))
+def left_out_lines(rows: tuple[LeftOut, ...]) -> list[str]:
+    """Return what an export does not hold, the largest first."""
+    return as_lines(left_out(sorted(rows, key=lambda row: -row.nbytes), _MOST_LEFT_OUT))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from inspector import __version__
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.report.words.verdicts import SAFETY
+from inspector.report.words import results as words
 from inspector.session.device_map import DeviceMap
 from inspector.session.export.draft import left_out_lines
 from inspector.session.export.kinds import IN_PLACE, RECOVER, form_of, kind_of
 from inspector.session.screen import ExportResult, ExportWish
-from inspector.units import escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
     from inspector.remap.convert.forms import Form, FormExport
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
 _MOST_LOST = 6
-_CHANGED, _AS_IS = "The file is changed", "The file is as it was"
-_OPENED = "Opened again and compared: the same tensors and values, devices as planned."
+_CHANGED, _AS_IS = "The file is changed", "The file is unchanged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,7 +96,7 @@ def undo(path: str, progress: Progress) -> Outcome:
     from inspector.remap.relabel.in_place import undo_patch  # noqa: PLC0415 - seldom asked for
 
     nbytes = undo_patch(path, progress=progress)
-    lines = (f"The file is what it was before the change: {format_nbytes(nbytes)}.",)
+    lines = tuple(words.as_lines([words.undone(nbytes)]))
     result = ExportResult(destination=path, lines=lines, title="The change is undone", is_copy=False)
     return Outcome(result=result, changed=True)
 
@@ -151,72 +149,56 @@ def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
     return Outcome(result=form_result(written))
 
 
-# --- what is said -------------------------------------------------------------------------------------------
+# --- in words -----------------------------------------------------------------------------------------------
 
 
 def copy_result(export: Export) -> ExportResult:
-    """Say what was copied and how it was checked."""
-    moved, nbytes = format_count(export.moved_tensors, "tensor"), format_nbytes(export.nbytes)
-    lines = [f"{nbytes} written, {moved} relabelled."]
-    if export.verified:
-        lines.append(_OPENED)
-    if export.kept_tensors:
-        lines.append(f"{format_count(export.kept_tensors, 'tensor')} kept on the CPU by design.")
-    if export.compared_nbytes and export.compared_nbytes == export.copied_nbytes:
-        lines.append("Every copied byte was compared with the file's.")
-    warnings = []
-    torch = export.torch
-    if torch is not None and torch.verdict == "equal":
-        lines.append(f"torch {escape_text(torch.torch)} loads it, with equal tensors.")
-    elif torch is not None:
-        said = escape_text(torch.detail).rstrip(".")
-        warnings.append(f"torch was {'not asked' if not torch.is_bad else 'not content'}: {said}.")
+    """Return what was copied, and how it was checked."""
+    unchecked = words.unchecked_by_torch(export)
     return ExportResult(
-        destination=str(export.destination), lines=tuple(lines), warnings=tuple(warnings), has_receipt=True
+        destination=str(export.destination),
+        lines=tuple(words.as_lines(words.copied(export))),
+        warnings=tuple(words.as_lines([unchecked] if unchecked else [])),
+        has_receipt=True,
     )
 
 
 def patch_result(patched: Patched) -> ExportResult:
-    """Say what was changed in the file itself."""
-    if patched.record is None:
-        lines = ["There was nothing to change."]
-        return ExportResult(destination=str(patched.path), lines=tuple(lines), title=_AS_IS, is_copy=False)
-    moved, nbytes = format_count(patched.moved_tensors, "tensor"), format_nbytes(patched.written_nbytes)
-    lines = [f"{moved} relabelled, {nbytes} written."]
-    if patched.verified:
-        lines.append(_OPENED)
-    lines.append(f"It can be undone for as long as {escape_text(patched.record.name)} stands beside it.")
+    """Return what was changed in the file itself."""
+    lines = words.as_lines(words.patched(patched, patched.record.name if patched.record else ""))
+    is_changed = patched.record is not None
     return ExportResult(
-        destination=str(patched.path), lines=tuple(lines), title=_CHANGED, is_copy=False, can_undo=True
+        destination=str(patched.path),
+        lines=tuple(lines),
+        title=_CHANGED if is_changed else _AS_IS,
+        is_copy=False,
+        can_undo=is_changed,
     )
 
 
 def form_result(written: FormExport) -> ExportResult:
-    """Say what an export in another form holds."""
-    held, nbytes = format_count(written.tensors, "tensor"), format_nbytes(written.nbytes)
-    lines = [f"{held} in {nbytes}; the file has {format_nbytes(written.source_nbytes)}."]
-    if written.verified:
-        lines.append("Opened again and compared: the tensors are those of the file.")
-    lines += left_out_lines(written.left_out, written.tied)  # as it was asked for: nothing to worry about
-    warnings = []
-    if written.overflowed:
-        warnings.append(f"{format_count(written.overflowed, 'number')} became infinite when they were cast.")
-    return ExportResult(destination=str(written.destination), lines=tuple(lines), warnings=tuple(warnings))
+    """Return what an export in another form holds."""
+    overflowed = words.overflowed(written)
+    left_out = left_out_lines(written.left_out)  # as was asked for: no warning
+    return ExportResult(
+        destination=str(written.destination),
+        lines=(*words.as_lines(words.converted(written)), *left_out),
+        warnings=tuple(words.as_lines([overflowed] if overflowed else [])),
+    )
 
 
 def recovery_result(saved: Recovery) -> ExportResult:
-    """Say what was saved of a damaged file, and what is lost."""
-    lines = [f"{format_count(saved.tensors, 'tensor')} saved, {format_nbytes(saved.storage_nbytes)}."]
-    if saved.unchecked:
-        lines.append(f"{format_count(saved.unchecked, 'storage')} had no checksum to compare.")
-    warnings = [f"Lost: {escape_text(row.path)}, {row.why}." for row in saved.lost[:_MOST_LOST]]
+    """Return what was saved of a damaged file, and what is lost."""
+    warnings = words.as_lines([words.lost(saved)]) if saved.lost else []
+    warnings += [f"{words.lost_row(row)}." for row in saved.lost[:_MOST_LOST]]
     if len(saved.lost) > _MOST_LOST:
-        warnings.append(f"Lost as well: {len(saved.lost) - _MOST_LOST:,} more tensors.")
-    if saved.verdict != "weights-only":
-        warnings.append(f"The new file: {SAFETY[saved.verdict]}.")
+        warnings.append(f"And {len(saved.lost) - _MOST_LOST:,} more.")
+    safety = words.recovered_safety(saved)
+    if safety:
+        warnings.append(f"The new file: {safety}.")
     return ExportResult(
         destination=str(saved.destination),
-        lines=tuple(lines),
-        title="What was intact is saved",
+        lines=tuple(words.as_lines(words.recovered(saved))),
+        title="The intact tensors are saved",
         warnings=tuple(warnings),
     )

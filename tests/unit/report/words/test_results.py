@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.records import replace
 from inspector.remap.compare.files import Comparison
 from inspector.remap.compare.integrity import DamagedRecord, FileCheck
 from inspector.remap.compare.torch_check import TorchCheck
@@ -59,6 +60,7 @@ def checked(**how: object) -> FileCheck:
     return FileCheck(path="x", **(facts | how))
 
 
+EQUAL = TorchCheck(verdict="equal", torch="9")
 LOST = Lost(
     path="a\x1b", device="cpu", dtype="float32", shape=(2,), nbytes=8, why="its bytes are not in the file"
 )
@@ -73,11 +75,13 @@ LOST = Lost(
             ["3 tensors kept on the CPU by design", CHECKED],
         ),
         (
-            results.copied(copy(verified=True, torch=TorchCheck(verdict="equal", torch="9")))[3:],
+            results.copied(
+                copy(copied_nbytes=2, compared_nbytes=2, torch=TorchCheck(verdict="equal", torch="9"))
+            )[2:],
             ["every copied byte compared with the original", "torch 9 loads it, and the tensors are equal"],
         ),
         (
-            results.copied(copy(torch=TorchCheck(verdict="equal", torch="9", missing=("mps", "xpu:0"))))[2:],
+            results.copied(copy(torch=replace(EQUAL, missing=("mps", "xpu:0"))))[2:],
             ["torch 9 loads it, and the tensors are equal (on the CPU: this machine has no mps, xpu:0)"],
         ),
         (results.converted(form()), ["1.0 KB of the original's 2.0 MB, 1 tensor as zip"]),
@@ -86,7 +90,7 @@ LOST = Lost(
             [
                 "taken from a\\u001b",
                 "prefix m. removed from every name",
-                "2 tied names in the metadata only",
+                "tied weights written once, a, a in the metadata only",
                 "reopened and compared: the tensors are those of the original",
             ],
         ),
@@ -118,10 +122,10 @@ LOST = Lost(
             [
                 "8 B read, 1 checksum compared",
                 "2 records without a checksum: only the length was checked",
-                "a\\u001b: its bytes are not in the file",
-                "a\\u001b: its bytes are not in the file",
+                "damaged: a\\u001b: its bytes are not in the file",
+                "damaged: a\\u001b: its bytes are not in the file",
                 "and 1 more tensors",
-                "record r: bad",
+                "damaged: record r: bad",
             ],
         ),
     ],
@@ -151,7 +155,11 @@ def test_change_in_place() -> None:
 
 @pytest.mark.parametrize(
     ("verdict", "said"),
-    [("equal", ""), ("unchecked", "torch did not check the copy: a\\u001b")],
+    [
+        ("equal", ""),
+        ("unchecked", "torch did not check the copy: a\\u001b"),
+        ("differs", "torch does not load the copy as planned: a\\u001b"),
+    ],
 )
 def test_check_by_torch_that_was_not_made(verdict: str, said: str) -> None:
     assert results.unchecked_by_torch(copy(torch=TorchCheck(verdict=verdict, detail="a\x1b"))) == said

@@ -42,7 +42,7 @@ def order(path: Path, destination: Path | str = "", **wish: object) -> Order:
 
 def test_a_copy_comes_with_a_receipt(copy: Path) -> None:
     outcome = carry_out(order(copy, copy.with_name("out.pth"), verify="full"), Progress())
-    assert outcome.result.lines[-1] == "Every copied byte was compared with the file's."
+    assert outcome.result.lines[-1] == "Every copied byte compared with the original."
     save_receipt(outcome.copied, str(copy.with_name("out.json")), Progress())
     receipt = json.loads(copy.with_name("out.json").read_text())
     assert receipt["copy"]["name"] == "out.pth"
@@ -88,10 +88,11 @@ def export(**fields: object) -> Export:
 
 
 def test_what_was_copied_is_said_and_nothing_else() -> None:
-    opened = "Opened again and compared: the same tensors and values, devices as planned."
-    assert copy_result(export()).lines == ("2.0 KB written, 3 tensors relabelled.", opened)
+    checked = "Reopened and compared: same tensors and values, devices as planned."
+    assert copy_result(export()).lines == ("2.0 KB written.", "3 tensors relabeled.", checked)
     assert copy_result(export(verified=False, kept_tensors=2)).lines == (
-        "2.0 KB written, 3 tensors relabelled.",
+        "2.0 KB written.",
+        "3 tensors relabeled.",
         "2 tensors kept on the CPU by design.",
     )
 
@@ -100,14 +101,14 @@ def test_what_was_copied_is_said_and_nothing_else() -> None:
     ("verdict", "detail", "warning"),
     [
         ("equal", "", None),
-        ("failed", "RuntimeError: no.", "torch was not content: RuntimeError: no."),
-        ("unchecked", "no torch", "torch was not asked: no torch."),
+        ("failed", "RuntimeError: no.", "torch does not load the copy as planned: RuntimeError: no."),
+        ("unchecked", "no torch", "torch did not check the copy: no torch."),
     ],
 )
 def test_what_torch_said_is_told(verdict, detail: str, warning: str | None) -> None:
     result = copy_result(export(torch=TorchCheck(verdict=verdict, detail=detail, torch="2.13.0")))
     assert result.warnings == (() if warning is None else (warning,))
-    assert ("torch 2.13.0 loads it, with equal tensors." in result.lines) == (warning is None)
+    assert ("torch 2.13.0 loads it, and the tensors are equal." in result.lines) == (warning is None)
 
 
 def patched(record: Path | None) -> Patched:
@@ -125,11 +126,11 @@ def patched(record: Path | None) -> Patched:
 
 def test_what_had_not_to_be_changed_is_said_so() -> None:
     result = patch_result(patched(None))
-    assert (result.title, result.can_undo) == ("The file is as it was", False)
+    assert (result.title, result.can_undo) == ("The file is unchanged", False)
 
 
 def test_a_change_that_was_not_checked_does_not_say_so() -> None:
-    assert len(patch_result(patched(Path("a.pth.undo"))).lines) == 2
+    assert len(patch_result(patched(Path("a.pth.undo"))).lines) == 3
 
 
 def test_numbers_that_did_not_fit_are_counted() -> None:
@@ -148,8 +149,8 @@ def test_numbers_that_did_not_fit_are_counted() -> None:
         verified=False,
     )
     result = form_result(written)
-    assert result.lines[0] == "2 tensors in 1.0 KB; the file has 3.0 KB."
-    assert result.warnings == ("1 number became infinite when they were cast.",)
+    assert result.lines[0] == "1.0 KB of the original's 3.0 KB, 2 tensors as zip."
+    assert result.warnings == ("1 value became infinite in the cast.",)
 
 
 def test_what_was_saved_without_a_checksum_is_told() -> None:
@@ -164,7 +165,11 @@ def test_what_was_saved_without_a_checksum_is_told() -> None:
         verdict="weights-only",
     )
     result = recovery_result(saved)
-    assert result.lines == ("2 tensors saved, 8 B.", "1 storage had no checksum to compare.")
+    assert result.lines == (
+        "2 of 2 tensors saved, 8 B.",
+        "Reopened, and its tensors compared.",
+        "The file has no checksums, so changed bytes inside a tensor would go unnoticed.",
+    )
     assert result.warnings == ()
     result = recovery_result(replace(saved, verdict="dangerous"))
     assert result.warnings == ("The new file: DANGEROUS: loading it can run commands.",)

@@ -28,7 +28,7 @@ def test_an_export_is_asked_for_done_and_reported(real, view, copy) -> None:
     assert stages(view) == ["looking", "draft", "running", "done"]
     result = real.screen.export.result
     assert result.destination == draft.destination
-    assert result.lines[0].endswith("233 tensors relabelled.")
+    assert result.lines[1] == "233 tensors relabeled."
     real.open(draft.destination)
     assert real.screen.export is None
     assert real.screen.banner.headline.endswith("It loads on every machine as is.")
@@ -212,8 +212,8 @@ def test_a_damaged_file_is_saved_as_far_as_it_is_whole(real, copy) -> None:
     assert draft.summary[0].endswith("seem to be intact; each is checked")
     real.export(draft.destination)
     result = real.screen.export.result
-    assert result.title == "What was intact is saved"
-    assert result.warnings[-1].startswith("Lost as well: ")
+    assert result.title == "The intact tensors are saved"
+    assert result.warnings[-1].startswith("And ")
     assert Path(draft.destination).name == "demo.recovered.pth"
 
 

@@ -32,7 +32,7 @@ def test_a_changed_byte_is_found_and_tied_to_its_tensors(real, copy) -> None:
     real.start_job("check")
     tensor = next(row for row in rows.tensors if row.storage == storage.key)
     assert real.screen.check.tone == "bad"
-    assert any(line.startswith(tensor.path) for line in real.screen.check.lines)
+    assert any(line.startswith(f"Damaged: {tensor.path}") for line in real.screen.check.lines)
     card = real.screen.findings[0]
     assert card.id == "bad-crc"
     assert card.nodes
@@ -83,5 +83,5 @@ def test_records_without_checksums_are_counted_and_damaged_ones_named() -> None:
     job = Job(kind="check", about="a", progress=Progress(), status="done", result=found)
     page = check_page(State(jobs=(job,)))
     assert page.tone == "bad"
-    assert page.lines[1] == "2 records without a checksum: only the length was compared."
-    assert page.lines[-1] == "Record version: its bytes were changed."
+    assert page.lines[1] == "2 records without a checksum: only the length was checked."
+    assert page.lines[-1] == "Damaged: record version: its bytes were changed."
