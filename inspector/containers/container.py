@@ -1,4 +1,4 @@
-"""What every container reader gives: the object's pickle, the storages' places, and facts about the file."""
+"""What every reader returns: the saved object, the pickles that loading runs, the storages, and the files."""
 
 from __future__ import annotations
 
@@ -12,34 +12,48 @@ from inspector.containers.source import Stamp
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream
-from inspector.pickles.values import PersistentId
+from inspector.pickles.values import PersistentId, Value
 from inspector.records import dataclass
 from inspector.units import format_count, format_nbytes
 
 
-class StoredBytes(NamedTuple):
-    """The bytes of one storage: where they start in the file (None when compressed) and how many."""
+class Part(NamedTuple):
+    """One of the files that a checkpoint consists of: its path, and its size."""
 
-    file_offset: int | None
+    path: str
+    nbytes: int
+
+
+class StoredBytes(NamedTuple):
+    """The bytes of one storage.
+
+    Attributes:
+        part: In which of the container's parts they are.
+        offset: Where they start in it; None when they are compressed.
+        nbytes: How many they are.
+    """
+
+    part: int
+    offset: int | None
     nbytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """One file, taken apart.
+    """One checkpoint, taken apart.
 
     Attributes:
         path: The file as it was named.
-        format: `zip` or `legacy`, in the words of `show --json`.
-        file_nbytes: Size of the file.
-        stream: The pickle of the saved object.
+        format: The name of its format, see `formats.FORMATS`.
+        file_nbytes: Size of the file, or of all files where there are several.
+        root: The saved object: what its pickle makes, or what the reader of a format without one made.
+        stream: The pickle of the saved object; None where the format has none.
         programs: All pickles that `torch.load` runs, and those that other readers run in their place, in the
             order in which they are run. The object's is one of them.
-        pickle_offset: Where that pickle starts in the file; -1 when it is compressed.
-        pickle_nbytes: How long it is, in bytes, up to and with its STOP.
-        storage_ids: The first persistent id of each storage by key, in the order of first use. torch counts
-            only the first.
+        storage_ids: What is known of each storage by key, in the order of first use. torch counts only the
+            first of several persistent ids.
         stored: The bytes of each storage by key; a storage that is missing has no entry.
+        parts: The files that the storages are in; none where that is the file at `path` alone.
         versions: Versions written in the file.
         notes: What there is to know about the file; verdicts rest on their kinds.
         refusal: What torch's reader says to the container, exception and all; empty where it opens it.
@@ -50,17 +64,27 @@ class Container:
     path: str
     format: str
     file_nbytes: int
-    stream: Stream
-    programs: tuple[Program, ...]
-    pickle_offset: int
-    pickle_nbytes: int
+    root: Value
+    stream: Stream | None = None
+    programs: tuple[Program, ...] = ()
     storage_ids: dict[str, StorageId]
     stored: dict[str, StoredBytes]
+    parts: tuple[Part, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
     refusal: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
+
+    def pickle(self) -> Stream:
+        """Return the pickle of the saved object, for work that changes it.
+
+        Raises:
+            ContainerError: The format has none.
+        """
+        if self.stream is None:
+            raise ContainerError("there is no pickle in this file", where=self.path)
+        return self.stream
 
 
 def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:

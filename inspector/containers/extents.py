@@ -135,7 +135,7 @@ def _plain_extents(container: Container, stored: dict[str, StoredBytes]) -> Exte
         elif place.nbytes != storage.nbytes:
             lost[key] = _of_other_size(storage, place.nbytes)
         else:
-            whole[key] = Extent(place.file_offset or 0, place.nbytes, place.nbytes, STORED, 0)
+            whole[key] = Extent(place.offset or 0, place.nbytes, place.nbytes, STORED, 0)
     return Extents(container=container, whole=whole, lost=lost, records={})
 
 

@@ -92,15 +92,14 @@ def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Con
     places = _find_storages(source, layout, storage_ids, progress)
     stored = places.stored
     if source.gzipped:
-        stored = {key: StoredBytes(None, place.nbytes) for key, place in stored.items()}
+        stored = {key: StoredBytes(0, None, place.nbytes) for key, place in stored.items()}
     container = Container(
         path=source.path,
         format="legacy",
         file_nbytes=source.file_nbytes,
+        root=layout.object_stream.root,
         stream=layout.object_stream,
         programs=source.programs.all(),
-        pickle_offset=-1 if source.gzipped else layout.object_start,
-        pickle_nbytes=layout.object_end - layout.object_start,
         storage_ids=storage_ids,
         stored=stored,
         versions=layout.versions,
@@ -267,7 +266,7 @@ def _find_storages(
                 break
         except DamagedError:  # of gzip: what was unpacked until there is good
             break
-        stored[key] = StoredBytes(start, nbytes)
+        stored[key] = StoredBytes(0, start, nbytes)
         filled = key if nbytes else filled
         pos = start + nbytes
     views = place_views(layout.object_stream.persistent_ids, storage_ids, stored)
@@ -310,7 +309,7 @@ def place_views(
         key, offset, size = storage_id.view
         start, nbytes = offset * storage_id.itemsize, size * storage_id.itemsize
         if start + nbytes <= root.nbytes:
-            views.setdefault(key, StoredBytes((root.file_offset or 0) + start, nbytes))
+            views.setdefault(key, StoredBytes(0, (root.offset or 0) + start, nbytes))
     return views
 
 

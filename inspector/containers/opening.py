@@ -43,6 +43,6 @@ def read_container(
 
 def _as_ambiguous(container: Container) -> Container:
     """Return a container of which programs read different things, since it answers to two formats."""
-    oddity = Oddity(OddityKind.TWO_FORMATS, 0)
-    stream = replace(container.stream, oddities=(*container.stream.oddities, oddity))
+    stream = container.pickle()
+    stream = replace(stream, oddities=(*stream.oddities, Oddity(OddityKind.TWO_FORMATS, 0)))
     return replace(container, stream=stream, notes=(*container.notes, Note(NoteKind.TWO_FORMATS)))

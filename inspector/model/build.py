@@ -12,7 +12,7 @@ from inspector.containers.opening import read_container
 from inspector.containers.source import Source
 from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
-from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Tensor
+from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Safety, Tensor
 from inspector.model.found import Found
 from inspector.model.optimizer.naming import Names, Owned, name_parameters
 from inspector.model.optimizer.parameters import Shape, read_parameters, serves_all, slot_shape
@@ -76,9 +76,9 @@ def build_checkpoint(
     limits = limits.started(progress.advance)
     work = limits.counted()
     progress.start("listing tensors")
-    stream = container.stream
-    found = walk(stream.root, limits, progress, Known(container.storage_ids))
-    note_strangers(found.uses, stream, is_legacy=format_of(container.format).is_stream)
+    found = walk(container.root, limits, progress, Known(container.storage_ids))
+    if container.stream is not None:
+        note_strangers(found.uses, container.stream, is_legacy=format_of(container.format).is_stream)
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
     names = _name_slots(found, work) if found.optimizers else []
     work.look(len(container.storage_ids))
@@ -95,17 +95,9 @@ def build_checkpoint(
         hidden_devices=tuple(found.hidden_devices),
         optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,
-        root=_kind_of_root(stream.root),
-        module_class=_module_class(stream.root),
-        safety=describe_safety(
-            container.programs,
-            found.uses,
-            protocol=stream.protocol,
-            look=work.look,
-            oddities=stream.oddities,
-            faults=found.faults,
-            places=_places(found),
-        ),
+        root=_kind_of_root(container.root),
+        module_class=_module_class(container.root),
+        safety=_safety(container, found, work) if container.programs else None,
         notes=container.notes + _notes(found),
         refusal=container.refusal,
         refused=container.refused,
@@ -159,6 +151,19 @@ def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
 
 
 # --- the rest -----------------------------------------------------------------------------------------------
+
+
+def _safety(container: Container, found: Found, work: Work) -> Safety:
+    stream = container.stream
+    return describe_safety(
+        container.programs,
+        found.uses,
+        protocol=0 if stream is None else stream.protocol,
+        look=work.look,
+        oddities=() if stream is None else stream.oddities,
+        faults=found.faults,
+        places=_places(found),
+    )
 
 
 def _kind_of_root(root: Value) -> str:

@@ -84,11 +84,12 @@ class Storage(NamedTuple):
         device: The location tag, as written.
         dtype: torch's name of the element type; `uint8` for untyped storages.
         nbytes: What the file stores, in bytes; what the pickle declares when the bytes are missing.
-        file_offset: Where the bytes start in the file; None when they are absent or compressed.
+        file_offset: Where the bytes start in their file; None when they are absent or compressed.
         missing: Whether the file does not hold the bytes.
         viewed_nbytes: Bytes that at least one tensor views, counted once.
         tensors: How many tensor rows view it.
         expected_nbytes: What the pickle declares, where the file holds more or less than that; else None.
+        part: The file that they are in, where a checkpoint consists of several; else empty.
     """
 
     key: str
@@ -100,6 +101,7 @@ class Storage(NamedTuple):
     viewed_nbytes: int
     tensors: int
     expected_nbytes: int | None = None
+    part: str = ""
 
 
 class Value(NamedTuple):
@@ -260,6 +262,10 @@ class Safety:
     called: tuple[str, ...] = ()
 
 
+NOTHING = Safety(opcodes=(), protocol=0, oddities=())
+"""What loading needs that runs no pickle."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """Everything known of one file, complete and without a handle on it.
@@ -277,7 +283,7 @@ class Checkpoint:
         versions: Versions written in the file, as (what, text).
         root: The kind of the outermost value: `mapping`, `sequence`, `tensor`, `module`, `object` or `value`.
         module_class: The dotted class of a whole pickled module, else None.
-        safety: What loading would need.
+        safety: What loading would need; None where there is no pickle, so that loading runs nothing.
         notes: What there is to know about the file; verdicts rest on their kinds.
         refusal: What torch's reader says to the container; empty where it opens it.
         refused: What it says to the record of a storage, as (key, words).
@@ -296,8 +302,13 @@ class Checkpoint:
     versions: tuple[tuple[str, str], ...]
     root: str
     module_class: str | None
-    safety: Safety
+    safety: Safety | None
     notes: tuple[Note, ...]
     refusal: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
+
+    @property
+    def needs(self) -> Safety:
+        """What loading would need; nothing where there is no pickle."""
+        return self.safety or NOTHING

@@ -208,6 +208,7 @@ def _storage(storage: Storage) -> list[tuple[str, str]]:
         ("Location tag", storage.device),
         ("Stored", _size(storage.nbytes)),
         ("At byte", f"{storage.file_offset:,}" if storage.file_offset is not None else place),
+        *([("File", storage.part)] if storage.part else ()),
         ("Unused", format_nbytes(max(storage.nbytes - storage.viewed_nbytes, 0))),
     ]
 

@@ -55,7 +55,7 @@ class CallRow:
 
 def call_rows(checkpoint: Checkpoint) -> tuple[CallRow, ...]:
     """List the calls that make something else than tensors and plain data, the worst first."""
-    rows = [row for row in map(_row, checkpoint.safety.calls) if row.verdict not in _HARMLESS]
+    rows = [row for row in map(_row, checkpoint.needs.calls) if row.verdict not in _HARMLESS]
     rows.sort(key=lambda row: _WORST_FIRST.index(row.verdict))
     return tuple(rows[:_MOST_ROWS])
 

@@ -44,8 +44,8 @@ def offers_for(checkpoint: Checkpoint, names: Sequence[str]) -> Offers:
 
     What a newer torch has on its own list may always be added to that of an older one.
     """
-    constructed = frozenset(map(present_name, checkpoint.safety.constructed))
-    called = frozenset(map(present_name, checkpoint.safety.called))
+    constructed = frozenset(map(present_name, checkpoint.needs.constructed))
+    called = frozenset(map(present_name, checkpoint.needs.called))
     offered = [name for name in names if _may_be_offered(name, constructed, called)]
     known = known_classes().keys() | default_allow_list().names
     packages = dict.fromkeys(package_of(name) for name in offered if name not in known)
@@ -59,7 +59,7 @@ def offers_for(checkpoint: Checkpoint, names: Sequence[str]) -> Offers:
 
 def withheld_reason(checkpoint: Checkpoint, names: Sequence[str]) -> str:
     """Return why names are not offered, in one sentence."""
-    called = frozenset(map(present_name, checkpoint.safety.called))
+    called = frozenset(map(present_name, checkpoint.needs.called))
     calls = [name for name in names if name in called]
     if calls:
         return f"It calls {_listed(calls)} with arguments of its own, which can run code."

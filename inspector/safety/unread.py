@@ -88,9 +88,9 @@ def advice(error: CheckpointError, seen: Unread | None) -> str:
 
 def _verdict(seen: Checkpoint, names: Sequence[_Rated], calls: Sequence[CallRow]) -> UnreadVerdict:
     """Judge by what is called: a text that begins like an import, and breaks off there, runs nothing."""
-    is_built = OddityKind.BUILD_ON_NAME in seen.safety.faults
+    is_built = OddityKind.BUILD_ON_NAME in seen.needs.faults
     is_whole = _is_whole(seen)
-    if seen.safety.calls_made or is_whole or is_built:
+    if seen.needs.calls_made or is_whole or is_built:
         worst = {name for name, _, verdict in names if verdict == "dangerous"}
         if is_whole:
             worst.discard(OPENER)  # what it opens was read, and its names are among these

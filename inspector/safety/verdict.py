@@ -95,7 +95,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     if withheld:
         reasons.append(withheld_reason(checkpoint, withheld))
     verdict: FileVerdict = "weights-only"
-    if dangerous or OddityKind.BUILD_ON_NAME in checkpoint.safety.faults:
+    if dangerous or OddityKind.BUILD_ON_NAME in checkpoint.needs.faults:
         verdict = "dangerous"
     elif doubts or withheld:
         verdict = "runs-code"
@@ -111,7 +111,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         torch_version=allowed.torch_version,
         answer=answer,
         calls=call_rows(checkpoint),
-        calls_made=checkpoint.safety.calls_made,
+        calls_made=checkpoint.needs.calls_made,
     )
 
 
@@ -119,7 +119,7 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
     """Judge a name, and what `getattr` reaches in this file: Python 3.11 writes every enumeration with it."""
     if present_name(name) != _GETATTR:
         return judge_global(name)
-    reached = [found for found, verb in checkpoint.safety.uses if verb is Verb.GETATTR]
+    reached = [found for found, verb in checkpoint.needs.uses if verb is Verb.GETATTR]
     harmless = reached and all(found and judge_global(found) != "dangerous" for found in reached)
     return "unknown" if harmless else "dangerous"
 
@@ -127,8 +127,8 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
 def _doubts(checkpoint: Checkpoint) -> list[str]:
     """Say what makes the pickle that was read another than the one that torch would run."""
     doubts = []
-    if checkpoint.safety.oddities:
-        doubts.append(f"Readers disagree about this pickle: {checkpoint.safety.oddities[0]}.")
+    if checkpoint.needs.oddities:
+        doubts.append(f"Readers disagree about this pickle: {checkpoint.needs.oddities[0]}.")
     if is_ambiguous(checkpoint):
         doubts.append(AMBIGUOUS)
     if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):

@@ -44,12 +44,12 @@ def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
     """Return the first opcode that ends the load, by pickletools' name; empty where all are known."""
     if not format_of(checkpoint.format).loads_restricted:
         return ""
-    return next((name for name in checkpoint.safety.opcodes if name not in allowed.opcodes), "")
+    return next((name for name in checkpoint.needs.opcodes if name not in allowed.opcodes), "")
 
 
 def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
     """Give the reasons why `weights_only=True` stops though every name is on its list, one sentence each."""
-    safety = checkpoint.safety
+    safety = checkpoint.needs
     if not format_of(checkpoint.format).loads_restricted:
         yield _TAR
         return
@@ -95,5 +95,5 @@ def names_to_allow(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...
     Among them are the types of NumPy's elements, which the file does not name but torch asks for.
     """
     wanted = [present_name(use.name) for use in checkpoint.globals]
-    wanted += [name for name, _ in checkpoint.safety.uses if name.startswith("numpy.dtypes.")]
+    wanted += [name for name, _ in checkpoint.needs.uses if name.startswith("numpy.dtypes.")]
     return tuple(dict.fromkeys(name for name in wanted if name not in allowed.names))

@@ -53,8 +53,8 @@ def _differences(path: Path, container: Container, checkpoint: Checkpoint, torch
         readable = readable and not said.startswith("error")
         if said.startswith("error") != (place is None):
             yield f"storage {key}: torch {said[:60]}, we {place}"
-        elif place is not None and place.file_offset is not None:
-            ours = data[place.file_offset : place.file_offset + place.nbytes]
+        elif place is not None and place.offset is not None:
+            ours = data[place.offset : place.offset + place.nbytes]
             if ours.hex() != said:
                 yield f"storage {key}: other bytes"
     obstacle = find_obstacle(checkpoint)

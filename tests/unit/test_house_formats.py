@@ -103,12 +103,11 @@ def read_tiny(source: Source, limits: Limits, progress: Progress) -> Container:
         path=source.path,
         format="tiny",
         file_nbytes=source.file_nbytes,
+        root=pickle.root,
         stream=pickle,
         programs=source.programs.all(),
-        pickle_offset=start,
-        pickle_nbytes=pickle.end,
         storage_ids=first_storage_ids(pickle.persistent_ids, limits),
-        stored={"0": StoredBytes(len(MAGIC), len(WEIGHTS))},
+        stored={"0": StoredBytes(0, len(MAGIC), len(WEIGHTS))},
     )
 
 

@@ -88,20 +88,18 @@ def read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
     storage_ids = first_storage_ids(parsed, limits)
     records = {str(record.key): record for record in layout.storages}
     stored = {
-        key: StoredBytes(records[key].payload, storage.nbytes)
+        key: StoredBytes(0, records[key].payload, storage.nbytes)
         for key, storage in storage_ids.items()
         if key in records
     }
     stored |= place_views(parsed, storage_ids, stored)
-    member = layout.members[OBJECT]
     return Container(
         path=source.path,
         format="tar",
         file_nbytes=source.file_nbytes,
+        root=stream.root,
         stream=replace(stream, persistent_ids=parsed),
         programs=source.programs.all(),
-        pickle_offset=member.payload,
-        pickle_nbytes=stream.end,
         storage_ids=storage_ids,
         stored=stored,
         versions=info,
@@ -110,12 +108,13 @@ def read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
 
 def relocate(container: Container, locations: dict[str, str]) -> Container:
     """Give a container with other location tags, by storage key; the one given must not be used again."""
-    for node in container.stream.persistent_ids:
+    nodes = container.pickle().persistent_ids
+    for node in nodes:
         storage = parse_storage_id(node)
         if storage is not None and storage.key in locations and isinstance(node.pid, tuple):
             node.pid = (*node.pid[:3], locations[storage.key], *node.pid[4:])
             node.meaning = node
-    ids = first_storage_ids(container.stream.persistent_ids, DEFAULT_LIMITS)
+    ids = first_storage_ids(nodes, DEFAULT_LIMITS)
     return replace(container, storage_ids=ids)
 
 

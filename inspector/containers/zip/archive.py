@@ -101,7 +101,7 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     try:
         records = Records(read_directory(source, limits, progress))
         entry = find_pickle(records, source.path)
-        offset = payload_offset(source, entry)
+        payload_offset(source, entry)  # raises where the header of the pickle's record was overwritten
     except DamagedError as error:
         from inspector.containers.zip.salvage import salvage_zip  # noqa: PLC0415 - healthy files never need it
 
@@ -139,10 +139,9 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         path=source.path,
         format="zip",
         file_nbytes=source.file_nbytes,
+        root=stream.root,
         stream=stream,
         programs=source.programs.all(),
-        pickle_offset=offset if entry.method == STORED else -1,
-        pickle_nbytes=stream.end,
         storage_ids=storage_ids,
         stored=stored,
         versions=facts.versions,
@@ -238,7 +237,7 @@ def find_storages(
         overlap = overlap or header < reached
         reached = offset + nbytes
         # StoredBytes(...) would take thrice as long.
-        stored[key] = tuple.__new__(StoredBytes, (offset if is_plain else None, entry.nbytes))
+        stored[key] = tuple.__new__(StoredBytes, (0, offset if is_plain else None, entry.nbytes))
     is_old = any(_folded(entry.name).startswith("tensors/", len(records.prefix)) for _, _, entry in found)
     return Places(stored, refusals, tuple(doubts), overlap, is_old)
 

@@ -15,7 +15,7 @@ from inspector.containers.foreign.zips import name_zip
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import PICKLE, Records, find_storages, read_object
-from inspector.containers.zip.directory import STORED, ZipDirectory
+from inspector.containers.zip.directory import ZipDirectory
 from inspector.containers.zip.duplicates import namesakes, read_rivals
 from inspector.containers.zip.end import DirectoryError
 from inspector.containers.zip.facts import read_facts
@@ -80,10 +80,9 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
         path=source.path,
         format="zip",
         file_nbytes=source.file_nbytes,
+        root=walk.stream.root,
         stream=replace(walk.stream, oddities=(*walk.stream.oddities, *odd)),
         programs=source.programs.all(),
-        pickle_offset=walk.pickle_offset if pickle.method == STORED else -1,
-        pickle_nbytes=walk.stream.end,
         storage_ids=walk.storage_ids,
         stored=stored,
         versions=read_facts(source, records.get, records.prefix, walk.names).versions,

@@ -93,7 +93,6 @@ class ZipWalk:
         names: The names of all local headers met.
         storage_ids: The storages that the pickle asks for, once it was read.
         stream: The pickle.
-        pickle_offset: Where it starts in the file.
         pickle_error: Why the pickle cannot be read.
         gave_up: Whether the search took too long.
     """
@@ -111,7 +110,6 @@ class ZipWalk:
         self.names: list[str] = []
         self.storage_ids: dict[str, StorageId] = {}
         self.stream: Stream | None = None
-        self.pickle_offset = -1
         self.pickle_error: CheckpointError | None = None
         self.gave_up = False
 
@@ -197,7 +195,7 @@ class ZipWalk:
         except (PickleError, ContainerError) as error:
             self.pickle_error = error
             return None
-        self.stream, self.pickle_offset = stream, local.payload
+        self.stream = stream
         self.storage_ids = first_storage_ids(stream.persistent_ids, limits)
         return stream
 

@@ -79,7 +79,7 @@ def _version(context: Context) -> Tied:
 
 def _protocol(context: Context) -> Tied:
     """Compare the protocol in the message with that of the file."""
-    protocol = context.checkpoint.safety.protocol
+    protocol = context.checkpoint.needs.protocol
     fits = str(protocol) == context.groups["protocol"]
     here = f"This file was pickled with protocol {protocol}."
     return Tied(fits="yes" if fits else "no", here=here if fits else f"{here} The error is about another.")

@@ -92,7 +92,7 @@ def _finding(context: Context) -> str:
 
 def _opcode(context: Context) -> Tied:
     """Return whether this file uses opcodes that the restricted unpickler does not know."""
-    protocol = context.checkpoint.safety.protocol
+    protocol = context.checkpoint.needs.protocol
     tied = _verdict(context)
     if tied.fits == "yes" and protocol > 3:
         here = f"This file was pickled with protocol {protocol}; torch saves with 2. {tied.here}"

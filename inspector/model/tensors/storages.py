@@ -45,20 +45,23 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
     """Describe every storage, in the order of first use."""
     rows: list[Storage] = []
     stored, total = container.stored, views.total
+    parts = container.parts
     device, labelled = "", None
     for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
         if location != labelled:  # seldom: neighbours lie together
             device, labelled = device_label(location), location
         declared, place = numel * itemsize, stored.get(key)
-        missing, expected = place is None, None
+        missing, expected, part = place is None, None, ""
         if place is None:
-            file_offset, nbytes = None, declared if declared <= _MOST else 0
+            offset, nbytes = None, declared if declared <= _MOST else 0
         else:
-            file_offset, nbytes = place
+            number, offset, nbytes = place
+            if parts:
+                part = parts[number].path
             if nbytes != declared:
                 expected = declared
         viewed, tensors = total(key)
-        row = (key, device, dtype, nbytes, file_offset, missing, min(viewed, nbytes), tensors, expected)
+        row = (key, device, dtype, nbytes, offset, missing, min(viewed, nbytes), tensors, expected, part)
         rows.append(tuple.__new__(Storage, row))  # Storage(...) would take thrice as long
     return tuple(rows)
 

@@ -72,9 +72,9 @@ def _rows(container: Container, form: Form, progress: Progress) -> tuple[Descrip
 def _copied_storages(content: Content, stock: Stock, copy: Container) -> Iterator[Copied]:
     for piece in content.pieces:
         stored = copy.stored.get(piece.name.key)
-        if stored is None or stored.file_offset is None or stock.is_cast(piece.source, piece.dtype):
+        if stored is None or stored.offset is None or stock.is_cast(piece.source, piece.dtype):
             continue
-        place = stored.file_offset
+        place = stored.offset
         for span in piece.ranges:
             nbytes = span[1] - span[0]
             yield piece.source, Span(span[0], place, nbytes)

@@ -126,7 +126,7 @@ class Deciding:
                 where=self.container.path,
                 remedy="recover what is intact, and export from that",
             )
-        refuse_odd(self.container.stream)
+        refuse_odd(self.container.pickle())
         target = format_of(self.format)
         if target.is_stream and self.container.format != self.format:
             self._refuse_too_late()
@@ -144,7 +144,7 @@ class Deciding:
 
     def _refuse_too_late(self) -> None:
         """Refuse to put into a legacy file what torch cannot read from one."""
-        names = {node.name for node in self.container.stream.globals}
+        names = {node.name for node in self.container.pickle().globals}
         if names & _ASK_DATA and not self.form.takes_model:
             raise ExportError(
                 "torch cannot read nested tensors, generators and tensors of XLA from legacy files",
@@ -233,7 +233,7 @@ class Deciding:
 
     def _everything(self) -> Content:
         container, patterns = mapped_container(self.container, self.plan, self.progress), self._patterns()
-        root = container.stream.root
+        root = container.root
         left_out, kept = self._left_out(container, patterns)
         patterns.refuse_unused()
         edits, prefix, path = Edits(), "", None
@@ -268,7 +268,7 @@ class Deciding:
         if not self.form.exclude:
             return (), self.checkpoint.tensors
         before = self._walked(container)
-        gone = {path: _left_out_row(path, why) for path, why in leave_out(container.stream.root, patterns)}
+        gone = {path: _left_out_row(path, why) for path, why in leave_out(container.root, patterns)}
         after = self._walked(container)
         kept = set(map(id, after.sources))
         for row, source in zip(before.tensors, before.sources, strict=True):
@@ -280,7 +280,7 @@ class Deciding:
 
     def _walked(self, container: Container) -> Found:
         limits = DEFAULT_LIMITS.started()
-        return walk(container.stream.root, limits, self.progress, Known(container.storage_ids))
+        return walk(container.root, limits, self.progress, Known(container.storage_ids))
 
     # --- both -----------------------------------------------------------------------------------------------
 
@@ -298,13 +298,13 @@ class Deciding:
         return {SOURCE: self.form.cast} if self.form.cast else {}
 
     def _write(self, root: Value, edits: Edits, container: Container) -> tuple[bytes, tuple[Piece, ...]]:
-        viewed = Viewed(container)
+        viewed, stream = Viewed(container), container.pickle()
         how = Writing(
             naming=viewed,
             edits=edits,
-            data=container.stream.data,
+            data=stream.data,
             legacy=format_of(self.format).is_stream,
-            names_are_present=names_are_present(container.stream),
+            names_are_present=names_are_present(stream),
             progress=self.progress,
         )
         self.progress.start("writing the pickle")

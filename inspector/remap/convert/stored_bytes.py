@@ -110,8 +110,8 @@ class Stock:
 
     def _place(self, key: str, progress: Progress) -> tuple[Source, int]:
         stored = self.container.stored.get(key)
-        if stored is None or stored.file_offset is not None or not stored.nbytes:
-            return self.source, 0 if stored is None else stored.file_offset or 0
+        if stored is None or stored.offset is not None or not stored.nbytes:
+            return self.source, 0 if stored is None else stored.offset or 0
         file = self._unpacked.get(key)
         if file is None:
             unpacked = self._unpack(key, stored.nbytes, progress)

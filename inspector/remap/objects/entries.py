@@ -68,7 +68,7 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
     Raises:
         ExportError: It is not where the rows say, or cannot be read as a state dict.
     """
-    root = value_at(container.stream.root, model.keys)
+    root = value_at(container.root, model.keys)
     nameless: list[str] = []
     found = read_module(root) if model.is_module else _read_mapping(root, nameless)
     taken = Taken([], [], [], None if model.is_module else metadata_of(root))

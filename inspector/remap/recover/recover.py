@@ -85,7 +85,7 @@ def recover(
     refuse_destination(path, destination, overwrite=overwrite)
     with open_source(path, limits) as source, collector_paused():
         extents = read_extents(source, limits.started(), progress)
-        refuse_odd(extents.container.stream)
+        refuse_odd(extents.container.pickle())
         sums = sum_extents(source, extents.whole, progress)
         rows = list_rows(extents.container, extents.lost | sums.faults, limits, progress)
         if rows.lost and not rows.kept:
@@ -123,7 +123,7 @@ def _nothing_left(rows: Rows) -> DamagedError:
 
 def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress: Progress) -> bytes:
     progress.start("writing the objects")
-    stream = extents.container.stream
+    stream = extents.container.pickle()
     root = leave_out(stream.root, rows.lost_values, progress)
     how = Writing(
         naming=numbering,

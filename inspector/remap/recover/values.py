@@ -64,7 +64,7 @@ def list_rows(container: Container, lost: Mapping[str, str], limits: Limits, pro
         CancelledError: The work was cancelled.
     """
     progress.start("listing tensors")
-    found = walk(container.stream.root, limits.started(), progress, Known(container.storage_ids))
+    found = walk(container.root, limits.started(), progress, Known(container.storage_ids))
     tensors = found.tensors
     whys = _whys(tensors, lost)
     gone = [row for row, why in enumerate(whys) if why is not None and tensors[row].part_of is None]

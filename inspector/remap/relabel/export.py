@@ -104,7 +104,7 @@ def export_copy(
             container = read_container(source, limits, progress)
             relabeling = relabeling_of(container)
             plan = with_viewed(plan, container.storage_ids.values())
-            pickle = rewrite_pickle(container.stream, plan, limits=limits, progress=progress)
+            pickle = rewrite_pickle(container.pickle(), plan, limits=limits, progress=progress)
         with writing(destination, like=source.status, overwrite=overwrite) as out:
             writer = CopyWriter(
                 source=source,

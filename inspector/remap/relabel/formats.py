@@ -106,8 +106,9 @@ def _no_room(source: Source, *, is_longer: bool) -> ExportError:
 
 def _new_pickle(container: Container, plan: Plan, progress: Progress) -> bytes | None:
     """Return the object's pickle with the devices of a plan; None where nothing changes."""
-    pickle = rewrite_pickle(container.stream, plan, progress=progress)
-    return None if container.stream.data[: container.stream.end] == pickle else pickle
+    old = container.pickle()
+    pickle = rewrite_pickle(old, plan, progress=progress)
+    return None if old.data[: old.end] == pickle else pickle
 
 
 def _legacy_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
@@ -135,10 +136,10 @@ def _zip_pieces(container: Container, source: Source, plan: Plan, progress: Prog
 
 
 def _pickle_mapped(container: Container, plan: Plan, progress: Progress) -> Container:
-    pickle = rewrite_pickle(container.stream, plan, progress=progress)
+    pickle = rewrite_pickle(container.pickle(), plan, progress=progress)
     stream = read_pickle(pickle, name="the new pickle", progress=progress)
     ids = first_storage_ids(stream.persistent_ids, DEFAULT_LIMITS)
-    return replace(container, stream=stream, storage_ids=ids)
+    return replace(container, root=stream.root, stream=stream, storage_ids=ids)
 
 
 # --- tar: files of 2017 are rare, and what reads them is imported when one comes ----------------------------

@@ -30,7 +30,7 @@ def tar_locations(container: Container, plan: Plan) -> dict[str, str]:
     Raises:
         PlanError: Views of one storage go to different devices.
     """
-    storages = filter(None, map(parse_storage_id, container.stream.persistent_ids))
+    storages = filter(None, map(parse_storage_id, container.pickle().persistent_ids))
     return {key: to for key, to in destinations(storages, plan).items() if to is not None}
 
 

@@ -92,7 +92,7 @@ def _plan_of(record: UndoRecord, checkpoint: Checkpoint) -> Plan:
             moves |= dict.fromkeys(range(start, end), check_destination(device))
         else:
             kept += range(start, end)
-    asked = len(record.rules) * (len(device_texts(checkpoint)) + checkpoint.safety.calls_made)
+    asked = len(record.rules) * (len(device_texts(checkpoint)) + checkpoint.needs.calls_made)
     if asked > _MOST_QUESTIONS:
         raise PlanError("it has more rules than could be followed")
     rules = [Rule(device=device, to=check_destination(to)) for device, to in record.rules]

@@ -45,12 +45,11 @@ def test_container_cannot_be_changed() -> None:
         path="a.pt",
         format="zip",
         file_nbytes=1,
+        root=read(NONE).root,
         stream=read(NONE),
         programs=(),
-        pickle_offset=0,
-        pickle_nbytes=2,
         storage_ids={},
-        stored={"0": StoredBytes(None, 8)},
+        stored={"0": StoredBytes(0, None, 8)},
     )
     assert (container.versions, container.notes) == ((), ())
     with pytest.raises(AttributeError):

@@ -53,8 +53,8 @@ def test_every_protocol(take_apart: TakeApart, protocol: int) -> None:
     data = checkpoint(TWO, *STORAGES, protocol=protocol)
     found = take_apart(data)
     assert found.format == "legacy"
-    assert data[found.pickle_offset : found.pickle_offset + found.pickle_nbytes] == TWO
-    assert found.stored == {"11": (data.index(EIGHT), 8), "22": (data.index(LONG), 24)}
+    assert found.pickle().data[: found.pickle().end] == TWO
+    assert found.stored == {"11": (0, data.index(EIGHT), 8), "22": (0, data.index(LONG), 24)}
     assert [one.location for one in found.storage_ids.values()] == ["cpu", "cuda:0"]
     assert found.versions == (("protocol_version", "1001"), ("little_endian", "True"))
     assert found.notes == ()
@@ -63,14 +63,15 @@ def test_every_protocol(take_apart: TakeApart, protocol: int) -> None:
 def test_file_cut_off_anywhere(write: Write) -> None:
     data = checkpoint(TWO, *STORAGES)
     whole = read_container(write(data))
-    starts = {key: place.file_offset for key, place in whole.stored.items()}
+    described = data.index(TWO) + len(TWO)
+    starts = {key: place.offset for key, place in whole.stored.items()}
     for nbytes in range(len(data)):
         try:
             found = read_container(write(data[:nbytes]))
         except CheckpointError:
-            assert nbytes < whole.pickle_offset + whole.pickle_nbytes
+            assert nbytes < described
         else:
-            assert nbytes >= whole.pickle_offset + whole.pickle_nbytes
+            assert nbytes >= described
             ends = {key: starts[key] + place.nbytes for key, place in whole.stored.items()}
             assert found.stored == {key: whole.stored[key] for key in ends if ends[key] <= nbytes}
             assert found.storage_ids == whole.storage_ids
@@ -96,7 +97,7 @@ def test_more_bytes_behind_are_noted(take_apart: TakeApart) -> None:
 def test_large_pickle_is_fetched_in_pieces(take_apart: TakeApart) -> None:
     big = stream(list_(*[text("x" * 1000)] * 500))
     found = take_apart(checkpoint(big))
-    assert found.pickle_nbytes == len(big)
+    assert found.pickle().end == len(big)
     with pytest.raises(PickleError, match="the pickle is longer than 300,000 bytes: object at byte"):
         take_apart(checkpoint(big), pickle_nbytes=300_000)
 
@@ -110,7 +111,7 @@ def test_storages_far_apart_and_close_together(take_apart: TakeApart) -> None:
     data = checkpoint(state_dict(**tensors), *storages)
     found = take_apart(data)
     assert len(found.stored) == 120
-    for key, (offset, nbytes) in found.stored.items():
+    for key, (_, offset, nbytes) in found.stored.items():
         assert data[offset : offset + nbytes] == bytes([int(key)]) * nbytes
 
 
@@ -127,7 +128,7 @@ def test_views_stand_within_the_storage_they_view(take_apart: TakeApart) -> None
     data = checkpoint(pickle_, ("root", 4, b"aaaabbbbccccdddd"))
     found = take_apart(data)
     start = data.index(b"aaaabbbb")
-    assert found.stored == {"root": (start, 16), "view": (start + 4, 8), "end": (start + 16, 0)}
+    assert found.stored == {"root": (0, start, 16), "view": (0, start + 4, 8), "end": (0, start + 16, 0)}
 
 
 # ------------------------------------------------------------------------------------------- malformed
@@ -212,7 +213,7 @@ def test_count_that_the_pickle_contradicts_loses_only_its_own_storage(
     """The bytes behind it may be right, but nobody can tell: a hole does not end where the count does."""
     data = checkpoint(TWO, ("11", count, EIGHT), ("22", 3, LONG))
     found = take_apart(data)
-    assert found.stored == {"22": (data.index(LONG), 24)}
+    assert found.stored == {"22": (0, data.index(LONG), 24)}
     assert sentences(found.notes) == [
         "The bytes of 1 storage of 2 are not in the file: 8 B are lost, 24 B are left."
     ]
@@ -308,8 +309,8 @@ def test_gzip(take_apart: TakeApart) -> None:
     found = take_apart(packed)
     assert found.format == "legacy"
     assert found.file_nbytes == len(packed)
-    assert (found.pickle_offset, found.pickle_nbytes) == (-1, len(TWO))
-    assert found.stored == {"11": StoredBytes(None, 8), "22": StoredBytes(None, 24)}
+    assert found.pickle().end == len(TWO)
+    assert found.stored == {"11": StoredBytes(0, None, 8), "22": StoredBytes(0, None, 24)}
     assert found.stream.root is not None
     (note,) = found.notes
     assert note.sentence.startswith("Compressed with gzip: torch.load cannot open it by its path")
@@ -318,7 +319,7 @@ def test_gzip(take_apart: TakeApart) -> None:
 def test_gzip_with_views_in_it(take_apart: TakeApart) -> None:
     pickle_ = state_dict(a=tensor(legacy_storage("root", numel=4, view=("view", 1, 2)), 2))
     found = take_apart(gzip.compress(checkpoint(pickle_, ("root", 4, bytes(16)))))
-    assert found.stored == {"root": (None, 16), "view": (None, 8)}
+    assert found.stored == {"root": (0, None, 16), "view": (0, None, 8)}
 
 
 def test_gzip_whose_inside_ends_early_has_no_last_storage(take_apart: TakeApart) -> None:

@@ -142,12 +142,11 @@ def container_of(data: bytes) -> Container:
         path="mine.pt",
         format="zip",
         file_nbytes=len(data),
+        root=read.root,
         stream=read,
         programs=(Program("data.pkl", "object", read),),
-        pickle_offset=0,
-        pickle_nbytes=read.end,
         storage_ids=ids,
-        stored={key: StoredBytes(None, storage_id.nbytes) for key, storage_id in ids.items()},
+        stored={key: StoredBytes(0, None, storage_id.nbytes) for key, storage_id in ids.items()},
     )
 
 

@@ -70,6 +70,11 @@ def test_a_tensor_without_geometry_or_storage() -> None:
     assert shown["Layout"]["Size"] == "1000000000000 EB"
 
 
+def test_a_storage_names_its_file_where_there_are_several() -> None:
+    rows = checkpoint(tensor("a", storage="0"), storage("0")._replace(part="model-1.bin"))
+    assert facts(rows)["Storage"]["File"] == "model-1.bin"
+
+
 def test_a_storage_that_is_not_listed_is_not_described() -> None:
     assert set(facts(checkpoint(tensor("a", storage="gone")))) == {"Tensor", "Layout"}
 

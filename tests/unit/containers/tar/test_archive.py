@@ -71,11 +71,11 @@ def test_every_part_is_found(take_apart: TakeApart, protocol: int, mtime: float)
     data = checkpoint(ROOT, STORAGES, TENSORS, VIEWS, protocol=protocol, mtime=mtime)
     found = take_apart(data)
     assert (found.format, found.file_nbytes) == ("tar", len(data))
-    assert data[found.pickle_offset : found.pickle_offset + found.pickle_nbytes] == ROOT
+    assert found.pickle().data[: found.pickle().end] == ROOT
     assert found.stored == {
-        "1000": StoredBytes(data.index(SIX), 24),
-        "2000": StoredBytes(data.index(TWO), 8),
-        "1001": StoredBytes(data.index(SIX) + 8, 12),
+        "1000": StoredBytes(0, data.index(SIX), 24),
+        "2000": StoredBytes(0, data.index(TWO), 8),
+        "1001": StoredBytes(0, data.index(SIX) + 8, 12),
     }
     places = {key: (one.location, one.numel, one.dtype) for key, one in found.storage_ids.items()}
     assert places == {

@@ -35,12 +35,12 @@ def test_everything_is_found(take_apart: TakeApart) -> None:
     found = take_apart(data)
     assert found.format == "zip"
     assert found.file_nbytes == len(data)
-    assert data[found.pickle_offset : found.pickle_offset + found.pickle_nbytes] == TWO
+    assert found.pickle().data[: found.pickle().end] == TWO
     assert [(key, one.location, one.numel) for key, one in found.storage_ids.items()] == [
         ("0", "cpu", 2),
         ("1", "cuda:0", 3),
     ]
-    assert found.stored == {"0": (data.index(EIGHT), 8), "1": (data.index(TWELVE), 12)}
+    assert found.stored == {"0": (0, data.index(EIGHT), 8), "1": (0, data.index(TWELVE), 12)}
     assert all(type(place) is StoredBytes for place in found.stored.values())
     assert found.versions == (("version", "3"), ("byteorder", "little"))
     assert found.notes == ()
@@ -77,8 +77,7 @@ def test_deflated_records_have_no_place_in_the_file(take_apart: TakeApart) -> No
     ]
     data = build_zip(*records)
     found = take_apart(data)
-    assert found.pickle_offset == -1
-    assert found.stored == {"0": (None, 8), "1": (data.index(TWELVE), 12)}
+    assert found.stored == {"0": (0, None, 8), "1": (0, data.index(TWELVE), 12)}
 
 
 def test_places_come_in_the_order_of_the_file(take_apart: TakeApart) -> None:
@@ -149,7 +148,7 @@ def test_names_are_found_in_any_case(take_apart: TakeApart) -> None:
 def test_local_header_with_other_sizes_and_name_is_no_matter(take_apart: TakeApart) -> None:
     record = Record(name="archive/data/0", data=EIGHT, local_name="x" * 40, extra=b"FB\2\0ZZ", crc=1)
     data = checkpoint(TWO, {"1": TWELVE}, record)
-    assert take_apart(data).stored["0"] == (data.index(EIGHT), 8)
+    assert take_apart(data).stored["0"] == (0, data.index(EIGHT), 8)
 
 
 def test_fake_sizes_allocate_nothing(take_apart: TakeApart) -> None:
@@ -179,7 +178,7 @@ def test_record_within_another_is_noted(take_apart: TakeApart) -> None:
         Record(name="archive/data/1", nbytes=12, stored_nbytes=12, offset=place),
     )
     found = take_apart(data)
-    assert found.stored["1"] == (place + 30, 12)
+    assert found.stored["1"] == (0, place + 30, 12)
     assert found.notes == (Note(NoteKind.OVERLAP),)
 
 

@@ -167,7 +167,7 @@ def test_views_within_views_of_old_files_begin_in_the_whole() -> None:
     args = [b"K\x02", pickles.tuple_(b"K\x03"), pickles.tuple_(b"K\x01"), b"\x89", b"N"]
     root = mapping({"a": pickles.call("torch._utils._rebuild_tensor_v2", inner, *args)})
     container = container_of(stream(root))
-    container = replace(container, stored={"0": StoredBytes(None, 400)})
+    container = replace(container, stored={"0": StoredBytes(0, None, 400)})
     (call,) = (value for _, value in container.stream.root.pairs)
     assert storages(container).move_view(call) == 22
     (piece,) = pieces(b"", container, compact=True)

@@ -89,7 +89,7 @@ def test_checksums_are_those_of_whole_records(tmp_path) -> None:
 
 def test_storages_without_bytes_are_nowhere(tmp_path) -> None:
     source, container = stocked(file_of(tmp_path, ROOT))
-    container = replace(container, stored={"0": StoredBytes(None, 0)})
+    container = replace(container, stored={"0": StoredBytes(0, None, 0)})
     with source, Stock(source, container, tmp_path) as stock:
         for key in ("0", "1"):
             assert list(stock.read(piece(key, (0, 0)), Progress())) == []
@@ -128,7 +128,7 @@ def test_bombs_stop_at_what_they_say(tmp_path) -> None:
 
 def test_unknown_compression_is_an_error(tmp_path) -> None:
     source, container = stocked(file_of(tmp_path, ROOT))
-    container = replace(container, stored={"9": StoredBytes(None, 16)})
+    container = replace(container, stored={"9": StoredBytes(0, None, 16)})
     with source, Stock(source, container, tmp_path) as stock, pytest.raises(ExportError, match="unknown way"):
         list(stock.read(piece("9"), Progress()))
 

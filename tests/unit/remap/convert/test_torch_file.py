@@ -50,7 +50,7 @@ def test_records_are_torchs_in_torchs_order(tmp_path) -> None:
         assert facts == [b"1", b"64", b"little", b"3\n"]
         assert len(archive.read("out/.data/serialization_id")) == 40
     container = read_container(str(destination))
-    assert {place.file_offset % 64 for place in container.stored.values() if place.file_offset} == {0}
+    assert {place.offset % 64 for place in container.stored.values() if place.offset} == {0}
 
 
 def test_checksums_are_computed_where_the_source_has_none(tmp_path) -> None:
@@ -78,13 +78,13 @@ def test_legacy_files_have_their_keys_sorted(tmp_path) -> None:
     )
     destination, _ = exported(source, Form(only_weights=True, container="legacy"))
     container = read_container(str(destination))
-    places = sorted(container.stored.items(), key=lambda item: item[1].file_offset or 0)
+    places = sorted(container.stored.items(), key=lambda item: item[1].offset or 0)
     assert [key for key, _ in places] == sorted(map(str, range(12)))
     assert dict(container.versions)["little_endian"] == "True"
     data = destination.read_bytes()
     for key, place in places:
-        assert place.file_offset is not None
-        assert data[place.file_offset :][:16] == numbers(key)
+        assert place.offset is not None
+        assert data[place.offset :][:16] == numbers(key)
 
 
 def test_legacy_files_cannot_hold_untyped_storages(tmp_path) -> None:
@@ -102,7 +102,7 @@ def test_cast_storages_are_written_smaller(tmp_path, monkeypatch, container) -> 
     )
     stored = read_container(str(destination)).stored
     assert [place.nbytes for place in stored.values()] == [8, 16]
-    place = stored["0"].file_offset
+    place = stored["0"].offset
     assert place is not None
     assert destination.read_bytes()[place:][:8] == numbers("0")[::2]
     assert made.overflowed == 1

@@ -39,10 +39,9 @@ def container(*parts: bytes) -> Container:
         path="x",
         format="zip",
         file_nbytes=0,
+        root=read.root,
         stream=read,
         programs=(Program("data.pkl", "object", read),),
-        pickle_offset=0,
-        pickle_nbytes=read.end,
         storage_ids=first_storage_ids(read.persistent_ids, DEFAULT_LIMITS),
         stored={},
     )

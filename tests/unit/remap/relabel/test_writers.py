@@ -228,7 +228,7 @@ def test_copies_are_read_by_our_own_reader(tmp_path: Path, pickle: bytes, make) 
     fitted = fit_pickle(pickle, len(CUDA)) if container.format == "legacy" else None
     assert container.stream.data[: container.stream.end] == (fitted or pickle)
     for key, stored in container.stored.items():
-        assert made[stored.file_offset :][:NBYTES] == STORAGES[key]
+        assert made[stored.offset :][:NBYTES] == STORAGES[key]
 
 
 @pytest.mark.parametrize("pickle", [CPU, LONGER])
