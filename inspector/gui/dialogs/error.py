@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLayout, QVBoxLayout
+from PySide6.QtWidgets import QDialog
 
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import TOP, column, row
 from inspector.gui.widgets.controls import button_row, code_field, confirm_copied, make_button
 from inspector.gui.widgets.labels import plain_label
 from inspector.gui.widgets.marks import ToneGlyph
@@ -36,13 +37,14 @@ class ErrorDialog(QDialog):
         self._count = plain_label("", "small")
         self._count.hide()
         self._copy = make_button("Copy", self._on_copy, icon="copy", theme=theme)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 24, 24, 20)
-        column.setSpacing(12)
-        column.addLayout(self._build_head())
-        column.addWidget(self._text, 1)
-        column.addWidget(self._count)
-        column.addLayout(self._build_buttons())
+        words = column(
+            plain_label(_TITLE, "lead", wrap=True), plain_label(_WORDS, "muted", wrap=True), spacing=4
+        )
+        head = row((ToneGlyph(theme, 40, "bad"), 0, TOP), (words, 1), spacing=16)
+        close = make_button("Close", self.accept, kind="primary")
+        close.setDefault(True)
+        parts = (head, (self._text, 1), self._count, button_row(self._copy, close))
+        column(*parts, spacing=12, margins=(24, 24, 24, 20), within=self)
 
     def add(self, text: str) -> None:
         """Show another error below the others."""
@@ -54,22 +56,6 @@ class ErrorDialog(QDialog):
         self._more += 1
         self._count.setText(f"{format_count(self._more, 'more error')} since then.")
         self._count.show()
-
-    def _build_head(self) -> QLayout:
-        words = QVBoxLayout()
-        words.setSpacing(4)
-        words.addWidget(plain_label(_TITLE, "lead", wrap=True))
-        words.addWidget(plain_label(_WORDS, "muted", wrap=True))
-        head = QHBoxLayout()
-        head.setSpacing(16)
-        head.addWidget(ToneGlyph(self._theme, 40, "bad"), 0, Qt.AlignmentFlag.AlignTop)
-        head.addLayout(words, 1)
-        return head
-
-    def _build_buttons(self) -> QLayout:
-        close = make_button("Close", self.accept, kind="primary")
-        close.setDefault(True)
-        return button_row(self._copy, close)
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._text.toPlainText())

@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
     QMenu,
-    QVBoxLayout,
     QWidget,
 )
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import TOP, column, row
 from inspector.gui.widgets.controls import button_row, make_button
 from inspector.gui.widgets.labels import bare_text, named, plain_label
 from inspector.gui.widgets.marks import AppMark
@@ -42,23 +42,15 @@ class HelpDialog(QDialog):
         super().__init__(window)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Keyboard shortcuts and search")
-        columns = QHBoxLayout()
-        columns.setSpacing(40)
-        left, right = QVBoxLayout(), QVBoxLayout()
-        for side in (left, right):
-            side.setSpacing(16)
-            columns.addLayout(side)
+        left, right = column(spacing=16), column(spacing=16)
+        columns = row(left, right, spacing=40)
         for place, entry in enumerate(window.menuBar().actions()):
             (left if place < 2 else right).addLayout(_menu_block(entry))
         right.addLayout(_block("Search", _HINTS))
         for side in (left, right):
             side.addStretch(1)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(28, 24, 28, 20)
-        whole.setSpacing(16)
-        whole.addWidget(plain_label("Keyboard shortcuts and search", "lead"))
-        whole.addLayout(columns)
-        whole.addLayout(_close_row(self))
+        title = plain_label("Keyboard shortcuts and search", "lead")
+        column(title, columns, _close_row(self), spacing=16, margins=(28, 24, 28, 20), within=self)
 
 
 class AboutDialog(QDialog):
@@ -69,25 +61,18 @@ class AboutDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("About Checkpoint Inspector")
         self.setFixedWidth(460)
-        promise = QHBoxLayout()
-        promise.addWidget(Glyph(theme, "shield", 18, ink="good"), 0, Qt.AlignmentFlag.AlignTop)
-        promise.addWidget(
-            plain_label("Nothing in a file is ever executed, and nothing is uploaded.", wrap=True), 1
+        words = plain_label("Nothing in a file is ever executed, and nothing is uploaded.", wrap=True)
+        about = "What a PyTorch checkpoint contains, where its tensors were saved, and how to load it here."
+        column(
+            AppMark(72),
+            plain_label("Checkpoint Inspector", "title"),
+            plain_label(about, "muted", wrap=True),
+            row((Glyph(theme, "shield", 18, ink="good"), 0, TOP), (words, 1)),
+            _close_row(self),
+            spacing=12,
+            margins=(28, 28, 28, 20),
+            within=self,
         )
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(28, 28, 28, 20)
-        whole.setSpacing(12)
-        whole.addWidget(AppMark(72))
-        whole.addWidget(plain_label("Checkpoint Inspector", "title"))
-        whole.addWidget(
-            plain_label(
-                "What a PyTorch checkpoint contains, where its tensors were saved, and how to load it here.",
-                "muted",
-                wrap=True,
-            )
-        )
-        whole.addLayout(promise)
-        whole.addLayout(_close_row(self))
 
 
 def _menu_block(entry: QAction) -> QGridLayout:

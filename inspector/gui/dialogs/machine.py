@@ -8,15 +8,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
-    QHBoxLayout,
     QLayout,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
 from inspector.gui.widgets.controls import CopyInset, button_row, make_button
 from inspector.gui.widgets.labels import plain_label
 from inspector.gui.widgets.notice import show_notice
@@ -38,32 +37,27 @@ class MachineDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Load on another machine")
         self.setFixedWidth(_WIDTH)
-        self._theme = theme
         self._save = make_button("Save the script\u2026", self._on_save, icon="file", theme=theme)
         self._open = make_button(
             "Open machine.json\u2026", self._on_open, kind="primary", icon="open", theme=theme
         )
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(28, 24, 28, 20)
-        whole.setSpacing(14)
-        whole.addWidget(plain_label("Load on another machine", "lead"))
         intro = "See how this file would load on a server, a cluster node or a colleague's computer."
-        whole.addWidget(plain_label(intro, "muted", wrap=True))
-        whole.addLayout(_step("1", "Save the probe script and copy it to that machine.", self._save))
-        whole.addLayout(_step("2", "Run it there. It needs Python 3.8 or newer and changes nothing."))
+        promise = "It records GPUs, drivers and versions, but no users, hosts, folders or addresses."
+        glyph = Glyph(theme, "shield", 18, ink="good")
         command = plain_label(_COMMAND, "mono", selectable=True)
-        whole.addWidget(CopyInset(theme, command, lambda: _COMMAND, "Copy the command"))
-        whole.addLayout(_step("3", "Open its output here, or drop it on the window.", self._open))
-        whole.addLayout(self._build_promise())
-        whole.addLayout(button_row(make_button("Close", self.reject)))
-
-    def _build_promise(self) -> QLayout:
-        row = QHBoxLayout()
-        row.setSpacing(10)
-        row.addWidget(Glyph(self._theme, "shield", 18, ink="good"), 0, Qt.AlignmentFlag.AlignTop)
-        text = "It records GPUs, drivers and versions, but no user names, host names, folders or addresses."
-        row.addWidget(plain_label(text, "small", wrap=True), 1)
-        return row
+        column(
+            plain_label("Load on another machine", "lead"),
+            plain_label(intro, "muted", wrap=True),
+            _step("1", "Save the probe script and copy it to that machine.", self._save),
+            _step("2", "Run it there. It needs Python 3.8 or newer and changes nothing."),
+            CopyInset(theme, command, lambda: _COMMAND, "Copy the command"),
+            _step("3", "Open its output here, or drop it on the window.", self._open),
+            row((glyph, 0, TOP), (plain_label(promise, "small", wrap=True), 1), spacing=10),
+            button_row(make_button("Close", self.reject)),
+            spacing=14,
+            margins=(28, 24, 28, 20),
+            within=self,
+        )
 
     def _on_save(self) -> None:
         proposed = str(Path.home() / Path(PROBE).name)
@@ -90,10 +84,5 @@ class MachineDialog(QDialog):
 
 
 def _step(number: str, text: str, button: QPushButton | None = None) -> QLayout:
-    row = QHBoxLayout()
-    row.setSpacing(12)
-    row.addWidget(plain_label(number, "strong"), 0, Qt.AlignmentFlag.AlignVCenter)
-    row.addWidget(plain_label(text, wrap=True), 1, Qt.AlignmentFlag.AlignVCenter)
-    if button is not None:
-        row.addWidget(button)
-    return row
+    parts = ((plain_label(number, "strong"), 0, MIDDLE), (plain_label(text, wrap=True), 1, MIDDLE))
+    return row(*parts, *([button] if button is not None else []), spacing=12)

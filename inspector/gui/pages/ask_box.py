@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from inspector.gui.theme.theme import Theme, mono_font
-from inspector.gui.widgets.cards import page_column
+from inspector.gui.widgets.boxes import MIDDLE, NO_MARGINS, column, row
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import blocked, plain_label
 
@@ -38,18 +38,9 @@ class AskBox(QFrame):
         self._text.textChanged.connect(self._on_changed)
         self._pause = QTimer(self, interval=_PAUSE_MS, singleShot=True)
         self._pause.timeout.connect(self._ask)
-        self._lay_out()
+        head = row((self._hint, 1, MIDDLE), self._close, self._button, spacing=12)
+        column(head, self._text, spacing=10, margins=NO_MARGINS, within=self)
         self._show_open(is_open=False)
-
-    def _lay_out(self) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(12)
-        row.addWidget(self._hint, 1, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self._close)
-        row.addWidget(self._button)
-        column = page_column(self, 10)
-        column.addLayout(row)
-        column.addWidget(self._text)
 
     def begin(self) -> None:
         """Open the field, with the text on the clipboard in it if that looks like an error message."""

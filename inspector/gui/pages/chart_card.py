@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QSpinBox, QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QFrame, QSpinBox, QVBoxLayout
 
 from inspector.gui.pages.chart_tables import build_legend, build_ranking, is_ranking
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
 from inspector.session.screen import Chart, ForecastPage, Loading, Segment
 
@@ -33,13 +34,8 @@ class ChartCard(QFrame):
         self.above, self.below = QVBoxLayout(), QVBoxLayout()
         self._bars = QVBoxLayout()
         self._table = QVBoxLayout()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 8)
-        column.setSpacing(8)
-        column.addWidget(self._title)
-        column.addWidget(named(QFrame(), "line"))
-        for part in (self.above, self._bars, self._table, self.below):
-            column.addLayout(part)
+        parts = (self._title, named(QFrame(), "line"), self.above, self._bars, self._table, self.below)
+        column(*parts, spacing=8, margins=(0, 0, 0, 8), within=self)
 
     def show_chart(self, chart: Chart, devices: frozenset[str]) -> None:
         """Show another chart; what is not a device gets a color that no device has."""
@@ -82,16 +78,10 @@ class ForecastCard(ChartCard):
         self._mmap = QCheckBox("mmap=True")
         self._mmap.setToolTip("Map the file instead of reading it: only what is used is read")
         self._mmap.toggled.connect(self._on_chosen)
-        self._notes = QVBoxLayout()
-        self._notes.setSpacing(2)
+        self._notes = column(spacing=2)
         label = plain_label("Processes", "muted")
         label.setBuddy(self._ranks)
-        row = QHBoxLayout()
-        row.setSpacing(10)
-        for widget in (label, self._ranks, self._mmap):
-            row.addWidget(widget)
-        row.addStretch(1)
-        self.above.addLayout(row)
+        self.above.addLayout(row(label, self._ranks, self._mmap, 1, spacing=10))
         self.below.addLayout(self._notes)
 
     def show_forecast(self, page: ForecastPage) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QProgressBar, QVBoxLayout
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QFrame, QProgressBar
 
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import TOP, column
 from inspector.gui.widgets.cards import card_row, fill_lines
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import named, plain_label
@@ -32,22 +33,13 @@ class CheckCard(QFrame):
         self._label = plain_label("", "muted")
         self._bar = named(QProgressBar(), spoken="Progress of the check")
         self._bar.setTextVisible(False)
-        self._lines = QVBoxLayout()
-        self._lines.setSpacing(6)
+        self._lines = column(spacing=6)
         self._check = make_button("Check every byte", self.check_wanted, icon="shield", theme=theme)
         self._cancel = make_button("Cancel", self.cancel_wanted)
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._on_tick)
-        words = QVBoxLayout()
-        words.setSpacing(6)
-        words.addWidget(self._hint)
-        words.addWidget(self._label)
-        words.addWidget(self._bar)
-        words.addLayout(self._lines)
-        row = card_row(self)
-        row.addLayout(words, 1)
-        for button in (self._check, self._cancel):
-            row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        words = column(self._hint, self._label, self._bar, self._lines, spacing=6)
+        card_row(self, (words, 1), (self._check, 0, TOP), (self._cancel, 0, TOP))
         self.show_check(self._page)
 
     def show_check(self, page: CheckPage) -> None:

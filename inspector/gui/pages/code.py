@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from inspector.gui.theme.highlight import PythonHighlighter
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.controls import CalmComboBox, code_field, confirm_copied, make_button
 from inspector.gui.widgets.labels import blocked, plain_label
 from inspector.session.screen import CodePage, Screen
@@ -32,17 +33,8 @@ class CodePanel(QWidget):
         self._copy.setToolTip("Copy the loading code (Ctrl+Shift+C)")
         self._text = _build_text(theme)
         self._highlighter = PythonHighlighter(self._text.document(), theme)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(label)
-        row.addWidget(self._styles)
-        row.addStretch(1)
-        row.addWidget(self._copy)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(12)
-        column.addLayout(row)
-        column.addWidget(self._text, 1)
+        head = row(label, self._styles, 1, self._copy, spacing=8)
+        column(head, (self._text, 1), spacing=12, margins=(16, 16, 16, 16), within=self)
 
     def show_screen(self, screen: Screen) -> None:
         """Show the snippet of a screen."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from inspector.gui.pages.check_card import CheckCard
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import TOP, column, row
 from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, named, plain_label
 from inspector.session.screen import FactGroup, Screen
@@ -34,30 +35,24 @@ class FactsPanel(ScrollPanel):
         self.verticalScrollBar().setValue(0)
 
     def _build_group(self, group: FactGroup) -> QWidget:
-        holder = QWidget()
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 0, 8)
-        column.setSpacing(7)
-        column.addWidget(plain_label(group.title, "strong", wrap=True))
-        column.addWidget(named(QFrame(), "line"))
+        holder, title = QWidget(), plain_label(group.title, "strong", wrap=True)
+        lines = column(title, named(QFrame(), "line"), spacing=7, margins=(0, 0, 0, 8), within=holder)
         metrics = self.fontMetrics()
         longest = max((metrics.horizontalAdvance(label) for label, _ in group.facts), default=0)
         width = min(max(longest + 2, _LABEL_WIDTHS[0]), _LABEL_WIDTHS[1])
         for label, value in group.facts:
-            column.addLayout(_build_fact(label, value, width))
+            lines.addLayout(_build_fact(label, value, width))
         return holder
 
 
 def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
     """Lay out a fact in a row of its own: a grid miscounts the heights of texts that wrap."""
-    row = QHBoxLayout()
-    row.setSpacing(16)
-    if label:
-        name = ElidedLabel(label, "muted", Qt.TextElideMode.ElideMiddle)
-        name.setFixedWidth(width)
-        row.addWidget(name, 0, Qt.AlignmentFlag.AlignTop)
-    row.addWidget(_value_text(label, value), 1, Qt.AlignmentFlag.AlignTop)
-    return row
+    text = _value_text(label, value)
+    if not label:
+        return row((text, 1, TOP), spacing=16)
+    name = ElidedLabel(label, "muted", Qt.TextElideMode.ElideMiddle)
+    name.setFixedWidth(width)
+    return row((name, 0, TOP), (text, 1, TOP), spacing=16)
 
 
 def _value_text(label: str, value: str) -> QWidget:

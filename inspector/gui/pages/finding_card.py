@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QPushButton, QWidget
 
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.cards import card_row, page_column
+from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, column, row
+from inspector.gui.widgets.cards import card_row
 from inspector.gui.widgets.controls import CopyInset, make_button
 from inspector.gui.widgets.labels import WrappedText, plain_label, plain_tooltip
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
@@ -41,9 +42,7 @@ class FindingCard(QFrame):
         super().__init__()
         self._theme = theme
         self.setAccessibleName(f"{SPOKEN_TONES[finding.tone]}: {finding.title}")
-        words = QVBoxLayout()
-        words.setSpacing(6)
-        words.addWidget(plain_label(finding.title, "strong", wrap=True, selectable=True))
+        words = column(plain_label(finding.title, "strong", wrap=True, selectable=True), spacing=6)
         if finding.detail:
             words.addWidget(plain_label(finding.detail, "muted", wrap=True, selectable=True))
         for caption, text in finding.facts:
@@ -53,14 +52,10 @@ class FindingCard(QFrame):
         if tree is not None and finding.nodes:
             words.addWidget(self._build_links(finding, tree))
         words.addLayout(self._build_foot(finding))
-        row = card_row(self)
-        row.addWidget(ToneGlyph(theme, 24, finding.tone), 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(words, 1)
+        card_row(self, (ToneGlyph(theme, 24, finding.tone), 0, TOP), (words, 1))
 
     def _build_foot(self, finding: FindingRow) -> QLayout:
-        foot = QHBoxLayout()
-        foot.setSpacing(8)
-        foot.addWidget(plain_label(finding.id, "small", selectable=True), 1)
+        foot = row((plain_label(finding.id, "small", selectable=True), 1), spacing=8)
         if finding.fix is not None:
             foot.addWidget(self._build_fix(finding.fix))
         return foot
@@ -82,7 +77,7 @@ class FindingCard(QFrame):
 
     def _build_links(self, finding: FindingRow, tree: Tree) -> QWidget:
         holder = QWidget()
-        column = page_column(holder, 0)
+        links = column(spacing=0, margins=NO_MARGINS, within=holder)
         for place, node_id in enumerate(finding.nodes):
             path = node_path(tree, node_id)
             link = make_button(_cut_middle(path), partial(self.node_wanted.emit, node_id), kind="link")
@@ -90,18 +85,14 @@ class FindingCard(QFrame):
             link.setAccessibleName(f"Select {path}")
             link.setToolTip(plain_tooltip(path))
             link.setVisible(place < _MOST_LINKS)
-            column.addWidget(link, 0, Qt.AlignmentFlag.AlignLeft)
+            links.addWidget(link, 0, LEFT)
         if len(finding.nodes) > _MOST_LINKS:
-            column.addWidget(_build_more(holder, len(finding.nodes) - _MOST_LINKS))
+            links.addWidget(_build_more(holder, len(finding.nodes) - _MOST_LINKS))
         return holder
 
 
 def _build_fact(caption: str, text: str) -> QLayout:
-    column = QVBoxLayout()
-    column.setSpacing(1)
-    column.addWidget(plain_label(caption, "section"))
-    column.addWidget(plain_label(text, wrap=True, selectable=True))
-    return column
+    return column(plain_label(caption, "section"), plain_label(text, wrap=True, selectable=True), spacing=1)
 
 
 def _build_more(holder: QWidget, count: int) -> QPushButton:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout
 
 from inspector.gui.pages.ask_box import AskBox
 from inspector.gui.pages.finding_card import FindingCard
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import column
 from inspector.gui.widgets.cards import ScrollPanel, add_empty_state
 from inspector.gui.widgets.labels import clear_layout, plain_label
 from inspector.session.screen import FindingRow, Screen
@@ -27,8 +27,7 @@ class FindingsPanel(ScrollPanel):
         super().__init__(theme, "Findings")
         self._ask = AskBox(theme)
         self._ask.asked.connect(self.error_pasted)
-        self._list = QVBoxLayout()
-        self._list.setSpacing(12)
+        self._list = column(spacing=12)
         self.cards.addWidget(self._ask)
         self.cards.addLayout(self._list, 1)
 

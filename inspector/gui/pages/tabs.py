@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from inspector.gui.pages import registry
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import NO_MARGINS, column
 from inspector.gui.widgets.labels import named
 from inspector.report.tree import Tree
 
@@ -34,9 +35,7 @@ class PageTabs(QTabWidget):
         self.tabBar().setUsesScrollButtons(False)
         for place, page in enumerate(self._pages):
             holder = named(QWidget(), spoken=page.title)
-            column = QVBoxLayout(holder)
-            column.setContentsMargins(0, 0, 0, 0)
-            self._holders.append(column)
+            self._holders.append(column(margins=NO_MARGINS, within=holder))
             self.addTab(holder, page.title)
             key = registry.page_key(place)
             self.setTabToolTip(place, f"{page.title} ({key})" if key else page.title)

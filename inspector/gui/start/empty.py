@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import PurePath
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.cards import add_centered, page_column
+from inspector.gui.widgets.boxes import CENTER, NO_MARGINS, Gap, column, row
+from inspector.gui.widgets.cards import centered_label
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import (
     ElidedLabel,
@@ -42,12 +43,10 @@ class RecentRow(QPushButton):
         name = ElidedLabel(escape_text(place.name))
         folder = ElidedLabel(escape_text(str(place.parent)), "small", Qt.TextElideMode.ElideMiddle)
         folder.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 0, 10, 0)
-        row.setSpacing(10)
-        for part, stretch in ((Glyph(theme, "clock", 16), 0), (name, 3), (folder, 4)):
+        glyph = Glyph(theme, "clock", 16)
+        for part in (glyph, name, folder):
             part.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-            row.addWidget(part, stretch)
+        row(glyph, (name, 3), (folder, 4), spacing=10, margins=(10, 0, 10, 0), within=self)
 
 
 class EmptyPage(QWidget):
@@ -64,20 +63,19 @@ class EmptyPage(QWidget):
         self._zone = self._build_zone()
         self._recent_title = plain_label("Recent files", "section")
         self._recent_holder = QWidget()
-        self._recent = page_column(self._recent_holder, 0)
+        self._recent = column(spacing=0, margins=NO_MARGINS, within=self._recent_holder)
         middle = QWidget()
         middle.setFixedWidth(_WIDTH)
-        column = page_column(middle)
-        column.addWidget(self._zone)
-        column.addSpacing(16)
-        column.addWidget(self._recent_title)
-        column.addWidget(self._recent_holder)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(24, 24, 24, 24)
-        whole.addStretch(1)
-        whole.addWidget(middle, 0, Qt.AlignmentFlag.AlignHCenter)
-        whole.addStretch(1)
-        whole.addLayout(self._build_promise())
+        parts = (self._zone, Gap(16), self._recent_title, self._recent_holder)
+        column(*parts, spacing=8, margins=NO_MARGINS, within=middle)
+        promise = row(
+            1,
+            Glyph(theme, "shield", 18, ink="good"),
+            plain_label("Nothing is executed, nothing is uploaded.", "muted"),
+            1,
+            spacing=8,
+        )
+        column(1, (middle, 0, CENTER), 1, promise, margins=(24, 24, 24, 24), within=self)
 
     def show_screen(self, screen: Screen) -> None:
         """List the recent files."""
@@ -96,20 +94,6 @@ class EmptyPage(QWidget):
 
     def _build_zone(self) -> QFrame:
         zone = named(QFrame(), "dropZone")
-        column = QVBoxLayout(zone)
-        column.setContentsMargins(32, 40, 32, 40)
-        column.setSpacing(8)
-        column.addWidget(AppMark(88), 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addSpacing(8)
-        for text, role in (
-            ("Drop a checkpoint here", "title"),
-            ("See what it contains, where its tensors were saved, and how to load it here.", "muted"),
-            (".pth  .pt  .ckpt  .bin  .safetensors  .tar", "small"),
-        ):
-            add_centered(column, text, role)
-        column.addSpacing(16)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
         open_button = make_button(
             "Open\u2026", self.open_wanted, kind="primary", icon="open", theme=self._theme
         )
@@ -117,18 +101,18 @@ class EmptyPage(QWidget):
         demo_button = make_button(
             "Try the demo checkpoint", self.demo_wanted, icon="spark", ink="accent", theme=self._theme
         )
-        buttons.addStretch(1)
-        buttons.addWidget(open_button)
-        buttons.addWidget(demo_button)
-        buttons.addStretch(1)
-        column.addLayout(buttons)
+        column(
+            (AppMark(88), 0, CENTER),
+            Gap(8),
+            centered_label("Drop a checkpoint here", "title"),
+            centered_label(
+                "See what it contains, where its tensors were saved, and how to load it here.", "muted"
+            ),
+            centered_label(".pth  .pt  .ckpt  .bin  .safetensors  .tar", "small"),
+            Gap(16),
+            row(1, open_button, demo_button, 1, spacing=8),
+            spacing=8,
+            margins=(32, 40, 32, 40),
+            within=zone,
+        )
         return zone
-
-    def _build_promise(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addStretch(1)
-        row.addWidget(Glyph(self._theme, "shield", 18, ink="good"))
-        row.addWidget(plain_label("Nothing is executed, nothing is uploaded.", "muted"))
-        row.addStretch(1)
-        return row

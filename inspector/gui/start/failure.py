@@ -12,12 +12,12 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QScrollArea,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import CENTER, RIGHT, Gap, column, row
 from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.controls import icon_button, make_button
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, named, plain_label, sentence
@@ -48,15 +48,8 @@ class OpeningPage(QWidget):
         self.setFocusProxy(cancel)
         self._middle = QWidget()
         self._middle.setFixedWidth(_WIDTH)
-        column = QVBoxLayout(self._middle)
-        column.setSpacing(12)
-        for part in (self._name, self._bar, self._label):
-            column.addWidget(part)
-        column.addWidget(cancel, 0, Qt.AlignmentFlag.AlignRight)
-        whole = QVBoxLayout(self)
-        whole.addStretch(2)
-        whole.addWidget(self._middle, 0, Qt.AlignmentFlag.AlignHCenter)
-        whole.addStretch(3)
+        column(self._name, self._bar, self._label, (cancel, 0, RIGHT), spacing=12, within=self._middle)
+        column(2, (self._middle, 0, CENTER), 3, within=self)
 
     def show_screen(self, screen: Screen) -> None:
         """Follow the progress of a screen, or stop."""
@@ -95,15 +88,8 @@ class FailurePageWidget(QScrollArea):
         titles = {"What loading would run": self._runs, "Where": self._where, "What to do": self._remedy}
         parts = [self._build_part(title, text) for title, text in titles.items()]
         self._runs_part, self._where_part, self._remedy_part = parts
-        middle = QHBoxLayout()
-        middle.addStretch(1)
-        middle.addWidget(self._build_card())
-        middle.addStretch(1)
         content = named(QWidget(), "scrolled")
-        whole = QVBoxLayout(content)
-        whole.addStretch(2)
-        whole.addLayout(middle)
-        whole.addStretch(3)
+        column(2, row(1, self._build_card(), 1), 3, within=content)
         frameless_scroll(self, content)
 
     def show_screen(self, screen: Screen) -> None:
@@ -128,37 +114,29 @@ class FailurePageWidget(QScrollArea):
         card = QFrame()
         card.setProperty("card", True)
         card.setFixedWidth(_WIDTH)
-        column = QVBoxLayout(card)
-        column.setContentsMargins(32, 32, 32, 24)
-        column.setSpacing(8)
-        column.addWidget(Glyph(self._theme, "file-broken", 56, ink="bad"))
-        column.addSpacing(8)
-        for part in (self._title, self._path):
-            column.addWidget(part)
-        column.addSpacing(8)
-        for widget in (
+        column(
+            Glyph(self._theme, "file-broken", 56, ink="bad"),
+            Gap(8),
+            self._title,
+            self._path,
+            Gap(8),
             self._what,
             self._runs_part,
             self._where_part,
             self._remedy_part,
             self._code_part,
-        ):
-            column.addWidget(widget)
-        column.addSpacing(16)
-        column.addLayout(self._build_buttons())
+            Gap(16),
+            self._build_buttons(),
+            spacing=8,
+            margins=(32, 32, 32, 24),
+            within=card,
+        )
         return card
 
     def _build_part(self, title: str, text: WrappedText, button: QToolButton | None = None) -> QFrame:
         part = named(QFrame(), "inset")
-        head = QHBoxLayout()
-        head.addWidget(plain_label(title, "section"), 1)
-        if button is not None:
-            head.addWidget(button)
-        column = QVBoxLayout(part)
-        column.setContentsMargins(14, 10, 14, 10)
-        column.setSpacing(4)
-        column.addLayout(head)
-        column.addWidget(text)
+        head = row((plain_label(title, "section"), 1), *([button] if button is not None else []))
+        column(head, text, spacing=4, margins=(14, 10, 14, 10), within=part)
         return part
 
     def _build_buttons(self) -> QHBoxLayout:
@@ -167,9 +145,4 @@ class FailurePageWidget(QScrollArea):
         )
         self.setFocusProxy(other)
         again = make_button("Try again", self.retry_wanted, icon="reload", theme=self._theme)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(other)
-        row.addWidget(again)
-        row.addStretch(1)
-        return row
+        return row(other, again, 1, spacing=8)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton
+from PySide6.QtWidgets import QFrame, QLineEdit, QToolButton
 
 from inspector.gui.theme.icons import Glyph, draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.labels import blocked, named, plain_label, set_state
 from inspector.overriding import override
 
@@ -54,18 +55,10 @@ class SearchBox(QFrame):
         self._clear = self._make_button("close", "End the search (Esc)")
         self._clear.clicked.connect(self.leave)
         self._parts = (self._count, self._back, self._on, self._only, self._clear)
-        self._lay_out()
+        parts = (Glyph(theme, "search", 16), (self._line, 1), *self._parts)
+        row(*parts, spacing=2, margins=(10, 0, 4, 0), within=self)
         self.setFocusProxy(self._line)
         self.show_matches(None, None)
-
-    def _lay_out(self) -> None:
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 0, 4, 0)
-        row.setSpacing(2)
-        row.addWidget(Glyph(self._theme, "search", 16))
-        row.addWidget(self._line, 1)
-        for part in self._parts:
-            row.addWidget(part)
 
     @override
     def sizeHint(self) -> QSize:

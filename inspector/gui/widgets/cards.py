@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import CENTER, NO_MARGINS, TOP, Part, column, row
 from inspector.gui.widgets.labels import clear_layout, named, plain_label
 
 Scroll = TypeVar("Scroll", bound=QScrollArea)
@@ -31,9 +32,7 @@ class ScrollPanel(QScrollArea):
         self.theme = theme
         self.setAccessibleName(name)
         holder = named(QWidget(), "scrolled")
-        self.cards = QVBoxLayout(holder)
-        self.cards.setContentsMargins(16, 16, 16, 16)
-        self.cards.setSpacing(12)
+        self.cards = column(spacing=12, margins=(16, 16, 16, 16), within=holder)
         frameless_scroll(self, holder)
 
     def clear(self) -> None:
@@ -48,46 +47,37 @@ class ScrollPanel(QScrollArea):
         self.cards.addStretch(3)
 
 
-def add_empty_state(theme: Theme, column: QVBoxLayout, icon: str, title: str, text: str) -> None:
+def add_empty_state(theme: Theme, cards: QVBoxLayout, icon: str, title: str, text: str) -> None:
     """Add a picture with a title and a sentence below it."""
-    column.addWidget(Glyph(theme, icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
+    cards.addWidget(Glyph(theme, icon, 40), 0, CENTER)
     for words, role in ((title, "strong"), (text, "muted")):
-        add_centered(column, words, role)
+        cards.addWidget(centered_label(words, role))
 
 
-def add_centered(column: QVBoxLayout, text: str, role: str) -> None:
-    """Add a text that wraps, in the middle of a column."""
+def centered_label(text: str, role: str) -> QLabel:
+    """Make a text that wraps, for the middle of a column."""
     label = plain_label(text, role, wrap=True)
-    label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-    column.addWidget(label)
+    label.setAlignment(CENTER)
+    return label
 
 
-def card_row(card: QFrame) -> QHBoxLayout:
-    """Make a frame a card; return the row that it is laid out in."""
+def card_row(card: QFrame, *parts: Part) -> None:
+    """Make a frame a card, and lay its parts out in a row."""
     card.setProperty("card", True)
-    row = QHBoxLayout(card)
-    row.setContentsMargins(14, 12, 14, 12)
-    row.setSpacing(12)
-    return row
+    row(*parts, spacing=12, margins=(14, 12, 14, 12), within=card)
 
 
 def fill_lines(theme: Theme, layout: QVBoxLayout, lines: tuple[str, ...], icon: str, ink: str) -> None:
     """Fill a layout with sentences, an icon before each."""
     clear_layout(layout)
     for line in lines:
-        holder = QWidget()
-        row = QHBoxLayout(holder)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(Glyph(theme, icon, 18, ink=ink), 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(plain_label(line, wrap=True, selectable=True), 1)
+        holder, glyph = QWidget(), Glyph(theme, icon, 18, ink=ink)
+        words = plain_label(line, wrap=True, selectable=True)
+        row((glyph, 0, TOP), (words, 1), spacing=8, margins=NO_MARGINS, within=holder)
         layout.addWidget(holder)
         holder.setVisible(layout.parentWidget() is not None)  # now: a dialog is about to take its size
 
 
 def page_column(page: QWidget, spacing: int = 8) -> QVBoxLayout:
     """Make a column without margins for all that stands on a page."""
-    column = QVBoxLayout(page)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(spacing)
-    return column
+    return column(spacing=spacing, margins=NO_MARGINS, within=page)

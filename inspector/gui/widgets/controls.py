@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme, mono_font
+from inspector.gui.widgets.boxes import TOP, row
 from inspector.gui.widgets.labels import named
 from inspector.overriding import override
 
@@ -57,13 +58,9 @@ def icon_button(theme: Theme, icon: str, words: str, clicked: Slot) -> QToolButt
 
 def button_row(*buttons: QPushButton) -> QHBoxLayout:
     """Lay the buttons of a dialog out at the right."""
-    row = QHBoxLayout()
-    row.setSpacing(8)
-    row.addStretch(1)
     for button in buttons:
         button.setAutoDefault(False)
-        row.addWidget(button)
-    return row
+    return row(1, *buttons, spacing=8)
 
 
 def confirm_copied(button: QPushButton, theme: Theme) -> None:
@@ -95,11 +92,8 @@ class CopyInset(QFrame):
         super().__init__()
         self._text = text
         self.setObjectName("inset")
-        self.row = QHBoxLayout(self)
-        self.row.setContentsMargins(12, 8, 8, 8)
-        self.row.setSpacing(spacing)
-        self.row.addWidget(shown, 1)
-        self.row.addWidget(icon_button(theme, "copy", words, self._on_copy), 0, Qt.AlignmentFlag.AlignTop)
+        copy = icon_button(theme, "copy", words, self._on_copy)
+        self.row = row((shown, 1), (copy, 0, TOP), spacing=spacing, margins=(12, 8, 8, 8), within=self)
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._text())

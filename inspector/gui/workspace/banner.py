@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QPushButton
 
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import TOP, column, row
 from inspector.gui.widgets.controls import CopyInset, confirm_copied, make_button
 from inspector.gui.widgets.labels import named, plain_label, plain_tooltip, set_state
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
@@ -46,7 +47,7 @@ class BannerFrame(QFrame):
         self._inset = CopyInset(theme, self._error, self._error.text, "Copy the error's text", spacing=12)
         caption = plain_label("torch.load says", "section")
         caption.setContentsMargins(0, 2, 0, 0)
-        self._inset.row.insertWidget(0, caption, 0, Qt.AlignmentFlag.AlignTop)
+        self._inset.row.insertWidget(0, caption, 0, TOP)
         self._lay_out()
 
     def show_banner(self, banner: Banner | None) -> None:
@@ -89,26 +90,7 @@ class BannerFrame(QFrame):
         confirm_copied(self._copy, self._theme)
 
     def _lay_out(self) -> None:
-        first = QHBoxLayout()
-        first.setSpacing(16)
-        first.addWidget(self._headline, 1)
-        first.addWidget(self._chip, 0, Qt.AlignmentFlag.AlignTop)
-        second = QHBoxLayout()
-        second.setSpacing(8)
-        second.addWidget(self._advice, 1)
-        second.addStretch(0)
-        for button in (self._export, self._copy, self._why):
-            second.addWidget(button)
-        words = QVBoxLayout()
-        words.setSpacing(6)
-        words.addLayout(first)
-        words.addLayout(second)
-        top = QHBoxLayout()
-        top.setSpacing(16)
-        top.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
-        top.addLayout(words, 1)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(16, 14, 16, 14)
-        whole.setSpacing(10)
-        whole.addLayout(top)
-        whole.addWidget(self._inset)
+        first = row((self._headline, 1), (self._chip, 0, TOP), spacing=16)
+        second = row((self._advice, 1), 0, self._export, self._copy, self._why, spacing=8)
+        top = row((self._glyph, 0, TOP), (column(first, second, spacing=6), 1), spacing=16)
+        column(top, self._inset, spacing=10, margins=(16, 14, 16, 14), within=self)

@@ -6,10 +6,11 @@ from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import NO_MARGINS, column, row
 from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.controls import CalmComboBox, make_button
 from inspector.gui.widgets.labels import ElidedLabel, blocked, clear_layout, named, plain_label, plain_tooltip
@@ -48,17 +49,9 @@ class DeviceCard(QFrame):
         self._to.setMinimumWidth(112)
         self._to.setIconSize(QSize(12, 12))
         self._to.currentTextChanged.connect(self._on_chosen)
-        words = QVBoxLayout()
-        words.setSpacing(1)
-        for label in (self._name, self._summary, self._note):
-            words.addWidget(label)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14, 8, 10, 8)
-        row.setSpacing(10)
-        row.addWidget(self._swatch)
-        row.addLayout(words, 1)
-        row.addWidget(self._arrow)
-        row.addWidget(self._to)
+        words = column(self._name, self._summary, self._note, spacing=1)
+        parts = (self._swatch, (words, 1), self._arrow, self._to)
+        row(*parts, spacing=10, margins=(14, 8, 10, 8), within=self)
 
     def show_row(self, row: DeviceRow, colors: dict[str, int]) -> None:
         """Show one original device and where it goes."""
@@ -91,9 +84,7 @@ class BranchList(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(2, 0, 0, 0)
-        self._row.setSpacing(8)
+        self._row = row(spacing=8, margins=(2, 0, 0, 0), within=self)
         self.setVisible(False)
 
     def show_branches(self, branches: tuple[BranchRow, ...]) -> None:
@@ -138,15 +129,8 @@ class DeviceMapBar(QWidget):
         self._grid.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self._scroll = frameless_scroll(QScrollArea(), self._grid_holder)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(_build_title())
-        column = QVBoxLayout()
-        column.setSpacing(6)
-        column.addWidget(self._scroll)
-        column.addWidget(self._branches)
-        row.addLayout(column, 1)
+        cards = column(self._scroll, self._branches, spacing=6)
+        row(_build_title(), (cards, 1), spacing=0, margins=NO_MARGINS, within=self)
 
     def show_rows(
         self, rows: tuple[DeviceRow, ...], colors: dict[str, int], branches: tuple[BranchRow, ...] = ()
@@ -159,8 +143,8 @@ class DeviceMapBar(QWidget):
             clear_layout(self._grid)
             self._cards = [self._make_card() for _ in rows]
             self._columns = 0
-        for card, row in zip(self._cards, rows, strict=True):
-            card.show_row(row, colors)
+        for card, shown in zip(self._cards, rows, strict=True):
+            card.show_row(shown, colors)
         self._arrange()
 
     @override
@@ -196,10 +180,6 @@ class DeviceMapBar(QWidget):
 def _build_title() -> QWidget:
     holder = QWidget()
     holder.setFixedWidth(_TITLE_WIDTH)
-    column = QVBoxLayout(holder)
-    column.setContentsMargins(4, 8, 0, 0)
-    column.setSpacing(1)
-    column.addWidget(plain_label("Device map", "strong"))
-    column.addWidget(plain_label("saved on \u2192 goes to", "small"))
-    column.addStretch(1)
+    title, caption = plain_label("Device map", "strong"), plain_label("saved on \u2192 goes to", "small")
+    column(title, caption, 1, spacing=1, margins=(4, 8, 0, 0), within=holder)
     return holder
