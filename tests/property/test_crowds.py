@@ -6,6 +6,7 @@ Every wide thing in every place is a thousand files; a part of them, spread even
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 import tempfile
@@ -19,8 +20,22 @@ from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.limits import Limits, Work
 from inspector.model.build import open_checkpoint
+from inspector.progress import Progress
+from inspector.remap.convert.export import export_form
+from inspector.remap.convert.forms import Form
+from inspector.remap.describe import describe_plan
+from inspector.remap.plan import plan_remap
+from inspector.remap.recover.recover import recover
+from inspector.remap.relabel.export import export_copy
+from inspector.remap.rules import parse_rule
 from inspector.report.jsonable import write_show
 from inspector.safety.verdict import judge
+from inspector.session.document import open_document
+from inspector.session.present.compose import compose
+from inspector.session.state import State
+from inspector.snippet.styles.table import render, styles
+from inspector.target.default_load import judge_load
+from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import zips
 from tests.builders.pickles import MARK, NONE, op, proto, stream, text
 from tests.property.crowds import PLACES, THINGS, crowd
@@ -112,6 +127,63 @@ FOUND = [
 @pytest.mark.parametrize(("thing", "place"), FOUND)
 def test_what_once_took_for_ever_is_paid_for(thing: str, place: str, depth: int, tmp_path: Path) -> None:
     assert cost_of_crowd(tmp_path, thing, place, depth)[0] < MOST_STEPS
+
+
+def check(path: Path, _out: Path) -> None:
+    checkpoint = open_checkpoint(str(path))
+    diagnose(checkpoint, judge_load(checkpoint, CPU_ONLY).safety, CPU_ONLY)
+
+
+def snippet(path: Path, _out: Path) -> None:
+    checkpoint = open_checkpoint(str(path))
+    for style in styles(checkpoint):
+        render(checkpoint, style=style.id, target=CPU_ONLY)
+
+
+def remap(path: Path, out: Path) -> None:
+    checkpoint = open_checkpoint(str(path))
+    plan = plan_remap(checkpoint, [parse_rule("*=cuda:1")])
+    describe_plan(checkpoint, plan)
+    export_copy(str(path), out, plan, overwrite=True)
+
+
+def convert(path: Path, out: Path) -> None:
+    export_form(str(path), out, None, Form(compact=True), overwrite=True)
+
+
+def save_what_is_whole(path: Path, out: Path) -> None:
+    recover(str(path), out, overwrite=True)
+
+
+def look(path: Path, _out: Path) -> None:
+    document = open_document(str(path), Progress())
+    for node in (0, len(document.tree.nodes) - 1):
+        state = State(phase="ready", path=str(path), document=document, target=CPU_ONLY.id, selected=node)
+        assert compose(state).banner
+
+
+OTHERS = (check, snippet, remap, convert, save_what_is_whole, look)
+MOST_STEPS_OF_OTHERS = 300  # a copy is opened twice more, and compared
+
+
+@pytest.mark.parametrize("program", OTHERS)
+@pytest.mark.parametrize(("thing", "place"), FOUND[:: tries(4, 1)])
+def test_what_other_programs_do_is_paid_for(
+    thing: str, place: str, program: Callable[[Path, Path], None], tmp_path: Path
+) -> None:
+    pickle = crowd(thing, place, 200, 40)
+    path = tmp_path / "crowd.pt"
+    path.write_bytes(zips.checkpoint(pickle))
+    limits = Limits(seconds=1000).started()
+    show(path, limits)
+
+    def run() -> None:
+        with contextlib.suppress(CheckpointError):
+            program(path, tmp_path / "out.pt")
+
+    run()  # imports
+    paid = limits.counted().parts + len(pickle) + SPARE
+    assert count_steps(run) / paid < MOST_STEPS_OF_OTHERS
 
 
 CHARS = 200_000
