@@ -16,7 +16,7 @@ _PLACES = (_PACKAGE / "_resources", _PACKAGE.parent / "resources")
 
 
 def resource_path(name: str) -> Path:
-    """Give the path of a file that ships with the program, such as `icons/app.svg`.
+    """Return the path of a file that ships with the program, such as `icons/app.svg`.
 
     Raises:
         FileNotFoundError: The installation is incomplete.
@@ -29,5 +29,5 @@ def resource_path(name: str) -> Path:
 
 
 def demo_path() -> Path:
-    """Give the path of the demo checkpoint: a small training state saved from two GPUs."""
+    """Return the path of the demo checkpoint: a small training state saved from two GPUs."""
     return resource_path("demo/demo.pth")

@@ -10,7 +10,7 @@ _MOST_KEPT = 1 << 12
 
 
 def format_nbytes(nbytes: int) -> str:
-    """Give a size in decimal units, as file managers and disks do: `37.6 KB`, `1.2 GB`.
+    """Return a size in decimal units, as file managers and disks do: `37.6 KB`, `1.2 GB`.
 
     A file can claim a product of sizes that has no end of digits, and that no float can hold.
     """
@@ -27,12 +27,12 @@ def format_nbytes(nbytes: int) -> str:
 
 
 def format_count(count: int, noun: str) -> str:
-    """Give a count with its noun, in the plural where it must be: `1 tensor`, `1,204 tensors`."""
+    """Return a count with its noun, in the plural where it must be: `1 tensor`, `1,204 tensors`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def format_shape(shape: tuple[int, ...]) -> str:
-    """Give a shape as `64 x 3 x 7 x 7`; a tensor without dimensions is a `scalar`."""
+    """Return a shape as `64 x 3 x 7 x 7`; a tensor without dimensions is a `scalar`."""
     return " \u00d7 ".join(str(size) for size in shape) if shape else "scalar"
 
 

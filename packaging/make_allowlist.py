@@ -34,7 +34,7 @@ class Named:
         self.__module__, _, self.__name__ = dotted.rpartition(".")
 
     def __getattr__(self, name: str) -> object:
-        """Give what is in it."""
+        """Return what is in it."""
         if name == "_tensor_classes":
             return torch._tensor_classes  # noqa: SLF001 - see above
         return Named(f"{self._dotted}.{name}")
@@ -50,7 +50,7 @@ class Named:
 
 
 def definitions(path: pathlib.Path, names: tuple[str, ...]) -> Iterator[ast.FunctionDef]:
-    """Give the functions of these names, without decorators and imports."""
+    """Return the functions of these names, without decorators and imports."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name in names:
             node.decorator_list, node.returns = [], None
@@ -59,7 +59,7 @@ def definitions(path: pathlib.Path, names: tuple[str, ...]) -> Iterator[ast.Func
 
 
 def storage_names(path: pathlib.Path) -> list[str]:
-    """Give the names in `_storage_classes` of torch's `__init__`."""
+    """Return the names in `_storage_classes` of torch's `__init__`."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         is_it = isinstance(target, ast.Name) and target.id == "_storage_classes"
@@ -69,7 +69,7 @@ def storage_names(path: pathlib.Path) -> list[str]:
 
 
 def globals_in(folder: pathlib.Path) -> set[str]:
-    """Give the default list of the torch whose sources stand in a folder."""
+    """Return the default list of the torch whose sources stand in a folder."""
     root = Named("torch")
     torch_storages = {"TypedStorage", "UntypedStorage"}
     root._storage_classes = {  # noqa: SLF001 - its name in torch
@@ -95,7 +95,7 @@ def globals_in(folder: pathlib.Path) -> set[str]:
 
 
 def opcodes_in(path: pathlib.Path) -> set[str]:
-    """Give the names of the opcodes that an unpickler compares with: `key[0] == NAME[0]`."""
+    """Return the names of the opcodes that an unpickler compares with: `key[0] == NAME[0]`."""
     (load,) = (
         node
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -115,14 +115,14 @@ def allowed_on_import() -> set[str]:
 
 
 def installed() -> tuple[str, set[str], set[str]]:
-    """Give (release, names, opcodes) of the installed torch, by asking it."""
+    """Return (release, names, opcodes) of the installed torch, by asking it."""
     names = set(unpickler._get_allowed_globals())  # noqa: SLF001 - torch publishes only what users added
     return torch.__version__.partition("+")[0], names, opcodes_in(pathlib.Path(unpickler.__file__))
 
 
 @functools.cache
 def checked() -> tuple[str, set[str], set[str]]:
-    """Give `installed()`, having made sure that reading its sources finds the same as asking it."""
+    """Return `installed()`, having made sure that reading its sources finds the same as asking it."""
     release, names, opcodes = installed()
     found = globals_in(pathlib.Path(torch.__file__).parent.parent)
     if found != names:
@@ -131,7 +131,7 @@ def checked() -> tuple[str, set[str], set[str]]:
 
 
 def differences(folder: pathlib.Path) -> dict[str, object]:
-    """Say what one release has more and less than the installed one."""
+    """Return what one release has more and less than the installed one."""
     _, names, opcodes = checked()
     theirs = globals_in(folder)
     known = opcodes_in(folder / "torch" / "_weights_only_unpickler.py")

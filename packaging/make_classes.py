@@ -50,7 +50,7 @@ NEVER = ("torch.fx", "torch.utils.data.datapipes", "torch.nn.parallel.distribute
 
 
 def modules(package: str) -> list[str]:
-    """Give the modules of a package that can be imported."""
+    """Return the modules of a package that can be imported."""
     root = importlib.import_module(package)
     names = [package]
     names += [found.name for found in pkgutil.walk_packages(root.__path__, f"{package}.", lambda _: None)]
@@ -58,7 +58,7 @@ def modules(package: str) -> list[str]:
 
 
 def classes(name: str) -> list[str]:
-    """Give the dotted names of the classes that a module defines and that are taken."""
+    """Return the dotted names of the classes that a module defines and that are taken."""
     try:
         module = importlib.import_module(name)
     except Exception:  # noqa: BLE001 - a module for hardware that is not here

@@ -99,7 +99,7 @@ def find_endpoint() -> Endpoint | None:
 
 
 def hand_over(paths: Sequence[str | os.PathLike[str]]) -> bool:
-    """Give files to the running program; False when there is none, or it does not answer.
+    """Hand files to the running program; return False when there is none, or it does not answer.
 
     The paths are made absolute here, since the running program works in another folder.
     """

@@ -24,7 +24,7 @@ def _stack_global(state: State, data: bytes, pos: int) -> int:
         state.note(OddityKind.STACK_GLOBAL_OPERANDS, pos)
     module, name = _name_of(module), _name_of(name)
     if len(module) + len(name) > _SHORT_NAME and (module, name) not in state.globals:
-        state.add_text(len(module) + len(name))  # one long text can be part of many names
+        state.add_text(len(module) + len(name))  # one long str can be part of many names
     state.stack.append(state.use_global(module, name))
     return pos
 
@@ -38,7 +38,7 @@ def _read_name(state: State, data: bytes, pos: int) -> tuple[str, str, int]:
     middle = data.find(b"\n", pos, limit)
     end = data.find(b"\n", middle + 1, limit) if middle >= 0 else -1
     if end < 0:
-        raise CutOffError("a name to import is not two short lines")
+        raise CutOffError("the name of a global is not two short lines")
     return _decode(state, data[pos:middle]), _decode(state, data[middle + 1 : end]), end + 1
 
 
@@ -144,7 +144,7 @@ def _built(target: Value, value: Value) -> OddityKind:
 
 
 def _build_of_none(state: State, target: Call) -> None:
-    """Note a state that is None: pickle sets none, but torch looks into that of what it makes itself."""
+    """Note a state that is None: pickle sets nothing, but torch subscripts that of what it makes itself."""
     func = target.func
     if isinstance(func, Global) and (func.common or func.dotted in _LOOKED_INTO):
         state.faults.add(StreamFault.BUILD_OF_NONE)

@@ -1,4 +1,4 @@
-"""Handlers of the opcodes that make and fill lists, tuples, dictionaries and sets; see `handlers`."""
+"""Handlers of the opcodes that make and fill lists, tuples, dicts and sets; see `handlers`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _extend(state: State, data: bytes, pos: int, items: list[Value]) -> None:
         target.items.extend(items)
     elif isinstance(target, Set):
         target.items.extend(items)
-        if data[pos - 1] != _ADDITEMS:  # CPython asks for `extend`, which sets have not
+        if data[pos - 1] != _ADDITEMS:  # CPython calls `extend`, which sets lack
             state.note(OddityKind.APPEND_ON_OTHER, pos, "a set")
     else:
         state.note(OddityKind.APPEND_ON_OTHER, pos, kind_of(target))

@@ -1,4 +1,4 @@
-"""Handlers of the opcodes that push numbers, text and bytes; see `handlers`."""
+"""Handlers of the opcodes that push numbers, strs and bytes; see `handlers`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inspector.pickles.values import Blob, BlobKind, ByteArray, ByteString, Valu
 
 _U1 = struct.Struct("<B")
 _DIGITS_READ_AT_ONCE = 4000  # Python refuses to convert more than 4300 digits
-_QUICK_NBYTES = 256  # however many escapes a line of this length has, they take no time to speak of
+_QUICK_NBYTES = 256  # a line of this length is read at once, however many escapes it has
 
 _read_u2 = U2.unpack_from
 _read_i4 = I4.unpack_from
@@ -130,7 +130,7 @@ def _span(data: bytes, pos: int, length: struct.Struct) -> tuple[int, int]:
     return start, start + count
 
 
-# --- text and bytes with a length ---------------------------------------------------------------------------
+# --- strs and bytes with a length ---------------------------------------------------------------------------
 
 
 def _counted_text(length: struct.Struct) -> Handler:
@@ -154,7 +154,7 @@ def _counted_text(length: struct.Struct) -> Handler:
 
 
 def _long_text(state: State, data: bytes, span: tuple[int, int]) -> int:
-    """Push a text that is long, or takes long: a surrogate costs as much as a hundred other characters."""
+    """Push a str that is long, or takes long: a surrogate costs as much as a hundred other characters."""
     start, end = span
     if not _push_large(state, "text", span):
         state.tick()
@@ -194,7 +194,7 @@ def _is_decodable(text: str) -> bool:
 
 
 def _push_large(state: State, kind: BlobKind, span: tuple[int, int]) -> bool:
-    """Push what is too large to be copied by its place, and return whether that is so."""
+    """Push what is too large to be copied as its place in the stream; return whether it is."""
     start, end = span
     is_large = end - start > state.limits.text_nbytes
     if is_large:
@@ -222,7 +222,7 @@ def _bytearray(state: State, data: bytes, pos: int) -> int:
     return end
 
 
-# --- text on a line -----------------------------------------------------------------------------------------
+# --- strs on a line -----------------------------------------------------------------------------------------
 
 _ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|([\\'\"abfnrtv])|(x))")
 _ESCAPED = {
@@ -242,7 +242,7 @@ _ESCAPED = {
 def _string(state: State, data: bytes, pos: int) -> int:
     end = _line(data, pos)
     if end - pos < 2 or data[pos] != data[end - 1] or data[pos] not in b"'\"":
-        raise BrokenStreamError("a text of protocol 0 is not in quotes")
+        raise BrokenStreamError("a string of protocol 0 is not quoted")
     if not _push_large(state, "string-line", (pos, end)):
         _weigh_line(state, end - pos)
         _push_string(state, _ESCAPE.sub(_unescape, data[pos + 1 : end - 1]))
@@ -250,10 +250,10 @@ def _string(state: State, data: bytes, pos: int) -> int:
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
-    """Return what a backslash of `repr` in Python 2 means; `codecs.escape_decode` would write warnings."""
+    """Return what an escape of Python 2's `repr` means; `codecs.escape_decode` would write warnings."""
     hexadecimal, octal, letter, broken = match.groups()
     if broken is not None:
-        raise BrokenStreamError("a text of protocol 0 has a broken escape")
+        raise BrokenStreamError("a string of protocol 0 has a broken escape")
     if hexadecimal is not None:
         return bytes.fromhex(hexadecimal.decode())
     return _ESCAPED[letter] if octal is None else bytes([int(octal, 8) & 0xFF])
@@ -284,7 +284,7 @@ def _next_buffer(state: State, data: bytes, pos: int) -> int:
 
 
 def _readonly_buffer(state: State, data: bytes, pos: int) -> int:
-    """Leave what cannot be changed as it is; of anything else a view is made, which no pickle can hold."""
+    """Leave what is immutable as it is; of anything else a view is made, which no pickle can hold."""
     top = state.stack.pop()
     is_fixed = type(top) is bytes or (isinstance(top, Blob) and top.kind in {"bytes", "buffer"})
     state.stack.append(top if is_fixed else Blob("buffer", pos, 0))

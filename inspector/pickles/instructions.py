@@ -1,7 +1,7 @@
 """The opcodes of pickle protocols 0 to 5 and how long each instruction is.
 
-The table repeats what CPython's `Lib/pickletools.py` says of each opcode; a test compares the two. It is
-written out because importing `pickletools` pulls in `pickle`, and start-up is a feature.
+The table repeats that of CPython's `Lib/pickletools.py`; a test compares the two. It is written out because
+importing `pickletools` imports `pickle`, which takes time at start-up and can run what it reads.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ CODES: dict[str, int] = {opcode.name: opcode.code for opcode in OPCODES.values()
 
 
 def instruction_end(data: bytes, start: int) -> int | None:
-    """Say where the instruction at `start` ends, or None if the data ends before it does.
+    """Return where the instruction at `start` ends, or None if the data ends before it does.
 
     Raises:
         KeyError: The byte at `start` is no opcode.

@@ -28,7 +28,7 @@ _MOST_NAMED = 3
 Extend = Callable[[int], bytes]
 """Given the bytes there are, returns more of the same stream, or as many when there are no more."""
 Resolve = Callable[[PersistentId], Value]
-"""Gives what a persistent id stands for; the id itself where nobody knows."""
+"""Returns what a persistent id stands for; the id itself where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +82,8 @@ class Machine:
             name: What error messages call it.
             limits: The budgets.
             progress: Asked for cancellation.
-            extend: Gives a longer beginning of the stream when the data ends before STOP.
-            resolve: Gives what takes the place of a persistent id.
+            extend: Returns a longer beginning of the stream when the data ends before STOP.
+            resolve: Returns what takes the place of a persistent id.
         """
         self.state = State(limits, [first_use] * 256)
         self.state.resolve = resolve
@@ -146,7 +146,7 @@ class Machine:
             state.note(OddityKind.FRAME_STRADDLE, start + 1)
 
     def _recover(self, error: Exception) -> None:
-        """Fetch more of the stream if the instruction was merely cut off; else say what is wrong with it."""
+        """Fetch more of the stream if the instruction was merely cut off; else raise what is wrong."""
         data, start = self._data, self._pos
         known = start >= len(data) or data[start] in OPCODES
         if not known or instruction_end(data, start) is not None:
@@ -196,7 +196,7 @@ class Machine:
 
 
 def _warning(state: State) -> str | None:
-    """Say what runs although the pickle is broken: all that stands before the place where it breaks."""
+    """Return what runs although the pickle is broken: all that stands before the place where it breaks."""
     names = [node.dotted for node in state.globals.values() if not node.common]
     names = [cut_text(escape_text(name), _MOST_NAME) for name in names if not name.startswith("torch.")]
     if not names or not state.calls:

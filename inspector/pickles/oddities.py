@@ -51,7 +51,7 @@ class Oddity:
     Attributes:
         kind: What is odd.
         offset: The byte of the instruction, within its stream.
-        values: The texts that belong into its sentence.
+        values: What its sentence names.
     """
 
     kind: OddityKind
@@ -60,7 +60,7 @@ class Oddity:
 
     @override
     def __str__(self) -> str:
-        """The sentence with its place."""
+        """Return the sentence with its place."""
         return f"{_SENTENCES[self.kind].format(*self.values)} (byte {self.offset:,})"
 
 

@@ -1,4 +1,4 @@
-"""What a pickle machine remembers between two instructions, and how it tells that it is at an end."""
+"""What a pickle machine remembers between two instructions, and the exceptions that end it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _COMMON = frozenset(
 )
 _SHORT_NBYTES = 1 << 12
 WEIGHT_SHIFT = 4
-"""A text counts as one more literal for each 16 bytes."""
+"""A str counts as one more literal for each 16 bytes."""
 MOST_ODDITIES = 1000
-"""More than this many say nothing new."""
+"""How many are kept: more of them tell nothing new."""
 
 
 class StoppedError(Exception):
@@ -63,18 +63,18 @@ class State:
             pickler does, which takes a tenth of the memory; else a dict.
         globals: Every global by (module, name), in the order of first use.
         persistent_ids: Every persistent id, in order.
-        calls: Every call of what is not common, in order, also of those whose results are dropped.
-        faults: What stops real unpicklers and is no oddity, as stable words.
+        calls: Every call of what is not common, in order, those with dropped results included.
+        faults: What stops real unpicklers and is no oddity.
         firsts: Where each opcode byte stands first, in that order.
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
-        literals: How many numbers and short texts; long texts count once more for each 16 bytes.
+        literals: How many numbers and short strs; long ones count once more for each 16 bytes.
         frame_end: Where the present frame ends; 0 before the first.
         protocol: The protocol declared.
-        notes: Oddities.
+        oddities: What no honest writer does.
         root: The value that STOP found.
-        resolve: Gives what takes the place of a persistent id; None keeps the id.
-        short_nbytes: Texts up to this long are read without further ado.
+        resolve: Returns what takes the place of a persistent id; None keeps the id.
+        short_nbytes: Strs up to this long are read at once.
         ends_s: When reading must be done, by the clock of this thread.
         progress: Asked for cancellation.
     """
@@ -173,7 +173,7 @@ class State:
         self._check(self.created)
 
     def add_text(self, nbytes: int) -> None:
-        """Count a text before it is made, which takes up to four times its length.
+        """Count a str before it is made, which takes up to four times its length.
 
         Raises:
             BrokenStreamError: It is more than the limits allow.
@@ -198,7 +198,7 @@ class State:
                 raise BrokenStreamError(f"the pickle imports more than {self.limits.names:,} names")
             node = self.globals[key] = Global(module, name)
             node.common = node.dotted in _COMMON
-            self.created += 3  # two texts and their place in the table
+            self.created += 3  # two strs and their place in the table
         node.count += 1
         return node
 

@@ -1,4 +1,4 @@
-"""Where in a stream the texts and devices stand that somebody wants to change.
+"""Where a stream pushes the strs and devices that a caller wants to change.
 
 A pickle is postfix: each value on the stack was made by one unbroken run of instructions, so it is enough to
 remember where each run starts. The trace executes a stream a second time, slower, and keeps that beside the
@@ -38,7 +38,7 @@ class Push(Generic[T]):
     Attributes:
         start: Where it starts.
         end: Where it ends.
-        value: The value: a text, or a call of `torch.device`.
+        value: The value: a str, or a call of `torch.device`.
         base: Start of the push that this one repeats from the memo or the stack; None where it is made.
     """
 
@@ -93,7 +93,7 @@ class Trace:
     root: Value = None
 
     def place_of(self, owner: Value, index: int) -> int | None:
-        """Give where the instructions of a tuple's element start; None if it was not built literally."""
+        """Return where the instructions of a tuple's element start; None if it was not built literally."""
         found = self.tuples.get(id(owner))
         return None if found is None or index >= len(found.starts) else found.starts[index]
 
@@ -161,7 +161,7 @@ class _Tracer:
         return pos
 
     def _followers(self) -> list[Callable[[int], int] | None]:
-        """Give what follows each opcode, by its byte; None for those that move the stack and nothing else."""
+        """Return the method for each opcode, by its byte; None for those that only move the stack."""
         named: dict[str, Callable[[int], int]] = {
             "MARK": self._mark,
             "TUPLE": self._tuple,

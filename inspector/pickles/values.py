@@ -1,8 +1,8 @@
 """The inert values that a pickle stream is read into.
 
-Numbers, text, lists and tuples are Python's own, since none of those can run anything; whatever pickle
-would import, call or hash becomes a slotted node that is compared by identity. Dictionaries are lists of
-pairs: a key is never hashed, because a hostile key can hang or crash whoever hashes it.
+Numbers, strs, lists and tuples are Python's own, since none of those can run anything; what pickle would
+import, call or hash becomes a slotted node that is compared by identity. Dicts are lists of pairs: a key is
+never hashed, because the hash of a hostile key can hang or crash the program.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ BLOB_TYPES: dict[BlobKind, str] = {
     "digits": "int",
     "buffer": "buffer",
 }
-"""What type Python gives it."""
+"""The Python type of each."""
 
 
 class ByteString(str):
     """A `str` of Python 2: bytes without an encoding, read as UTF-8 for as far as they are.
 
-    What torch makes of it depends on the `encoding` that it is called with, so whoever writes it again writes
-    the bytes, as a byte string.
+    What torch makes of it depends on the `encoding` that it is called with, so it is always written again as
+    the bytes it was, in a byte string.
     """
 
     __slots__ = ()
@@ -101,7 +101,7 @@ class Call:
     """An object that pickle would make by calling something, with what would be done to it afterwards.
 
     Attributes:
-        func: What would be called: a `Global`, or any other value in a stream made to deceive.
+        func: What would be called: a `Global`, or any other value in a stream that is made to deceive.
         args: Its arguments: a tuple unless the stream is malformed.
         kind: `reduce` calls `func(*args)`, `newobj` calls `func.__new__(func, *args)`, `inst` instantiates.
         kwargs: Keyword arguments of `NEWOBJ_EX`, else None.
@@ -123,7 +123,7 @@ class Call:
 
 
 class Dict:
-    """A dictionary as the pairs it is filled with, in order, repetitions included."""
+    """A dict as the pairs that fill it, in order, repetitions included."""
 
     __slots__ = ("pairs",)
 
@@ -132,7 +132,7 @@ class Dict:
 
 
 class Set:
-    """A set or frozenset as the items it is filled with."""
+    """A set or frozenset as the items that fill it."""
 
     __slots__ = ("frozen", "items")
 
@@ -157,7 +157,7 @@ class PersistentId:
 
 
 class Blob:
-    """A text, byte string or integer too large to be worth copying; it stays in the stream.
+    """A str, byte string or int too large to be worth copying; it stays in the stream.
 
     Attributes:
         kind: What it is.
@@ -196,7 +196,7 @@ _MOST_NAME = 100
 
 
 def kind_of(value: Value) -> str:
-    """Return the kind of a value in a few words, for notes; its contents never show."""
+    """Return the kind of a value in a few words; its contents never show."""
     if isinstance(value, Global):
         return f"the name {escape_text(cut_text(value.dotted, _MOST_NAME))}"
     return _KINDS.get(type(value), f"a {type(value).__name__.lower()}")
@@ -206,11 +206,11 @@ _KINDS: dict[type, str] = {
     Call: "an object",
     PersistentId: "a persistent id",
     Blob: "a large value",
-    bool: "a truth value",
-    int: "an integer",
+    bool: "a bool",
+    int: "an int",
     type(None): "None",
-    str: "a text",
-    ByteString: "a text",
-    bytes: "a byte string",
-    ByteArray: "a byte array",
+    str: "a str",
+    ByteString: "a byte string of Python 2",
+    bytes: "a bytes object",
+    ByteArray: "a bytearray",
 }

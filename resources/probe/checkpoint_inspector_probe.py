@@ -59,7 +59,7 @@ def clean(text):
 
 
 def attempt(question, *arguments):
-    """Give what a question answers, or None.
+    """Return what a question answers, or None.
 
     Drivers and plug-ins raise whatever they like, and one that fails must not take the other answers with it.
     """
@@ -112,7 +112,7 @@ def torch_answers():
 
 
 def listen(question):
-    """Ask, and give the answer with what was said and raised meanwhile."""
+    """Ask, and return the answer with what was said and raised meanwhile."""
     answer, messages = None, []
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -419,7 +419,7 @@ def environment(uuids):
 
 
 def probe(script=None):
-    """Give the whole document."""
+    """Return the whole document."""
     card, uuids = attempt(nvidia) or (None, [])
     return {
         "checkpoint_inspector_profile": VERSION,

@@ -19,6 +19,7 @@ from inspector.pickles.handlers_memo import MEMO
 from inspector.pickles.instructions import CODES, OPCODES, iter_instructions
 from inspector.pickles.machine import read_pickle
 from tests.builders.pickles import MARK, NONE, call, name, number, op, plain, read, stream, text
+from tests.sweep import table
 
 ORDERED_DICT = ("global", "collections.OrderedDict")
 
@@ -125,7 +126,7 @@ def test_every_other_byte_is_refused() -> None:
     assert len(HANDLERS) == 256
 
 
-@pytest.mark.parametrize("opcode", EVERY)
+@table("opcode", EVERY)
 def test_example_uses_its_opcode_and_gives_its_value(opcode: str) -> None:
     instructions, value = EXAMPLES[opcode]
     data = stream(instructions)
@@ -138,7 +139,7 @@ def test_example_uses_its_opcode_and_gives_its_value(opcode: str) -> None:
     assert CODES[opcode] in used
 
 
-@pytest.mark.parametrize("opcode", sorted(EXAMPLES.keys() - NOT_FOR_CPYTHON))
+@table("opcode", sorted(EXAMPLES.keys() - NOT_FOR_CPYTHON))
 def test_cpython_agrees_that_the_example_is_sound(opcode: str) -> None:
     data = stream(EXAMPLES[opcode][0])
     theirs = pickle.loads(data)
@@ -147,7 +148,7 @@ def test_cpython_agrees_that_the_example_is_sound(opcode: str) -> None:
         assert ours == theirs
 
 
-@pytest.mark.parametrize("opcode", EVERY)
+@table("opcode", EVERY)
 def test_stream_cut_off_anywhere_breaks_off(opcode: str) -> None:
     data = stream(EXAMPLES[opcode][0])
     for nbytes in range(len(data)):
@@ -155,8 +156,8 @@ def test_stream_cut_off_anywhere_breaks_off(opcode: str) -> None:
             read_pickle(data[:nbytes])
 
 
-@pytest.mark.parametrize("opcode", EVERY)
-@pytest.mark.parametrize("step", [1, 3])
+@table("opcode", EVERY)
+@table("step", [1, 3])
 def test_stream_that_arrives_in_pieces_gives_the_same(opcode: str, step: int) -> None:
     instructions, value = EXAMPLES[opcode]
     data = stream(instructions) + b"what follows"
@@ -166,7 +167,7 @@ def test_stream_that_arrives_in_pieces_gives_the_same(opcode: str, step: int) ->
     assert not {oddity.kind for oddity in found.oddities} - {"out-of-band-buffer", "extension-code"}
 
 
-@pytest.mark.parametrize(
+@table(
     "opcode",
     sorted(
         {opcode.name for opcode in pickletools.opcodes if opcode.stack_before}
@@ -179,16 +180,14 @@ def test_nothing_on_the_stack_is_an_error(opcode: str) -> None:
         read(op(opcode, operand))
 
 
-@pytest.mark.parametrize(
-    "opcode", ["TUPLE2", "TUPLE3", "SETITEM", "STACK_GLOBAL", "REDUCE", "BUILD", "NEWOBJ", "NEWOBJ_EX"]
-)
+@table("opcode", ["TUPLE2", "TUPLE3", "SETITEM", "STACK_GLOBAL", "REDUCE", "BUILD", "NEWOBJ", "NEWOBJ_EX"])
 def test_one_value_too_few_is_an_error(opcode: str) -> None:
     needed = {"TUPLE3": 3, "SETITEM": 3, "NEWOBJ_EX": 3}.get(opcode, 2)
     with pytest.raises(PickleError, match="takes what is not on its stack"):
         read(NONE * (needed - 1), op(opcode))
 
 
-@pytest.mark.parametrize("opcode", ["TUPLE1", "DUP", "APPEND", "BINPERSID", "STOP", "REDUCE", "BUILD"])
+@table("opcode", ["TUPLE1", "DUP", "APPEND", "BINPERSID", "STOP", "REDUCE", "BUILD"])
 def test_values_below_a_mark_are_out_of_reach(opcode: str) -> None:
     with pytest.raises(PickleError, match="takes what is not on its stack"):
         read(NONE * 5, MARK, op(opcode))

@@ -18,6 +18,7 @@ from tests.builders.pickles import (
     text,
     tuple_,
 )
+from tests.sweep import table
 
 
 def test_name_is_two_lines() -> None:
@@ -26,11 +27,11 @@ def test_name_is_two_lines() -> None:
     assert root(op("GLOBAL", b"\xff\n\xc3\xa9\n")) == ("global", "\\xff.\u00e9")
 
 
-@pytest.mark.parametrize("operand", [b"a" * 20 + b"\nb\n", b"a\n" + b"b" * 20 + b"\n"])
-@pytest.mark.parametrize("opcode", ["GLOBAL", "INST"])
+@table("operand", [b"a" * 20 + b"\nb\n", b"a\n" + b"b" * 20 + b"\n"])
+@table("opcode", ["GLOBAL", "INST"])
 def test_name_on_endless_lines(opcode: str, operand: bytes) -> None:
     read(MARK, op(opcode, operand), long_nbytes=23)
-    with pytest.raises(PickleError, match="a name to import is not two short lines"):
+    with pytest.raises(PickleError, match="the name of a global is not two short lines"):
         read(MARK, op(opcode, operand), long_nbytes=22)
 
 
@@ -52,13 +53,13 @@ def test_name_from_the_stack_may_come_from_the_memo() -> None:
     assert kinds(*parts, text("Size"), op("STACK_GLOBAL")) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("module", "attribute", "dotted"),
     [
-        (text("os"), number(1), "os.<an integer>"),
+        (text("os"), number(1), "os.<an int>"),
         (NONE, text("system"), "<None>.system"),
         (call("builtins.str"), text("system"), "<an object>.system"),
-        (text("os"), op("SHORT_BINBYTES", b"\x01a"), "os.<a byte string>"),
+        (text("os"), op("SHORT_BINBYTES", b"\x01a"), "os.<a bytes object>"),
         (name("a.b"), list_(), "<the name a.b>.<a list>"),
     ],
 )
@@ -134,12 +135,12 @@ def test_state_set_twice_is_kept_whole_and_noted() -> None:
     assert kinds(*parts) == ["build-twice"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "kind", "words"),
     [
         (name("torch.nn"), "build-on-name", "the state of the name torch.nn is set"),
         (dict_(), "build-on-other", "the state of a dict is set"),
-        (text("a"), "build-on-other", "the state of a text is set"),
+        (text("a"), "build-on-other", "the state of a str is set"),
     ],
 )
 def test_state_of_anything_else_is_noted(target: bytes, kind: str, words: str) -> None:
@@ -162,7 +163,7 @@ def test_persistent_id_on_an_endless_line() -> None:
         read(op("PERSID", b"123456\n"), long_nbytes=6)
 
 
-@pytest.mark.parametrize(
+@table(
     ("parts", "weight"),
     [
         ([number(1) + number(2) + op("REDUCE")] * 10, 10),
@@ -213,7 +214,7 @@ def test_calls_are_remembered_but_for_those_that_make_plain_tensors() -> None:
     assert found.calls[1] in found.root
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "state", "kind"),
     [
         (name("a.B"), dict_(), "build-on-name"),
@@ -230,7 +231,7 @@ def test_states_of_what_was_not_called(target: bytes, state: bytes, kind: str) -
     assert kinds(target + state + op("BUILD")) == [kind]
 
 
-@pytest.mark.parametrize(
+@table(
     ("dotted", "faults"),
     [("collections.OrderedDict", {"build-of-none"}), ("_codecs.encode", {"build-of-none"}), ("a.B", set())],
 )

@@ -4,15 +4,14 @@ import pytest
 
 from inspector.errors import PickleError
 from tests.builders.pickles import MARK, NONE, call, dict_, kinds, list_, name, number, op, read, root, text
+from tests.sweep import table
 
 COUNTER = call("collections.Counter")
 ITEMS = MARK + number(1) + number(2)
 
 
-@pytest.mark.parametrize("opcode", ["APPENDS", "ADDITEMS"])
-@pytest.mark.parametrize(
-    ("target", "value"), [(op("EMPTY_LIST"), [1, 2]), (op("EMPTY_SET"), ("set", [1, 2]))]
-)
+@table("opcode", ["APPENDS", "ADDITEMS"])
+@table(("target", "value"), [(op("EMPTY_LIST"), [1, 2]), (op("EMPTY_SET"), ("set", [1, 2]))])
 def test_items_go_into_lists_and_sets(opcode: str, target: bytes, value: object) -> None:
     assert root(target, ITEMS, op(opcode)) == value
 
@@ -22,7 +21,7 @@ def test_items_are_kept_with_the_object_they_are_added_to() -> None:
     assert added[3] == {"items": [1, 1, 2]}
 
 
-@pytest.mark.parametrize("target", [NONE, number(1), text("a"), dict_(), op("EMPTY_TUPLE"), name("a.b")])
+@table("target", [NONE, number(1), text("a"), dict_(), op("EMPTY_TUPLE"), name("a.b")])
 def test_items_for_anything_else_are_noted(target: bytes) -> None:
     assert kinds(target, ITEMS, op("APPENDS")) == ["append-on-other"]
     assert kinds(target, NONE, op("APPEND")) == ["append-on-other"]
@@ -47,7 +46,7 @@ def test_pairs_are_kept_with_the_object_they_are_set_on() -> None:
     assert set_[3] == {"pairs": [("a", 1), (1, 2)]}
 
 
-@pytest.mark.parametrize("target", [NONE, number(1), list_(), op("EMPTY_SET"), name("a.b")])
+@table("target", [NONE, number(1), list_(), op("EMPTY_SET"), name("a.b")])
 def test_pairs_for_anything_else_are_noted(target: bytes) -> None:
     assert kinds(target, ITEMS, op("SETITEMS")) == ["setitem-on-other"]
     assert kinds(target, NONE, NONE, op("SETITEM")) == ["setitem-on-other"]
@@ -65,13 +64,13 @@ def test_list_may_hold_itself() -> None:
     assert found.root[0] is found.root
 
 
-@pytest.mark.parametrize("opcode", ["APPENDS", "SETITEMS", "ADDITEMS"])
+@table("opcode", ["APPENDS", "SETITEMS", "ADDITEMS"])
 def test_target_below_an_outer_mark_is_out_of_reach(opcode: str) -> None:
     with pytest.raises(PickleError, match="takes what is not on its stack"):
         read(op("EMPTY_LIST"), MARK, MARK, number(1), op(opcode))
 
 
-@pytest.mark.parametrize(
+@table(
     ("parts", "weight"),
     [
         ([op("EMPTY_LIST")] * 10, 10),
@@ -106,7 +105,7 @@ def test_pairs_are_refused_before_they_are_made() -> None:
             read(*parts, values=199)
 
 
-@pytest.mark.parametrize("instructions", [number(1) + op("APPEND"), MARK + number(1) + op("APPENDS")])
+@table("instructions", [number(1) + op("APPEND"), MARK + number(1) + op("APPENDS")])
 def test_a_set_has_no_append(instructions: bytes) -> None:
     assert kinds(op("EMPTY_SET") + instructions) == ["append-on-other"]
     assert kinds(op("EMPTY_SET") + MARK + number(1) + op("ADDITEMS")) == []

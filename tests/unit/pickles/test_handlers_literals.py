@@ -10,11 +10,10 @@ import pytest
 from inspector.errors import PickleError
 from inspector.pickles.values import Blob, ByteArray, ByteString
 from tests.builders.pickles import NONE, kinds, op, plain, proto, read, root, stream
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
-    ("digits", "value"), [(b"0", 0), (b"-0", 0), (b"7", 7), (b"-7", -7), (b"9" * 4000, 10**4000 - 1)]
-)
+@table(("digits", "value"), [(b"0", 0), (b"-0", 0), (b"7", 7), (b"-7", -7), (b"9" * 4000, 10**4000 - 1)])
 def test_int_in_words(digits: bytes, value: int) -> None:
     assert root(op("INT", digits + b"\n")) == value
     assert root(op("LONG", digits + b"L\n")) == value
@@ -29,7 +28,7 @@ def test_truth_values_of_protocol_0() -> None:
     assert kinds(op("LONG", b"01L\n")) == ["text-int"]
 
 
-@pytest.mark.parametrize(
+@table(
     "digits",
     [
         b"0x10",
@@ -61,7 +60,7 @@ def test_int_of_too_many_digits_stays_in_the_file() -> None:
     assert root(op("LONG", b"1" * 100_000 + b"L\n")) == ("blob", "digits", 1, 100_000)
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "value"), [(b"", 0), (b"\x00", 0), (b"\x80", -128), (b"\xff\x00", 255), (b"\x01" + bytes(70), 1)]
 )
 def test_counted_int(data: bytes, value: int) -> None:
@@ -75,7 +74,7 @@ def test_counted_int_over_the_limit_stays_in_the_file() -> None:
     assert root(data, long_nbytes=4) == ("blob", "int", 5, 5)
 
 
-@pytest.mark.parametrize(
+@table(
     ("digits", "value"),
     [(b"1", 1.0), (b"-1.5e-7", -1.5e-7), (b"inf", math.inf), (b"-inf", -math.inf), (b"1e999", math.inf)],
 )
@@ -89,13 +88,13 @@ def test_float_that_is_not_a_number() -> None:
     assert math.isnan(root(op("BINFLOAT", struct.pack(">d", math.nan))))
 
 
-@pytest.mark.parametrize("digits", [b"1_0.5", b" 1.5", b"1.5 "])
+@table("digits", [b"1_0.5", b" 1.5", b"1.5 "])
 def test_float_that_readers_understand_differently(digits: bytes) -> None:
     assert root(op("FLOAT", digits + b"\n")) == float(digits)
     assert kinds(op("FLOAT", digits + b"\n")) == ["text-float"]
 
 
-@pytest.mark.parametrize("digits", [b"", b"one", b"0x10", b"1\x00"])
+@table("digits", [b"", b"one", b"0x10", b"1\x00"])
 def test_float_that_is_none(digits: bytes) -> None:
     with pytest.raises(PickleError, match="an operand that cannot be read: pickle, byte 0, FLOAT"):
         read(op("FLOAT", digits + b"\n"))
@@ -124,7 +123,7 @@ def counted(opcode: str, data: bytes, count: int | None = None) -> bytes:
     return op(opcode, struct.pack(length, len(data) if count is None else count) + data)
 
 
-@pytest.mark.parametrize("opcode", COUNTED_TEXT)
+@table("opcode", COUNTED_TEXT)
 def test_text_over_the_limit_stays_in_the_file(opcode: str) -> None:
     data = counted(opcode, b"abcde")
     assert root(data, text_nbytes=5) == "abcde"
@@ -132,7 +131,7 @@ def test_text_over_the_limit_stays_in_the_file(opcode: str) -> None:
     assert root(data, text_nbytes=4) == ("blob", kind, len(data) - 5, 5)
 
 
-@pytest.mark.parametrize(
+@table(
     "literal",
     [
         counted("BINUNICODE", b"a" * 16_000),
@@ -150,14 +149,14 @@ def test_few_long_texts_are_refused_at_once(literal: bytes) -> None:
         read(literal * 10, NONE * 9000, values=4, text_nbytes=15_999)
 
 
-@pytest.mark.parametrize("nbytes", [4095, 4096, 4097])
+@table("nbytes", [4095, 4096, 4097])
 def test_text_as_long_as_short_ones_get(nbytes: int) -> None:
     data = counted("BINUNICODE", b"a" * nbytes)
     assert root(data) == root(data, text_nbytes=nbytes) == "a" * nbytes
     assert root(data, text_nbytes=nbytes - 1) == ("blob", "text", 5, nbytes)
 
 
-@pytest.mark.parametrize("opcode", COUNTED_BYTES)
+@table("opcode", COUNTED_BYTES)
 def test_bytes_over_the_limit_stay_in_the_file(opcode: str) -> None:
     data = counted(opcode, b"abcde")
     assert root(data, text_nbytes=5) == b"abcde"
@@ -165,7 +164,7 @@ def test_bytes_over_the_limit_stay_in_the_file(opcode: str) -> None:
     assert root(data, text_nbytes=4) == ("blob", kind, len(data) - 5, 5)
 
 
-@pytest.mark.parametrize(
+@table(
     "literal",
     [counted("SHORT_BINSTRING", b"caf\xe9"), counted("BINSTRING", b"caf\xe9"), op("STRING", b"'caf\\xe9'\n")],
 )
@@ -184,8 +183,8 @@ def test_byte_arrays_are_no_bytes() -> None:
     assert type(read(counted("BINBYTES", b"ab")).root) is bytes
 
 
-@pytest.mark.parametrize("opcode", COUNTED_BYTES)
-@pytest.mark.parametrize("text_nbytes", [1, 2])
+@table("opcode", COUNTED_BYTES)
+@table("text_nbytes", [1, 2])
 def test_only_what_cannot_be_changed_stays_as_it_is_when_it_is_protected(
     opcode: str, text_nbytes: int
 ) -> None:
@@ -194,7 +193,7 @@ def test_only_what_cannot_be_changed_stays_as_it_is_when_it_is_protected(
     assert is_view is (opcode == "BYTEARRAY8")
 
 
-@pytest.mark.parametrize("opcode", COUNTED_TEXT | COUNTED_BYTES)
+@table("opcode", COUNTED_TEXT | COUNTED_BYTES)
 def test_length_past_the_end_is_an_end(opcode: str) -> None:
     with pytest.raises(PickleError, match=f"the pickle breaks off before its end: pickle, byte 0, {opcode}"):
         read(counted(opcode, b"a", 100))
@@ -207,8 +206,8 @@ def test_length_of_a_terabyte_allocates_nothing() -> None:
                 read(counted(opcode, b"abc", count))
 
 
-@pytest.mark.parametrize("opcode", ["BINSTRING", "LONG4"])
-@pytest.mark.parametrize("count", [-1, -2, -(2**31)])
+@table("opcode", ["BINSTRING", "LONG4"])
+@table("count", [-1, -2, -(2**31)])
 def test_negative_length(opcode: str, count: int) -> None:
     with pytest.raises(PickleError, match=f"a length is negative: pickle, byte 1, {opcode}"):
         read(b"N", op(opcode, struct.pack("<i", count)) + b"abcdef")
@@ -227,7 +226,7 @@ def test_lone_surrogate_passes_and_broken_utf_8_does_not() -> None:
         read(counted("BINUNICODE", b"\xff"))
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "",
@@ -247,7 +246,7 @@ def test_string_of_python_2(text: str) -> None:
     assert root(op("STRING", quoted + b"\n")) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("written", "value"),
     [
         (rb"'\a\b\f\n\r\t\v\\\'\"'", "\a\b\f\n\r\t\v\\'\""),
@@ -264,17 +263,15 @@ def test_escapes_of_python_2(written: bytes, value: str) -> None:
     assert root(op("STRING", written + b"\n")) == value == theirs
 
 
-@pytest.mark.parametrize(
-    "written", [b"", b"'", b"abc", b"'abc", b"abc'", b"'abc\"", b" 'abc'", b"'abc' ", b"xabcx"]
-)
+@table("written", [b"", b"'", b"abc", b"'abc", b"abc'", b"'abc\"", b" 'abc'", b"'abc' ", b"xabcx"])
 def test_string_without_quotes(written: bytes) -> None:
-    with pytest.raises(PickleError, match="a text of protocol 0 is not in quotes"):
+    with pytest.raises(PickleError, match="a string of protocol 0 is not quoted"):
         read(op("STRING", written + b"\n"))
     with pytest.raises(pickle.UnpicklingError):
         pickle.loads(stream(op("STRING", written + b"\n")))
 
 
-@pytest.mark.parametrize("written", [rb"'\x'", rb"'\x4'", rb"'\xg0'"])
+@table("written", [rb"'\x'", rb"'\x4'", rb"'\xg0'"])
 def test_string_with_a_broken_escape(written: bytes) -> None:
     with pytest.raises(PickleError, match="broken escape"):
         read(op("STRING", written + b"\n"))

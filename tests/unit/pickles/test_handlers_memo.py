@@ -8,6 +8,7 @@ import pytest
 from inspector.errors import PickleError
 from inspector.pickles.machine import read_pickle
 from tests.builders.pickles import MARK, NONE, kinds, name, number, op, proto, read, root, stream, text
+from tests.sweep import table
 
 
 def put(opcode: str, slot: int) -> bytes:
@@ -23,23 +24,23 @@ def get(slot: int) -> bytes:
 PUTS = ["PUT", "BINPUT", "LONG_BINPUT"]
 
 
-@pytest.mark.parametrize("opcode", PUTS)
-@pytest.mark.parametrize("slots", [(0, 1, 2), (0, 2, 1), (5, 6, 7), (2, 0, 0), (0, 0, 1)])
+@table("opcode", PUTS)
+@table("slots", [(0, 1, 2), (0, 2, 1), (5, 6, 7), (2, 0, 0), (0, 0, 1)])
 def test_slots_may_be_filled_in_any_order(opcode: str, slots: tuple[int, ...]) -> None:
     parts = [number(value) + put(opcode, slot) for value, slot in enumerate(slots, 10)]
     data = stream(MARK, *parts, *map(get, slots), op("LIST"))
     assert read_pickle(data).root == pickle.loads(data)
 
 
-@pytest.mark.parametrize("slots", [(), (0,), (5,), (0, 7), (1,)])
+@table("slots", [(), (0,), (5,), (0, 7), (1,)])
 def test_memoize_takes_the_number_of_slots(slots: tuple[int, ...]) -> None:
     parts = [number(slot) + put("BINPUT", slot) for slot in slots]
     data = stream(MARK, *parts, text("new"), op("MEMOIZE"), get(len(slots)), op("LIST"))
     assert read_pickle(data).root == pickle.loads(data)
 
 
-@pytest.mark.parametrize("instruction", [op("GET", b"3\n"), op("BINGET", b"\x03"), get(3)])
-@pytest.mark.parametrize("filled", [0, 9])
+@table("instruction", [op("GET", b"3\n"), op("BINGET", b"\x03"), get(3)])
+@table("filled", [0, 9])
 def test_empty_slot(instruction: bytes, filled: int) -> None:
     with pytest.raises(PickleError, match="memo slot 3 is read before it is filled: pickle, byte 3, "):
         read(NONE + put("BINPUT", filled), instruction)
@@ -64,15 +65,15 @@ def test_slots_that_would_all_hash_alike_are_refused() -> None:
         read(NONE, put("PUT", 2**63))
 
 
-@pytest.mark.parametrize("slot", [b"-1", b"-9999999999999999999999"])
-@pytest.mark.parametrize("opcode", ["PUT", "GET"])
+@table("slot", [b"-1", b"-9999999999999999999999"])
+@table("opcode", ["PUT", "GET"])
 def test_negative_slot(opcode: str, slot: bytes) -> None:
     with pytest.raises(PickleError, match="a memo slot is out of range"):
         read(NONE, op(opcode, slot + b"\n"))
 
 
-@pytest.mark.parametrize("slot", [b"", b"x", b"1.0", b"0x1"])
-@pytest.mark.parametrize("opcode", ["PUT", "GET"])
+@table("slot", [b"", b"x", b"1.0", b"0x1"])
+@table("opcode", ["PUT", "GET"])
 def test_slot_that_is_no_number(opcode: str, slot: bytes) -> None:
     with pytest.raises(PickleError, match="an operand that cannot be read"):
         read(NONE, op(opcode, slot + b"\n"))
@@ -104,7 +105,7 @@ def test_values_left_on_the_stack_are_no_matter() -> None:
 # ------------------------------------------------------------------------------------------- protocol, frames
 
 
-@pytest.mark.parametrize("version", range(6))
+@table("version", range(6))
 def test_protocol(version: int) -> None:
     assert read(proto(version), NONE).protocol == version
 
@@ -125,7 +126,7 @@ def frame(*parts: bytes, nbytes: int | None = None) -> bytes:
     return op("FRAME", struct.pack("<Q", len(body) if nbytes is None else nbytes)) + body
 
 
-@pytest.mark.parametrize(
+@table(
     "parts",
     [
         (frame(NONE, b"."),),
@@ -143,7 +144,7 @@ def test_frames_that_keep_to_the_instructions_are_no_matter(parts: tuple[bytes, 
     assert found.end == 2 + len(b"".join(parts))
 
 
-@pytest.mark.parametrize("nbytes", range(1, 5))
+@table("nbytes", range(1, 5))
 def test_instruction_that_crosses_the_end_of_its_frame(nbytes: int) -> None:
     """The C unpickler drops the rest of a frame and goes on behind it: it sees other instructions."""
     found = read(proto(4), frame(text(""), nbytes=nbytes))

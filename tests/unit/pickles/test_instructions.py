@@ -9,6 +9,7 @@ import pytest
 
 from inspector.pickles.instructions import CODES, OPCODES, instruction_end, iter_instructions
 from tests.builders.pickles import number, op, proto, stream, text
+from tests.sweep import table
 
 # pickletools' operand -> ours. Both read the same bytes; ours does not care what they mean.
 OPERANDS = {
@@ -53,7 +54,7 @@ def test_codes_and_opcodes_say_the_same() -> None:
     assert all(OPCODES[code].name == name for name, code in CODES.items())
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@table("protocol", range(6))
 def test_boundaries_are_those_of_genops(protocol: int) -> None:
     data = pickle.dumps(
         {"a": [1, 300, 70000, -1, 2**70, 1.5, None, True], "b": (b"x" * 300, "\u00e9", {3}, CODES)}, protocol
@@ -75,7 +76,7 @@ def test_walk_ends_where_the_data_does() -> None:
     assert list(iter_instructions(data, 0, len(data))) == [(0, 2)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "end"),
     [
         (b"", None),

@@ -33,6 +33,7 @@ from tests.builders.pickles import (
     tensor,
     text,
 )
+from tests.sweep import table
 
 LONG = NONE * 3 * BATCH  # budgets are looked at after each batch
 
@@ -108,7 +109,7 @@ def test_memo_is_counted() -> None:
     read(NONE, puts, values=2 * BATCH)
 
 
-@pytest.mark.parametrize(
+@table(
     "literal",
     [
         op("BININT", bytes(4)),
@@ -166,7 +167,7 @@ SLOW = [
 ]
 
 
-@pytest.mark.parametrize("instruction", SLOW)
+@table("instruction", SLOW)
 def test_time_is_bounded_within_a_batch(instruction: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A megabyte of lone surrogates takes a fifth of a second: 8192 of those would pass before a look."""
     clock = itertools.count()
@@ -175,7 +176,7 @@ def test_time_is_bounded_within_a_batch(instruction: bytes, monkeypatch: pytest.
     assert refused(stream(instruction * 6), seconds=5) == "the pickle takes longer than 5 s to read"
 
 
-@pytest.mark.parametrize("instruction", SLOW)
+@table("instruction", SLOW)
 def test_cancellation_within_a_batch(instruction: bytes) -> None:
     progress = Progress()
     progress.cancel()
@@ -183,7 +184,7 @@ def test_cancellation_within_a_batch(instruction: bytes) -> None:
         read_pickle(stream(instruction), progress=progress)
 
 
-@pytest.mark.parametrize(
+@table(
     "instruction",
     [
         text("a" * 4096),
@@ -203,7 +204,7 @@ def test_single_step_looks_at_no_clock() -> None:
     assert machine.step(0) == 5005
 
 
-@pytest.mark.parametrize("interval", [1, 3])
+@table("interval", [1, 3])
 def test_cancellation_is_asked_for_with_each_batch(interval: int) -> None:
     class Impatient(Progress):
         asked = 0
@@ -308,7 +309,7 @@ def test_names_before_garbage_are_executed_but_the_stream_is_refused() -> None:
         read(call("os.system", text("id")), b"\xff")
 
 
-@pytest.mark.parametrize(
+@table(
     "data",
     [
         op("EMPTY_LIST") * 100_000 + op("APPEND") * 99_999,

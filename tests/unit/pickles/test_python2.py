@@ -7,6 +7,7 @@ import _compat_pickle
 import pytest
 
 from inspector.pickles.python2 import MODULES, NAMES, present_name
+from tests.sweep import table
 
 
 @pytest.mark.torch
@@ -22,7 +23,7 @@ def test_tables_are_part_of_pythons() -> None:
     assert NAMES.items() <= theirs.items()
 
 
-@pytest.mark.parametrize(
+@table(
     ("old", "new"),
     [
         ("__builtin__.set", "builtins.set"),

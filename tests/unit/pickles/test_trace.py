@@ -13,6 +13,7 @@ from inspector.pickles.trace import Trace, trace_pickle
 from inspector.pickles.values import Call, PersistentId
 from inspector.progress import Progress
 from tests.corpus import Case, cases
+from tests.sweep import table
 
 READABLE = [case for case in cases() if case.container in {"zip", "legacy", "gzip(legacy)"}]
 
@@ -28,7 +29,7 @@ def spans(trace: Trace) -> list[tuple[int, int, str, int | None]]:
 # --- texts --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     "literal",
     [
         b"S'cpu'\n",
@@ -49,7 +50,7 @@ def test_other_texts_are_not_watched() -> None:
     assert [push.value for push in trace.texts.values()] == ["cpu"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("put", "fetch"),
     [
         (b"p7\n", b"g7\n"),
@@ -58,7 +59,6 @@ def test_other_texts_are_not_watched() -> None:
         (b"\x94", b"h\x00"),
         (b"", b"2"),
     ],
-    ids=["PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE", "DUP"],
 )
 def test_a_text_pushed_again_knows_where_it_came_from(put: bytes, fetch: bytes) -> None:
     trace = traced(b"U\x03cpu" + put + fetch + b"\x86")
@@ -90,7 +90,7 @@ def test_what_merely_starts_with_a_text_is_not_that_text() -> None:
 # --- tuples -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "starts", "close"),
     [
         (b"(K\x01U\x03cpuNt", (1, 3, 8), 9),
@@ -122,7 +122,7 @@ def test_tuples_without_anything_watched_are_not_kept() -> None:
 # --- marks --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     "body",
     [
         b"(K\x01K\x02l",  # LIST
@@ -188,7 +188,7 @@ def test_frames_and_persistent_ids_are_listed() -> None:
 # --- whole streams ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", READABLE, ids=lambda case: case.name)
+@table("case", READABLE)
 def test_every_location_of_genuine_files_is_found(case: Case) -> None:
     stream = read_container(str(case.path)).stream
     ids = [parse_storage_id(node) for node in stream.persistent_ids]
@@ -200,7 +200,7 @@ def test_every_location_of_genuine_files_is_found(case: Case) -> None:
             assert trace.texts[trace.place_of(pid, 3)].value == storage.location
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@table("protocol", range(6))
 def test_every_push_gives_its_text(protocol: int) -> None:
     shared = ["cpu", {"cpu": ("cpu", "cuda")}, "cuda"]
     data = pickle.dumps([shared, shared, ("cuda", shared[0])], protocol)

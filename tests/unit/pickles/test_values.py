@@ -14,9 +14,10 @@ from inspector.pickles.values import (
     Value,
     kind_of,
 )
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "words"),
     [
         (Global("torch", "device"), "the name torch.device"),
@@ -27,12 +28,12 @@ from inspector.pickles.values import (
         (Blob("bytes", 0, 9), "a large value"),
         ([], "a list"),
         ((), "a tuple"),
-        ("secret", "a text"),
-        (ByteString("secret"), "a text"),
-        (b"secret", "a byte string"),
-        (ByteArray(b"secret"), "a byte array"),
-        (7, "an integer"),
-        (True, "a truth value"),
+        ("secret", "a str"),
+        (ByteString("secret"), "a byte string of Python 2"),
+        (b"secret", "a bytes object"),
+        (ByteArray(b"secret"), "a bytearray"),
+        (7, "an int"),
+        (True, "a bool"),
         (1.5, "a float"),
         (None, "None"),
     ],
@@ -66,9 +67,7 @@ def test_nodes_are_compared_by_identity_and_take_no_further_attributes() -> None
             one.surprise = 1
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"plain", b"caf\xe9", "\u043a".encode(), bytes(range(256)), b"\xed\xa0\x80"]
-)
+@table("raw", [b"", b"plain", b"caf\xe9", "\u043a".encode(), bytes(range(256)), b"\xed\xa0\x80"])
 def test_a_byte_string_gives_its_bytes_back_whatever_they_are(raw: bytes) -> None:
     found = ByteString.of(raw)
     assert found.raw == raw
