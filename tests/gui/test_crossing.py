@@ -50,8 +50,11 @@ GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cu
 ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False."
 )
+MOSTLY = st.sampled_from([True, True, False])
 STEPS = int(os.environ.get("CROSSING_STEPS", "25"))
 EXAMPLES = int(os.environ.get("CROSSING_EXAMPLES", "5"))
+STARTS = ("busy", "changed", "written", "links", "plain")
+"""What each example begins with, in turn: steps that seldom come in this order by chance."""
 
 
 class Crossing(RuleBasedStateMachine):
@@ -62,12 +65,16 @@ class Crossing(RuleBasedStateMachine):
     probe: ClassVar[dict[str, object]] = {}
     monkeypatch = None
     steps = 0
+    starts: ClassVar[dict[int, str]] = {}
     seen: ClassVar[Counter[str]] = Counter()
 
     @initialize(
-        large=st.booleans(), chosen=st.sampled_from(["", "mps", "cuda:2"]), first=st.sampled_from(OFTEN)
+        large=st.booleans(),
+        chosen=st.sampled_from(["", "mps", "cuda:2"]),
+        first=st.sampled_from(OFTEN),
+        number=st.integers(0, 1 << 30),
     )
-    def begin(self, large: bool, chosen: str, first: str) -> None:
+    def begin(self, large: bool, chosen: str, first: str, number: int) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.files = write_files(self.folder, self.probe)
@@ -82,7 +89,42 @@ class Crossing(RuleBasedStateMachine):
         self.session = Session(self.window, self.runner, ("/old.pth",), lambda _: GPUS, chosen)
         self.window.attach(self.session)
         self.window.show_screen(self.session.screen)
-        self.open(first, read=False, at_once=True)
+        turn = self.starts.setdefault(number, STARTS[len(self.starts) % len(STARTS)])  # again when replayed
+        start = os.environ.get("CROSSING_START", turn)
+        self.open(first if start == "plain" else "one.pth", read=False, at_once=True)
+        getattr(self, f"start_{start}")()
+
+    def start_plain(self) -> None:
+        """Begin with whatever file it is."""
+
+    def start_busy(self) -> None:
+        """Ask an export to stop while it and a check of all bytes run."""
+        self.tell_all()
+        self.check(cancels=False)
+        self.begin_export(at_once=True)
+        self.write(overwrite=False, at_once=False)
+        self.leave_export(back=False, read=False)
+
+    def start_written(self) -> None:
+        """Write a copy, and ask for its receipt."""
+        self.begin_export(at_once=True)
+        self.write(overwrite=False, at_once=True)
+        self.save_receipt("receipt.json", at_once=False)
+
+    def start_changed(self) -> None:
+        """Change the file itself, and read it again, so that the change can be undone."""
+        self.choose_target(1, trips=False)
+        self.tell_all()
+        self.begin_export(at_once=True)
+        self.change_export("in-place", "", at_once=True)
+        self.write(overwrite=False, at_once=False)
+        self.tell_all()
+        self.leave_export(back=False, read=False)
+
+    def start_links(self) -> None:
+        """Look at the findings of a file after those of one that has the same, about other tensors."""
+        self.turn("findings")
+        self.open("two.pth", read=False, at_once=True)
 
     def compose_or_trip(self, state):
         if self.trips and state.phase == "ready":
@@ -110,6 +152,11 @@ class Crossing(RuleBasedStateMachine):
     def stage(self) -> str:
         return "" if self.screen.export is None else self.screen.export.stage
 
+    @property
+    def can_undo_here(self) -> bool:
+        """Whether the end of an export offers to undo it."""
+        return self.stage == "done" and self.screen.export.result.can_undo
+
     def carry_out_all(self) -> None:
         """Threads have done all their work, and nobody was told yet."""
         for job in self.runner.jobs:
@@ -122,7 +169,7 @@ class Crossing(RuleBasedStateMachine):
 
     # --- files
 
-    @rule(name=st.sampled_from(OFTEN), read=st.booleans(), at_once=st.booleans())
+    @rule(name=st.sampled_from(OFTEN), read=st.booleans(), at_once=MOSTLY)
     def open(self, name: str, read: bool, at_once: bool) -> None:
         if read:
             self.carry_out_all()
@@ -131,7 +178,7 @@ class Crossing(RuleBasedStateMachine):
             self.tell_last()
 
     @precondition(lambda self: self.screen.phase != "empty")
-    @rule(way=st.sampled_from(["close", "reload", "cancel"]), read=st.booleans())
+    @rule(way=st.sampled_from(["reload", "reload", "close", "cancel"]), read=st.booleans())
     def leave(self, way: str, read: bool) -> None:
         if read:
             self.carry_out_all()
@@ -201,43 +248,51 @@ class Crossing(RuleBasedStateMachine):
             self.checked = self.session._state.document
 
     @precondition(lambda self: self.is_ready and self.stage in {"", "looking"})
-    @rule(at_once=st.booleans())
+    @rule(at_once=MOSTLY)
     def begin_export(self, at_once: bool) -> None:
         self.window.actions_by_name["export"].trigger()
         if at_once:
             self.tell_last()
 
     @precondition(lambda self: self.stage in {"draft", "looking"} and self.screen.export.draft is not None)
-    @rule(kind=st.sampled_from(KINDS), exclude=st.sampled_from(["", "", "*.0"]), at_once=st.booleans())
+    @rule(kind=st.sampled_from(KINDS), exclude=st.sampled_from(["", "", "*.0"]), at_once=MOSTLY)
     def change_export(self, kind: str, exclude: str, at_once: bool) -> None:
         self.window.export_dialog.wish_changed.emit(ExportWish(kind=kind, exclude=exclude))
         if at_once:
             self.tell_last()
 
     @precondition(lambda self: self.stage == "draft")
-    @rule(overwrite=st.booleans())
-    def write(self, overwrite: bool) -> None:
+    @rule(overwrite=st.booleans(), at_once=MOSTLY)
+    def write(self, overwrite: bool, at_once: bool) -> None:
         self.window.export_dialog.export_wanted.emit(self.screen.export.draft.destination, overwrite)
+        if at_once:
+            self.tell_last()
 
     @precondition(lambda self: self.stage not in {"", "looking"})
-    @rule(
-        way=st.sampled_from(["leave", "leave", "back", "receipt.json", "no/receipt.json"]), read=st.booleans()
-    )
-    def go_on_from_export(self, way: str, read: bool) -> None:
+    @rule(back=st.booleans(), read=st.booleans())
+    def leave_export(self, back: bool, read: bool) -> None:
+        """Leave what is at its end, go back from it, or ask what runs to stop."""
         if read:
             self.carry_out_all()
         dialog = self.window.export_dialog
-        if way == "leave":
-            dialog.reject()
-        elif way == "back":
-            dialog.back_wanted.emit()
-        elif self.stage == "done":
-            dialog.receipt_wanted.emit(str(self.folder / way))
+        dialog.back_wanted.emit() if back else dialog.reject()
 
-    @precondition(lambda self: self.window.actions_by_name["undo"].isEnabled())
-    @rule()
-    def undo(self) -> None:
-        self.window.actions_by_name["undo"].trigger()
+    @precondition(lambda self: self.stage == "done")
+    @rule(name=st.sampled_from(["receipt.json", "receipt.json", "no/receipt.json"]), at_once=MOSTLY)
+    def save_receipt(self, name: str, at_once: bool) -> None:
+        self.window.export_dialog.receipt_wanted.emit(str(self.folder / name))
+        if at_once:
+            self.tell_last()
+
+    @precondition(lambda self: self.window.actions_by_name["undo"].isEnabled() or self.can_undo_here)
+    @rule(at_once=MOSTLY)
+    def undo(self, at_once: bool) -> None:
+        if self.can_undo_here:
+            self.window.export_dialog.undo_wanted.emit()
+        else:
+            self.window.actions_by_name["undo"].trigger()
+        if at_once:
+            self.tell_last()
 
     @precondition(lambda self: self.runner.jobs)
     @rule(place=st.integers(0, 20))
@@ -257,7 +312,8 @@ class Crossing(RuleBasedStateMachine):
     def no_window_is_left(self) -> None:
         type(self).steps += 1
         busy = "check" if self.screen.check.progress is not None else ""
-        type(self).seen[f"{self.screen.phase} {self.stage} {busy}"] += 1
+        doing = self.screen.export.title if self.stage == "running" else self.stage
+        type(self).seen[f"{self.screen.phase} {doing} {busy}"] += 1
         for box in self.window.findChildren(QMessageBox):
             box.close()
         delete_what_is_to_go()
@@ -337,7 +393,7 @@ def test_jobs_that_cross_leave_nothing_stale(qapp, qtbot, theme, tmp_path, probe
     """`CROSSING_EXAMPLES=200 CROSSING_STEPS=50` drives it long, and finds what is rare."""
     Crossing.theme, Crossing.folder = theme, tmp_path / "files"
     Crossing.probe, Crossing.monkeypatch = probe, monkeypatch
-    Crossing.steps = 0
+    Crossing.steps, Crossing.starts = 0, {}
     qapp.setStyleSheet("")  # no word depends on it, and it takes half the time
     run_state_machine_as_test(
         Crossing,
