@@ -13,8 +13,8 @@ from inspector.gui.widgets.start_folder import start_folder
 from inspector.units import cut_text
 
 if TYPE_CHECKING:
-    from inspector.gui.toolbar import TopBar
-    from inspector.gui.workspace.workspace import Workspace
+    from inspector.gui.tree.search_box import SearchBox
+    from inspector.gui.tree.view import TensorTreeView
     from inspector.session.controller import Session
     from inspector.session.screen import Fix, Loading, Screen
 
@@ -29,16 +29,20 @@ class Frame(QMainWindow):
     Attributes:
         session: The session that it shows.
         shown: The screen that it shows.
-        top_bar: The toolbar.
+        search: The search field.
     """
 
     session: Session | None = None
     shown: Screen | None = None
-    top_bar: TopBar
+    search: SearchBox
 
     @property
-    def workspace(self) -> Workspace:
-        """The tree and the pages; made when they are first asked for."""
+    def tree(self) -> TensorTreeView:
+        """The tree; made when it is first asked for."""
+        raise NotImplementedError
+
+    def show_page(self, page: str) -> None:
+        """Turn to a page."""
         raise NotImplementedError
 
     def open_paths(self, paths: list[str]) -> None:
@@ -113,17 +117,17 @@ class Commands(QObject):
 
     def on_copy_rows(self) -> None:
         """Copy the selected rows, ready for a spreadsheet."""
-        self._copy(self._window.workspace.tree.rows_as_tsv())
+        self._copy(self._window.tree.rows_as_tsv())
 
     def on_copy_path(self) -> None:
         """Copy the path of the selected node."""
-        node, session = self._window.workspace.tree.current_node(), self._window.session
+        node, session = self._window.tree.current_node(), self._window.session
         if node is not None and session is not None:
             self._copy(session.node_path(node))
 
     def on_copy_expression(self) -> None:
         """Copy the Python expression of the selected node."""
-        node, session = self._window.workspace.tree.current_node(), self._window.session
+        node, session = self._window.tree.current_node(), self._window.session
         if node is not None and session is not None:
             text = session.node_expression(node)
             if text:
@@ -157,7 +161,7 @@ class Commands(QObject):
 
     def on_find(self) -> None:
         """Focus the search field."""
-        self._window.top_bar.search.begin()
+        self._window.search.begin()
 
     def on_find_next(self) -> None:
         """Go to the next match."""
@@ -169,7 +173,7 @@ class Commands(QObject):
 
     def on_find_end(self) -> None:
         """End the search."""
-        self._window.top_bar.search.leave()
+        self._window.search.leave()
 
     def on_step_wanted(self, step: int) -> None:
         """Go some matches on, wrapping around at the ends."""
@@ -185,21 +189,21 @@ class Commands(QObject):
 
     def on_search_left(self) -> None:
         """Give the focus back to the tree."""
-        self._window.workspace.tree.setFocus()
+        self._window.tree.setFocus()
 
     # View.
 
     def on_expand(self) -> None:
         """Unfold the selected rows, or everything."""
-        self._window.workspace.tree.expand_below()
+        self._window.tree.expand_below()
 
     def on_collapse(self) -> None:
         """Collapse everything."""
-        self._window.workspace.tree.collapse_all_rows()
+        self._window.tree.collapse_all_rows()
 
     def on_page(self, page: str) -> None:
         """Turn to a page."""
-        self._window.workspace.pages.open_page(page)
+        self._window.show_page(page)
 
     def on_why_wanted(self) -> None:
         """Turn to the findings, which explain the verdict."""

@@ -47,6 +47,7 @@ _UNPAINTED_MS = 500
 
 if TYPE_CHECKING:
     from inspector.gui.dialogs.export.dialog import ExportDialog
+    from inspector.gui.tree.view import TensorTreeView
     from inspector.gui.workspace.workspace import Workspace
     from inspector.session.controller import Session
     from inspector.session.screen import ExportPage, FailurePage, Screen
@@ -82,10 +83,14 @@ class MainWindow(Frame):
     # The parts.
 
     @property
-    @override
     def workspace(self) -> Workspace:
-        """The tree and the pages."""
+        """The tree and the pages; made when they are first asked for."""
         return self._stack.workspace
+
+    @property
+    @override
+    def tree(self) -> TensorTreeView:
+        return self.workspace.tree
 
     @property
     def export_dialog(self) -> ExportDialog:
@@ -114,7 +119,7 @@ class MainWindow(Frame):
         """Connect the window to its session."""
         self.session = session
         self.top_bar.target_chosen.connect(session.set_target)
-        self.top_bar.search.query_changed.connect(session.search)
+        self.search.query_changed.connect(session.search)
         self._stack.retry_wanted.connect(session.reload)
         self._stack.cancel_wanted.connect(session.cancel_opening)
 
@@ -159,8 +164,8 @@ class MainWindow(Frame):
         self._show_export(screen.export)
         self._is_whole = True
 
+    @override
     def show_page(self, page: str) -> None:
-        """Turn to a page."""
         self.workspace.pages.open_page(page)
 
     def show_notice(self, failure: FailurePage) -> None:
@@ -235,9 +240,10 @@ class MainWindow(Frame):
     def _build_frame(self) -> None:
         self.top_bar = TopBar(self._theme, toolbar_actions(self._actions))
         self.addToolBar(self.top_bar)
-        self.top_bar.search.step_wanted.connect(self._commands.on_step_wanted)
-        self.top_bar.search.only_toggled.connect(self._on_only_toggled)
-        self.top_bar.search.left.connect(self._commands.on_search_left)
+        self.search = self.top_bar.search
+        self.search.step_wanted.connect(self._commands.on_step_wanted)
+        self.search.only_toggled.connect(self._on_only_toggled)
+        self.search.left.connect(self._commands.on_search_left)
         self._status = StatusLine()
         self.setStatusBar(self._status)
 
@@ -262,15 +268,14 @@ class MainWindow(Frame):
             self._overlay.hide()
 
     def _show_ready(self, old: Screen | None, new: Screen) -> None:
-        tree = self.workspace.tree
+        tree = self.tree
         found = old is None or old.matches is not new.matches
         if found:
-            tree.show_matches(new.matches, only=self.top_bar.search.only)
-        if (
-            found or old is None or old.selected != new.selected
-        ):  # the end of a search brings back hidden rows
+            tree.show_matches(new.matches, only=self.search.only)
+        # The end of a search brings back rows that were hidden.
+        if found or old is None or old.selected != new.selected:
             tree.show_selected(new.selected)
-        self.top_bar.search.show_screen(new)
+        self.search.show_screen(new)
 
     def _show_recent(self, old: Screen | None, new: Screen) -> None:
         self._recent.show_recent(new.recent)
@@ -300,11 +305,11 @@ class MainWindow(Frame):
 
     def _on_only_toggled(self, only: bool) -> None:  # noqa: FBT001  # Qt passes it by position
         if self.shown is not None and self.shown.matches is not None:
-            self.workspace.tree.show_matches(self.shown.matches, only=only)
-            self.workspace.tree.show_selected(self.shown.selected)
+            self.tree.show_matches(self.shown.matches, only=only)
+            self.tree.show_selected(self.shown.selected)
 
     def _on_tree_menu(self, place: QPoint) -> None:
-        tree = self.workspace.tree
+        tree = self.tree
         build_tree_menu(self._actions, self._theme, tree).popup(tree.viewport().mapToGlobal(place))
 
     def _on_theme_changed(self) -> None:

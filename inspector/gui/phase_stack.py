@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 from inspector.gui.theme.theme import Theme
 
 if TYPE_CHECKING:
-    from inspector.gui.pages.registry import Wishes
+    from inspector.gui.commands import Commands
     from inspector.gui.workspace.workspace import Workspace
     from inspector.session.screen import Screen
 
@@ -25,10 +25,10 @@ class PhaseStack(QStackedWidget):
     cancel_wanted = Signal()
     workspace_built = Signal()
 
-    def __init__(self, theme: Theme, wishes: Wishes) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
         self._theme = theme
-        self._wishes = wishes
+        self._commands = commands
         self._pages: dict[str, QWidget] = {}
         self._workspace: Workspace | None = None
         self._has_file = False
@@ -39,7 +39,7 @@ class PhaseStack(QStackedWidget):
         if self._workspace is None:
             from inspector.gui.workspace.workspace import Workspace
 
-            self._workspace = Workspace(self._theme, self._wishes)
+            self._workspace = Workspace(self._theme, self._commands)
             self.addWidget(self._workspace)
             self.workspace_built.emit()
         return self._workspace

@@ -98,7 +98,7 @@ def test_the_same_screen_touches_nothing(window, monkeypatch):
 def test_the_search_shows_its_count_and_place(window):
     matches = tuple(place for place, node in enumerate(READY.tree.nodes) if node.name == "conv1")
     window.show_screen(replace(READY, query="conv1", matches=matches, selected=matches[2]))
-    box = window.top_bar.search
+    box = window.search
     assert f"3 of {len(matches)}" in [label.text() for label in box.findChildren(QLabel)]
     assert box.findChild(QLineEdit).text() == "conv1"
     tree = window.workspace.tree
@@ -108,7 +108,7 @@ def test_the_search_shows_its_count_and_place(window):
     assert tree.model().index_of(1).isValid()
 
 
-# ------------------------------------------------------------------ wishes
+# ------------------------------------------------------------------ what the user does
 
 
 def test_the_target_the_map_and_the_style_are_handed_on(window, session):
@@ -192,10 +192,10 @@ def test_matches_are_walked_round(window, session):
 
 def test_find_and_escape(window, session, qtbot):
     window.actions_by_name["find"].trigger()
-    line = window.top_bar.search.findChild(QLineEdit)
+    line = window.search.findChild(QLineEdit)
     qtbot.waitUntil(line.hasFocus)
     line.setText("conv")
-    window.top_bar.search.flush()
+    window.search.flush()
     session.search.assert_called_with("conv")
     qtbot.keyClick(line, Qt.Key.Key_Escape)
     session.search.assert_called_with("")
@@ -416,7 +416,7 @@ def test_nothing_of_a_closed_file_is_kept(make_window):
 
 
 def test_what_was_typed_for_a_closed_file_is_not_looked_for_in_the_next(window, session):
-    line = window.top_bar.search.findChild(QLineEdit)
+    line = window.search.findChild(QLineEdit)
     window.workspace.pages.open_page("findings")
     ask = window.workspace.pages.page("findings").findChild(QPlainTextEdit)
     ask.setPlainText("RuntimeError")
@@ -514,7 +514,7 @@ def test_every_control_has_a_name_and_can_be_reached(window):
 def test_a_row_that_the_search_hides_is_current_again_at_its_end(window):
     """A finding may lead to a row that does not match."""
     screen = replace(fakes.ready_screen(), selected=None)
-    window.top_bar.search._only.setChecked(True)
+    window.search._only.setChecked(True)
     window.show_screen(replace(screen, query="nothing", matches=()))
     node = screen.tree.tensor_nodes[0]
     window.show_screen(replace(screen, query="nothing", matches=(), selected=node))

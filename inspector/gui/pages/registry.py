@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from PySide6.QtCore import SignalInstance
 from PySide6.QtWidgets import QWidget
 
 from inspector.records import dataclass
 
 if TYPE_CHECKING:
+    from inspector.gui.commands import Commands
     from inspector.gui.theme.theme import Theme
-    from inspector.session.screen import Fix, Loading, Screen
+    from inspector.session.screen import Screen
 
 
 class Panel(Protocol):
@@ -20,37 +20,6 @@ class Panel(Protocol):
 
     def show_screen(self, screen: Screen) -> None:
         """Show the page's part of a screen."""
-
-
-class Wishes(Protocol):
-    """What a page can ask of its window, and what it hears of it."""
-
-    code_copied: SignalInstance
-    error_wanted: SignalInstance
-
-    def on_node_chosen(self, node: int) -> None:
-        """Show a node's facts."""
-
-    def on_fix_wanted(self, fix: Fix) -> None:
-        """Apply the fix of a finding."""
-
-    def on_error_pasted(self, text: str) -> None:
-        """Explain an error message."""
-
-    def on_loading_chosen(self, loading: Loading) -> None:
-        """Choose how the file is loaded, for the forecast."""
-
-    def on_style_chosen(self, style: str) -> None:
-        """Choose the style of the code."""
-
-    def on_copy_code(self) -> None:
-        """Copy the loading code."""
-
-    def on_check(self) -> None:
-        """Check every byte of the file."""
-
-    def on_check_cancelled(self) -> None:
-        """Stop the check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +40,7 @@ class Page:
     text: str
     icon: str
     reads: tuple[str, ...]
-    build: Callable[[Theme, Wishes], QWidget]
+    build: Callable[[Theme, Commands], QWidget]
     count: Callable[[Screen], int] = lambda _: 0
 
     @property
@@ -83,47 +52,47 @@ class Page:
 # A page is imported when it is built: the window is painted before.
 
 
-def _build_memory(theme: Theme, wishes: Wishes) -> QWidget:
+def _build_memory(theme: Theme, commands: Commands) -> QWidget:
     from inspector.gui.pages.memory import MemoryPanel
 
     panel = MemoryPanel(theme)
-    panel.loading_chosen.connect(wishes.on_loading_chosen)
+    panel.loading_chosen.connect(commands.on_loading_chosen)
     return panel
 
 
-def _build_tensor(theme: Theme, _wishes: Wishes) -> QWidget:
+def _build_tensor(theme: Theme, _commands: Commands) -> QWidget:
     from inspector.gui.pages.facts import TensorPanel
 
     return TensorPanel(theme)
 
 
-def _build_findings(theme: Theme, wishes: Wishes) -> QWidget:
+def _build_findings(theme: Theme, commands: Commands) -> QWidget:
     from inspector.gui.pages.findings import FindingsPanel
 
     panel = FindingsPanel(theme)
-    panel.node_wanted.connect(wishes.on_node_chosen)
-    panel.fix_wanted.connect(wishes.on_fix_wanted)
-    panel.error_pasted.connect(wishes.on_error_pasted)
-    wishes.error_wanted.connect(panel.begin_error)
+    panel.node_wanted.connect(commands.on_node_chosen)
+    panel.fix_wanted.connect(commands.on_fix_wanted)
+    panel.error_pasted.connect(commands.on_error_pasted)
+    commands.error_wanted.connect(panel.begin_error)
     return panel
 
 
-def _build_code(theme: Theme, wishes: Wishes) -> QWidget:
+def _build_code(theme: Theme, commands: Commands) -> QWidget:
     from inspector.gui.pages.code import CodePanel
 
     panel = CodePanel(theme)
-    panel.style_chosen.connect(wishes.on_style_chosen)
-    panel.copy_wanted.connect(wishes.on_copy_code)
-    wishes.code_copied.connect(panel.confirm_copied)
+    panel.style_chosen.connect(commands.on_style_chosen)
+    panel.copy_wanted.connect(commands.on_copy_code)
+    commands.code_copied.connect(panel.confirm_copied)
     return panel
 
 
-def _build_file(theme: Theme, wishes: Wishes) -> QWidget:
+def _build_file(theme: Theme, commands: Commands) -> QWidget:
     from inspector.gui.pages.facts import FilePanel
 
     panel = FilePanel(theme)
-    panel.check_wanted.connect(wishes.on_check)
-    panel.check_cancelled.connect(wishes.on_check_cancelled)
+    panel.check_wanted.connect(commands.on_check)
+    panel.check_cancelled.connect(commands.on_check_cancelled)
     return panel
 
 

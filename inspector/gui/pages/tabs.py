@@ -13,18 +13,19 @@ from inspector.gui.widgets.labels import named
 from inspector.report.tree import Tree
 
 if TYPE_CHECKING:
-    from inspector.gui.pages.registry import Panel, Wishes
+    from inspector.gui.commands import Commands
+    from inspector.gui.pages.registry import Panel
     from inspector.session.screen import Screen
 
 
 class PageTabs(QTabWidget):
     """Shows the pages of the table."""
 
-    def __init__(self, theme: Theme, wishes: Wishes) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
         self.setAccessibleName("Pages")
         self._theme = theme
-        self._wishes = wishes
+        self._commands = commands
         self._pages = registry.PAGES
         self._screen: Screen | None = None
         self._built: dict[str, QWidget] = {}
@@ -81,7 +82,7 @@ class PageTabs(QTabWidget):
         values = tuple(getattr(self._screen, field) for field in page.reads)
         widget = self._built.get(page.id)
         if widget is None:
-            widget = self._built[page.id] = page.build(self._theme, self._wishes)
+            widget = self._built[page.id] = page.build(self._theme, self._commands)
             self._holders[place].addWidget(widget)
         elif _are_same(self._fed.get(page.id, ()), values):
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
-from inspector.gui.pages.registry import Wishes
+from inspector.gui.commands import Commands
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.view import TensorTreeView
@@ -21,13 +21,13 @@ _SHARES = (58, 42)
 class Workspace(QWidget):
     """Lays the parts out; the window connects them."""
 
-    def __init__(self, theme: Theme, wishes: Wishes) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
         self.setObjectName("workspace")
         self.changed = ChangedBar(theme)
         self.banner = BannerFrame(theme)
         self.tree = TensorTreeView(theme)
-        self.pages = PageTabs(theme, wishes)
+        self.pages = PageTabs(theme, commands)
         self.device_map = DeviceMapBar(theme)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setHandleWidth(_MARGIN)
