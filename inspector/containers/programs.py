@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from inspector.containers.rebuilds import EXPECTED
 from inspector.errors import PickleError
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import StreamFault
@@ -56,6 +57,7 @@ class Programs:
             CancelledError: The work was cancelled.
         """
         streams = self._found.setdefault((name, kind), [])
+        machine.state.expected = EXPECTED
         try:
             stream = machine.run()
         except PickleError:

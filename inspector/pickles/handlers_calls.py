@@ -6,8 +6,6 @@ from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.state import CutOffError, Handler, State
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value, kind_of
 
-_LOOKED_INTO = frozenset({"_codecs.encode", "torch.serialization._get_layout"})
-
 _SHORT_NAME = 100
 
 
@@ -144,9 +142,9 @@ def _built(target: Value, value: Value) -> OddityKind:
 
 
 def _build_of_none(state: State, target: Call) -> None:
-    """Note a state that is None: pickle sets nothing, but torch subscripts that of what it makes itself."""
+    """Note a state that is None where it is looked into; pickle itself sets none."""
     func = target.func
-    if isinstance(func, Global) and (func.common or func.dotted in _LOOKED_INTO):
+    if isinstance(func, Global) and func.dotted in state.expected.stateful:
         state.faults.add(StreamFault.BUILD_OF_NONE)
 
 

@@ -16,7 +16,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.handlers import HANDLERS, first_use
 from inspector.pickles.instructions import OPCODES, instruction_end
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
-from inspector.pickles.state import BrokenStreamError, FrameStartedError, State, StoppedError
+from inspector.pickles.state import BrokenStreamError, Expected, FrameStartedError, State, StoppedError
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass
@@ -197,8 +197,9 @@ class Machine:
 
 def _warning(state: State) -> str | None:
     """Return what runs although the pickle is broken: all that stands before the place where it breaks."""
-    names = [node.dotted for node in state.globals.values() if not node.common]
-    names = [cut_text(escape_text(name), _MOST_NAME) for name in names if not name.startswith("torch.")]
+    news = [node for node in state.globals.values() if not node.common]
+    package = state.expected.package
+    names = [cut_text(escape_text(node.dotted), _MOST_NAME) for node in news if node.package != package]
     if not names or not state.calls:
         return None
     return (
@@ -222,7 +223,9 @@ def read_pickle(
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress | None = None,
     extend: Extend | None = None,
-    resolve: Resolve | None = None,
+    expected: Expected | None = None,
 ) -> Stream:
     """Read one pickle stream into inert values; see `Machine` for the arguments and errors."""
-    return Machine(data, name=name, limits=limits, progress=progress, extend=extend, resolve=resolve).run()
+    machine = Machine(data, name=name, limits=limits, progress=progress, extend=extend)
+    machine.state.expected = expected or machine.state.expected
+    return machine.run()

@@ -5,27 +5,33 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from inspector.limits import Limits
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 
-# What is called once or twice for each tensor, and does nothing but make it.
-_COMMON = frozenset(
-    {
-        "collections.OrderedDict",
-        "torch._utils._rebuild_parameter",
-        "torch._utils._rebuild_tensor",
-        "torch._utils._rebuild_tensor_v2",
-        "torch._utils._rebuild_tensor_v3",
-    }
-)
 _SHORT_NBYTES = 1 << 12
 WEIGHT_SHIFT = 4
 """A str counts as one more literal for each 16 bytes."""
 MOST_ODDITIES = 1000
 """How many are kept: more of them tell nothing new."""
+
+
+class Expected(NamedTuple):
+    """What is known beforehand of the streams of one program.
+
+    Attributes:
+        common: Functions that it calls for each of many values, and that do nothing but make it. Their calls
+            are not listed.
+        stateful: Functions whose results are looked into when their state is set, be it to None.
+        package: The package whose names are no news.
+    """
+
+    common: frozenset[str] = frozenset()
+    stateful: frozenset[str] = frozenset()
+    package: str = ""
 
 
 class StoppedError(Exception):
@@ -83,6 +89,7 @@ class State:
         "calls",
         "created",
         "ends_s",
+        "expected",
         "faults",
         "firsts",
         "frame_end",
@@ -114,6 +121,7 @@ class State:
         self.firsts: dict[int, int] = {}
         self.table = table or []
         self.ends_s = math.inf
+        self.expected = Expected()
         self.progress: Progress | None = None
         self.created = 0
         self.literals = 0
@@ -197,7 +205,7 @@ class State:
             if len(self.globals) >= self.limits.names:
                 raise BrokenStreamError(f"the pickle imports more than {self.limits.names:,} names")
             node = self.globals[key] = Global(module, name)
-            node.common = node.dotted in _COMMON
+            node.common = node.dotted in self.expected.common
             self.created += 3  # two strs and their place in the table
         node.count += 1
         return node

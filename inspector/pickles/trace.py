@@ -38,7 +38,7 @@ class Push(Generic[T]):
     Attributes:
         start: Where it starts.
         end: Where it ends.
-        value: The value: a str, or a call of `torch.device`.
+        value: The value: a str, or a call that makes a device.
         base: Start of the push that this one repeats from the memo or the stack; None where it is made.
     """
 
@@ -76,7 +76,7 @@ class Trace:
 
     Attributes:
         texts: Every push of a watched text by where it starts, in order.
-        devices: Every push of a `torch.device` by where it starts, in order.
+        devices: Every push of a device by where it starts, in order.
         tuples: Every tuple that holds a watched text or a device, by its `id`.
         calls: Every call, by REDUCE, of a watched name, in order.
         frames: Where FRAME instructions stand.
@@ -103,29 +103,34 @@ def trace_pickle(
     *,
     texts: frozenset[str],
     names: frozenset[str] = frozenset(),
+    device: str = "",
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress | None = None,
 ) -> Trace:
-    """Execute a complete stream and trace the watched texts and calls, and every `torch.device`.
+    """Execute a complete stream and trace the watched texts, calls and devices.
 
     Args:
         data: The stream; it must have been read before without an error.
         texts: The texts to watch.
         names: The names, without their module, whose calls to collect.
+        device: The dotted name of what is called to make a device.
         limits: The budgets that the stream was read with.
         progress: Asked for cancellation.
 
     Raises:
         CancelledError: The work was cancelled.
     """
-    return _Tracer(data, texts, names, limits).run(progress or Progress())
+    return _Tracer(data, texts, names, device, limits).run(progress or Progress())
 
 
 class _Tracer:
-    def __init__(self, data: bytes, texts: frozenset[str], names: frozenset[str], limits: Limits) -> None:
+    def __init__(
+        self, data: bytes, texts: frozenset[str], names: frozenset[str], device: str, limits: Limits
+    ) -> None:
         self._data = data
         self._texts = texts
         self._names = names
+        self._device = device
         self._state = State(limits)
         self._starts: list[int] = []  # beside the stack: where each value's instructions start
         self._marked: list[tuple[list[int], int]] = []  # beside the marks: the starts below, the mark's place
@@ -213,14 +218,14 @@ class _Tracer:
         value = self._state.stack[-1]
         if isinstance(value, str) and value in self._texts:
             self._trace.texts[start] = Push(start, end, value, base)
-        elif _is_device(value):
+        elif self._is_device(value):
             self._trace.devices[start] = Push(start, end, value, base)
 
     def _reduce(self, pos: int) -> int:
         end = self._execute(pos)
         self._starts.pop()
         start, call = self._starts[-1], self._state.stack[-1]
-        if _is_device(call):
+        if self._is_device(call):
             self._trace.devices[start] = Push(start, end, call, None)
         elif isinstance(call, Call) and isinstance(call.func, Global) and call.func.name in self._names:
             self._trace.calls.append(TracedCall(call, start, end))
@@ -288,17 +293,16 @@ class _Tracer:
             self._trace.tuples[id(made)] = Built(made, tuple(starts), close)
 
     def _is_watched(self, item: Value) -> bool:
-        return item in self._texts if isinstance(item, str) else _is_device(item)
+        return item in self._texts if isinstance(item, str) else self._is_device(item)
 
     def _frame(self, pos: int) -> int:
         self._trace.frames.append(pos)
         return self._execute(pos)
 
-
-def _is_device(value: Value) -> TypeGuard[Call]:
-    if type(value) is not Call or not isinstance(value.func, Global):
-        return False
-    return value.func.name == "device" and value.func.module == "torch"
+    def _is_device(self, value: Value) -> TypeGuard[Call]:
+        if type(value) is not Call or not isinstance(value.func, Global):
+            return False
+        return value.func.dotted == self._device
 
 
 def _slot(data: bytes, pos: int, end: int) -> int:

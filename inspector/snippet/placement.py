@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from inspector.containers.rebuilds import REBUILDS, WRAPPER
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order, is_accelerator, split_device
 from inspector.records import dataclass
@@ -17,14 +18,7 @@ from inspector.snippet.script import Bracketed
 from inspector.target.machine.profile import Profile
 
 # These take a device of their own, for which torch does not ask a dictionary by the text of the device.
-_WITH_OWN_DEVICE = frozenset(
-    {
-        "torch._utils._rebuild_wrapper_subclass",
-        "torch._utils._rebuild_xla_tensor",
-        "torch._utils._rebuild_device_tensor_from_numpy",
-        "torch._utils._rebuild_device_tensor_from_cpu_tensor",
-    }
-)
+_WITH_OWN_DEVICE = frozenset(one.dotted for one in REBUILDS if one.sent or one.name == WRAPPER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import math
 import struct
 from typing import Any
 
+from inspector.containers.rebuilds import EXPECTED
 from inspector.limits import Limits
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Stream, read_pickle
@@ -123,7 +124,7 @@ def state_dict(**tensors: bytes) -> bytes:
 
 def read(*parts: bytes, **limits: Any) -> Stream:
     """Read a stream made of these parts and a STOP, within these limits."""
-    return read_pickle(stream(*parts), limits=Limits(**limits))
+    return read_pickle(stream(*parts), limits=Limits(**limits), expected=EXPECTED)
 
 
 def root(*parts: bytes, **limits: Any) -> Any:

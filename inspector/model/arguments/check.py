@@ -14,9 +14,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES
+from inspector.containers.rebuilds import JUDGED, REBUILDS
 from inspector.model.arguments.kinds import (
     PARAMETER,
-    REBUILDS,
     STORAGE,
     TENSOR,
     UNKNOWN,
@@ -47,12 +47,7 @@ _MADE_OF_ANYTHING = frozenset(
 _ITERABLE_BY_BYTES = frozenset({TENSOR, PARAMETER, STORAGE})
 _SPARE = 8
 # Where common functions are told whether gradients are wanted, and how many arguments they have.
-_PLAIN = {
-    "_rebuild_parameter": (1, 3),
-    "_rebuild_tensor": (-1, 4),
-    "_rebuild_tensor_v2": (4, 6),
-    "_rebuild_tensor_v3": (4, 7),
-}
+_PLAIN = {one.name: (one.grad_at, one.arity) for one in REBUILDS if one.common}
 # They take a class, or an array, that the user must have allowed: nobody knows more of it.
 _TAKE_WHAT_IS_ALLOWED = {
     "torch._utils._rebuild_device_tensor_from_numpy": 4,
@@ -150,7 +145,7 @@ def _rebuilds_type(args: Args) -> bool:
     made = Call(function, given, "reduce")
     # None of the functions of torch's list makes anything but tensors when it is called with tensors.
     is_made = (
-        listed_name(function) in REBUILDS
+        listed_name(function) in JUDGED
         and isinstance(given, tuple)
         and _may_take(listed_name(function), made)
     )

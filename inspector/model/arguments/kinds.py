@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES
+from inspector.containers.rebuilds import JUDGED, REBUILDS, WRAPPER
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.pickles.values import (
     BLOB_TYPES,
@@ -28,21 +29,7 @@ UNKNOWN = "?"
 TENSOR, PARAMETER, STORAGE, UNTYPED = "Tensor", "Parameter", "TypedStorage", "UntypedStorage"
 UNHASHABLE_KINDS = frozenset({"list", "dict", "set", "OrderedDict", "Counter", "bytearray"})
 """Types without a hash, which can be no key."""
-REBUILDS = frozenset(
-    {
-        "torch._tensor._rebuild_from_type_v2",
-        *(
-            f"torch._utils._rebuild_{what}"
-            for what in (
-                *("tensor", "tensor_v2", "tensor_v3", "parameter", "parameter_with_state", "qtensor"),
-                *("sparse_tensor", "nested_tensor", "meta_tensor_no_storage", "wrapper_subclass"),
-                *("device_tensor_from_numpy", "device_tensor_from_cpu_tensor"),
-            )
-        ),
-    }
-)
-"""Listed functions that make tensors."""
-FUNCTIONS = REBUILDS | {"_codecs.encode", "torch.serialization._get_layout"}
+FUNCTIONS = JUDGED | {"_codecs.encode", "torch.serialization._get_layout"}
 """Listed names that are functions."""
 
 _CLASSES = {
@@ -61,9 +48,8 @@ _CLASSES = {
 _RESULTS = {
     "_codecs.encode": "bytes",
     "torch.serialization._get_layout": "layout",
-    "torch._utils._rebuild_parameter": PARAMETER,
-    "torch._utils._rebuild_parameter_with_state": PARAMETER,
-    "torch._utils._rebuild_wrapper_subclass": UNKNOWN,
+    **{one.dotted: PARAMETER for one in REBUILDS if one.parameter},
+    **{one.dotted: UNKNOWN for one in REBUILDS if one.name == WRAPPER},
 }
 _QSCHEMES = frozenset(
     f"torch.per_{what}"

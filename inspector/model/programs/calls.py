@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from inspector.containers.rebuilds import JUDGED
 from inspector.model.arguments.check import Arguments, is_judged
-from inspector.model.arguments.kinds import REBUILDS, listed_name
+from inspector.model.arguments.kinds import listed_name
 from inspector.model.checkpoint import CallUse
 from inspector.model.programs.uses import Uses, note_fault, note_use
 from inspector.model.values.children import breadth_of
@@ -65,10 +66,10 @@ def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Ca
         name = names.get(number)
         if name is None:
             name = names[number] = listed_name(call.func)
-        if name in REBUILDS:
+        if name in JUDGED:
             look(breadth_of(call))
             note_fault(uses, name, call, arguments)
-        if name in REBUILDS or is_rebuild(call.func):
+        if name in JUDGED or is_rebuild(call.func):
             continue
         kind = (number, call.items is None, call.pairs is None, call.state is None)
         if kind not in known or (isinstance(call.func, Global) and call.func.package == "numpy"):

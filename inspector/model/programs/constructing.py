@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from inspector.containers.rebuilds import REBUILDS
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 
 # torch takes nothing but a class at this place of their arguments (`torch/_tensor.py`, `torch/_utils.py`).
-_CLASS_AT = {
-    "torch._tensor._rebuild_from_type": 1,
-    "torch._tensor._rebuild_from_type_v2": 1,
-    "torch._utils._rebuild_wrapper_subclass": 0,
-}
+_CLASS_AT = {one.dotted: one.class_at for one in REBUILDS if one.class_at >= 0}
 _MOST_ARGS = 16
 _PAIR = 2
 

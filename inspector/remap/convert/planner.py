@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.formats import format_of
+from inspector.containers.rebuilds import SENT
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
@@ -33,7 +34,7 @@ from inspector.remap.convert.selection import (
 )
 from inspector.remap.convert.storages import Piece, Storages, Viewed
 from inspector.remap.convert.torch_file import check_length
-from inspector.remap.objects.entries import SENT, Taken, metadata_of, strip_metadata, take_entries, value_at
+from inspector.remap.objects.entries import Taken, metadata_of, strip_metadata, take_entries, value_at
 from inspector.remap.objects.exclude import leave_out
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from inspector.containers.container import Container
+from inspector.containers.rebuilds import FROM_TYPE, JAGGED, PARAMETER, PARAMETERS, SENT, WRAPPER
 from inspector.errors import ExportError
 from inspector.model.checkpoint import Key
 from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
@@ -21,18 +22,7 @@ from inspector.remap.convert.forms import EXCLUDED, LeftOut
 from inspector.remap.convert.selection import Model, Patterns
 from inspector.remap.objects.modules import Entry, read_module
 
-_TYPED = frozenset({"_rebuild_from_type", "_rebuild_from_type_v2"})
-SENT = frozenset(
-    {
-        "_rebuild_device_tensor_from_numpy",
-        "_rebuild_device_tensor_from_cpu_tensor",
-        "_rebuild_xla_tensor",
-    }
-)
-"""What sends a tensor that is stored on the CPU to another device while it is loaded."""
-_PARAMETER = "_rebuild_parameter"
-_PARAMETER_ARGS = 3  # without the attributes of _rebuild_parameter_with_state
-_OWN_CLASS = frozenset({"_rebuild_wrapper_subclass", "_rebuild_njt"})
+_OWN_CLASS = frozenset({WRAPPER, JAGGED})
 _PLAIN = frozenset(
     {
         "collections.OrderedDict",
@@ -158,11 +148,11 @@ def _unwrapped(value: Value, *, detach: bool) -> Value:
     if not isinstance(value, Call) or not isinstance(value.args, tuple) or not value.args:
         return value
     args, first = value.args, value.args[0]
-    if name in _TYPED and len(args) > 2:
+    if name in FROM_TYPE and len(args) > 2:
         return Call(first, args[2], "reduce")
     if name in SENT:
         return value if describe_tensor(first) is None else first
-    if name.startswith(_PARAMETER):
+    if name in PARAMETERS:
         return first if detach else _plain_parameter(value, args)
     # What BUILD would set on it are attributes; tensors of torch 0.x have their data there instead.
     return Call(value.func, args, "reduce") if value.state is not None and name.startswith("_reb") else value
@@ -170,9 +160,9 @@ def _unwrapped(value: Value, *, detach: bool) -> Value:
 
 def _plain_parameter(value: Call, args: tuple[Value, ...]) -> Value:
     inner = _unwrapped(args[0], detach=False)
-    if inner is args[0] and len(args) <= _PARAMETER_ARGS:
+    if inner is args[0] and len(args) <= PARAMETER.arity:
         return value
-    return Call(Global("torch._utils", _PARAMETER), (inner, *args[1:_PARAMETER_ARGS]), "reduce")
+    return Call(Global(PARAMETER.module, PARAMETER.name), (inner, *args[1 : PARAMETER.arity]), "reduce")
 
 
 def _function_of(value: Value) -> str:

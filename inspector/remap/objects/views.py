@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from inspector.containers.persistent_ids import parse_storage_id
+from inspector.containers.rebuilds import VIEWS
 from inspector.model.values.children import mapping_pairs
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 from inspector.progress import Progress
@@ -13,7 +14,6 @@ from inspector.records import dataclass, field
 
 _ORDERED = "collections.OrderedDict"
 _MOST_AT_ONCE = 64  # dimensions that are written without asking whether others share them
-_VIEWS = frozenset({"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_qtensor"})
 
 
 class StorageName(NamedTuple):
@@ -92,7 +92,7 @@ def filled_pairs(call: Call) -> tuple[Value, list[tuple[Value, Value]]]:
 def view_of(call: Call) -> PersistentId | None:
     """Return the persistent id that a call rebuilds a view of; None if it is no such call."""
     func, args = call.func, call.args
-    if type(func) is not Global or func.name not in _VIEWS or func.package != "torch":
+    if type(func) is not Global or func.name not in VIEWS or func.package != "torch":
         return None
     if type(args) is not tuple or len(args) < 4 or type(args[0]) is not PersistentId:
         return None

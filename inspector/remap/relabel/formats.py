@@ -11,6 +11,7 @@ from typing import NamedTuple
 from inspector.containers.container import Container, first_storage_ids
 from inspector.containers.formats import format_of
 from inspector.containers.legacy import read_layout
+from inspector.containers.rebuilds import EXPECTED
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import Records, find_pickle
 from inspector.containers.zip.directory import read_directory
@@ -137,7 +138,7 @@ def _zip_pieces(container: Container, source: Source, plan: Plan, progress: Prog
 
 def _pickle_mapped(container: Container, plan: Plan, progress: Progress) -> Container:
     pickle = rewrite_pickle(container.pickle(), plan, progress=progress)
-    stream = read_pickle(pickle, name="the new pickle", progress=progress)
+    stream = read_pickle(pickle, name="the new pickle", progress=progress, expected=EXPECTED)
     ids = first_storage_ids(stream.persistent_ids, DEFAULT_LIMITS)
     return replace(container, root=stream.root, stream=stream, storage_ids=ids)
 

@@ -11,21 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from inspector.containers.rebuilds import FROM_TYPE, PARAMETERS, SENT, WRAPPER
 from inspector.limits import Limits
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Global, Value
 from inspector.progress import Progress
 from inspector.remap.plan import Plan
 
-_WRAPPERS = frozenset({"_rebuild_wrapper_subclass"})
-_SENT = frozenset(
-    {"_rebuild_device_tensor_from_numpy", "_rebuild_device_tensor_from_cpu_tensor", "_rebuild_xla_tensor"}
-)
-_FROM_TYPE = frozenset({"_rebuild_from_type", "_rebuild_from_type_v2"})
-_PARAMETERS = frozenset({"_rebuild_parameter", "_rebuild_parameter_with_state"})
 _WRAPPER_DEVICE, _SENT_DEVICE = 6, 2  # its place among the arguments
 
-REBUILDS = _WRAPPERS | _SENT | _FROM_TYPE
+REBUILDS = SENT | FROM_TYPE | {WRAPPER}
 """The names of the calls that such a device can be an argument of."""
 
 
@@ -47,9 +42,9 @@ def find_own_device(value: Value) -> OwnDevice | None:
     """Say where a tensor names its device itself; None if it does not, or if the value is no tensor."""
     while isinstance(value, Call):
         name, args = _name_of(value.func), value.args
-        if name in _FROM_TYPE and isinstance(args, tuple) and len(args) > 2:
+        if name in FROM_TYPE and isinstance(args, tuple) and len(args) > 2:
             return _in_arguments(_name_of(args[0]), args[2])
-        if name not in _PARAMETERS or not isinstance(args, tuple) or not args:
+        if name not in PARAMETERS or not isinstance(args, tuple) or not args:
             return _in_arguments(name, args)
         value = args[0]
     return None
@@ -66,15 +61,15 @@ def planned_own_devices(
 
 
 def _in_arguments(name: str, args: Value) -> OwnDevice | None:
-    if name in _WRAPPERS:
+    if name == WRAPPER:
         place = _WRAPPER_DEVICE
-    elif name in _SENT:
+    elif name in SENT:
         place = _SENT_DEVICE
     else:
         return None
     if not isinstance(args, tuple) or len(args) <= place:
         return None
-    return OwnDevice(args, place, has_parts=name in _WRAPPERS)
+    return OwnDevice(args, place, has_parts=name == WRAPPER)
 
 
 def _name_of(func: Value) -> str:

@@ -55,7 +55,9 @@ def rewrite_pickle(
         return data
     texts = plan.texts.union(_locations(stream), DEVICE_TYPES)
     texts |= {text.partition(":")[0] for text in texts}  # torch.device is called with its type's text
-    trace = trace_pickle(data, texts=texts, names=REBUILDS, limits=limits, progress=progress)
+    trace = trace_pickle(
+        data, texts=texts, names=REBUILDS, device="torch.device", limits=limits, progress=progress
+    )
     rewrite = _Rewrite(data, trace, plan)
     rewrite.send_storages()
     if trace.calls:

@@ -9,6 +9,7 @@ from typing import Any
 from inspector.containers.container import Container, StoredBytes, first_storage_ids
 from inspector.containers.notes import Note
 from inspector.containers.programs import Program
+from inspector.containers.rebuilds import EXPECTED
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
@@ -53,7 +54,8 @@ def by_hand(
     refusal: str = "",
 ) -> Checkpoint:
     """What the program says of a pickle made by hand; storages are whole unless `stored` says else."""
-    stream = read_pickle(pickles.proto() + b"".join(instructions) + pickles.STOP)
+    data = pickles.proto() + b"".join(instructions) + pickles.STOP
+    stream = read_pickle(data, expected=EXPECTED)
     ids = first_storage_ids(stream.persistent_ids, limits)
     sizes = {key: found.nbytes for key, found in ids.items()} if stored is None else stored
     container = Container(
@@ -118,7 +120,8 @@ def built(target: bytes, state: bytes) -> bytes:
 
 def root_of(*instructions: bytes) -> Value:
     """The inert value of a pickle made by hand."""
-    return read_pickle(pickles.proto() + b"".join(instructions) + pickles.STOP).root
+    data = pickles.proto() + b"".join(instructions) + pickles.STOP
+    return read_pickle(data, expected=EXPECTED).root
 
 
 def only(checkpoint: Checkpoint) -> Tensor:

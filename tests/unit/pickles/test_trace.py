@@ -19,7 +19,7 @@ READABLE = [case for case in cases() if case.container in {"zip", "legacy", "gzi
 
 
 def traced(body: bytes, *texts: str, names: frozenset[str] = frozenset()) -> Trace:
-    return trace_pickle(body + b".", texts=frozenset(texts or ("cpu",)), names=names)
+    return trace_pickle(body + b".", texts=frozenset(texts or ("cpu",)), names=names, device="torch.device")
 
 
 def spans(trace: Trace) -> list[tuple[int, int, str, int | None]]:
