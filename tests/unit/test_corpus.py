@@ -7,14 +7,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from tests.corpus import CORPUS, Case, agrees, cases, disagreement
+from tests.sweep import table
 
 # Known formats that a later version reads. Until then they are refused with a document, never with a crash;
-# whoever adds the format takes it out here, and the comparison below begins.
+# the change that adds the format takes it out here, and the comparison below begins.
 UNSUPPORTED = {"dcp", "hf_index", "package", "plain_pickle", "pt2", "safetensors", "torchscript"}
 
 EVERY = cases()
@@ -22,11 +21,7 @@ SUPPORTED = [case for case in EVERY if case.container not in UNSUPPORTED]
 REFUSED = [case for case in EVERY if case.container in UNSUPPORTED]
 
 
-def names(case: Case) -> str:
-    return case.name.encode("ascii", "replace").decode()
-
-
-@pytest.mark.parametrize("case", SUPPORTED, ids=names)
+@table("case", SUPPORTED)
 def test_document_agrees_with_the_oracle(case: Case, cli: Callable[..., Any]) -> None:
     before = case.path.read_bytes()
     answer = cli("show", "--json", case.path)
@@ -37,7 +32,7 @@ def test_document_agrees_with_the_oracle(case: Case, cli: Callable[..., Any]) ->
     assert case.path.read_bytes() == before
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=names)
+@table("case", REFUSED)
 def test_unsupported_format_is_refused_in_words(case: Case, cli: Callable[..., Any]) -> None:
     answer = cli("show", "--json", case.path)
     document = json.loads(answer.out)
@@ -129,7 +124,7 @@ def test_comparison_accepts_the_truth() -> None:
     assert agrees(CASE, {"tensors": []}, {"tensors": []})
 
 
-@pytest.mark.parametrize(
+@table(
     ("document", "problem"),
     [
         (changed(t0_dtype="float16"), "dtype is 'float16'"),

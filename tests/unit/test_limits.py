@@ -8,6 +8,7 @@ import pytest
 from inspector.errors import ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, written_chars
 from inspector.records import replace
+from tests.sweep import table
 
 
 def test_every_limit_is_a_bound() -> None:
@@ -76,7 +77,7 @@ def test_time_ends_work() -> None:
         Limits(seconds=-1.0).counted().look(0)
 
 
-@pytest.mark.parametrize("text", ["a", "\u4e2d", "\U0001f600", "\udc80", "a\u4e2d\x01"])
+@table("text", ["a", "\u4e2d", "\U0001f600", "\udc80", "a\u4e2d\x01"])
 def test_no_text_is_written_with_more_characters(text: str) -> None:
     assert len(json.dumps(text)) - 2 <= written_chars(text) * (1 if text.isprintable() else 6)
     assert len(json.dumps(text * 9)) - 2 <= 6 * written_chars(text * 9)

@@ -10,6 +10,7 @@ import pytest
 
 from inspector import records
 from inspector.records import as_document, dataclass, field, replace
+from tests.sweep import table
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ def test_fields_are_given_by_name_or_take_their_default() -> None:
     assert isinstance(Empty(), Empty)
 
 
-@pytest.mark.parametrize("given", [{}, {"x": 1, "z": 2}])
+@table("given", [{}, {"x": 1, "z": 2}])
 def test_missing_and_unknown_fields_are_refused(given: dict[str, int]) -> None:
     for _ in range(2):  # before and after the first instance has been made
         with pytest.raises(TypeError):
@@ -133,7 +134,7 @@ def made(body: dict[str, object], *bases: type, **how: bool) -> type:
     return dataclass(**{"slots": True, **how})(type("Row", bases, {**plain, "__annotations__": annotations}))
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "bases", "how", "why"),
     [
         ({}, (), {"slots": False}, "slots"),

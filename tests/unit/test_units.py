@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("nbytes", "text"),
     [
         (0, "0 B"),
@@ -36,19 +36,17 @@ def test_size_may_have_more_digits_than_python_writes() -> None:
     assert format_nbytes(1 << 300_000) == "over 10^30 B"
 
 
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 tensors"), (1, "1 tensor"), (2, "2 tensors"), (1204, "1,204 tensors")]
-)
+@table(("count", "text"), [(0, "0 tensors"), (1, "1 tensor"), (2, "2 tensors"), (1204, "1,204 tensors")])
 def test_count_agrees_with_its_noun(count: int, text: str) -> None:
     assert format_count(count, "tensor") == text
 
 
-@pytest.mark.parametrize(("shape", "text"), [((), "scalar"), ((0,), "0"), ((64, 3, 7), "64 × 3 × 7")])
+@table(("shape", "text"), [((), "scalar"), ((0,), "0"), ((64, 3, 7), "64 × 3 × 7")])
 def test_shape_is_a_product(shape: tuple[int, ...], text: str) -> None:
     assert format_shape(shape) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "escaped"),
     [
         ("", ""),
@@ -73,9 +71,7 @@ def test_escaped_text_is_printable_and_stays_so(text: str) -> None:
     assert escape_text(escaped) == escaped
 
 
-@pytest.mark.parametrize(
-    ("text", "most", "cut"), [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("", 0, ""), ("abc", 1, "…")]
-)
+@table(("text", "most", "cut"), [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("", 0, ""), ("abc", 1, "…")])
 def test_long_text_ends_in_an_ellipsis(text: str, most: int, cut: str) -> None:
     assert cut_text(text, most) == cut
 

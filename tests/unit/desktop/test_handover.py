@@ -17,6 +17,7 @@ import pytest
 
 from inspector.desktop import handover
 from inspector.desktop.handover import Message, find_endpoint, hand_over, is_same_user
+from tests.sweep import table
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_more_than_fits_opens_by_itself(runtime):
     assert not hand_over(["x" * handover.MAX_MESSAGE_NBYTES])
 
 
-@pytest.mark.parametrize(
+@table(
     "line",
     [
         b"",
@@ -138,7 +139,7 @@ def test_a_message_comes_back():
     assert Message.from_bytes(line) == message
 
 
-@pytest.mark.parametrize("token", ["a\0b", "\ud800", "caf\xe9", "a\nb", "x" * 1001])
+@table("token", ["a\0b", "\ud800", "caf\xe9", "a\nb", "x" * 1001])
 def test_a_token_that_no_environment_takes_is_left_out(token):
     assert Message.from_bytes(Message(paths=("/a",), activation_token=token).to_bytes()) == Message(
         paths=("/a",)

@@ -8,6 +8,7 @@ import pytest
 
 from inspector.child import Worker, worker_script
 from inspector.progress import Progress
+from tests.sweep import table
 
 torch = pytest.importorskip("torch")
 load_check = pytest.importorskip("inspector.worker.load_check")
@@ -71,7 +72,7 @@ def set_model(name: str, tensor: torch.Tensor):
     return change
 
 
-@pytest.mark.parametrize(
+@table(
     ("change", "said"),
     [
         (set_model("w", torch.arange(6.0).reshape(2, 3) + 1), "model/w is with other values"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.desktop.freedesktop.default_apps import add_default, remove_everywhere
+from tests.sweep import table
 
 US = "checkpoint-inspector.desktop"
 TYPES = ["application/x-one", "application/x-two"]
@@ -15,7 +14,7 @@ def test_a_list_is_begun():
     assert add_default("", US, TYPES) == f"[Default Applications]\n{OURS}"
 
 
-@pytest.mark.parametrize(
+@table(
     "before",
     [
         "",

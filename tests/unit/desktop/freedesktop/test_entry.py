@@ -12,6 +12,7 @@ import pytest
 from inspector.desktop.freedesktop import entry
 from inspector.errors import ExportError
 from inspector.resources import resource_path
+from tests.sweep import table
 
 ROOT = Path(entry.__file__).resolve().parents[2]
 TEMPLATE = resource_path("desktop/checkpoint-inspector.desktop").read_text(encoding="utf-8")
@@ -32,7 +33,7 @@ def test_the_program_itself_must_be_there_not_env():
     assert entry.format_entry("TryExec=x\n", ["checkpoint-inspector"]) == "TryExec=checkpoint-inspector\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("word", "quoted"),
     [
         ("/usr/bin/python3.11", "/usr/bin/python3.11"),
@@ -49,7 +50,7 @@ def test_words_are_quoted_for_a_launcher(word, quoted):
     assert entry.quote_argument(word) == quoted
 
 
-@pytest.mark.parametrize("word", ["a\nExec=rm", "a\tb", "\x00"])
+@table("word", ["a\nExec=rm", "a\tb", "\x00"])
 def test_control_characters_cannot_be_in_a_launcher(word):
     with pytest.raises(ExportError, match="control character"):
         entry.quote_argument(word)

@@ -11,6 +11,7 @@ from inspector.progress import Progress
 from inspector.target.machine import this_machine
 from inspector.target.machine.profile_file import MARK
 from inspector.target.machine.this_machine import probe_this_machine
+from tests.sweep import table
 
 
 def answer(**torch: object) -> str:
@@ -29,7 +30,7 @@ def say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None
     return say
 
 
-@pytest.mark.parametrize("said", ["", "no json", "[]", "null", "{}", answer(cuda_count="many")])
+@table("said", ["", "no json", "[]", "null", "{}", answer(cuda_count="many")])
 def test_what_is_no_answer_is_an_error(say: Callable[[str], None], said: str) -> None:
     say(f"yield {{}}, {said.encode()!r}")
     with pytest.raises(CheckpointError, match="torch gave no answer about this machine"):
