@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
@@ -427,26 +428,24 @@ def tensor_facts(tree: Tree, node_id: int) -> tuple[FactGroup, ...]:
     )
 
 
-def export_draft(wish: ExportWish) -> ExportDraft:
-    """What the export dialog proposes: a copy for the CPU, or the weights alone."""
-    copies = wish.kind == "copy"
-    moved = ("81 tensors move from cuda:0 to cpu", "24 tensors move from cuda:1 to cpu")
-    lost = ("Left out: optimizer (76 tensors, 308 MB), only the model is written.",)
+def export_draft() -> ExportDraft:
+    """What the export dialog proposes: a copy for the CPU."""
     return ExportDraft(
-        wish=wish,
+        wish=ExportWish(),
         kinds=(
             Choice(id="copy", label="The whole file, with other devices"),
             Choice(id="in-place", label="Change the file itself"),
             Choice(id="weights", label="The weights alone, as a state dict"),
         ),
-        destination="" if wish.kind == "in-place" else f"/tmp/best.{'cpu' if copies else 'weights'}.pth",
-        summary=(*moved, "41 tensors stay on cpu: Adam's step and the random state"),
-        warnings=() if copies else lost,
-        size="464 MB" if copies else "about 154 MB, the file has 464 MB",
-        can_cast=not copies,
-        can_average=not copies,
+        destination="/tmp/best.cpu.pth",
+        summary=(
+            "81 tensors move from cuda:0 to cpu",
+            "24 tensors move from cuda:1 to cpu",
+            "41 tensors stay on cpu: Adam's step and the random state",
+        ),
+        size="464 MB",
         can_exclude=True,
-        can_verify=copies,
+        can_verify=True,
     )
 
 
@@ -474,114 +473,26 @@ def failed_screen() -> Screen:
 
 
 class FakeSession:
-    """Does to screens what the real session does, as far as a picture needs it."""
+    """Does to screens what the real session does, as far as a picture needs it; ignores all else."""
 
-    def __init__(self, view: View, screen: Screen | None = None) -> None:
+    def __init__(self, view: View, screen: Screen) -> None:
         self.view = view
-        self.screen = screen or empty_screen()
-        self.calls: list[tuple[object, ...]] = []
+        self.screen = screen
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_arguments, **_options: None
 
     def show(self, **changes: object) -> None:
         self.screen = replace(self.screen, **changes)
         self.view.show_screen(self.screen)
 
-    def open(self, path: str) -> None:
-        self.calls.append(("open", path))
-        self.screen = ready_screen()
-        self.view.show_screen(self.screen)
-
-    def open_demo(self) -> None:
-        self.open("demo.pth")
-
-    def reload(self) -> None:
-        self.calls.append(("reload",))
-
-    def close(self) -> None:
-        self.calls.append(("close",))
-        self.screen = empty_screen(self.screen.recent)
-        self.view.show_screen(self.screen)
-
-    def set_target(self, target: str) -> None:
-        self.show(target=target)
-
-    def set_mapping(self, device: str, to: str) -> None:
-        mapping = {row.device: row.to for row in self.screen.device_map} | {device: to}
-        tree = self.screen.tree
-        self.show(device_map=device_rows(tree, mapping), charts=_charts(tree, mapping))
-
-    def use_machine(self, path: str) -> None:
-        self.calls.append(("use_machine", path))
-
-    def remove_branch(self, pattern: str) -> None:
-        self.show(branches=tuple(row for row in self.screen.branches if row.pattern != pattern))
-
-    def apply_fix(self, fix: Fix) -> None:
-        self.calls.append(("apply_fix", fix))
-
-    def start_job(self, kind: str) -> None:
-        self.show(check=CheckPage(tone="good", lines=("464 MB read, 85 checksums compared.",)))
-
-    def stop_job(self, kind: str) -> None:
-        self.show(check=CheckPage())
-
-    def set_loading(self, loading: Loading) -> None:
-        self.show(forecast=replace(self.screen.forecast, loading=loading))
-
-    def explain_error(self, text: str) -> None:
-        self.show(error_text=text, explanation=explanation(self.screen.tree) if text else None)
-
     def select(self, node: int | None) -> None:
         self.show(selected=node, tensor=() if node is None else tensor_facts(self.screen.tree, node))
 
     def search(self, query: str) -> None:
-        if not query:
-            self.show(query="", matches=None)
-            return
         nodes = self.screen.tree.nodes
         found = tuple(place for place, node in enumerate(nodes) if place and query in node.name)
         self.show(query=query, matches=found)
 
-    def set_code_style(self, style: str) -> None:
-        self.show(code=replace(self.screen.code, style=style))
-
     def begin_export(self) -> None:
-        self.change_export(ExportWish())
-
-    def change_export(self, wish: ExportWish) -> None:
-        self.show(export=export_draft_page(export_draft(wish)))
-
-    def look_at_destination(self, path: str) -> None:
-        self.calls.append(("look_at_destination", path))
-
-    def look_at_file(self) -> None:
-        self.calls.append(("look_at_file",))
-
-    def undo_export(self) -> None:
-        self.calls.append(("undo_export",))
-
-    def save_receipt(self, destination: str) -> None:
-        self.calls.append(("save_receipt", destination))
-
-    def export(self, destination: str, overwrite: bool = False) -> None:
-        self.calls.append(("export", destination, overwrite))
-
-    def cancel_export(self) -> None:
-        self.calls.append(("cancel_export",))
-
-    def resume_export(self) -> None:
-        self.show(export=export_draft_page(self.screen.export.draft))
-
-    def end_export(self) -> None:
-        self.show(export=None)
-
-    def cancel_opening(self) -> None:
-        self.calls.append(("cancel_opening",))
-
-    def dispose(self) -> None:
-        self.calls.append(("dispose",))
-
-    def node_path(self, node: int) -> str:
-        return f"path of {node}"
-
-    def node_expression(self, node: int) -> str:
-        return f"checkpoint[{node}]"
+        self.show(export=export_draft_page(export_draft()))

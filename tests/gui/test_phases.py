@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QProgressBar, QToolButton
 
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
-from inspector.gui.widgets.labels import WrappedText
 from inspector.progress import Progress
 from inspector.records import replace
 from tests.gui import fakes
+from tests.gui.looking import button, shown
 
 PATHS = tuple(f"/runs/{number}/best.pth" for number in range(7))
-
-
-def said(widget) -> str:
-    words = [label.text() for label in widget.findChildren(QLabel) if label.isVisible()]
-    return "\n".join([*words, *(text.toPlainText() for text in widget.findChildren(WrappedText))])
-
-
-def button(widget, text: str) -> QPushButton:
-    return next(each for each in widget.findChildren(QPushButton) if text in each.text())
 
 
 @pytest.fixture
@@ -34,8 +26,8 @@ def empty(qtbot, theme) -> EmptyPage:
 
 
 def test_the_empty_window_makes_a_promise(empty):
-    assert "Drop a checkpoint here" in said(empty)
-    assert "Nothing is executed, nothing is uploaded." in said(empty)
+    assert "Drop a checkpoint here" in shown(empty)
+    assert "Nothing is executed, nothing is uploaded." in shown(empty)
 
 
 @pytest.mark.parametrize(("text", "signal"), [("Open", "open_wanted"), ("demo", "demo_wanted")])
@@ -47,12 +39,12 @@ def test_the_empty_window_offers_two_ways(empty, qtbot, text, signal):
 def test_a_few_recent_files_are_one_click_away(empty, qtbot):
     rows = empty.findChildren(RecentRow)
     assert len(rows) == 5
-    assert "/runs/0" in said(empty)
+    assert "/runs/0" in shown(empty)
     with qtbot.waitSignal(empty.path_wanted) as wanted:
         rows[1].click()
     assert wanted.args == [PATHS[1]]
     empty.show_screen(fakes.empty_screen())
-    assert "Recent files" not in said(empty)
+    assert "Recent files" not in shown(empty)
 
 
 def test_the_drop_target_lights_up(empty):
@@ -69,17 +61,17 @@ def test_opening_is_blank_at_first_and_then_tells_how_far_it_is(qtbot):
     work = Progress()
     screen = replace(fakes.empty_screen(), phase="opening", path="/x/best.pth", progress=work)
     page.show_screen(screen)
-    assert "best.pth" not in said(page)
+    assert "best.pth" not in shown(page)
     work.start("reading opcodes", 100)
     work.advance(25)
-    qtbot.waitUntil(lambda: "reading opcodes" in said(page))
-    assert "Opening best.pth" in said(page)
+    qtbot.waitUntil(lambda: "reading opcodes" in shown(page))
+    assert "Opening best.pth" in shown(page)
     bar = page.findChild(QProgressBar)
     assert bar.value() * 4 == bar.maximum()
     with qtbot.waitSignal(page.cancel_wanted):
         button(page, "Cancel").click()
     page.show_screen(fakes.empty_screen())
-    assert "best.pth" not in said(page)
+    assert "best.pth" not in shown(page)
 
 
 def test_a_failure_tells_what_where_and_what_to_do(qtbot, theme):
@@ -89,35 +81,30 @@ def test_a_failure_tells_what_where_and_what_to_do(qtbot, theme):
     screen = fakes.failed_screen()
     page.show_screen(screen)
     for words in (screen.failure.title, screen.failure.what, screen.failure.where, screen.failure.remedy):
-        assert words in said(page)
+        assert words in shown(page)
     with qtbot.waitSignal(page.open_wanted):
         button(page, "Open another").click()
     with qtbot.waitSignal(page.retry_wanted):
         button(page, "Try again").click()
     page.show_screen(replace(screen, failure=replace(screen.failure, where="", remedy="")))
-    assert "What to do" not in said(page)
-    assert "What loading would run" not in said(page)
+    assert "What to do" not in shown(page)
+    assert "What loading would run" not in shown(page)
     runs = "Loading it can run commands: as far as it could be read, it calls posix.system()."
     page.show_screen(replace(screen, failure=replace(screen.failure, runs=runs)))
-    assert "What loading would run" in said(page)
-    assert runs in said(page)
+    assert "What loading would run" in shown(page)
+    assert runs in shown(page)
     page.show_screen(replace(screen, failure=None))
 
 
 def test_code_for_another_format_can_be_copied(qtbot, theme):
-    from PySide6.QtGui import QGuiApplication
-    from PySide6.QtWidgets import QToolButton
-
-    from inspector.gui.start.failure import FailurePageWidget
-
     page = FailurePageWidget(theme)
     qtbot.addWidget(page)
     screen = fakes.failed_screen()
     page.show_screen(replace(screen, failure=replace(screen.failure, code="import torch\n\nx = 1\n")))
     page.show()
-    button = page.findChild(QToolButton)
-    assert button.isVisible()
-    button.click()
+    copy = page.findChild(QToolButton)
+    assert copy.isVisible()
+    copy.click()
     assert QGuiApplication.clipboard().text() == "import torch\n\nx = 1\n"
     page.show_screen(screen)
-    assert not button.isVisible()
+    assert not copy.isVisible()

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QToolButton, QWidget
 
 from inspector.gui.dialogs.machine import MachineDialog
+from tests.gui.looking import button
 
 
 @pytest.fixture
@@ -20,14 +21,10 @@ def dialog(qtbot, theme) -> Iterator[MachineDialog]:
     parent.close()
 
 
-def press(dialog: MachineDialog, text: str) -> None:
-    next(b for b in dialog.findChildren(QPushButton) if b.text().startswith(text)).click()
-
-
 def test_the_script_is_saved(dialog, tmp_path, monkeypatch):
     path = tmp_path / "probe.py"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-    press(dialog, "Save the script")
+    button(dialog, "Save the script").click()
     functions = [node for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef)]
     assert "main" in {function.name for function in functions}
 
@@ -43,15 +40,15 @@ def test_a_cancelled_choice_does_nothing(dialog, qtbot, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("", ""))
     with qtbot.assertNotEmitted(dialog.file_chosen):
-        press(dialog, "Save the script")
-        press(dialog, "Open machine.json")
+        button(dialog, "Save the script").click()
+        button(dialog, "Open machine.json").click()
     assert dialog.isVisible()
 
 
 def test_the_answer_is_taken(dialog, qtbot, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/tmp/machine.json", ""))
     with qtbot.waitSignal(dialog.file_chosen) as chosen:
-        press(dialog, "Open machine.json")
+        button(dialog, "Open machine.json").click()
     assert chosen.args == ["/tmp/machine.json"]
 
 

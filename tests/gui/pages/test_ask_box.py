@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QPlainTextEdit
 
 from inspector.gui.pages.ask_box import AskBox
+from tests.gui.looking import button
 
 
 @pytest.fixture
@@ -14,10 +15,6 @@ def box(qtbot, theme) -> AskBox:
     box.show()
     QGuiApplication.clipboard().clear()
     return box
-
-
-def button(box: AskBox, text: str) -> QPushButton:
-    return next(button for button in box.findChildren(QPushButton) if button.text().startswith(text))
 
 
 def field(box: AskBox) -> QPlainTextEdit:

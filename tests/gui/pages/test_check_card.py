@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
+from PySide6.QtWidgets import QProgressBar
 
 from inspector.gui.pages.check_card import CheckCard
 from inspector.gui.pages.facts import FilePanel
@@ -9,6 +9,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.screen import CheckPage
 from tests.gui import fakes
+from tests.gui.looking import button, shown
 
 
 @pytest.fixture
@@ -19,16 +20,8 @@ def card(qtbot, theme) -> CheckCard:
     return card
 
 
-def button(card, text: str) -> QPushButton:
-    return next(each for each in card.findChildren(QPushButton) if each.text() == text)
-
-
-def said(card) -> str:
-    return "\n".join(label.text() for label in card.findChildren(QLabel) if label.isVisible())
-
-
 def test_it_is_asked_for_with_a_button(card, qtbot):
-    assert "does not compare checksums" in said(card)
+    assert "does not compare checksums" in shown(card)
     with qtbot.waitSignal(card.check_wanted):
         button(card, "Check every byte").click()
 
@@ -40,7 +33,7 @@ def test_a_running_check_is_followed_and_can_be_stopped(card, qtbot):
     work.advance(500)
     bar = card.findChild(QProgressBar)
     qtbot.waitUntil(lambda: bar.maximum() > 0 and bar.value() == bar.maximum() // 2)
-    assert "reading every byte" in said(card)
+    assert "reading every byte" in shown(card)
     assert not button(card, "Check every byte").isVisible()
     with qtbot.waitSignal(card.cancel_wanted):
         button(card, "Cancel").click()
@@ -49,11 +42,11 @@ def test_a_running_check_is_followed_and_can_be_stopped(card, qtbot):
 @pytest.mark.parametrize("tone", ["good", "bad"])
 def test_what_was_found_is_told(card, tone):
     card.show_check(CheckPage(tone=tone, lines=("5 checksums compared.", "model/a: its bytes were changed.")))
-    assert "its bytes were changed" in said(card)
-    assert "does not compare checksums" not in said(card)
+    assert "its bytes were changed" in shown(card)
+    assert "does not compare checksums" not in shown(card)
     assert button(card, "Check every byte").isVisible()
     card.show_check(CheckPage())
-    assert "does not compare checksums" in said(card)
+    assert "does not compare checksums" in shown(card)
 
 
 def test_the_file_page_keeps_its_card_while_a_check_runs(qtbot, theme):

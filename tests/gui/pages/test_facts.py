@@ -1,19 +1,12 @@
 from __future__ import annotations
 
-from PySide6.QtWidgets import QLabel
-
 from inspector.gui.pages.facts import FilePanel, TensorPanel
-from inspector.gui.widgets.labels import WrappedText
 from inspector.records import replace
 from inspector.session.screen import FactGroup
 from tests.gui import fakes
+from tests.gui.looking import said
 
 SCREEN = fakes.ready_screen()
-
-
-def said(widget) -> list[str]:
-    labels = [label.text() for label in widget.findChildren(QLabel)]
-    return labels + [text.toPlainText() for text in widget.findChildren(WrappedText)]
 
 
 def test_facts_stand_in_groups(qtbot, theme):

@@ -10,13 +10,9 @@ from inspector.gui.widgets.labels import WrappedText
 from inspector.records import replace
 from inspector.session.screen import FindingRow, Fix
 from tests.gui import fakes
+from tests.gui.looking import said
 
 SCREEN = fakes.ready_screen()
-
-
-def said(widget) -> list[str]:
-    labels = [label.text() for label in widget.findChildren(QLabel)]
-    return labels + [text.toPlainText() for text in widget.findChildren(WrappedText)]
 
 
 def card_of(qtbot, theme, **fields: object) -> FindingCard:

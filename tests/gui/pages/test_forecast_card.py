@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QCheckBox, QLabel, QSpinBox
+from PySide6.QtWidgets import QCheckBox, QSpinBox
 
 from inspector.gui.pages.chart_card import ForecastCard
 from inspector.gui.pages.memory import MemoryPanel
 from inspector.records import replace
 from inspector.session.screen import Loading
 from tests.gui import fakes
+from tests.gui.looking import said
 
 PAGE = fakes.forecast_page()
 
@@ -19,10 +20,6 @@ def card(qtbot, theme) -> ForecastCard:
     card.show_forecast(PAGE)
     card.show()
     return card
-
-
-def said(widget) -> list[str]:
-    return [label.text() for label in widget.findChildren(QLabel)]
 
 
 def test_it_shows_what_the_forecast_was_made_for(card, qtbot):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QGraphicsSceneHoverEvent, QLabel
+from PySide6.QtWidgets import QGraphicsSceneHoverEvent
 
 from inspector.gui.pages.chart_tables import ShareBar, is_ranking
 from inspector.gui.pages.charts import BarItem, ByteAxis, ChartView, byte_step, describe, ink_on
@@ -11,6 +11,7 @@ from inspector.gui.pages.memory import MemoryPanel
 from inspector.records import replace
 from inspector.session.screen import Bar, Chart, Segment
 from tests.gui import fakes
+from tests.gui.looking import said
 
 SCREEN = replace(fakes.ready_screen(), forecast=None)
 
@@ -23,10 +24,6 @@ def panel(qtbot, theme) -> MemoryPanel:
     panel.show_screen(SCREEN)
     panel.show()
     return panel
-
-
-def said(widget) -> list[str]:
-    return [label.text() for label in widget.findChildren(QLabel)]
 
 
 def colours_in(widget) -> set[str]:

@@ -39,23 +39,25 @@ def has_ink(thing, color: QColor) -> bool:
     return bool(inked) and all(is_close(each, color) for each in inked)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("ratio", [1.0, 2.0])
-def test_every_icon_draws_something_at_every_scale(qapp, path, ratio):
-    pixmap = draw_svg(path.stem, INK, 24, ratio)
-    image = pixmap.toImage()
-    assert (image.width(), pixmap.deviceIndependentSize().width()) == (24 * ratio, 24)
-    inked = strong_colors(image)
-    assert inked
-    if path.stem != "app" and not path.stem.startswith("sheet-"):
-        assert all(is_close(color, INK) for color in inked)
+def test_every_icon_draws_something_at_every_scale(qapp, ratio):
+    for path in FILES:
+        pixmap = draw_svg(path.stem, INK, 24, ratio)
+        image = pixmap.toImage()
+        assert (image.width(), pixmap.deviceIndependentSize().width()) == (24 * ratio, 24), path
+        inked = strong_colors(image)
+        assert inked, path
+        if path.stem != "app" and not path.stem.startswith("sheet-"):
+            assert all(is_close(color, INK) for color in inked), path
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_icons_are_plain_drawings(path):
-    text = path.read_text(encoding="utf-8")
-    assert not re.search(r"<(script|image|text|use|style|foreignObject)\b|href|clip-path|filter", text)
-    assert text.endswith("</svg>\n")
+def test_icons_are_plain_drawings():
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"<(script|image|text|use|style|foreignObject)\b|href|clip-path|filter", text), (
+            path
+        )
+        assert text.endswith("</svg>\n"), path
 
 
 def test_the_programs_icon_exists(qapp):

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
+from PySide6.QtWidgets import QToolButton
 
 from inspector.gui.widgets import controls
 from inspector.gui.workspace.banner import BannerFrame
 from inspector.records import replace
 from tests.gui import fakes
+from tests.gui.looking import button, shown
 
 SCREEN = fakes.ready_screen()
 
@@ -23,26 +24,16 @@ def banner(qtbot, theme) -> BannerFrame:
     return banner
 
 
-def texts(widget) -> list[str]:
-    return [label.text() for label in widget.findChildren(QLabel) if label.isVisible() and label.text()]
-
-
-def button(widget, text: str) -> QPushButton:
-    return next(button for button in widget.findChildren(QPushButton) if text in button.text())
-
-
 def test_the_verdict_the_advice_and_the_exact_error_are_there(banner):
-    shown = texts(banner)
-    assert SCREEN.banner.headline in shown
-    assert SCREEN.banner.advice in shown
-    assert fakes.CUDA_ERROR in shown
+    for text in (SCREEN.banner.headline, SCREEN.banner.advice, fakes.CUDA_ERROR):
+        assert text in shown(banner)
     assert banner.property("tone") == "bad"
     assert banner.accessibleDescription().startswith("Problem: Saved on cuda:0")
 
 
 def test_without_an_error_there_is_no_place_for_one(banner):
     banner.show_banner(replace(SCREEN.banner, tone="good", error_text=None, advice=""))
-    assert not any("torch.load says" in text for text in texts(banner))
+    assert "torch.load says" not in shown(banner)
     assert banner.property("tone") == "good"
     banner.show_banner(None)
     assert banner.isHidden()

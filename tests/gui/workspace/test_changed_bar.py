@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton
 
 from inspector.containers.source import stamp_of
 from inspector.gui.workspace import changed_bar as module
@@ -9,6 +8,7 @@ from inspector.gui.workspace.changed_bar import ChangedBar
 from inspector.records import replace
 from inspector.session.jobs.open import _stamp
 from tests.gui import fakes
+from tests.gui.looking import button, shown
 
 
 @pytest.fixture
@@ -33,19 +33,11 @@ def look(bar: ChangedBar) -> None:
     bar.show_file(_stamp(bar._path))
 
 
-def button(bar: ChangedBar, text: str) -> QPushButton:
-    return next(each for each in bar.findChildren(QPushButton) if each.text() == text)
-
-
-def said(bar: ChangedBar) -> str:
-    return bar.findChild(QLabel).text()
-
-
 def test_a_file_that_is_written_again_is_offered(bar, path, qtbot):
     assert bar.isHidden()
     path.write_bytes(b"another one")
     qtbot.waitUntil(bar.isVisible)
-    assert "changed on disk" in said(bar)
+    assert "changed on disk" in shown(bar)
     with qtbot.waitSignal(bar.reload_wanted):
         button(bar, "Reload").click()
     bar.watch(str(path), stamp_of(path.stat()))
@@ -66,7 +58,7 @@ def test_a_file_that_is_replaced_is_watched_on(bar, path, qtbot):
 def test_a_file_that_is_gone_cannot_be_read_again(bar, path, qtbot):
     path.unlink()
     qtbot.waitUntil(bar.isVisible)
-    assert "gone from the disk" in said(bar)
+    assert "gone from the disk" in shown(bar)
     assert button(bar, "Reload").isHidden()
 
 
@@ -102,11 +94,11 @@ def test_a_change_between_reading_and_showing_is_told(bar, path):
     bar.watch(str(path), read)
     look(bar)
     assert bar.isVisible()
-    assert "changed on disk" in said(bar)
+    assert "changed on disk" in shown(bar)
     path.unlink()
     bar.watch(str(path), read)
     look(bar)
-    assert "gone from the disk" in said(bar)
+    assert "gone from the disk" in shown(bar)
 
 
 def test_a_file_whose_name_is_no_text_is_watched_by_its_folder(bar, path, tmp_path, qtbot):
@@ -116,4 +108,4 @@ def test_a_file_whose_name_is_no_text_is_watched_by_its_folder(bar, path, tmp_pa
     assert bar.isHidden()
     strange.unlink()
     qtbot.waitUntil(bar.isVisible)
-    assert "gone from the disk" in said(bar)
+    assert "gone from the disk" in shown(bar)

@@ -9,6 +9,7 @@ from inspector.gui.workspace.device_map import BranchList, DeviceCard, DeviceMap
 from inspector.records import replace
 from inspector.session.screen import BranchRow
 from tests.gui import fakes
+from tests.gui.looking import shown
 
 ROWS = fakes.ready_screen().device_map
 
@@ -24,17 +25,13 @@ def bar(qtbot, theme) -> DeviceMapBar:
     return bar
 
 
-def texts(widget) -> list[str]:
-    return [label.text() for label in widget.findChildren(QLabel) if label.isVisible()]
-
-
 def test_each_device_has_a_card_with_its_name_and_summary(bar):
     cards = bar.findChildren(DeviceCard)
     assert len(cards) == 3
     for card, row in zip(cards, ROWS, strict=True):
-        assert row.device in texts(card)
-        assert row.summary in texts(card)
-    assert "kept: Adam's step and RNG state" in texts(cards[2])
+        assert row.device in shown(card)
+        assert row.summary in shown(card)
+    assert "kept: Adam's step and RNG state" in shown(cards[2])
 
 
 def test_choosing_a_device_says_so_and_showing_one_does_not(bar, qtbot):
