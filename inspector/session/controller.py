@@ -1,4 +1,4 @@
-"""The session: one method for each thing a person can want, each ending in a new screen."""
+"""The session: one method for each thing that a user can do, each ending in a new screen."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MOST_ERROR_CHARS = 1 << 20
 
 
 class Session(Exports):
-    """All intentions of one window, over one state. What concerns files, machines and exports is inherited.
+    """All intentions of one window, over one state; those about machines, files and exports are inherited.
 
-    Work runs on the `TaskRunner` as jobs, each with its own progress and stopped alone, see `jobs.job`. What
-    is about a file is asked of an open one only: a wish that comes late is not one about the next.
+    Long work runs on the `TaskRunner` as jobs, each with its own progress and stopped on its own, see
+    `jobs.running`. An intention about the file needs an open one: if it comes late, it is not about the next.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class Session(Exports):
             view: The window.
             runner: Runs work away from the main thread.
             recent: Files opened before, newest first.
-            probe: Finds out about this machine; None where nobody waits for it.
-            target: The machine that was chosen last; one that is no longer known is not chosen again.
+            probe: Probes this machine; None to leave it unknown.
+            target: The machine that was chosen last; ignored if it is no longer known.
         """
         first = State(recent=recent)
         if any(choice.id == target for choice in targets_of(first)):
@@ -53,7 +53,7 @@ class Session(Exports):
         super().__init__(Presenter(view, runner, first), probe)
 
     def dispose(self) -> None:
-        """Let go of the file and of the window, which is closed; nothing may be asked afterwards.
+        """Release the file and the window, which is closed; nothing may be called afterwards.
 
         Nothing is left that refers to itself in a circle: the collector never sees what was made before a
         large file was read.
@@ -68,13 +68,13 @@ class Session(Exports):
             self._show(self._state.with_choice(device, to))
 
     def remove_branch(self, pattern: str) -> None:
-        """Let a part of the tree go where its devices go."""
+        """Remove the rule for a part of the tree."""
         if self._ready is not None:
             branches = tuple(rule for rule in self._state.branches if rule.path != pattern)
             self._show(replace(self._state, branches=branches))
 
     def apply_fix(self, fix: Fix) -> None:
-        """Do what mends a finding: change the map, or show the code."""
+        """Apply the fix of a finding: change the map, or show the code."""
         document = self._ready
         if document is None:
             return
@@ -107,10 +107,10 @@ class Session(Exports):
         """Choose the style of the loading snippet."""
         self._show(replace(self._state, style=style))
 
-    # --- what takes long to find out about the file ---------------------------------------------------------
+    # --- jobs about the file --------------------------------------------------------------------------------
 
     def start_job(self, kind: str) -> None:
-        """Answer one of the questions in `FILE_JOBS`, anew if it was answered before."""
+        """Run one of `FILE_JOBS` on the open file, again if it has a result already."""
         if self._ready is not None:
             asked, path = FILE_JOBS[kind], self._state.path
             start(
@@ -120,7 +120,7 @@ class Session(Exports):
             )
 
     def stop_job(self, kind: str) -> None:
-        """Stop looking for the answer."""
+        """Stop it."""
         stop(self._desk, kind)
 
     # --- questions of the view ------------------------------------------------------------------------------

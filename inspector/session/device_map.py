@@ -1,4 +1,4 @@
-"""The device map: where the tensors of each original device go, and what a person may choose there."""
+"""The device map: where the tensors of each original device go, and what the user can choose there."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class DeviceMap:
 def map_devices(
     document: Document, target: Profile, chosen: Pairs, branches: tuple[Rule, ...] = ()
 ) -> DeviceMap:
-    """Send each device where the person chose, else where it makes the file load on the target.
+    """Send each device where the user chose, else where the file loads on the target.
 
     Args:
         document: The file.
         target: The machine.
-        chosen: Destinations that the person chose, by device.
+        chosen: Destinations that the user chose, by device.
         branches: Rules for parts of the tree, which go before those for devices.
     """
     checkpoint = document.checkpoint
@@ -81,7 +81,7 @@ def map_devices(
 def device_rows(
     document: Document, target: Profile, device_map: DeviceMap, colours: Mapping[str, int]
 ) -> tuple[DeviceRow, ...]:
-    """Give the rows of the device map."""
+    """Return the rows of the device map."""
     kept = Counter(document.checkpoint.tensors[index].device for index in device_map.plan.kept)
     rows = list(zip(document.totals, device_map.going, strict=True))[:_MOST_ROWS]
     offered = {to for _, (_, to) in rows} | {total.device for total, _ in rows} | {*target.devices, "cpu"}
@@ -114,7 +114,7 @@ def _can_be_reached(device: str) -> bool:
 
 
 def _note(device: str, to: str, target: Profile, device_map: DeviceMap, kept: int) -> str:
-    """Say what is not plain from the row: what stays behind, what is missing, and what is left alone."""
+    """Return what a row does not show by itself: what stays behind, what is missing, what is left alone."""
     if restore_failure(to, target) is not None:
         return f"the target has no {device_name(to)}"
     if kept:

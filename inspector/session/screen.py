@@ -89,7 +89,7 @@ class Banner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRow:
-    """One row of the device map: an original device and where it shall go.
+    """One row of the device map: an original device and where it goes.
 
     Attributes:
         device: The original device's text.
@@ -153,7 +153,7 @@ class CodePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
-    """How the file shall be loaded: by how many processes at once, and mapped rather than read or not."""
+    """How the file is loaded: by how many processes at once, and mapped or read."""
 
     ranks: int = 1
     mmap: bool = False
@@ -218,7 +218,7 @@ class FailurePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportWish:
-    """What shall be written.
+    """What to write.
 
     Attributes:
         kind: The id of the kind of export, see `session.export.kinds`.
@@ -296,11 +296,11 @@ class ExportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """What stands at the path that somebody wants to write to.
+    """What exists at the path to write to.
 
     Attributes:
         path: The path.
-        found: A `file`, a `folder`, or nothing, in a folder (`free`) or in none (`nowhere`).
+        found: A `file`, a `folder`, nothing yet (`free`), or not even a folder for it (`nowhere`).
     """
 
     path: str
@@ -341,9 +341,9 @@ class Screen:
 
     `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms. `stamp` is
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
-    gone; `jobs` are all that run or have left a result, `export` is None while nobody exports.
+    gone; `jobs` are those that run or left a result; `export` is None without an export.
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
-    ids of the matching tree nodes in order of display. `error_text` is the message that somebody pasted,
+    ids of the matching tree nodes in order of display. `error_text` is the pasted error message,
     `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     """
 

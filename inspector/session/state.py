@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 THIS = "this"
 OPEN, PROBE, EXPORT = "open", "probe", "export"
-"""The jobs that a state is asked about."""
+"""Kinds of jobs that decide what is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportState:
-    """An export, as far as it got; its job says whether something of it runs.
+    """An export, as far as it got; its job shows whether a step of it runs.
 
     Attributes:
-        step: What is done at present, or was done last.
-        wish: What shall be written; None for what suits the file.
+        step: What is being done, or was done last.
+        wish: What to write; None for what suits the file.
         draft: The last draft that was worked out.
         destination: The destination that was looked at last.
         outcome: What was written.
-        failure: Why nothing was done.
-        cancelled: Whether that is what was wanted.
+        failure: Why it failed.
+        cancelled: Whether it failed because it was cancelled.
     """
 
     step: Literal["draft", "write", "undo", "receipt"]
@@ -52,7 +52,7 @@ class ExportState:
 
     @property
     def offered(self) -> ExportDraft | None:
-        """The draft that may be carried out, or None."""
+        """The draft that can be exported now, or None."""
         is_open = self.step == "draft" and self.failure is None
         return self.draft if is_open and self.draft is not None and not self.draft.refusal else None
 
@@ -67,17 +67,17 @@ class State:
         document: The opened file.
         on_disk: What the file looked like when it was looked at last; None when it was gone.
         failure: Why it could not be opened.
-        jobs: The work that runs, and what other work has left.
+        jobs: The jobs that run, and the results of those that ended.
         target: Id of the chosen target.
-        this_machine: What the probe found, or None while it has not answered (or does not run).
-        machines: Machines that files describe.
-        chosen: Destinations that the person chose, by device.
-        branches: Rules that the person chose for parts of the tree.
+        this_machine: What the probe found, or None as long as it has not (or there is none).
+        machines: Machines whose profiles were read.
+        chosen: Destinations that the user chose, by device.
+        branches: Rules that the user chose for parts of the tree.
         selected: The selected tree node.
         query: The search.
         error_text: The message that was pasted.
-        export: How far an export is; None while nobody exports.
-        loading: How the file shall be loaded, for the forecast of memory.
+        export: How far an export is; None without one.
+        loading: How the file is loaded, for the memory forecast.
         style: The chosen style of code; empty for the one that fits the file best.
         recent: Files opened before, newest first.
     """
@@ -111,7 +111,7 @@ class State:
 
     @property
     def ready(self) -> Document | None:
-        """The document, where it can be worked with."""
+        """The document, if one is open and shown."""
         return self.document if self.phase == "ready" else None
 
     # --- jobs -----------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class State:
         return next((job for job in self.jobs if job.kind == kind), None)
 
     def has(self, job: Job) -> bool:
-        """Whether a job stands here, whatever has become of it."""
+        """Return whether a job is here, running or ended."""
         return any(known.progress is job.progress for known in self.jobs)
 
     def with_job(self, job: Job) -> State:
@@ -135,7 +135,7 @@ class State:
     # --- choices --------------------------------------------------------------------------------------------
 
     def without_file(self) -> State:
-        """Return the state of the empty window with the same choices; what runs for the file goes with it."""
+        """Return the state of the empty window with the same choices, without the jobs about the file."""
         return replace(
             self,
             phase="empty",

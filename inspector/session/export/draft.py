@@ -108,7 +108,7 @@ def _intact(checkpoint: Checkpoint) -> list[str]:
 
 def with_preview(draft: ExportDraft, checkpoint: Checkpoint, form: Form) -> ExportDraft:
     """Complete a draft by what the form makes of the file."""
-    from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - not before somebody exports
+    from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - only exports need it
 
     try:
         preview = preview_form(checkpoint, form)

@@ -27,11 +27,11 @@ _CHANGED, _AS_IS = "The file is changed", "The file is unchanged"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Order:
-    """What shall be written where.
+    """What to write where.
 
     Attributes:
         device_map: The file and its new devices.
-        wish: What is asked for.
+        wish: What to write.
         destination: Where; the file's own path for a change in place.
         overwrite: Whether a file that stands there may be replaced.
     """
@@ -73,7 +73,7 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         return _recover(order, progress)
     if form is not None:
         return _write_form(order, form, progress)
-    from inspector.remap.relabel.export import export_copy  # noqa: PLC0415 - not before somebody exports
+    from inspector.remap.relabel.export import export_copy  # noqa: PLC0415 - only exports need it
 
     export = export_copy(
         order.device_map.checkpoint.path,
@@ -93,7 +93,7 @@ def undo(path: str, progress: Progress) -> Outcome:
         CheckpointError: There is no record of the change, or the file was changed since.
         CancelledError: The work was cancelled; the file is as it was.
     """
-    from inspector.remap.relabel.in_place import undo_patch  # noqa: PLC0415 - seldom asked for
+    from inspector.remap.relabel.in_place import undo_patch  # noqa: PLC0415 - seldom needed
 
     nbytes = undo_patch(path, progress=progress)
     lines = tuple(words.as_lines([words.undone(nbytes)]))
@@ -108,8 +108,8 @@ def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
         CheckpointError: A file cannot be read, or the receipt not written.
         CancelledError: The work was cancelled.
     """
-    from inspector.remap.compare.receipt import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom asked for
-    from inspector.remap.files.destination import refuse_destination  # noqa: PLC0415 - seldom asked for
+    from inspector.remap.compare.receipt import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom needed
+    from inspector.remap.files.destination import refuse_destination  # noqa: PLC0415 - seldom needed
 
     device_map, export = copied.order.device_map, copied.export
     refuse_receipt(Path(destination), export.destination)
@@ -119,7 +119,7 @@ def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
 
 
 def _patch(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.relabel.in_place import patch_in_place  # noqa: PLC0415 - not before somebody asks for it
+    from inspector.remap.relabel.in_place import patch_in_place  # noqa: PLC0415 - seldom needed
 
     device_map = order.device_map
     patched = patch_in_place(device_map.checkpoint.path, device_map.plan, progress=progress)
@@ -135,7 +135,7 @@ def _recover(order: Order, progress: Progress) -> Outcome:
 
 
 def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
-    from inspector.remap.convert.export import export_form  # noqa: PLC0415 - not before somebody asks for it
+    from inspector.remap.convert.export import export_form  # noqa: PLC0415 - seldom needed
 
     device_map = order.device_map
     written = export_form(

@@ -1,4 +1,4 @@
-"""Questions about the open file that take long to answer, such as whether all its bytes are intact."""
+"""The jobs that read the open file at the user's request, such as the check of every byte."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ CHECK = "check"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileJob:
-    """A question about the open file that takes long to answer.
+    """Long work on the open file, whose result is shown as long as the file is open.
 
     Attributes:
         label: What is done, in a few words.
-        work: Answers it for a path, in a worker. The answer stays in the state for as long as the file.
+        work: Does it for a path, in a worker.
     """
 
     label: str
@@ -29,7 +29,7 @@ class FileJob:
 
 
 def _check(path: str, progress: Progress) -> FileCheck:
-    from inspector.remap.compare.integrity import check_file  # noqa: PLC0415 - seldom asked for
+    from inspector.remap.compare.integrity import check_file  # noqa: PLC0415 - seldom needed
 
     return check_file(path, progress)
 
@@ -38,6 +38,6 @@ FILE_JOBS = {CHECK: FileJob(label="reading every byte", work=_check)}
 
 
 def check_of(state: State) -> FileCheck | None:
-    """Return what a check of all bytes has found, or None."""
+    """Return the result of the check of every byte, or None."""
     job = state.job(CHECK)
     return None if job is None else cast("FileCheck | None", job.result)

@@ -1,4 +1,4 @@
-"""Exports, one at a time: a draft of what is wished for, the copy itself, its receipt, and the way back."""
+"""Exports, one at a time: the draft, the copy or the change in place, its undo, and the receipt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inspector.session.screen import Destination, ExportDraft, ExportResult, Exp
 from inspector.session.state import EXPORT, ExportState
 
 Ask = Callable[[], DeviceMap]
-"""Works the device map out, in the worker: with many tensors that takes a while."""
+"""Computes the device map, in the worker: with many tensors that takes a while."""
 T = TypeVar("T")
 
 _LOOK = "destination"
@@ -34,24 +34,24 @@ _NO_RECEIPT, _SAVED = "The receipt was not written", "The receipt is saved."
 
 
 class Exports(Files):
-    """The intentions about the export. How far it is stands in the state, and nowhere else."""
+    """The intentions about the export; all that is known of it is in the state."""
 
     def begin_export(self) -> None:
-        """Ask what is to be written, and where to."""
+        """Open the export dialog with a draft."""
         self._propose(ExportState(step="draft"))
 
     def change_export(self, wish: ExportWish) -> None:
-        """Ask for something else to be written; the last draft stays in sight until the next one is there."""
+        """Ask for a draft of something else; the last one stays on the screen until that is ready."""
         self._propose(replace(_draft_again(self._export), wish=wish))
 
     def look_at_destination(self, path: str) -> None:
-        """See what stands at a path that somebody thinks of writing to."""
+        """Look up what exists at a path that was typed as the destination."""
         if self._state.export is not None:
             looking = Job(kind=_LOOK, about=self._state.path, progress=Progress("looking at a folder"))
             start(self._desk, looking, lambda _: look_at(path), self._on_looked_at)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's argument
-        """Write what the draft says, unless it is being worked out or was written already."""
+        """Write what the draft shows, unless another draft is under way or it is written already."""
         ask, draft = self._ask, self._export.offered
         if ask is not None and draft is not None and not self._is_busy:
             title = _NOT_CHANGED if draft.in_place else _NO_COPY
@@ -79,7 +79,7 @@ class Exports(Files):
         )
 
     def cancel_export(self) -> None:
-        """Ask what is being written to stop; how it ended is shown when it has."""
+        """Ask the running export to stop; how it ended is shown when it has."""
         job = self._state.job(EXPORT)
         if job is not None and self._export.step != "draft":
             job.progress.cancel()
@@ -91,7 +91,7 @@ class Exports(Files):
             self._show(replace(self._state, export=_draft_again(self._export)))
 
     def end_export(self) -> None:
-        """Leave the export, whatever it is at; nothing more is shown of it."""
+        """Leave the export at any stage; a running one is cancelled, and its result dropped."""
         if self._state.export is not None:
             state = self._state.without_job(EXPORT).without_job(_LOOK)
             self._show(replace(state, export=None))
@@ -108,7 +108,7 @@ class Exports(Files):
 
     @property
     def _ask(self) -> Ask | None:
-        """What works the device map out; None without a file, and while something is written."""
+        """Computes the device map; None without a file, and while something is written."""
         state, document = self._state, self._ready
         if document is None or (self._is_busy and self._export.step != "draft"):
             return None
@@ -120,7 +120,7 @@ class Exports(Files):
         ask = self._ask
         if ask is not None:
             work = partial(_propose, ask, export.wish)
-            self._work(export, "looking at what it would hold", work, self._on_drafted, _NO_COPY)
+            self._work(export, "preparing the export", work, self._on_drafted, _NO_COPY)
 
     def _work(
         self,
@@ -130,7 +130,7 @@ class Exports(Files):
         on_done: Callable[[T], None],
         title: str,
     ) -> None:
-        """Work on an export; `title` is what stands over the error if that fails."""
+        """Run a step of the export; `title` is that of the page if it fails."""
         job = Job(kind=EXPORT, about=self._state.path, progress=Progress(label))
         state = replace(self._state, export=export)
         start(self._desk, job, work, on_done, partial(self._on_failed, title), state=state)
@@ -142,7 +142,7 @@ class Exports(Files):
         draft, found = drafted
         last, typed = self._export.draft, self._export.destination
         if last is not None and typed is not None and typed.path != last.destination:
-            found = typed  # the dialog keeps what somebody typed
+            found = typed  # the dialog keeps what was typed
         self._turn_to(replace(self._export, draft=draft, wish=draft.wish, destination=found))
 
     def _on_looked_at(self, found: Destination) -> None:
@@ -151,10 +151,10 @@ class Exports(Files):
     def _on_written(self, outcome: Outcome) -> None:
         self._turn_to(replace(self._export, outcome=outcome))
         if outcome.changed:
-            self._read(self._state)  # below what is said of the export
+            self._read(self._state)  # the result stays on the screen meanwhile
 
     def _on_receipt(self, outcome: Outcome, error: Exception | None) -> None:
-        """Say what became of the receipt; the copy stands, whatever that is."""
+        """Add what became of the receipt to the result; the copy stays either way."""
         if not isinstance(error, CancelledError):
             outcome = replace(outcome, result=_with_receipt(outcome.result, error))
         self._turn_to(replace(self._export, outcome=outcome))
@@ -169,7 +169,7 @@ def _draft_again(last: ExportState) -> ExportState:
 
 
 def _propose(ask: Ask, wish: ExportWish | None, _progress: Progress) -> tuple[ExportDraft, Destination]:
-    """Work out a draft, and what stands where it proposes to write to."""
+    """Return a draft, and what exists at the destination that it proposes."""
     device_map = _feasible(ask)
     draft = draft_of(device_map, wish or first_wish(device_map.checkpoint))
     return draft, look_at(draft.destination)
@@ -193,7 +193,7 @@ def _feasible(ask: Ask) -> DeviceMap:
 
 
 def look_at(path: str) -> Destination:
-    """Return what stands at a path."""
+    """Return what exists at a path."""
     place = Path(path)
     try:
         folder, is_folder, is_file = place.parent.is_dir(), place.is_dir(), place.is_file()
@@ -207,7 +207,7 @@ def look_at(path: str) -> Destination:
 
 
 def _with_receipt(result: ExportResult, error: Exception | None) -> ExportResult:
-    """Return a result that says what became of the receipt, last and once."""
+    """Return a result that ends with what became of the receipt, once."""
     failure = failure_page(error, _NO_RECEIPT) if error is not None else None
     line = _SAVED if failure is None else f"{failure.title}: {failure.what}."
     lines = tuple(said for said in result.lines if said != line)

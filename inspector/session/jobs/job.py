@@ -12,15 +12,15 @@ Status = Literal["running", "done", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One piece of work; while there is none of its kind, that kind is idle.
+    """One piece of long work; a kind without a job is idle.
 
     Attributes:
-        kind: What kind of work it is; a second job of a kind takes the place of the first.
-        about: The file that it is about, with which it goes; None for what concerns the window.
-        progress: How far it is. It tells jobs of a kind apart.
+        kind: What it does; a second job of a kind replaces the first.
+        about: The file that it is about, and is dropped with; None for what concerns the window.
+        progress: How far it is; also tells two jobs of a kind apart.
         status: Whether it runs, or how it ended.
-        result: What came of it.
-        error: Why nothing came of it.
+        result: What it returned.
+        error: What it raised.
     """
 
     kind: str

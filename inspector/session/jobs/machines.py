@@ -1,4 +1,4 @@
-"""The machine that a file is to load on: this one, which is probed, or one that a file describes."""
+"""The machine to load a file on: this one, which is probed, or one that a profile describes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Machines(Part):
     """The intentions about the machine."""
 
     def __init__(self, desk: Presenter, probe: Probe | None) -> None:
-        """Take what finds out about this machine, if anything does."""
+        """Take the probe of this machine, if there is one."""
         super().__init__(desk)
         self._probe = probe
 
     def set_target(self, target: str) -> None:
-        """Choose the machine that the file shall load on; the map follows it again."""
+        """Choose the machine to load the file on; the device map follows it again."""
         self._show(replace(self._state, target=target, chosen=(), branches=()))
 
     def use_machine(self, path: str) -> None:
-        """Choose the machine that a file describes."""
-        # Each file is a kind of its own: all that are dropped on the window are read.
+        """Read the profile of a machine and choose that."""
+        # Each path is a kind of its own: of two profiles dropped on the window both are read.
         reading = Job(kind=f"machine {path}", about=None, progress=Progress("reading a machine profile"))
         start(self._desk, reading, lambda _: read_profile(path), self._on_read_machine, self._on_no_machine)
 
@@ -48,7 +48,7 @@ class Machines(Part):
         self._desk.view.show_notice(failure_page(error, _NO_MACHINE))
 
     def _start_probe(self) -> None:
-        """Ask once about this machine, after the first file stands on the screen."""
+        """Probe this machine once, after the first file is shown."""
         if self._probe is None or self._state.job(PROBE) is not None or self._state.this_machine is not None:
             return
         probing = Job(kind=PROBE, about=None, progress=Progress("looking for GPUs"))
@@ -58,5 +58,5 @@ class Machines(Part):
         self._show(replace(self._state, this_machine=profile))
 
     def _on_not_probed(self, _error: Exception) -> None:
-        # Without an answer this machine counts as having no GPU, which is what its label says.
+        # Without a profile this machine counts as having no GPU, which is what its label says.
         self._show(self._state)

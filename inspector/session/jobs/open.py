@@ -1,4 +1,4 @@
-"""Opening files: which one is open, and whether it has changed on disk since it was read."""
+"""Opening files, and seeing whether the open one has changed on disk since it was read."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Files(Machines):
     """The intentions about the file."""
 
     def open(self, path: str) -> None:
-        """Open a file in place of the present one; a machine profile becomes the target of that instead."""
+        """Open a file in place of the current one; a machine profile becomes its target instead."""
         if self._ready is None or not path.endswith(".json"):
             self._open_file(path)
             return
 
-        def take(answer: object) -> None:  # an error is no yes
+        def take(answer: object) -> None:  # True or False, or an error, which opening it will explain
             (self.use_machine if answer is True else self._open_file)(path)
 
         sniffing = Job(kind="sniff", about=self._state.path, progress=Progress("looking at a file"))
@@ -57,7 +57,7 @@ class Files(Machines):
             self._read(replace(self._state, export=None))
 
     def close(self) -> None:
-        """Let go of the file and go back to the empty window."""
+        """Close the file and go back to the empty window."""
         self._show(self._state.without_file())
 
     def cancel_opening(self) -> None:
@@ -66,7 +66,7 @@ class Files(Machines):
             self.close()
 
     def look_at_file(self) -> None:
-        """See whether the file on disk is still the one that was read."""
+        """Check whether the file on disk is still the one that was read."""
         if self._ready is not None:
             path = self._state.path
             looking = Job(kind="look", about=path, progress=Progress("looking at the file"))
@@ -79,7 +79,7 @@ class Files(Machines):
         self._read(State(path=path))
 
     def _read(self, kept: State) -> None:
-        """Read the file of a state anew; what was chosen for it there stays."""
+        """Read the file of a state again; what was chosen for it there stays."""
         asked = replace(
             self._state.without_file(),
             phase="opening",
@@ -117,7 +117,7 @@ class Files(Machines):
 
 
 def _open(asked: State, progress: Progress) -> Document | _Unread:
-    """Open a file, or explain why not, with all that has to be looked at for it.
+    """Open a file, or explain why it cannot be opened, which needs a look at it.
 
     The first screen is composed here too: the main thread then finds all its parts remembered.
 
@@ -140,7 +140,7 @@ def _opened(state: State, document: Document) -> State:
 
 
 def _stamp(path: str) -> Stamp | None:
-    """Return what changes when a file does, or None when it is not there."""
+    """Return what changes when a file does, or None if there is none."""
     try:
         return stamp_of(Path(path).stat())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What each part of the session works on: the state of one window."""
+"""What the parts of the session share: the state of one window."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from inspector.session.state import State
 
 
 class Part:
-    """Some of the intentions of a session; a `Session` is all of them over one state."""
+    """Some of the intentions of a session; `Session` has them all."""
 
     def __init__(self, desk: Presenter) -> None:
-        """Take the place where the state lies."""
+        """Work on the state of a presenter."""
         self._desk = desk
 
     @property

@@ -1,7 +1,7 @@
-"""Runs the jobs of a window, by the one rule that drops what comes too late.
+"""Runs the jobs of a window, and drops the results that come too late, by one rule.
 
-The state holds the jobs, at most one of a kind. A job counts for as long as it stands there: one that leaves
-the state is cancelled, and its answer is dropped.
+The state holds the jobs, at most one of a kind. A job that leaves the state, because its file is closed or
+another of its kind begins, is cancelled, and its result is dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Desk(Protocol):
-    """Where the state of a window lies."""
+    """Holds the state of a window."""
 
     state: State
     runner: TaskRunner
@@ -42,13 +42,13 @@ def start(
     """Show a job in place of the last one of its kind, and run it.
 
     Args:
-        desk: Where the state lies.
+        desk: Holds the state.
         job: The job.
         work: What is done in a worker.
-        on_done: Takes the result and shows a new state; the job no longer stands in the state then. Without
-            it, the job stays there with its result.
-        on_failed: Takes the error likewise.
-        state: The state that the job begins in, where that is not the present one.
+        on_done: Takes the result and shows a new state; the job has left the state by then. Without it, the
+            job stays there with its result.
+        on_failed: The same for the error.
+        state: The state that the job begins in, if not the current one.
     """
     desk.show((state or desk.state).with_job(job))
     run(desk, job, work, on_done, on_failed)
@@ -61,21 +61,21 @@ def run(
     on_done: Callable[[T], None] | None = None,
     on_failed: Callable[[Exception], None] | None = None,
 ) -> None:
-    """Run a job that stands in the state already."""
+    """Run a job that is in the state already."""
     desk.runner.run(
         work, job.progress, partial(_on_done, desk, job, on_done), partial(_on_failed, desk, job, on_failed)
     )
 
 
 def stop(desk: Desk, kind: str) -> None:
-    """Stop a running job; nothing more is heard of it."""
+    """Stop a running job; its result is dropped."""
     job = desk.state.job(kind)
     if job is not None and job.status == "running":
         desk.show(desk.state.without_job(kind))
 
 
 def cancel_left(old: State, new: State) -> None:
-    """Cancel the running jobs of one state that do not stand in the next."""
+    """Cancel the jobs of one state that are not in the next."""
     for job in old.jobs:
         if not new.has(job):
             job.progress.cancel()

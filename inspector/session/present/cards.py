@@ -1,4 +1,4 @@
-"""The cards of the findings page: findings, what a pasted error means, and what ails the machine's GPUs."""
+"""The cards of the findings page: findings, the answer to a pasted error, trouble with the machine's GPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FITS: dict[str, Tone] = {"yes": "bad", "no": "neutral", "unknown": "warning"}
 
 
 def finding_card(finding: Finding, nodes: Mapping[str, int]) -> FindingRow:
-    """Give the card of a finding; `nodes` are the tree's, by path."""
+    """Return the card of a finding; `nodes` are the tree's, by path."""
     return FindingRow(
         id=finding.id,
         tone=_TONES[finding.severity],
@@ -33,7 +33,7 @@ def finding_card(finding: Finding, nodes: Mapping[str, int]) -> FindingRow:
 
 
 def explanation_card(explanation: Explanation, nodes: Mapping[str, int]) -> FindingRow:
-    """Give the card that answers a pasted error."""
+    """Return the card that answers a pasted error."""
     facts = [
         ("Why", explanation.cause),
         ("In this file", explanation.here),
@@ -56,10 +56,10 @@ def explanation_card(explanation: Explanation, nodes: Mapping[str, int]) -> Find
 
 @lru_cache(maxsize=8)
 def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
-    """Give the cards about a machine's GPUs; none for a machine that nobody has looked at."""
+    """Return the cards about a machine's GPUs; none for a machine that was not probed."""
     if machine.evidence is None:
         return ()
-    from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed, and never at once
+    from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed
 
     return tuple(map(_diagnosis_card, examine(machine)))
 

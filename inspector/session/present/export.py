@@ -12,7 +12,7 @@ _CHANGING = "Changing the file"
 
 
 def export_page(state: State) -> ExportPage | None:
-    """Return what the dialog shows; None while nobody exports."""
+    """Return what the dialog shows; None without an export."""
     export, job = state.export, state.job(EXPORT)
     if export is None:
         return None

@@ -1,4 +1,4 @@
-"""The one way from a state to the window: composed at once, or by a worker where that would take long."""
+"""The only way from a state to the window: composed at once, or by a worker where that takes long."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _NOT_SHOWN = "This could not be worked out"
 class Presenter:
     """Holds the state and the screen that shows it.
 
-    With many tensors, a change that needs much anew (a target, a map, a search) is worked out by a worker.
-    Meanwhile the last screen stays, with what is known at once brought up to date. An exception on the way is
-    reported, and the last choices that could be shown are taken again.
+    With many tensors, a change that affects much of the screen (a target, a map, a search) is composed by a
+    worker. Meanwhile the last screen stays, with the parts that cost little brought up to date. An exception
+    is reported, and the last choices that could be shown are restored.
     """
 
     def __init__(self, view: View, runner: TaskRunner, state: State) -> None:
@@ -38,7 +38,7 @@ class Presenter:
         self.screen: Screen = compose(state)
 
     def show(self, state: State) -> None:
-        """Take a new state and show it; the jobs that do not stand in it any more are cancelled."""
+        """Take a new state and show it; jobs that are no longer in it are cancelled."""
         state = state.without_job(_COMPOSE)
         cancel_left(self.state, state)
         self.state = state
@@ -56,11 +56,11 @@ class Presenter:
             self._put(state, screen)
 
     def note_worked_out(self, state: State) -> None:
-        """Take note that a worker has composed the screen of a state, so that its parts are remembered."""
+        """Note that a worker has composed the screen of a state, so that its parts are cached."""
         self._worked_out = _asked(state)
 
     def dispose(self) -> None:
-        """Let go of everything; nothing is shown afterwards."""
+        """Release everything and cancel all jobs; nothing is shown afterwards."""
         cancel_left(self.state, State())
         self._worked_out = None
         self.state = self._good = State()

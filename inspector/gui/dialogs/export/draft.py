@@ -1,4 +1,4 @@
-"""The first state of the export dialog: what shall be written, what that changes, and where to."""
+"""The first state of the export dialog: what to write, what that changes, and where."""
 
 from __future__ import annotations
 

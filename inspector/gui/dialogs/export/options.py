@@ -1,4 +1,4 @@
-"""What shall be written: the kind of export, and what goes with it."""
+"""What to write: the kind of export, and its options."""
 
 from __future__ import annotations
 

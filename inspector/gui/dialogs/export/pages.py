@@ -75,7 +75,7 @@ class RunningPage(QWidget):
 
 
 class ResultPage(QWidget):
-    """Tells how the export ended."""
+    """Shows how the export ended."""
 
     folder_wanted = Signal(object)  # a path in a Signal(str) would lose the bytes that are no UTF-8
     open_wanted = Signal(object)
@@ -122,7 +122,7 @@ class ResultPage(QWidget):
         column.addLayout(button_row(*row))
 
     def show_done(self, result: ExportResult) -> None:
-        """Tell what was written and what its verification said."""
+        """Show what was written and how it was checked."""
         self._destination = result.destination
         self._glyph.show_tone("warning" if result.warnings else "good")
         self._title.setText(result.title)
