@@ -6,16 +6,22 @@ with it.
 Both files are loaded with `weights_only=True`, so nothing in them runs; files that need more are not checked.
 Where this machine has every device that the copy names, it is loaded as people do, by `torch.load(path)`;
 elsewhere all of it goes to the CPU: then the values are compared, and the answer says what was not tried.
+
+Like all requests, this one may run in an environment of the user's, with a Python as old as 3.8.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    _Pair = tuple[object, object, object]  # a key, and what each file has there
 
 _MAPPED_NBYTES = 256 << 20  # larger files are mapped, where torch can, rather than read
 _STEP_NBYTES = 64 << 20
@@ -29,10 +35,6 @@ _PARTS: dict[torch.layout, tuple[str, ...]] = {
     torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
 }
 _FACTS = ("dtype", "shape", "layout", "requires_grad", "is_quantized")
-
-
-_Pair = tuple[object, object, object]
-"""A key, and what each file has there."""
 
 
 class _Different(Exception):  # noqa: N818 - it ends a walk, and is no error
@@ -133,11 +135,11 @@ def _children(path: tuple[object, ...], one: object, other: object) -> Iterator[
     if isinstance(one, dict) and isinstance(other, dict):
         if list(map(repr, one)) != list(map(repr, other)):
             raise _Different(_at(path, "with other keys"))
-        yield from zip(one, one.values(), other.values(), strict=True)
-    elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        yield from zip(one, one.values(), other.values())  # noqa: B905 - Python 3.8 cannot be strict
+    elif isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         if len(one) != len(other):
             raise _Different(_at(path, "of another length"))
-        yield from zip(range(len(one)), one, other, strict=True)
+        yield from zip(range(len(one)), one, other)  # noqa: B905 - the same
 
 
 def _compare_tensors(path: tuple[object, ...], one: torch.Tensor, other: torch.Tensor) -> None:
