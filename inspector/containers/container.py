@@ -38,6 +38,24 @@ class StoredBytes(NamedTuple):
     nbytes: int
 
 
+class Extent(NamedTuple):
+    """The bytes of one storage or record.
+
+    Attributes:
+        offset: Where they start in what the source reads (for gzip: in its inside).
+        stored_nbytes: How many there are.
+        nbytes: How many they are once inflated.
+        method: As zip numbers them: 0 stored, 8 deflated.
+        crc: CRC-32 of the inflated bytes; 0 where the file does not tell.
+    """
+
+    offset: int
+    stored_nbytes: int
+    nbytes: int
+    method: int
+    crc: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
     """One checkpoint, taken apart.
@@ -88,7 +106,7 @@ class Container:
 
 
 def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:
-    """Give the first persistent id of each storage, by key and in order; views have keys of their own.
+    """Return the first persistent id of each storage, by key and in order; views have keys of their own.
 
     Raises:
         ContainerError: There are more storages than the limits allow.

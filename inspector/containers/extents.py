@@ -7,14 +7,14 @@ or checks a file, has to know more: which record, how packed, and what is wrong 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.containers.container import Container, StoredBytes
+from inspector.containers.container import Container, Extent, StoredBytes
 from inspector.containers.formats import find_format
 from inspector.containers.legacy import open_legacy
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
+from inspector.containers.storage_reader import extent_bytes
 from inspector.containers.unread import programs_on_errors
 from inspector.containers.zip.archive import open_torchzip
 from inspector.containers.zip.directory import (
@@ -26,31 +26,12 @@ from inspector.containers.zip.directory import (
     Entry,
     payload_offsets,
 )
-from inspector.errors import ContainerError, DamagedError, TooLargeError
+from inspector.errors import ContainerError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
 
-_STEP_NBYTES = 1 << 20
 _TAIL_NBYTES = 8
-
-
-class Extent(NamedTuple):
-    """The bytes of one storage or record.
-
-    Attributes:
-        offset: Where they start in what the source reads (for gzip: in its inside).
-        stored_nbytes: How many there are.
-        nbytes: How many they are once inflated.
-        method: 0 stored, 8 deflated.
-        crc: CRC-32 of the inflated bytes; 0 where the file does not tell.
-    """
-
-    offset: int
-    stored_nbytes: int
-    nbytes: int
-    method: int
-    crc: int
 
 
 _NOTHING = Extent(0, 0, 0, STORED, 0)
@@ -89,36 +70,6 @@ def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
         return _plain_extents(container, container.stored)
 
 
-def extent_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
-    """Give the bytes of an extent, about a megabyte at a time and never more than it says.
-
-    Raises:
-        ContainerError: They cannot be read, or not be inflated.
-    """
-    if extent.method == STORED:
-        yield from _stored_bytes(source, extent)
-        return
-    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-    left = extent.nbytes
-    for packed in _stored_bytes(source, extent):
-        more = packed
-        while more and left:
-            try:
-                plain = inflate.decompress(more, min(left, _STEP_NBYTES))
-            except zlib.error as error:
-                raise DamagedError("a compressed record is damaged", where=str(error)) from error
-            left -= len(plain)
-            more = inflate.unconsumed_tail
-            yield plain
-    if left:
-        raise DamagedError("a compressed record is shorter than it says", where=f"{left:,} bytes short")
-
-
-def _stored_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
-    for done in range(0, extent.stored_nbytes, _STEP_NBYTES):
-        yield source.read(extent.offset + done, min(_STEP_NBYTES, extent.stored_nbytes - done))
-
-
 # --- the containers -------------------------------------------------------------------------------------
 
 
@@ -151,7 +102,7 @@ def legacy_extents(source: Source, limits: Limits, progress: Progress) -> Extent
 
 
 def _ends_in_zeros(source: Source, extent: Extent) -> bool:
-    """Say whether a hole behind some bytes may begin in them; no checksum tells where it does."""
+    """Return whether a hole behind some bytes may begin in them; no checksum tells where it does."""
     nbytes = min(_TAIL_NBYTES, extent.nbytes)
     return not source.read(extent.offset + extent.nbytes - nbytes, nbytes).strip(b"\0")
 
@@ -185,7 +136,7 @@ def zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
 
 
 def _offsets(source: Source, entries: list[Entry]) -> dict[int, int | None]:
-    """Give where the contents of records start, by where their headers do."""
+    """Return where the contents of records start, by where their headers do."""
     entries = sorted(entries, key=lambda entry: entry.header_offset)
     found = payload_offsets(source, entries)
     return {entry.header_offset: offset for entry, offset in zip(entries, found, strict=True)}
@@ -194,7 +145,7 @@ def _offsets(source: Source, entries: list[Entry]) -> dict[int, int | None]:
 def _judge(
     source: Source, storage: StorageId, entry: Entry | None, offsets: dict[int, int | None]
 ) -> Extent | str:
-    """Give the extent of a storage, or why it has none."""
+    """Return the extent of a storage, or why it has none."""
     if not storage.nbytes:
         return _NOTHING
     if entry is None:

@@ -10,12 +10,12 @@ import os.path
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from inspector.containers.container import Container
-from inspector.containers.legacy import makes_magic, read_legacy
+from inspector.containers.container import Container, Extent
+from inspector.containers.legacy import find_inside, makes_magic, read_legacy
 from inspector.containers.source import Source
 from inspector.containers.tar.sniff import passes_for_tar
 from inspector.containers.unread import read_as_pickles, read_as_tar
-from inspector.containers.zip.archive import read_torchzip
+from inspector.containers.zip.archive import find_records, read_torchzip
 from inspector.errors import NotACheckpointError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -52,6 +52,8 @@ class Format:
         remedy: What to do with a file that is only named.
         is_foreign: Whether it is no format of checkpoints at all.
         extents: Finds the bytes of the storages; None where the container tells enough.
+        storage_extents: Returns what finds a storage by key, where the container does not say where it is, or
+            the file knows more of it: its checksum.
         read_rival: Reads what the file runs as a file of another format, and returns whether it is one.
         is_read_through_gzip: Whether a file of it is read that is compressed as a whole.
         torch_loads: Whether `torch.load` reads it.
@@ -69,6 +71,7 @@ class Format:
     remedy: str = ""
     is_foreign: bool = False
     extents: Callable[[Source, Limits, Progress], Extents] | None = None
+    storage_extents: Callable[[Source], Callable[[str], Extent | None]] = lambda _source: lambda _key: None
     read_rival: Callable[[Source, Limits, Progress], bool] = lambda _source, _limits, _progress: False
     is_read_through_gzip: bool = False
     torch_loads: bool = False
@@ -153,6 +156,7 @@ FORMATS: tuple[Format, ...] = (
         matches=_begins(b"PK\x03\x04"),
         read=read_torchzip,
         extents=_zip_extents,
+        storage_extents=find_records,
         read_rival=read_as_tar,
         torch_loads=True,
         has_records=True,
@@ -180,6 +184,7 @@ FORMATS: tuple[Format, ...] = (
         matches=_is_legacy,
         read=read_legacy,
         extents=_legacy_extents,
+        storage_extents=find_inside,
         is_read_through_gzip=True,
         torch_loads=True,
         is_stream=True,

@@ -8,11 +8,12 @@ endian) and its elements. Nothing says where a pickle ends but the pickle itself
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from inspector.containers.container import (
     Container,
+    Extent,
     StoredBytes,
     damage_note,
     first_storage_ids,
@@ -22,7 +23,7 @@ from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.raw.near import NearReader
 from inspector.containers.source import Source
 from inspector.errors import BrokenOffError, ContainerError, DamagedError, PickleError
-from inspector.limits import Limits
+from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.machine import Machine, Stream, read_pickle
 from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
@@ -83,6 +84,17 @@ def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container
         CancelledError: The work was cancelled.
     """
     return open_legacy(source, limits, progress)[0]
+
+
+def find_inside(source: Source) -> Callable[[str], Extent | None]:
+    """Return what finds a storage within gzip, by its key."""
+    stored = open_legacy(source, DEFAULT_LIMITS, Progress())[1].stored if source.gzipped else {}
+
+    def find(key: str) -> Extent | None:
+        place = stored.get(key)
+        return None if place is None else Extent(place.offset or 0, place.nbytes, place.nbytes, 0, 0)
+
+    return find
 
 
 def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
@@ -230,7 +242,7 @@ def _listed(root: Value) -> Sequence[Value] | None:
 
 
 def facts_of(info: Value) -> tuple[tuple[str, str], ...]:
-    """Give what a file says of the machine that wrote it, as far as it is short."""
+    """Return what a file says of the machine that wrote it, as far as it is short."""
     pairs = info.pairs[:_MOST_FACTS] if isinstance(info, Dict) else []
     return tuple((key, str(value)) for key, value in pairs if isinstance(key, str) and _is_short(value))
 
@@ -282,7 +294,7 @@ def _count_at(near: NearReader, pos: int) -> int | None:
 def _is_damaged(
     near: NearReader, layout: Layout, storage_ids: dict[str, StorageId], number: int, pos: int
 ) -> bool:
-    """Say whether a count is wrong that the pickle contradicts, and not the pickle.
+    """Return whether a count is wrong that the pickle contradicts, and not the pickle.
 
     Zeros stand where a download or a disk left a hole. Anything else is damage if the next storage is where
     the pickle says; then all behind it can be read.

@@ -64,7 +64,7 @@ class StorageId(NamedTuple):
         return self.numel * self.itemsize
 
     def viewed(self) -> StorageId:
-        """Give the storage that tensors see: the view's own where there is one, else this."""
+        """Return the storage that tensors see: the view's own where there is one, else this."""
         if self.view is None:
             return self
         return self._replace(key=self.view[0], numel=self.view[2])
@@ -109,7 +109,7 @@ def _key_text(key: Value) -> str | None:
 
 
 def _old_class_name(cls: Value) -> str:
-    """Give the class's name where Python 2 wrote it through a helper: it is the helper's last argument."""
+    """Return the class's name where Python 2 wrote it through a helper: it is the helper's last argument."""
     last = cls.args[-1] if isinstance(cls, Call) and isinstance(cls.args, tuple) and cls.args else None
     return last.name if isinstance(last, Global) else ""
 

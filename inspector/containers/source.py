@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Literal, Self
 
 from inspector.containers.programs import Programs
-from inspector.containers.raw.gzip_inside import MAGIC, GzipInside
+from inspector.containers.raw.inflated import MAGIC, Inflated
 from inspector.errors import ContainerError, DamagedError, ExportError, NotACheckpointError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
@@ -280,7 +280,7 @@ class GzipSource(Source):
         super().__init__(packed.path, limits.inflated_nbytes, packed.status)
         self.file_nbytes = packed.file_nbytes
         look = None if limits.work is None else limits.work.look
-        self._inside = GzipInside(packed.read_at, look)
+        self._inside = Inflated(packed.read_at, look)
 
     @override
     def read_at(self, offset: int, nbytes: int) -> bytes:

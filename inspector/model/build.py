@@ -109,7 +109,7 @@ def build_checkpoint(
 
 
 def _name_slots(found: Found, work: Work) -> list[Names]:
-    """Give every optimizer slot the name of its parameter, where that is certain."""
+    """Return every optimizer slot the name of its parameter, where that is certain."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
     work.look(2 * len(found.slots))
     for row, number, owner in found.slots:
@@ -179,7 +179,7 @@ def _kind_of_root(root: Value) -> str:
 
 
 def _module_class(root: Value) -> str | None:
-    """Give the class of a whole pickled `nn.Module`, told by the dictionaries that every module has."""
+    """Return the class of a whole pickled `nn.Module`, told by the dictionaries that every module has."""
     if not isinstance(root, Call):
         return None
     names = [key for key, _ in attributes_of(root.state)]
@@ -187,7 +187,7 @@ def _module_class(root: Value) -> str | None:
 
 
 def _places(found: Found) -> dict[int, str]:
-    """Give where every value with a row stands, by its `id`."""
+    """Return where every value with a row stands, by its `id`."""
     tensors = {id(value): row.path for value, row in zip(found.sources, found.tensors, strict=True)}
     return tensors | found.leaves | found.places
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
-from inspector.containers.raw.gzip_inside import GzipInside
+from inspector.containers.raw.inflated import Inflated
 from inspector.errors import CheckpointError
 from tests.builders import tars, zips
 from tests.builders.legacy import checkpoint as legacy_checkpoint
@@ -173,6 +173,6 @@ def test_inside_of_gzip_is_what_was_compressed(
 ) -> None:
     plain = b"".join(parts)
     packed = b"".join(gzip.compress(part, 1) for part in parts)
-    inside = GzipInside(lambda offset, nbytes: packed[offset : offset + min(nbytes, step)])
+    inside = Inflated(lambda offset, nbytes: packed[offset : offset + min(nbytes, step)])
     for offset, nbytes in reads:
         assert inside.read_upto(offset, nbytes) == plain[offset : offset + nbytes]

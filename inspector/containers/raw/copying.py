@@ -124,7 +124,7 @@ def _extents(source: int, start: int, end: int) -> Iterator[tuple[int, int, bool
 
 
 def _seek(source: int, start: int, what: int, end: int) -> int:
-    """Give where data or a hole begins, at most `end`; a file system that cannot tell has data everywhere."""
+    """Return where data or a hole begins, at most `end`; data is everywhere if nothing tells."""
     try:
         return min(os.lseek(source, start, what), end)
     except OSError as error:
@@ -154,7 +154,7 @@ def _by_reading(source: int, target: int, offset: int, count: int) -> int:
 
 
 def write_bytes(target: int, data: bytes) -> int:
-    """Write all of these bytes at the target's position; gives their number.
+    """Write all of these bytes at the target's position; return their number.
 
     Raises:
         OSError: The target cannot take them.

@@ -107,7 +107,7 @@ def read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
 
 
 def relocate(container: Container, locations: dict[str, str]) -> Container:
-    """Give a container with other location tags, by storage key; the one given must not be used again."""
+    """Return a container with other location tags, by storage key; the one given must not be used again."""
     nodes = container.pickle().persistent_ids
     for node in nodes:
         storage = parse_storage_id(node)
@@ -171,7 +171,7 @@ def _storage_fields(stream: Stream, start: int) -> tuple[int, str, Value]:
 
 
 def _node(record: StorageRecord, view: tuple[str, int, int] | None = None) -> PersistentId:
-    """Give a persistent id as legacy files have them."""
+    """Return a persistent id as legacy files have them."""
     return PersistentId(("storage", record.cls, str(record.key), record.location, record.numel, view))
 
 
@@ -188,7 +188,7 @@ def _views(stream: Stream, pos: int, limits: Limits) -> Iterator[tuple[int, int,
 
 
 def _storage_nodes(layout: Layout) -> dict[int, PersistentId]:
-    """Give the persistent id of each storage and view, by its key."""
+    """Return the persistent id of each storage and view, by its key."""
     records = {record.key: record for record in layout.storages}
     nodes = {}
     for key, viewed, offset, size in layout.views:

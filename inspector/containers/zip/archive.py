@@ -7,10 +7,11 @@ Written by `caffe2/serialize/inline_container.cc` in torch's sources. All record
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from operator import itemgetter
 from typing import NamedTuple
 
-from inspector.containers.container import Container, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import ProgramKind
@@ -31,7 +32,7 @@ from inspector.containers.zip.facts import is_listed, read_facts
 from inspector.containers.zip.records import read_contents, refused
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.errors import DamagedError, UnsupportedFormatError
-from inspector.limits import Limits
+from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 from inspector.records import replace
@@ -152,8 +153,27 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     return container, records
 
 
+def find_records(source: Source) -> Callable[[str], Extent | None]:
+    """Return what finds the record of a storage by its key.
+
+    Raises:
+        ContainerError: The directory cannot be read.
+    """
+    records = Records(read_directory(source, DEFAULT_LIMITS))
+
+    def find(key: str) -> Extent | None:
+        entry = records.storage(key)
+        if entry is None:
+            return None
+        return Extent(
+            payload_offset(source, entry), entry.stored_nbytes, entry.nbytes, entry.method, entry.crc
+        )
+
+    return find
+
+
 def find_pickle(records: Records, path: str) -> Entry:
-    """Give the record of the object's pickle.
+    """Return the record of the object's pickle.
 
     Raises:
         NotACheckpointError: The zip is not one of torch's.
@@ -243,7 +263,7 @@ def find_storages(
 
 
 def _share_a_name(names: list[str]) -> bool:
-    """Say whether programs may take one record for another: torch compares names without case."""
+    """Return whether programs may take one record for another: torch compares names without case."""
     is_lower = True
     each = max(_MOST_JOINED // max(map(len, names), default=1), 1)
     for start in range(0, len(names), each):  # all at once would be a second copy of them

@@ -33,7 +33,7 @@ class Views:
             self.first[key] = span
 
     def total(self, key: str) -> tuple[int, int]:
-        """Give how many bytes of a storage are viewed at least once, and by how many tensors."""
+        """Return how many bytes of a storage are viewed at least once, and by how many tensors."""
         start, end = self.first.get(key, (0, 0))
         if key not in self.more:
             return end - start, int(key in self.first)

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from inspector.containers.collector import collector_paused
-from inspector.containers.extents import Extent, Extents, Sums, read_extents, sum_extents
+from inspector.containers.container import Extent
+from inspector.containers.extents import Extents, Sums, read_extents, sum_extents
 from inspector.containers.source import open_source
 from inspector.limits import Limits
 from inspector.model.findings import Finding, finding

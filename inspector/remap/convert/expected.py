@@ -10,11 +10,11 @@ Description = tuple[object, ...]
 
 
 def describe_row(row: Tensor, *, named: bool = True) -> Description:
-    """Give what a tensor of the copy must look like, with its name or without."""
+    """Return what a tensor of the copy must look like, with its name or without."""
     name = row.keys[-1] if named and row.keys else ""
     return name, row.dtype, row.shape, row.stride, row.layout, row.requires_grad
 
 
 def describe_facts(name: str, dtype: str, facts: TensorFacts) -> Description:
-    """Give what the copy of a tensor must look like."""
+    """Return what the copy of a tensor must look like."""
     return name, dtype, facts.shape, facts.stride, facts.layout, facts.requires_grad

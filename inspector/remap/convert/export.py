@@ -17,6 +17,7 @@ from inspector.containers.formats import format_of
 from inspector.containers.opening import read_container
 from inspector.containers.raw.copying import write_bytes
 from inspector.containers.source import FileSource, Source, Work, open_source
+from inspector.containers.storage_reader import STEP_NBYTES
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused
 from inspector.overriding import override
@@ -25,7 +26,7 @@ from inspector.remap.convert.cast import Caster
 from inspector.remap.convert.check import verify_form
 from inspector.remap.convert.forms import Form, FormExport, LeftOut, check_form, refuse_suffix
 from inspector.remap.convert.planner import Content, Deciding
-from inspector.remap.convert.stored_bytes import STEP_NBYTES, Stock, refuse_full_disk
+from inspector.remap.convert.stored_bytes import Stock, refuse_full_disk
 from inspector.remap.convert.torch_file import TorchFile
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import explained, writing

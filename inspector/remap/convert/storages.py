@@ -107,7 +107,7 @@ class Storages:
     pieces: dict[str, Piece] = field(default_factory=dict)
 
     def name_storage(self, node: PersistentId) -> StorageName | None:
-        """Give what is written for a storage's persistent id; None for an id of something else.
+        """Return what is written for a storage's persistent id; None for an id of something else.
 
         Raises:
             ExportError: The file does not hold the storage's bytes.
@@ -121,7 +121,7 @@ class Storages:
         return piece.name
 
     def move_view(self, call: Call) -> int | None:
-        """Give the offset of a view in the storage it will have."""
+        """Return the offset of a view in the storage it will have."""
         node, offset = view_of(call), call.args[1] if isinstance(call.args, tuple) else None
         own = None if node is None else parse_storage_id(node)
         if own is None or not isinstance(offset, int):
@@ -194,7 +194,7 @@ class Viewed:
         return None
 
     def cuts(self) -> dict[str, Cut]:
-        """Give what to keep of each storage that is larger than what is viewed of it."""
+        """Return what to keep of each storage that is larger than what is viewed of it."""
         found = {}
         for key, spans in self.spans.items():
             stored, storage = self.container.stored.get(key), self.container.storage_ids[key]
@@ -215,7 +215,7 @@ def _arguments(call: Call) -> tuple[Value, ...]:
 
 
 def _dtype(call: Call, storage: StorageId) -> str:
-    """Give the element type of a view: its own, which only the third generation has, or its storage's."""
+    """Return the element type of a view: its own, which only the third generation has, or its storage's."""
     args = _arguments(call)
     try:
         return dtype_of(args[_DTYPE_OF_V3])
@@ -224,7 +224,7 @@ def _dtype(call: Call, storage: StorageId) -> str:
 
 
 def _span(call: Call, storage: StorageId, own: StorageId) -> Range | None:
-    """Give the bytes that a view spans within its storage; None where that cannot be told."""
+    """Return the bytes that a view spans within its storage; None where that cannot be told."""
     dtype = _dtype(call, storage)
     if dtype not in PLAIN_ITEMSIZES:
         return None

@@ -8,32 +8,28 @@ from __future__ import annotations
 
 import os
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import IO, Self
 
 from inspector.containers.container import Container
-from inspector.containers.formats import format_of
 from inspector.containers.raw.copying import write_bytes
 from inspector.containers.source import FileSource, Source
-from inspector.containers.zip.archive import Records
-from inspector.containers.zip.directory import DEFLATED, STORED, Entry, payload_offset, read_directory
-from inspector.errors import ExportError
-from inspector.limits import DEFAULT_LIMITS
+from inspector.containers.storage_reader import STEP_NBYTES, StorageReader
+from inspector.errors import ContainerError, ExportError
 from inspector.progress import Progress
 from inspector.remap.convert.cast import Caster
 from inspector.remap.convert.storages import Piece, Range
 from inspector.remap.files.outfile import explained
 
-STEP_NBYTES = 1 << 20
 SMALL_NBYTES = 1 << 16
 """Up to here reading and writing costs less than asking the kernel to copy."""
 
 
 class Stock:
-    """Gives the bytes of a container's storages.
+    """Reads the bytes of a container's storages.
 
     Attributes:
         source: The file, or what was unpacked of it.
@@ -50,7 +46,7 @@ class Stock:
         self.container = container
         self._folder = folder
         self._exits = ExitStack()
-        self._records: Records | None = None
+        self._bytes = StorageReader(container, source)
         self._unpacked: dict[str, FileSource] = {}
 
     def __enter__(self) -> Self:
@@ -62,28 +58,31 @@ class Stock:
         self._exits.close()
 
     def reader(self, key: str, progress: Progress) -> Callable[[int, int], bytes]:
-        """Give a function that reads bytes of a storage by offset and length."""
-        source, start = self._place(key, progress)
-        return lambda offset, nbytes: source.read(start + offset, nbytes)
+        """Return a function that reads bytes of a storage by offset and length."""
+        file = self._unpacked_file(key, progress)
+        return partial(self._bytes.read, key) if file is None else file.read
 
     def read_range(self, key: str, span: Range, progress: Progress) -> Iterator[bytes]:
-        """Give some bytes of a storage, about a megabyte at a time."""
+        """Yield some bytes of a storage, about a megabyte at a time."""
         read = self.reader(key, progress)
         for pos in range(*span, STEP_NBYTES):
             yield read(pos, min(STEP_NBYTES, span[1] - pos))
 
     def copy_range(self, key: str, span: Range, target: int, progress: Progress) -> None:
-        """Let the kernel copy some bytes of a storage to the target's position."""
-        source, start = self._place(key, progress)
-        source.copy_to(target, start + span[0], span[1] - span[0], progress)
+        """Have the kernel copy some bytes of a storage to the target's position."""
+        file = self._unpacked_file(key, progress)
+        if file is None:
+            self._bytes.copy_to(key, *span, target, progress)
+        else:
+            file.copy_to(target, span[0], span[1] - span[0], progress)
 
     def read(self, piece: Piece, progress: Progress) -> Iterator[bytes]:
-        """Give the bytes of a piece, about a megabyte at a time."""
+        """Yield the bytes of a piece, about a megabyte at a time."""
         for span in piece.ranges:
             yield from self.read_range(piece.source, span, progress)
 
     def is_cast(self, key: str, dtype: str) -> bool:
-        """Say whether what becomes of a storage has another type than it has here."""
+        """Return whether what becomes of a storage has another type than it has here."""
         before = self.container.storage_ids.get(key)
         return (
             self.caster is not None
@@ -92,62 +91,38 @@ class Stock:
         )
 
     def crc(self, piece: Piece) -> int:
-        """Give the CRC-32 of a piece as the source states it, or 0 where it does not."""
-        entry = self._entry(piece.source) if piece.is_whole else None
-        return 0 if entry is None else entry.crc
+        """Return the CRC-32 of a piece as the source states it, or 0 where it does not."""
+        return self._bytes.crc(piece.source) if piece.is_whole else 0
 
     def spool(self) -> IO[bytes]:
-        """Give a new file without a name, gone with the others."""
+        """Return a new file without a name, gone with the others."""
         with explained(self._folder):
             return self._exits.enter_context(tempfile.TemporaryFile(dir=self._folder))
 
-    def _entry(self, key: str) -> Entry | None:
-        if not format_of(self.container.format).has_records:
+    def _unpacked_file(self, key: str, progress: Progress) -> FileSource | None:
+        """Return the file that a compressed storage was unpacked to; None for a storage that is plain."""
+        if not self._bytes.is_packed(key):
             return None
-        if self._records is None:
-            self._records = Records(read_directory(self.source, DEFAULT_LIMITS))
-        return self._records.storage(key)
-
-    def _place(self, key: str, progress: Progress) -> tuple[Source, int]:
-        stored = self.container.stored.get(key)
-        if stored is None or stored.offset is not None or not stored.nbytes:
-            return self.source, 0 if stored is None else stored.offset or 0
         file = self._unpacked.get(key)
         if file is None:
-            unpacked = self._unpack(key, stored.nbytes, progress)
-            file = self._unpacked[key] = FileSource(self.source.path, os.dup(unpacked.fileno()))
+            spool = self.spool()
+            self._unpack(key, spool.fileno(), progress)
+            file = self._unpacked[key] = FileSource(self.source.path, os.dup(spool.fileno()))
             self._exits.enter_context(file)
-        return file, 0
-
-    def _unpack(self, key: str, nbytes: int, progress: Progress) -> IO[bytes]:
-        entry = self._entry(key)
-        if entry is None or entry.method not in {DEFLATED, STORED}:
-            raise ExportError("a storage is compressed in an unknown way", where=f"storage {key[:40]}")
-        file = self.spool()
-        with explained(self._folder):
-            done = _inflate(self.source, entry, file.fileno(), nbytes, progress)
-        if done != nbytes:
-            raise ExportError("a compressed storage is not as long as it says", where=f"storage {key[:40]}")
         return file
 
+    def _unpack(self, key: str, target: int, progress: Progress) -> None:
+        """Write the bytes of a storage to a file.
 
-def _inflate(source: Source, entry: Entry, target: int, nbytes: int, progress: Progress) -> int:
-    """Unpack a record, at most one byte more than it says; give how much that was."""
-    start, done = payload_offset(source, entry), 0
-    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-    for pos in range(0, entry.stored_nbytes, STEP_NBYTES):
-        packed = source.read(start + pos, min(STEP_NBYTES, entry.stored_nbytes - pos))
-        while packed and done <= nbytes:
-            progress.advance()
-            try:
-                plain = inflate.decompress(packed, min(STEP_NBYTES, nbytes + 1 - done))
-            except zlib.error as error:
-                raise ExportError("a compressed storage is damaged", where=str(error)) from error
-            done += write_bytes(target, plain)
-            packed = inflate.unconsumed_tail
-            if not plain and not packed:
-                break
-    return done
+        Raises:
+            ExportError: They are damaged, or too few.
+        """
+        try:
+            for data in self._bytes.steps(key, 0, self._bytes.nbytes(key), progress):
+                with explained(self._folder):
+                    write_bytes(target, data)
+        except ContainerError as error:
+            raise ExportError(error.what, where=error.where, remedy=error.remedy) from error
 
 
 class Buffered:

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from inspector.containers.container import Container
-from inspector.containers.extents import Extents, extent_bytes
+from inspector.containers.extents import Extents
 from inspector.containers.persistent_ids import STORAGE_DTYPES, parse_storage_id
 from inspector.containers.raw.copying import write_bytes
 from inspector.containers.source import Source
+from inspector.containers.storage_reader import extent_bytes
 from inspector.errors import ExportError
 from inspector.pickles.values import Call, PersistentId
 from inspector.progress import Progress

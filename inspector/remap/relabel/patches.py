@@ -41,12 +41,12 @@ class Piece(NamedTuple):
 
 
 def fits(entry: Entry, pickle: bytes) -> bool:
-    """Say whether a pickle can stand where the old one does."""
+    """Return whether a pickle can stand where the old one does."""
     return entry.method == STORED and len(pickle) <= entry.nbytes
 
 
 def zip_pieces(source: Source, entry: Entry, pickle: bytes) -> tuple[Piece, ...]:
-    """Give what changes where a pickle that fits takes the old one's place: it, and its checksums."""
+    """Return what changes where a pickle that fits takes the old one's place: it, and its checksums."""
     start = payload_offset(source, entry)
     new = pickle + bytes(entry.nbytes - len(pickle))
     crc = struct.pack("<L", zlib.crc32(new) if entry.crc else 0)
@@ -60,7 +60,7 @@ def zip_pieces(source: Source, entry: Entry, pickle: bytes) -> tuple[Piece, ...]
 
 
 def appended_piece(source: Source, records: Records, entry: Entry, pickle: bytes) -> Piece:
-    """Give what is appended where a pickle is too long for its place.
+    """Return what is appended where a pickle is too long for its place.
 
     Raises:
         ExportError: Something stands behind the zip's end already.
@@ -93,7 +93,7 @@ def refuse_doubles(source: Source, records: Records, entry: Entry) -> None:
 
 
 def storage_alignment(source: Source, records: Records) -> int:
-    """Give the bytes that contents are aligned to in an archive."""
+    """Return the bytes that contents are aligned to in an archive."""
     entry = records.get(".storage_alignment")
     if entry is None or entry.nbytes > 16:
         return DEFAULT_ALIGNMENT
@@ -102,7 +102,7 @@ def storage_alignment(source: Source, records: Records) -> int:
 
 
 def _central_around(source: Source, records: Records, entry: Entry) -> tuple[bytes, bytes]:
-    """Give the directory's bytes before a record's header and behind it."""
+    """Return the directory's bytes before a record's header and behind it."""
     directory = records.directory
     own_end = _central_end(source, entry)
     last_end = _central_end(source, directory.entries[-1])

@@ -25,7 +25,7 @@ _LOCATION = 1  # its place in what describes a storage
 
 
 def tar_locations(container: Container, plan: Plan) -> dict[str, str]:
-    """Give the new location tag of each storage that moves, by its key.
+    """Return the new location tag of each storage that moves, by its key.
 
     Raises:
         PlanError: Views of one storage go to different devices.
@@ -35,7 +35,7 @@ def tar_locations(container: Container, plan: Plan) -> dict[str, str]:
 
 
 def tar_edits(source: Source, container: Container, plan: Plan, progress: Progress) -> list[Edit]:
-    """Give what changes in the file, in order, headers included where the size of a member does.
+    """Return what changes in the file, in order, headers included where the size of a member does.
 
     Raises:
         CheckpointError: The file cannot be read.

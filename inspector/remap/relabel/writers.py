@@ -48,7 +48,7 @@ class CopyWriter:
     copied: list[Span] = field(default_factory=list)
 
     def write_legacy(self) -> bool:
-        """Write a legacy file; says whether every byte outside the pickle kept its place."""
+        """Write a legacy file; return whether every byte outside the pickle kept its place."""
         layout = read_layout(self.source, self.limits, self.progress)
         fitted = fit_pickle(self.pickle, layout.object_end - layout.object_start)
         if fitted is not None and not self.source.gzipped:
@@ -68,7 +68,7 @@ class CopyWriter:
         return False
 
     def write_tar(self, edits: Sequence[Edit]) -> bool:
-        """Write a tar file with some runs of bytes replaced; says whether every other byte kept its place."""
+        """Write a tar file with some runs of bytes replaced; return whether all others kept their place."""
         fits = all(len(edit.data) == edit.end - edit.start for edit in edits)
         if fits:
             self._write_over([Piece(edit.start, edit.data) for edit in edits])
@@ -83,7 +83,7 @@ class CopyWriter:
         return False
 
     def write_zip(self) -> bool:
-        """Write a zip; says whether every byte outside the pickle kept its place."""
+        """Write a zip; return whether every byte outside the pickle kept its place."""
         records = Records(read_directory(self.source, self.limits, self.progress))
         entry = find_pickle(records, self.source.path)
         refuse_doubles(self.source, records, entry)

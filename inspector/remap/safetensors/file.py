@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator
 
 from inspector.containers.raw.copying import write_over
+from inspector.containers.storage_reader import STEP_NBYTES
 from inspector.model.tensors.dtypes import ITEMSIZES
+from inspector.model.tensors.elements import copy_strided, is_contiguous
 from inspector.model.tensors.views import TensorFacts
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.convert.stored_bytes import STEP_NBYTES, Buffered, Stock, read_at
-from inspector.remap.convert.strided import copy_strided, is_contiguous
+from inspector.remap.convert.stored_bytes import Buffered, Stock, read_at
 from inspector.remap.safetensors.contents import Contents, Slot, format_header
 
 

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers import extents as module
-from inspector.containers.extents import Extent, Extents, Sums, extent_bytes, read_extents, sum_extents
+from inspector.containers import storage_reader
+from inspector.containers.container import Extent
+from inspector.containers.extents import Extents, Sums, read_extents, sum_extents
 from inspector.containers.source import open_source
+from inspector.containers.storage_reader import extent_bytes
 from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -192,7 +194,7 @@ def test_gzip_that_is_damaged_loses_what_lies_behind(look: Look) -> None:
 
 
 def test_bytes_are_read_in_small_steps(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_STEP_NBYTES", 100)
+    monkeypatch.setattr(storage_reader, "STEP_NBYTES", 100)
     with open_source(write(b"x" * 250)) as source:
         assert list(map(len, extent_bytes(source, Extent(0, 250, 250, 0, 0)))) == [100, 100, 50]
         with pytest.raises(DamagedError, match="ends too early"):

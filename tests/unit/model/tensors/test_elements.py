@@ -7,9 +7,9 @@ from math import prod
 import pytest
 
 from inspector.errors import CancelledError
+from inspector.model.tensors import elements
+from inspector.model.tensors.elements import Axis, axes_of, copy_strided, is_contiguous
 from inspector.progress import Progress
-from inspector.remap.convert import strided as form_strided
-from inspector.remap.convert.strided import Axis, axes_of, copy_strided, is_contiguous
 
 Numbers = tuple[int, ...]
 
@@ -77,7 +77,7 @@ def test_elements_come_in_the_order_of_rows(shape, stride, first, itemsize) -> N
 def test_any_view_in_blocks_of_any_size(monkeypatch) -> None:
     chance = random.Random(1)
     for _ in range(600):
-        monkeypatch.setattr(form_strided, "BLOCK_NBYTES", chance.choice([8, 16, 64, 100, 1000]))
+        monkeypatch.setattr(elements, "BLOCK_NBYTES", chance.choice([8, 16, 64, 100, 1000]))
         dimensions = chance.randint(0, 4)
         shape = tuple(chance.choice([0, 1, 1, 2, 3, 5]) for _ in range(dimensions))
         stride = tuple(chance.choice([0, 1, 2, 3, 5, 15, 300]) for _ in range(dimensions))
@@ -85,12 +85,12 @@ def test_any_view_in_blocks_of_any_size(monkeypatch) -> None:
 
 
 def test_blocks_stay_small_where_most_of_what_is_read_is_gaps() -> None:
-    assert check((20_000,), (500,), 0, 4).largest <= form_strided.BLOCK_NBYTES
-    assert check((3, 2000), (1, 2000), 0, 4).largest <= form_strided.BLOCK_NBYTES
+    assert check((20_000,), (500,), 0, 4).largest <= elements.BLOCK_NBYTES
+    assert check((3, 2000), (1, 2000), 0, 4).largest <= elements.BLOCK_NBYTES
 
 
 def test_transposing_reads_and_writes_runs_not_elements(monkeypatch) -> None:
-    monkeypatch.setattr(form_strided, "BLOCK_NBYTES", 1 << 12)  # 32 rows and columns of 4 bytes
+    monkeypatch.setattr(elements, "BLOCK_NBYTES", 1 << 12)  # 32 rows and columns of 4 bytes
     counted = Progress()
     files = Files(4 * 256 * 256, 4 * 256 * 256)
     reads: list[int] = []

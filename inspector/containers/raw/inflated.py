@@ -1,4 +1,4 @@
-"""The inside of a gzip file, read at any offset: forwards, and after a jump from the next mark before it.
+"""Compressed bytes read at any offset: forwards, and after a jump from the next mark before it.
 
 A mark is the state of zlib at some place, 40 KB each few megabytes. Without any, a file of half a megabyte
 whose storages lie about themselves could have a gigabyte inflated again for each of them.
@@ -16,25 +16,35 @@ _PLAIN_NBYTES = 1 << 20
 _MOST_EMPTY_STEPS = 1000
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 _MARK_NBYTES = 8 << 20
+_MOST_MARKS = 512
 _PART_SHIFT = 9  # inflating so many bytes (2 to this power) takes as long as looking at a part of a pickle
 
 
-class GzipInside:
-    """Inflates a gzip file of one or several members, about a megabyte at a time.
+class Inflated:
+    """Inflates a gzip file of one or several members, or a record of a zip, about a megabyte at a time.
 
-    Memory holds what was asked for last and a megabyte; whoever reads bounds how far.
+    Memory holds what was asked for last, a megabyte, and some marks; the caller bounds how far is read.
     """
 
-    def __init__(self, read: Callable[[int, int], bytes], look: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self,
+        read: Callable[[int, int], bytes],
+        look: Callable[[int], None] | None = None,
+        *,
+        is_gzip: bool = True,
+    ) -> None:
         """Prepare to inflate.
 
         Args:
-            read: `read(offset, nbytes)` returns bytes of the compressed file.
+            read: `read(offset, nbytes)` returns compressed bytes, or fewer at their end.
             look: Counts what is inflated, as parts looked at.
+            is_gzip: Whether the bytes have gzip's headers; those of a zip's records have none.
         """
         self._read = read
         self._look = look
-        self._inflate = zlib.decompressobj(_GZIP_ONLY)
+        self._is_gzip = is_gzip
+        self._inflate = zlib.decompressobj(_GZIP_ONLY if is_gzip else -zlib.MAX_WBITS)
+        self._mark_nbytes = _MARK_NBYTES
         self._taken = 0  # compressed bytes read
         self._packed = b""  # those of them not consumed yet
         self._start = 0  # inflated offset of the window
@@ -56,16 +66,20 @@ class GzipInside:
 
     def _mark(self, place: int) -> None:
         """Remember the state at a place, if the last one remembered is far before it."""
-        if place - self._places[-1] >= _MARK_NBYTES:
-            self._places.append(place)
-            self._marks.append((self._inflate.copy(), self._taken - len(self._packed)))
+        if place - self._places[-1] < self._mark_nbytes:
+            return
+        self._places.append(place)
+        self._marks.append((self._inflate.copy(), self._taken - len(self._packed)))
+        if len(self._places) > _MOST_MARKS:
+            del self._places[1::2], self._marks[1::2]
+            self._mark_nbytes *= 2
 
     def read_upto(self, offset: int, nbytes: int) -> bytes:
-        """Give at most `nbytes` inflated bytes; fewer where the file ends.
+        """Return at most `nbytes` inflated bytes; fewer where the stream ends.
 
         Raises:
             zlib.error: The stream is damaged.
-            OSError: The file cannot be read.
+            OSError: The compressed bytes cannot be read.
         """
         self._jump(offset)
         if offset + nbytes > self._start + len(self._window):
@@ -87,7 +101,7 @@ class GzipInside:
         self._start = reached - len(self._window)
 
     def _inflate_some(self) -> bytes:
-        """Give the next bytes, or none at the end."""
+        """Return the next bytes, or none at the end."""
         for _ in range(_MOST_EMPTY_STEPS):
             while len(self._packed) < len(MAGIC) and (more := self._read(self._taken, _PACKED_NBYTES)):
                 self._taken += len(more)
@@ -95,7 +109,7 @@ class GzipInside:
             if not self._packed:
                 break
             if self._inflate.eof:
-                if not self._packed.startswith(MAGIC):
+                if not self._is_gzip or not self._packed.startswith(MAGIC):
                     break
                 self._inflate = zlib.decompressobj(_GZIP_ONLY)
             plain = self._inflate.decompress(self._packed, _PLAIN_NBYTES)

@@ -19,7 +19,7 @@ _GAP_NBYTES = 1 << 12  # bytes between two elements up to which reading the gap 
 _FORMATS: dict[int, Literal["B", "H", "I", "Q"]] = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 Read = Callable[[int, int], bytes]
-"""`read(offset, nbytes)` gives bytes of the storage."""
+"""`read(offset, nbytes)` returns bytes of the storage."""
 Write = Callable[[int, bytes | memoryview], object]
 """`write(offset, data)` puts bytes where the tensor's own begin with 0."""
 
@@ -39,12 +39,12 @@ class Axis(NamedTuple):
 
 
 def is_contiguous(shape: Sequence[int], stride: Sequence[int]) -> bool:
-    """Say whether elements stand in the order of rows, without gaps."""
+    """Return whether elements stand in the order of rows, without gaps."""
     return all(axis.source == axis.target for axis in axes_of(shape, stride))
 
 
 def axes_of(shape: Sequence[int], stride: Sequence[int]) -> list[Axis]:
-    """Give the dimensions that matter: those of one step vanish, those that go on evenly become one."""
+    """Return the dimensions that matter: those of one step vanish, those that go on evenly become one."""
     axes: list[Axis] = []
     step = 1
     for size, source in zip(reversed(shape), reversed(stride), strict=True):
@@ -122,13 +122,13 @@ def _block_sizes(axes: list[Axis], most: int) -> list[int]:
 
 
 def _gap(axes: Sequence[Axis], unit: int) -> int:
-    """Give how many elements are read for one that is wanted."""
+    """Return how many elements are read for one that is wanted."""
     inner = min((axis.source for axis in axes if axis.source), default=1)
     return inner if inner * unit <= _GAP_NBYTES else 1
 
 
 def _gather(block: list[Axis], unit: int, start: int, read: Read) -> memoryview:
-    """Give a block's elements in the order of rows."""
+    """Return a block's elements in the order of rows."""
     data, strides = _read_block(block, unit, start, read)
     out = memoryview(bytearray(prod(axis.size for axis in block) * unit)).cast(_FORMATS[unit])
     steps = _dense([axis.size for axis in block])
@@ -174,7 +174,7 @@ def _dense(sizes: Sequence[int]) -> list[int]:
 
 
 def _runs(sizes: Sequence[int], steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Give the runs without gaps of a block: where each begins outside and within, and how long it is."""
+    """Return the runs without gaps of a block: where each begins outside and within, and how long it is."""
     count, depth = 1, len(sizes)
     while depth and (steps[depth - 1] == count or sizes[depth - 1] == 1):
         depth -= 1

@@ -7,16 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.raw.gzip_inside import GzipInside
+from inspector.containers.raw import inflated as module
+from inspector.containers.raw.inflated import Inflated
 
 PLAIN = random.Random(1).randbytes(300_000) + bytes(3_000_000) + random.Random(2).randbytes(100_000)
 ONE = gzip.compress(PLAIN, 1)
 SEVERAL = b"".join(gzip.compress(part, 1) for part in (PLAIN[:9], b"", PLAIN[9:400_000], PLAIN[400_000:]))
 
 
-def inside(packed: bytes, step: int | None = None) -> GzipInside:
+def inside(packed: bytes, step: int | None = None) -> Inflated:
     """The inside of these bytes, of which a read gives at most `step`."""
-    return GzipInside(lambda offset, nbytes: packed[offset : offset + min(nbytes, step or nbytes)])
+    return Inflated(lambda offset, nbytes: packed[offset : offset + min(nbytes, step or nbytes)])
 
 
 @pytest.mark.parametrize("packed", [ONE, SEVERAL, SEVERAL + bytes(512), ONE + b"trailing"], ids=len)
@@ -42,7 +43,7 @@ def test_reading_forwards_inflates_once() -> None:
         taken.append(offset)
         return ONE[offset : offset + nbytes]
 
-    reader = GzipInside(read)
+    reader = Inflated(read)
     for offset in range(0, len(PLAIN), 10_000):
         assert reader.read_upto(offset, 8) == PLAIN[offset : offset + 8]
     assert taken == sorted(taken)
@@ -93,13 +94,13 @@ def test_read_error_passes() -> None:
         raise OSError(5, "Input/output error")
 
     with pytest.raises(OSError, match="Input/output error"):
-        GzipInside(read).read_upto(0, 1)
+        Inflated(read).read_upto(0, 1)
 
 
 def test_a_step_back_inflates_from_the_mark_before_it() -> None:
     inflated: list[int] = []
     nbytes = 60_000_000
-    reader = GzipInside(packed_reader(gzip.compress(bytes(nbytes), 1)), inflated.append)
+    reader = Inflated(packed_reader(gzip.compress(bytes(nbytes), 1)), inflated.append)
     reader.read_upto(nbytes - 10, 10)
     once = sum(inflated)
     for offset in (nbytes // 2, nbytes - 10, 100, nbytes - 100) * 3:
@@ -116,7 +117,28 @@ def packed_reader(packed: bytes) -> Callable[[int, int], bytes]:
 def test_marks_stand_within_any_member() -> None:
     parts = [random.Random(seed).randbytes(5_000_000) for seed in range(5)]
     plain = b"".join(parts)
-    reader = GzipInside(packed_reader(b"".join(gzip.compress(part, 1) for part in parts)))
+    reader = Inflated(packed_reader(b"".join(gzip.compress(part, 1) for part in parts)))
     assert reader.read_upto(0, len(plain)) == plain
     for offset in (24_000_000, 17_000_000, 8_388_608, 9_000_000, 4_999_990, 24_999_999):
         assert reader.read_upto(offset, 100) == plain[offset : offset + 100]
+
+
+def test_marks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_MARKS", 4)
+    monkeypatch.setattr(module, "_MARK_NBYTES", 100_000)
+    reader = inside(ONE)
+    for offset in range(0, len(PLAIN), 50_000):
+        assert reader.read_upto(offset, 50_000) == PLAIN[offset : offset + 50_000]
+        assert len(reader._marks) == len(reader._places) <= 4
+    for offset in (3_000_000, 200_000, 0):
+        assert reader.read_upto(offset, 100) == PLAIN[offset : offset + 100]
+
+
+def test_record_of_a_zip_has_no_headers_and_one_member() -> None:
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = compressor.compress(PLAIN) + compressor.flush()
+    for more in (b"", ONE):
+        reader = Inflated(packed_reader(packed + more), is_gzip=False)
+        assert reader.read_upto(len(PLAIN) - 10, 100) == PLAIN[-10:]
+        assert reader.read_upto(5, 100) == PLAIN[5:105]
+    assert len(Inflated(packed_reader(packed[:-5]), is_gzip=False).read_upto(0, len(PLAIN))) < len(PLAIN)

@@ -1,0 +1,154 @@
+"""The bytes of storages by key, of any format and from any source, in bounded steps, compressed or not."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+
+from inspector.containers.container import Container, Extent
+from inspector.containers.formats import format_of
+from inspector.containers.raw.copying import write_bytes
+from inspector.containers.raw.inflated import Inflated
+from inspector.containers.source import Source
+from inspector.errors import ContainerError, DamagedError
+from inspector.progress import Progress
+
+STEP_NBYTES = 1 << 20
+_STORED, _DEFLATED = 0, 8
+_MOST_CHARS = 40
+
+Read = Callable[[int, int], bytes]
+"""`read(offset, nbytes)` returns exactly so many bytes, or raises."""
+
+
+class StorageReader:
+    """Reads the storages of a container whose files are open.
+
+    Attributes:
+        container: What they are of.
+    """
+
+    def __init__(self, container: Container, *parts: Source) -> None:
+        """Read from the container's file, or from each of its parts."""
+        self.container = container
+        self._parts = parts
+        self._find: Callable[[str], Extent | None] | None = None
+        self._inflating: tuple[str, Read] | None = None
+
+    def nbytes(self, key: str) -> int:
+        """Return how many bytes of a storage there are: none of one that is missing."""
+        stored = self.container.stored.get(key)
+        return 0 if stored is None else stored.nbytes
+
+    def is_packed(self, key: str) -> bool:
+        """Return whether the bytes of a storage are compressed."""
+        stored = self.container.stored.get(key)
+        return stored is not None and stored.offset is None and stored.nbytes > 0
+
+    def crc(self, key: str) -> int:
+        """Return the CRC-32 that the file states of a storage; 0 where it states none.
+
+        Raises:
+            ContainerError: The file cannot be read.
+        """
+        extent = self._extent(key)
+        return 0 if extent is None else extent.crc
+
+    def read(self, key: str, offset: int, nbytes: int) -> bytes:
+        """Return exactly `nbytes` bytes of a storage.
+
+        Raises:
+            DamagedError: It has fewer, or they are damaged.
+            ContainerError: They cannot be read.
+        """
+        self._refuse_outside(key, offset + nbytes)
+        if not nbytes:
+            return b""
+        if self.is_packed(key):
+            return self._inflated(key)(offset, nbytes)
+        source, start = self._place(key)
+        return source.read(start + offset, nbytes)
+
+    def steps(self, key: str, start: int, end: int, progress: Progress) -> Iterator[bytes]:
+        """Yield the bytes of a storage from `start` up to `end`, about a megabyte at a time; errors as above.
+
+        Raises:
+            CancelledError: The work was cancelled.
+        """
+        for pos in range(start, end, STEP_NBYTES):
+            progress.advance(0)
+            yield self.read(key, pos, min(STEP_NBYTES, end - pos))
+
+    def copy_to(self, key: str, start: int, end: int, target: int, progress: Progress) -> None:
+        """Copy the same bytes to the position of the descriptor `target`, by the kernel where it can.
+
+        Raises:
+            OSError: The target cannot take them.
+        """
+        self._refuse_outside(key, end)
+        if start == end:
+            return
+        if self.is_packed(key):
+            for data in self.steps(key, start, end, progress):
+                progress.advance(write_bytes(target, data))
+            return
+        source, offset = self._place(key)
+        source.copy_to(target, offset + start, end - start, progress)
+
+    def _refuse_outside(self, key: str, end: int) -> None:
+        if end > self.nbytes(key):
+            where = f"storage {key[:_MOST_CHARS]}: byte {end:,} of {self.nbytes(key):,}"
+            raise DamagedError("a storage is shorter than what is read of it", where=where)
+
+    def _place(self, key: str) -> tuple[Source, int]:
+        part, offset, _ = self.container.stored[key]
+        return self._parts[part], offset or 0
+
+    def _extent(self, key: str) -> Extent | None:
+        if self._find is None:
+            self._find = format_of(self.container.format).storage_extents(self._parts[0])
+        return self._find(key)
+
+    def _inflated(self, key: str) -> Read:
+        """Return what reads a compressed storage; that of the last one is kept."""
+        if self._inflating is None or self._inflating[0] != key:
+            extent = self._extent(key)
+            if extent is None or extent.method not in {_STORED, _DEFLATED}:
+                where = f"storage {key[:_MOST_CHARS]}"
+                raise ContainerError("a storage is compressed in an unknown way", where=where)
+            self._inflating = key, reader_of(self._place(key)[0], extent)
+        return self._inflating[1]
+
+
+def reader_of(source: Source, extent: Extent) -> Read:
+    """Return what reads the contents of an extent."""
+    if extent.method == _STORED:
+        return lambda offset, nbytes: source.read(extent.offset + offset, nbytes)
+
+    def read_packed(offset: int, nbytes: int) -> bytes:
+        return source.read(extent.offset + offset, max(min(nbytes, extent.stored_nbytes - offset), 0))
+
+    inflated = Inflated(read_packed, is_gzip=False)
+
+    def read(offset: int, nbytes: int) -> bytes:
+        try:
+            data = inflated.read_upto(offset, nbytes)
+        except zlib.error as error:
+            raise DamagedError("a compressed record is damaged", where=str(error)) from error
+        if len(data) < nbytes:
+            short = f"{extent.nbytes - offset - len(data):,} bytes short"
+            raise DamagedError("a compressed record is shorter than it says", where=short)
+        return data
+
+    return read
+
+
+def extent_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
+    """Yield the contents of an extent, about a megabyte at a time and never more than it says.
+
+    Raises:
+        ContainerError: They cannot be read, or not be inflated.
+    """
+    read = reader_of(source, extent)
+    for done in range(0, extent.nbytes, STEP_NBYTES):
+        yield read(done, min(STEP_NBYTES, extent.nbytes - done))
