@@ -178,14 +178,14 @@ class _Walk:
         self._check_rows()
 
     def _add_slot(self, number: int, owner: Key, slot: str, facts: TensorFacts) -> bool:
-        """Note a slot of an optimizer's state; says whether it is on the CPU by design."""
+        """Note a slot of an optimizer's state; return whether it is on the CPU by design."""
         found = self._found
         found.slots.append((len(found.tensors), number, owner))
         return found.optimizers[number].is_kept_on_cpu(owner, slot, facts.shape)
 
     @staticmethod
     def _part(frame: Frame, whole: Tensor, keys: tuple[Key, ...], step: str) -> tuple[Role, str | None, bool]:
-        """Give role, slot and place by design of a tensor that belongs to another."""
+        """Return role, slot and place by design of a tensor that belongs to another."""
         slot = frame.context.slot + step if whole.slot is not None else None
         on_cpu = whole.on_cpu_by_design or is_metadata_on_cpu(whole, keys) or keys[-1] in frame.pinned
         return whole.role, slot, on_cpu
@@ -266,7 +266,7 @@ class _Walk:
         value: Value,
         children: Children | Numbered | Chained,
     ) -> Context:
-        """Say what the inside of a container is: an optimizer's state, a model, or nothing new."""
+        """Return the context inside a container: an optimizer's state, a model, or nothing new."""
         found = self._found
         if context.optimizer is not None:
             return context
@@ -302,7 +302,7 @@ class _Walk:
 
 
 def _takes_long(value: Value) -> bool:
-    """Say whether it is worth remembering that a value is a leaf; of a crowd of empty ones it is not."""
+    """Return whether it is worth remembering that a value is a leaf; of a crowd of empty ones it is not."""
     items = value.items if isinstance(value, Set) else value
     return isinstance(value, Call) or (isinstance(items, list | tuple) and len(items) > _SHORT)
 
@@ -315,12 +315,12 @@ def _weight(key: Key) -> int:
 
 
 def _excess(key: Key) -> int:
-    """Give what a key weighs beyond its text in a path, which is cut."""
+    """Return what a key weighs beyond its text in a path, which is cut."""
     return len(key) if isinstance(key, str) and len(key) > MOST_STEP_CHARS else 0
 
 
 def _looks_like_model(keys: tuple[Key, ...], value: Value, children: Children | Numbered | Chained) -> bool:
-    """Say whether a container is a model: a module, or a mapping from names to mostly tensors."""
+    """Return whether a container is a model: a module, or a mapping from names to mostly tensors."""
     if not isinstance(value, Dict | Call):
         return False
     # Compared one by one: a set would hash integer keys, which a hostile file can make collide.

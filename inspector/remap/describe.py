@@ -50,7 +50,7 @@ class _Group(NamedTuple):
 
 
 def describe_plan(checkpoint: Checkpoint, plan: Plan) -> tuple[PlanRow, ...]:
-    """Give what a plan does to every tensor, in groups: those that move first, then those that stay."""
+    """Return what a plan does to every tensor, in groups: those that move first, then those that stay."""
     kept = frozenset(plan.kept)
     groups: dict[_Group, list[Tensor]] = {}
     for index, row in enumerate(checkpoint.tensors):
@@ -62,7 +62,7 @@ def describe_plan(checkpoint: Checkpoint, plan: Plan) -> tuple[PlanRow, ...]:
 
 
 def format_plan(rows: tuple[PlanRow, ...]) -> str:
-    """Give the rows of a plan as text, a line each."""
+    """Return the rows of a plan as text, a line each."""
     return "".join(f"{_line(row)}\n" for row in rows)
 
 
@@ -88,7 +88,7 @@ def _row(group: _Group, tensors: list[Tensor], plan: Plan) -> PlanRow:
 def _why(group: _Group, first: Tensor, plan: Plan) -> str:
     if group.what == "kept":
         if group.role == "rng":
-            return "torch wants the states of random generators on the CPU."
+            return "torch requires the state of random number generators to be on the CPU."
         if group.role == "optimizer":
             return "torch keeps such counters on the CPU unless the optimizer is capturable or fused."
         return "torch keeps this on the CPU wherever the rest is."

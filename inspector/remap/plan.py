@@ -105,7 +105,7 @@ def with_viewed(plan: Plan, storage_ids: Iterable[StorageId]) -> Plan:
 
 
 def destinations(storages: Iterable[StorageId], plan: Plan) -> dict[str, str | None]:
-    """Give where each stored run of bytes goes, whoever views it, by its key; None where it stays.
+    """Return the destination of each stored run of bytes by its key, whatever views it; None where it stays.
 
     Raises:
         PlanError: Views of one storage are sent to different devices.
@@ -123,7 +123,7 @@ def destinations(storages: Iterable[StorageId], plan: Plan) -> dict[str, str | N
 
 
 def device_texts(checkpoint: Checkpoint) -> frozenset[str]:
-    """Give every device text that a checkpoint's storages and tensors carry."""
+    """Return every device text that a checkpoint's storages and tensors carry."""
     tags = {storage.device for storage in checkpoint.storages}
     return frozenset(tags | {tensor.device for tensor in checkpoint.tensors})
 
@@ -196,7 +196,7 @@ def _moves_by_tensor(checkpoint: Checkpoint, rules: Rules) -> dict[int, str]:
 
 
 def _dtypes_together(checkpoint: Checkpoint, groups: list[list[int]]) -> dict[int, tuple[str, ...]]:
-    """Give the dtypes that a row answers to: those of all parts, since a device must take every one."""
+    """Return the dtypes that a row answers to: those of all parts, since a device must take every one."""
     found: dict[int, tuple[str, ...]] = {}
     for group in groups:
         dtypes = tuple({checkpoint.tensors[index].dtype for index in group})
@@ -205,7 +205,7 @@ def _dtypes_together(checkpoint: Checkpoint, groups: list[list[int]]) -> dict[in
 
 
 def _parts_together(checkpoint: Checkpoint) -> list[list[int]]:
-    """Give the rows that make up one tensor and lie on one device, for each tensor that has parts."""
+    """Return the rows that make up one tensor and lie on one device, for each tensor that has parts."""
     groups: dict[tuple[int, str], list[int]] = defaultdict(list)
     wholes: list[int] = []
     for index, tensor in enumerate(checkpoint.tensors):
@@ -217,12 +217,12 @@ def _parts_together(checkpoint: Checkpoint) -> list[list[int]]:
 
 
 def _is_attribute(part: Tensor, whole: Tensor) -> bool:
-    """Say whether a row was merely set on a tensor that is complete without it."""
+    """Return whether a row was merely set on a tensor that is complete without it."""
     return whole.storage is not None and str(part.keys[len(whole.keys)]).startswith(".")
 
 
 def _stays(checkpoint: Checkpoint, index: int, *, move_all: bool) -> bool:
-    """Say whether a tensor that a rule names must not move."""
+    """Return whether a tensor that a rule names must not move."""
     tensor = checkpoint.tensors[index]
     if tensor.device == "meta":
         return tensor.storage is None
@@ -273,7 +273,7 @@ def _storage_moves(checkpoint: Checkpoint, moves: Mapping[int, str]) -> dict[str
 
 
 def _is_sent(tensor: Tensor) -> bool:
-    """Say whether a tensor is sent to its device while loading, so that its storage stays on the CPU."""
+    """Return whether a tensor is sent to its device while loading, so that its storage stays on the CPU."""
     return tensor.stride is None and tensor.layout == "strided"
 
 

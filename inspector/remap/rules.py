@@ -43,7 +43,7 @@ class Rule:
     def matches(
         self, device: str, paths: Iterable[str], *, role: str = "", dtypes: Collection[str] = ()
     ) -> bool:
-        """Say whether it applies to a tensor on `device` that is known under these paths and dtypes."""
+        """Return whether it applies to a tensor on `device` that is known under these paths and dtypes."""
         if self.device is not None:
             return matches_device(self.device, device)
         if self.path is not None:
@@ -79,7 +79,7 @@ def _rule_of(kind: str, what: str, to: str) -> Rule:
 
 
 def format_rule(rule: Rule) -> str:
-    """Give a rule as people write it."""
+    """Return a rule as people write it."""
     if rule.device is not None:
         return f"{rule.device}={rule.to}"
     if rule.path is not None:
@@ -88,7 +88,7 @@ def format_rule(rule: Rule) -> str:
 
 
 def check_destination(device: str) -> str:
-    """Give a destination back if torch can restore it somewhere.
+    """Return a destination if torch can restore it somewhere.
 
     torch rejects `cpu:0` and `meta:0`, and a tensor sent to `meta` would lose its data.
 
@@ -98,7 +98,7 @@ def check_destination(device: str) -> str:
     parts = split_device(device)
     row = None if parts is None else DEVICE_TYPES.get(parts[0])
     if parts is None or row is None or not row.holds_data:
-        raise PlanError(f"{device!r} is no device to map to", remedy="use cpu, cuda:0, mps, xpu:0, ...")
+        raise PlanError(f"{device!r} is not a device to map to", remedy="use cpu, cuda:0, mps, xpu:0, ...")
     kind, index = parts
     if index is not None and not row.is_numbered:
         raise PlanError(f"torch refuses the device {device!r}", remedy=f"write {kind}")
@@ -108,7 +108,7 @@ def check_destination(device: str) -> str:
 
 
 def matches_device(pattern: str, device: str) -> bool:
-    """Say whether a device pattern covers a device: `*` all, `cuda:*` every CUDA device, else itself only."""
+    """Return whether a device pattern covers a device: `*` all, `cuda:*` all of CUDA, others one only."""
     if pattern == "*":
         return True
     if pattern.endswith(":*"):
@@ -164,7 +164,7 @@ def _patterns_of(device: str) -> Iterator[str]:
 
 
 def is_same_device(one: str, other: str) -> bool:
-    """Say whether two texts mean one device: a tensor on Apple's GPU is on `mps:0`, its storage on `mps`."""
+    """Return whether two texts mean one device: of Apple's GPU, tensors say `mps:0` and storages `mps`."""
     return one == other or {one, other} == _APPLE_NAMES
 
 

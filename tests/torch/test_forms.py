@@ -319,7 +319,7 @@ def test_safetensors_keeps_texts_and_numbers_as_metadata(write) -> None:
     path, made = write(saved, Form(shape="safetensors"))
     with safe_open(path, "pt") as file:
         assert file.metadata() == {"format": "pt", "arch": "resnet", "depth": "18"}
-    assert ("cfg", "neither tensor nor text") in [row[:2] for row in made.left_out]
+    assert ("cfg", "neither a tensor nor a str") in [row[:2] for row in made.left_out]
 
 
 @pytest.mark.parametrize(

@@ -231,9 +231,9 @@ def _read_form(options: argparse.Namespace) -> Form | None:
 
 def _shape(options: argparse.Namespace) -> Shape:
     """Return the shape that --format asks for, or that the name of OUT tells."""
-    from inspector.remap.convert.forms import SUFFIX, refuse_suffix
+    from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, refuse_suffix
 
-    is_told = options.output is not None and options.output.lower().endswith(SUFFIX)
+    is_told = options.output is not None and options.output.lower().endswith(SAFETENSORS_SUFFIX)
     shape: Shape = options.format or ("safetensors" if is_told else "same")
     if options.output is not None:
         refuse_suffix(Path(options.output), shape)

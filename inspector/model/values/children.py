@@ -151,7 +151,7 @@ def _own_breadth(value: Value) -> int:
 
 
 def children_of(value: Value) -> Children | Numbered | Chained:
-    """Give what is inside a value, or nothing for what is shown as one leaf.
+    """Return what is inside a value, or nothing for what is shown as one leaf.
 
     A sequence of plain numbers and texts is one leaf: 624 words of a random generator's state are no news.
     """
@@ -222,7 +222,7 @@ def _items(items: list[Value] | tuple[Value, ...]) -> Children | Numbered:
 
 
 def _pairs_by_key(pairs: list[tuple[Value, Value]]) -> Children:
-    """Give pairs by their key as a step: nearly all are just that, and stay what they are."""
+    """Return pairs by their key as a step: nearly all are just that, and stay what they are."""
     if all(type(key) is str for key, _ in pairs):
         return cast("Children", pairs)
     steps = ((key_of(pair[0]), pair) for pair in pairs)

@@ -71,7 +71,7 @@ def _type_of_call(call: Call) -> str:
 
 
 def class_of(call: Call) -> str | None:
-    """Give the dotted name of what a call makes, or None if it is made up while loading.
+    """Return the dotted name of what a call makes, or None if it is made up while loading.
 
     The class of an `nn.Module` in a legacy file is a persistent id that carries its source; and what
     `copyreg` and NumPy rebuild is named by an argument.
@@ -94,7 +94,7 @@ def class_of(call: Call) -> str | None:
 
 
 def text_of(value: Value) -> str:
-    """Give a value in at most 200 characters of plain text."""
+    """Return a value in at most 200 characters of plain text."""
     return cut_text(_text(value, nested=False), MOST_CHARS)
 
 
@@ -114,7 +114,7 @@ def _text(value: Value, *, nested: bool) -> str:
 
 
 def int_text(value: int) -> str:
-    """Give an integer in digits, or in hexadecimal and by its size when it is enormous."""
+    """Return an integer in digits, or in hexadecimal and by its size when it is enormous."""
     if value.bit_length() <= _MOST_BITS:
         return str(value)
     sign, head = "-" if value < 0 else "", abs(value) >> (value.bit_length() - 128)
@@ -173,7 +173,7 @@ def _call_text(call: Call, *, nested: bool) -> str:
 
 
 def format_call(call: Call) -> str:
-    """Give a call as it would be made, with its arguments as far as they fit; see `text_of`."""
+    """Return a call as it would be made, with its arguments as far as they fit; see `text_of`."""
     func = call.func
     name = func.dotted if isinstance(func, Global) else f"<{kind_of(func)}>"
     args = call.args if isinstance(call.args, tuple) else (call.args,)
@@ -181,7 +181,7 @@ def format_call(call: Call) -> str:
 
 
 def _special_text(call: Call) -> str | None:
-    """Give the text of what has a shorter one than its call: bytes, NumPy's arrays and numbers."""
+    """Return the text of what has a shorter one than its call: bytes, NumPy's arrays and numbers."""
     data = describe_bytes(call)
     if data is not None:
         return _bytes_text(data)
@@ -203,7 +203,7 @@ def _special_text(call: Call) -> str | None:
 
 
 def key_of(value: Value) -> Key:
-    """Give a mapping key as a path step: strings and ints as they are, others as short text."""
+    """Return a mapping key as a path step: strings and ints as they are, others as short text."""
     if type(value) is str:
         return value
     if type(value) is int and value.bit_length() <= _MOST_KEY_BITS:
@@ -224,10 +224,10 @@ def step_text(key: Key) -> str:
 
 @lru_cache(maxsize=256)
 def device_label(location: str) -> str:
-    """Give a location tag as it is shown: as in the file, unless it is long or has invisible characters."""
+    """Return a location tag as it is shown: as in the file, unless it is long or has invisible characters."""
     return str(escape_text(cut_text(location, _MOST_LABEL_CHARS)))
 
 
 def cut_name(name: str) -> str:
-    """Give an imported name as it is shown; no genuine one is cut."""
+    """Return an imported name as it is shown; no genuine one is cut."""
     return escape_text(cut_text(name, MOST_STEP_CHARS))

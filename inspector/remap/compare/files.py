@@ -88,7 +88,7 @@ def compare_files(
 
 
 def _observed(before: Checkpoint, after: Checkpoint) -> Plan:
-    """Give the plan that makes the one's devices out of the other's, whatever they are."""
+    """Return the plan that makes the one's devices out of the other's, whatever they are."""
     tensors = enumerate(zip(before.tensors, after.tensors, strict=False))
     storages = {row.key: row.device for row in after.storages}
     return Plan(
@@ -102,7 +102,7 @@ def _observed(before: Checkpoint, after: Checkpoint) -> Plan:
 
 
 def _compare_bytes(before: Checkpoint, after: Checkpoint, progress: Progress) -> tuple[list[str], int]:
-    """Compare all bytes but those of the pickles; gives the differences, and how many bytes were compared."""
+    """Compare all bytes but those of the pickles; return the differences and how many were compared."""
     if before.format != after.format:
         return [f"One is a {before.format} file, the other a {after.format} file."], 0
     with open_source(before.path) as source, open_source(after.path) as copy:

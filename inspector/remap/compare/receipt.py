@@ -29,7 +29,7 @@ SCHEMA = 1
 def make_receipt(
     checkpoint: Checkpoint, plan: Plan, export: Export, version: str, progress: Progress | None = None
 ) -> dict[str, object]:
-    """Give the receipt of a copy; both files are read once for their hashes.
+    """Return the receipt of a copy; both files are read once for their hashes.
 
     Args:
         checkpoint: The original, as it was opened.

@@ -99,12 +99,12 @@ def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]
     """Pair everything but the object's pickle of two legacy files.
 
     Raises:
-        CheckpointError: One of them cannot be read, or they are not equally long behind their pickles.
+        CheckpointError: One of them cannot be read, or they differ in length after their pickles.
     """
     one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
     rest = copy.nbytes - other.object_end
     if source.reaches(one.object_end + rest + 1) or not source.reaches(one.object_end + rest):
-        raise ExportError("the files are not equally long behind their pickles")
+        raise ExportError("the files differ in length after their pickles")
     return [
         Span(0, 0, min(one.object_start, other.object_start)),
         Span(one.object_end, other.object_end, rest),
@@ -115,10 +115,10 @@ def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]
     """Pair all bytes of two files of a format of which nothing is written but exact copies.
 
     Raises:
-        ExportError: They are not equally long.
+        ExportError: They differ in length.
     """
     if source.nbytes != copy.nbytes:
-        raise ExportError("the files are not equally long")
+        raise ExportError("the files differ in length")
     return [Span(0, 0, source.nbytes)]
 
 

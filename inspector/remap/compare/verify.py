@@ -37,9 +37,9 @@ def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tup
     if original.values != copy.values:
         found.append("Values other than tensors differ.")
     if original.hidden_devices != copy.hidden_devices:
-        found.append("Devices that are values of their own differ.")
+        found.append("Devices stored as values differ.")
     if _names(original) != _names(copy):
-        found.append("The names to import differ.")
+        found.append("The imported names differ.")
     return tuple(found[:_MOST_DIFFERENCES])
 
 

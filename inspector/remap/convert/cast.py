@@ -59,4 +59,4 @@ class Caster:
                 yield answer.block
         except WorkerError as error:
             remedy = "see whether python -c 'import torch' works"
-            raise ExportError("torch does not cast the weights", remedy=remedy) from error
+            raise ExportError("torch failed to cast the weights", remedy=remedy) from error

@@ -22,8 +22,8 @@ from inspector.remap.convert.forms import Form
 from inspector.remap.convert.planner import Content
 from inspector.remap.convert.stored_bytes import Stock, read_at
 from inspector.remap.files.outfile import OutFile
-from inspector.remap.safetensors.contents import Contents, format_header, read_header
-from inspector.remap.safetensors.file import is_plain, key_of
+from inspector.remap.safetensors.contents import SafetensorsPlan, format_header, read_header
+from inspector.remap.safetensors.file import is_in_row_order, storage_key
 from inspector.units import escape_text
 
 SAMPLE_NBYTES = 1 << 12
@@ -81,10 +81,10 @@ def _copied_storages(content: Content, stock: Stock, copy: Container) -> Iterato
             place += nbytes
 
 
-def _copied_tensors(contents: Contents, stock: Stock) -> Iterator[Copied]:
+def _copied_tensors(contents: SafetensorsPlan, stock: Stock) -> Iterator[Copied]:
     start = len(format_header(contents))
     for slot in contents.slots:
-        key = key_of(slot.facts)
-        if slot.nbytes and is_plain(slot.facts) and not stock.is_cast(key, slot.dtype):
+        key = storage_key(slot.facts)
+        if slot.nbytes and is_in_row_order(slot.facts) and not stock.is_cast(key, slot.dtype):
             first, last = slot.facts.span
             yield key, Span(first, start + slot.start, last - first)

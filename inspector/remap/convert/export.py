@@ -48,7 +48,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
 
     Args:
         path: The checkpoint.
-        destination: Where the new file shall stand.
+        destination: Where to write the new file.
         plan: Where storages go, made from this very file; without one weights go to the CPU.
         form: What is wanted.
         progress: Told of bytes copied, asked for cancellation.

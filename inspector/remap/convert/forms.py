@@ -14,13 +14,13 @@ ContainerName = Literal["same", "zip", "legacy"]
 Cast = Literal["float16", "bfloat16"]
 
 EXCLUDED = "left out on request"
-SUFFIX = ".safetensors"
+SAFETENSORS_SUFFIX = ".safetensors"
 _TORCH_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What an export shall hold, and as what kind of file.
+    """What an export holds, and in which kind of file.
 
     Attributes:
         only_weights: The model's weights alone, without the prefixes that wrappers put before their names.
@@ -29,7 +29,7 @@ class Form:
         exclude: Patterns of paths that are left out, as in `path:` rules.
         strip_prefix: What is removed from the front of every name, or the path of the model that is meant.
         compact: Whether bytes that no tensor views are left out.
-        container: What torch reads it as; safetensors has a container of its own.
+        container: What torch reads it as; safetensors is a container of its own.
         cast: The type that float32 weights become, or None to leave them.
         ema: Whether the averaged weights are meant where there are others, too.
         path: The path of the model that is meant, or None where there is one only.
@@ -57,7 +57,7 @@ class Form:
         return format_of(source if self.container == "same" else self.container).becomes
 
     def with_path(self, path: str) -> Form:
-        """Give the same form for the model at this path, whatever its names begin with."""
+        """Return the same form for the model at this path, whatever its names begin with."""
         return replace(self, path=path, strip_prefix=None)
 
     @property
@@ -147,12 +147,13 @@ def refuse_suffix(destination: Path, shape: Shape) -> None:
         PlanError: The two contradict each other.
     """
     suffix = destination.suffix.lower()
-    if (suffix == SUFFIX) != (shape == "safetensors") and suffix in {SUFFIX, *_TORCH_SUFFIXES}:
-        said, other = ("safetensors", "torch.load") if suffix == SUFFIX else ("torch.load", "safetensors")
+    says_safetensors = suffix == SAFETENSORS_SUFFIX
+    if (says_safetensors or suffix in _TORCH_SUFFIXES) and says_safetensors != (shape == "safetensors"):
+        said, other = ("safetensors", "torch.load") if says_safetensors else ("torch.load", "safetensors")
         raise PlanError(
-            f"the name says that the file is for {said}, and it would be one for {other}",
+            f"the file name is one for {said}, but the file would be for {other}",
             where=str(destination),
-            remedy="name it otherwise, or change --format",
+            remedy="choose another suffix, or change --format",
         )
 
 
@@ -163,11 +164,11 @@ def check_form(form: Form) -> None:
         PlanError: It does not.
     """
     if form.shape == "safetensors" and form.container != "same":
-        raise PlanError("safetensors has a container of its own", remedy="choose one of the two")
+        raise PlanError("safetensors is a container of its own", remedy="choose one of the two")
     if form.cast and not form.takes_model:
         raise PlanError(
-            "only weights are cast: the state of an optimizer would lose what it remembers",
-            remedy="ask for the weights only",
+            "only weights can be cast: the state of an optimizer would lose precision",
+            remedy="export the weights only",
         )
     if not all(form.exclude):
-        raise PlanError("there is nothing to leave out by an empty pattern", remedy="write --exclude GLOB")
+        raise PlanError("an empty pattern leaves nothing out", remedy="write --exclude GLOB")

@@ -41,7 +41,7 @@ from inspector.remap.objects.rewritable import names_are_present, refuse_odd
 from inspector.remap.objects.views import Edits, Writing
 from inspector.remap.plan import Plan
 from inspector.remap.relabel.formats import mapped_container
-from inspector.remap.safetensors.contents import Contents, plan_safetensors
+from inspector.remap.safetensors.contents import SafetensorsPlan, plan_safetensors
 from inspector.units import cut_text, escape_text
 
 _MOST_NAMES = 4
@@ -72,7 +72,7 @@ class Content(NamedTuple):
     byteorder: str
     pickle: bytes
     pieces: tuple[Piece, ...]
-    safetensors: Contents | None
+    safetensors: SafetensorsPlan | None
     model: str | None
     prefix: str
     left_out: tuple[LeftOut, ...]
@@ -134,8 +134,8 @@ class Deciding:
         content = self._model() if self.form.takes_model else self._everything()
         if content.byteorder != "little" and (not target.has_records or self.form.cast):
             raise ExportError(
-                "the numbers were stored by a big-endian machine, which only a zip file can say",
-                remedy="choose the zip container, and no other type",
+                "the tensors were saved on a big-endian machine, which only a zip file can record",
+                remedy="choose the zip container, and do not cast",
             )
         return content
 
@@ -159,7 +159,7 @@ class Deciding:
         form, patterns = without_choice(self.form, model), self._patterns()
         taken = take_entries(self.container, model, patterns)
         if not any(taken.facts):
-            raise PlanError("nothing is left of the weights", where=model.label)
+            raise PlanError("no weights are left to export", where=model.label)
         patterns.refuse_unused()
         names = [name for name, _ in taken.entries]
         prefix = find_prefix(form, names)
@@ -286,7 +286,7 @@ class Deciding:
     # --- both -----------------------------------------------------------------------------------------------
 
     def _patterns(self) -> Patterns:
-        """Give the patterns; those that cover something outside of what is taken are not mistyped."""
+        """Return the patterns; those that cover something outside of what is taken are not mistyped."""
         patterns = Patterns(self.form.exclude)
         if self.form.takes_model and self.form.exclude:
             rows: tuple[Tensor | Leaf, ...] = (*self.checkpoint.tensors, *self.checkpoint.values)

@@ -30,7 +30,7 @@ _NOT_SAVED = "._non_persistent_buffers_set"
 
 
 def preview_form(checkpoint: Checkpoint, form: Form) -> FormPreview:
-    """Say what an export in a form would hold, and nearly how large it would be.
+    """Return what an export in a form would hold, and about how large it would be.
 
     Raises:
         PlanError: The form cannot be had of this checkpoint.
@@ -100,14 +100,14 @@ def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns) -> FormP
 
 
 def _branch(path: str, patterns: Patterns) -> str:
-    """Give the outermost part of a path that a pattern covers."""
+    """Return the outermost part of a path that a pattern covers."""
     return next(part for part in lineage_of(path) if patterns.cover(part))
 
 
 def _rows_of(
     checkpoint: Checkpoint, model: Model, patterns: Patterns
 ) -> tuple[list[tuple[str, Tensor]], list[LeftOut]]:
-    """Give a model's tensors by name, and what of them is not wanted."""
+    """Return a model's tensors by name, and what of them is not wanted."""
     unsaved = _unsaved(checkpoint, model)
     rows, left_out = [], []
     for row in checkpoint.tensors:
@@ -122,7 +122,7 @@ def _rows_of(
 
 
 def _unsaved(checkpoint: Checkpoint, model: Model) -> set[tuple[object, ...]]:
-    """Give the buffers that no state dict has, from the texts of the sets that name them."""
+    """Return the buffers that no state dict has, from the texts of the sets that name them."""
     found: set[tuple[object, ...]] = set()
     if model.is_module:
         for value in checkpoint.values:

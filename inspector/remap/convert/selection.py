@@ -58,7 +58,7 @@ class Model(NamedTuple):
 
 
 def select_model(checkpoint: Checkpoint, form: Form) -> Model:
-    """Give the model that a form takes.
+    """Return the model that a form takes.
 
     Raises:
         PlanError: There is none, or several could be meant.
@@ -91,7 +91,7 @@ def _only(found: Sequence[Model], otherwise: str, models: Sequence[Model]) -> Mo
 
 
 def _models(checkpoint: Checkpoint) -> list[Model]:
-    """Give the models of a checkpoint in file order; those within another are parts of it."""
+    """Return the models of a checkpoint in file order; those within another are parts of it."""
     found: dict[tuple[Key, ...], Model] = {}
     strangers: dict[tuple[Key, ...], Model] = {}
     for row in checkpoint.tensors:
@@ -118,7 +118,7 @@ def _is_inside(keys: tuple[Key, ...], models: Iterable[tuple[Key, ...]]) -> bool
 
 
 def name_in(model: Model, row: Tensor) -> str | None:
-    """Give a row's name in its model as torch would; None if it has none there."""
+    """Return a row's name in its model as torch would; None if it has none there."""
     steps = row.keys[len(model.keys) :]
     if row.part_of is not None or not steps or row.keys[: len(model.keys)] != model.keys:
         return None
@@ -131,7 +131,7 @@ def name_in(model: Model, row: Tensor) -> str | None:
 
 
 def find_prefix(form: Form, names: Sequence[str]) -> str:
-    """Give what is removed from the front of all names: what was asked for, or what wrappers put there.
+    """Return what is removed from the front of all names: what was asked for, or what wrappers put there.
 
     Raises:
         PlanError: Not all names begin with what was asked for.
@@ -194,18 +194,20 @@ class Patterns:
         if self._unused:
             where = self._unused[0].path
             raise PlanError(
-                "nothing in the file has such a path", where=where, remedy="see the paths of: show FILE"
+                "nothing in the file matches the pattern",
+                where=where,
+                remedy="list the paths with: show FILE",
             )
 
 
 def lineage_of(path: str) -> list[str]:
-    """Give a path and all that it is below, outermost first."""
+    """Return a path and all that it is below, outermost first."""
     steps = path.split("/")
     return ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]
 
 
 def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:
-    """Give the branches of a checkpoint that are not the model, each in one row."""
+    """Return the branches of a checkpoint that are not the model, each in one row."""
     rows: dict[tuple[Key, ...], LeftOut] = {}
     every: tuple[Tensor | Value, ...] = (*checkpoint.tensors, *checkpoint.values)
     for row in every:

@@ -127,7 +127,7 @@ def check_length(piece: Piece, owner_of: Callable[[str], str]) -> None:
     itemsize = 1 if piece.name.cls[1] == _UNTYPED else ITEMSIZES[piece.dtype]
     if piece.nbytes != piece.name.numel * itemsize:
         raise ExportError(
-            "the bytes of a tensor are not as many as the pickle says",
+            "the size of a tensor's storage is not what the pickle says",
             where=owner_of(piece.source),
             remedy="the file is damaged: fetch or copy it again",
         )

@@ -25,7 +25,7 @@ def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None
         if destination.is_dir():
             raise ExportError("this is a folder", where=str(destination), remedy="name a file in it")
         if destination.exists() and not destination.is_file():
-            raise ExportError("this is no regular file", where=str(destination), remedy="name another")
+            raise ExportError("this is not a regular file", where=str(destination), remedy="name another")
         if not overwrite and os.path.lexists(destination):
             raise ExportError(
                 "the file exists already", where=str(destination), remedy="name another, or use --force"

@@ -40,10 +40,10 @@ class OutFile:
 def writing(
     destination: Path, *, like: os.stat_result | None, overwrite: bool, what: str = NOT_WRITTEN
 ) -> Iterator[OutFile]:
-    """Give a file to write; on leaving without an error it takes its place, otherwise it is gone.
+    """Yield a file to write; left without an error it takes its place, otherwise it is removed.
 
     Args:
-        destination: Where the file shall stand; a link that stands there is replaced, not followed.
+        destination: The path of the file; a link that is there is replaced, not followed.
         like: Whose permissions it gets; without one everybody may read it.
         overwrite: Whether a file that stands there may be replaced.
         what: What is said when it cannot be written.
@@ -122,7 +122,7 @@ def _link_unnamed(fd: int, name: Path) -> None:
 
 
 def _give_name(out: OutFile, destination: Path, *, overwrite: bool) -> None:
-    """Give a nameless file its name, or a hidden one by which it can then replace what stands there."""
+    """Link a nameless file to its name, or to a hidden one by which it can then replace what stands there."""
     if not overwrite:
         _link_unnamed(out.fd, destination)
         return

@@ -20,7 +20,7 @@ from inspector.model.values.text import cut_name, key_of, step_text, type_of
 from inspector.pickles.values import Call, Global, Value
 from inspector.remap.convert.forms import EXCLUDED, LeftOut
 from inspector.remap.convert.selection import Model, Patterns
-from inspector.remap.objects.modules import Entry, read_module
+from inspector.remap.objects.modules import StateEntry, read_module
 
 _OWN_CLASS = frozenset({WRAPPER, JAGGED})
 _PLAIN = frozenset(
@@ -33,7 +33,7 @@ _PLAIN = frozenset(
         "builtins.bytearray",
     }
 )
-_OWN_WAY = "its class keeps the data in a way of its own"
+_OWN_WAY = "its class stores the data in its own way"
 
 
 class Taken(NamedTuple):
@@ -64,7 +64,7 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
     taken = Taken([], [], [], None if model.is_module else metadata_of(root))
     known = Known(container.storage_ids)
     prefix = f"{model.path}/" if model.path else ""
-    taken.left_out.extend(LeftOut(prefix + step, "its name is no text", 0, 0) for step in nameless)
+    taken.left_out.extend(LeftOut(prefix + step, "its key is not a str", 0, 0) for step in nameless)
     for entry in found:
         path = prefix + "/".join(map(step_text, entry.steps))
         facts = describe_tensor(entry.value, known)
@@ -84,7 +84,7 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
 
 
 def value_at(root: Value, keys: tuple[Key, ...]) -> Value:
-    """Give the value at the end of a way.
+    """Return the value at the end of a path.
 
     Raises:
         ExportError: There is none.
@@ -92,33 +92,33 @@ def value_at(root: Value, keys: tuple[Key, ...]) -> Value:
     for key in keys:
         found = [value for step, value in children_of(root) if type(step) is type(key) and step == key]
         if not found:
-            raise ExportError("the model is not where it was before", where=step_text(key))
+            raise ExportError("the model is not where its rows say", where=step_text(key))
         root = found[0]
     return root
 
 
-def _read_mapping(value: Value, nameless: list[str]) -> list[Entry]:
-    """Give the entries whose keys are texts, and note the others; of a key given twice the last counts."""
+def _read_mapping(value: Value, nameless: list[str]) -> list[StateEntry]:
+    """Return the entries whose keys are texts, and note the others; of a key given twice the last counts."""
     pairs = mapping_pairs(value)
     if pairs is None:
-        raise ExportError("the weights are not in a dictionary by name, so they have no names")
-    found: dict[str, Entry] = {}
+        raise ExportError("the weights are not in a dict, so they have no names")
+    found: dict[str, StateEntry] = {}
     for key, item in pairs:
         if isinstance(key, str):
-            found[key] = Entry(key, (str(key),), item)
+            found[key] = StateEntry(key, (str(key),), item)
         else:
             nameless.append(step_text(key_of(key)))
     return list(found.values())
 
 
 def metadata_of(value: Value) -> Value:
-    """Give what torch keeps beside a state dict's names, the version of each module; None without it."""
+    """Return what torch keeps beside a state dict's names, the version of each module; None without it."""
     attributes = attributes_of(value.state) if isinstance(value, Call) else []
     return next((item for key, item in attributes if key == "._metadata"), None)
 
 
 def strip_metadata(metadata: Value, prefix: str) -> Value:
-    """Give the versions of modules under the names that they have without the prefix."""
+    """Return the versions of modules under the names that they have without the prefix."""
     if not prefix:
         return metadata
     made = Call(Global("collections", "OrderedDict"), (), "reduce")
@@ -131,7 +131,7 @@ def strip_metadata(metadata: Value, prefix: str) -> Value:
 
 
 def _bare(value: Value, facts: TensorFacts | None, *, detach: bool) -> tuple[Value, str]:
-    """Give an entry without what only a class could load, and why it cannot be taken if it cannot."""
+    """Return an entry without what only a class could load, and why it cannot be taken if it cannot."""
     if facts is None:
         if looks_like_tensor(value):
             return value, _OWN_WAY

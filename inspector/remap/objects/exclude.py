@@ -96,8 +96,8 @@ def _visit(root: Value, limits: Limits, is_gone: Callable[[str, _Place | None], 
             again += len(children)
             if again > _MOST_AGAIN:
                 raise PlanError(
-                    "the objects are shared so often that not all of their paths can be looked at",
-                    remedy="leave --exclude out",
+                    "the objects are shared so often that their paths cannot all be visited",
+                    remedy="export without --exclude",
                 )
         entered.add(id(value))
         below = []

@@ -17,7 +17,7 @@ from inspector.pickles.values import ByteString, Call, Global, Set, Value
 _NOT_PERSISTENT = "._non_persistent_buffers_set"
 
 
-class Entry(NamedTuple):
+class StateEntry(NamedTuple):
     """One entry of a state dict.
 
     Attributes:
@@ -31,13 +31,13 @@ class Entry(NamedTuple):
     value: Value
 
 
-def read_module(module: Value, limits: Limits = DEFAULT_LIMITS) -> list[Entry]:
-    """Give the entries of a module's state dict.
+def read_module(module: Value, limits: Limits = DEFAULT_LIMITS) -> list[StateEntry]:
+    """Return the entries of a module's state dict.
 
     Raises:
         ExportError: Modules contain each other without end.
     """
-    entries: list[Entry] = []
+    entries: list[StateEntry] = []
     todo: list[tuple[str, tuple[str, ...], Value]] = [("", (), module)]
     while todo:
         prefix, steps, value = todo.pop()
@@ -48,7 +48,7 @@ def read_module(module: Value, limits: Limits = DEFAULT_LIMITS) -> list[Entry]:
         for kind in ("._parameters", "._buffers"):
             for name, item in _named(attributes.get(kind)):
                 if item is not None and not (kind == "._buffers" and name in unsaved):
-                    entries.append(Entry(_join(prefix, name), (*steps, kind, str(name)), item))
+                    entries.append(StateEntry(_join(prefix, name), (*steps, kind, str(name)), item))
         children = [
             (_join(_join(prefix, name), "."), (*steps, "._modules", str(name)), item)
             for name, item in _named(attributes.get("._modules"))

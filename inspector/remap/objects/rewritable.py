@@ -41,7 +41,7 @@ def refuse_name(module: str, name: str) -> None:
         raise ExportError(TOO_ODD, where=f"a name that is no text: {both!a}")
     if module == "copyreg" and _EXTENSION.fullmatch(name):
         raise ExportError(
-            "what an extension code stands for, only the program knows that wrote it", where=name
+            "only the program that wrote the file knows what an extension code stands for", where=name
         )
 
 

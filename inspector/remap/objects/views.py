@@ -36,10 +36,10 @@ class Naming(Protocol):
     """Says what becomes of storages."""
 
     def name_storage(self, node: PersistentId) -> StorageName | None:
-        """Give what is written for a storage's persistent id; None for an id of something else."""
+        """Return what is written for a storage's persistent id; None for an id of something else."""
 
     def move_view(self, call: Call) -> int | None:
-        """Give the offset, in elements, at which a view of a storage begins there; None to leave it."""
+        """Return the offset, in elements, at which a view of a storage begins there; None to leave it."""
 
 
 class NoStorages:

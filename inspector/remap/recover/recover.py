@@ -27,7 +27,7 @@ from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd
 from inspector.remap.objects.views import Writing
 from inspector.remap.recover.archive import Archive, Numbering
-from inspector.remap.recover.values import PATIENT, Lost, Rows, leave_out, list_rows
+from inspector.remap.recover.values import PATIENT, Lost, Rows, drop_lost, list_rows
 from inspector.safety.verdict import FileVerdict, judge
 from inspector.units import format_count
 
@@ -124,7 +124,7 @@ def _nothing_left(rows: Rows) -> DamagedError:
 def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress: Progress) -> bytes:
     progress.start("writing the objects")
     stream = extents.container.pickle()
-    root = leave_out(stream.root, rows.lost_values, progress)
+    root = drop_lost(stream.root, rows.lost_values, progress)
     how = Writing(
         naming=numbering,
         data=stream.data,
@@ -135,7 +135,7 @@ def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress:
 
 
 def _verify(out: OutFile, rows: Rows, progress: Progress) -> Checkpoint:
-    """Open what was written, and compare the tensors with those that shall be in it; return it."""
+    """Open what was written, compare its tensors with those that were kept, and return it."""
     progress.start("checking the new file")
     with read_again("the new file"):
         copy = open_checkpoint(str(out.path), PATIENT, progress)

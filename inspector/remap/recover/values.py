@@ -76,7 +76,7 @@ def list_rows(container: Container, lost: Mapping[str, str], limits: Limits, pro
 
 
 def _whys(tensors: list[Tensor], lost: Mapping[str, str]) -> list[str | None]:
-    """Say of each row why it is lost. With a part the whole is lost, and with the whole all its parts."""
+    """Return why each row is lost, or None. With a part the whole is lost, and with it all parts."""
     whys = [lost.get(tensor.storage or "", tensor.problem) for tensor in tensors]
     for row in range(len(tensors) - 1, -1, -1):  # a part stands behind its whole
         owner = tensors[row].part_of
@@ -92,7 +92,7 @@ def _lost(tensor: Tensor, why: str) -> Lost:
     return Lost(tensor.path, why, tensor.device, tensor.dtype, tensor.shape, tensor.nbytes)
 
 
-def leave_out(root: Value, lost: frozenset[int], progress: Progress) -> Value:
+def drop_lost(root: Value, lost: frozenset[int], progress: Progress) -> Value:
     """Take what is lost out of the dictionaries that hold it, and put None in its place elsewhere.
 
     Objects that can be filled are changed where they are, so that what is shared stays shared; tuples are

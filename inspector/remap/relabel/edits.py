@@ -26,7 +26,7 @@ class Edit(NamedTuple):
 
 
 def literal_of(data: bytes, trace: Trace, push: Push[str], text: str) -> bytes:
-    """Give the instruction that pushes a text, of the kind that the stream writes this push's text with.
+    """Return the instruction that pushes a text, of the kind that the stream writes this push's text with.
 
     `weights_only` knows some kinds only, so no kind is brought in that the stream does not use already.
     """
@@ -63,7 +63,7 @@ def index_instruction(index: int) -> bytes:
 
 
 def index_of(data: bytes, built: Built) -> bytes:
-    """Give the instruction that pushes the number among the arguments of a `torch.device`, or nothing.
+    """Return the instruction that pushes the number among the arguments of a `torch.device`, or nothing.
 
     Raises:
         PlanError: It is more than one instruction.
@@ -79,7 +79,7 @@ def index_of(data: bytes, built: Built) -> bytes:
 
 
 def index_edit(data: bytes, built: Built, index: bytes) -> Edit:
-    """Give the edit that changes, adds or takes away the number among the arguments of a `torch.device`.
+    """Return the edit that changes, adds or takes away the number among the arguments of a `torch.device`.
 
     Raises:
         PlanError: It is written in a way that cannot be changed.
@@ -97,12 +97,12 @@ def device_instructions(kind: bytes, index: bytes) -> bytes:
 
 
 def text_edits(data: bytes, trace: Trace, wanted: Mapping[int, str]) -> list[Edit]:
-    """Give the edits that make each push of a text leave what its user wants.
+    """Return the edits that make each push of a text leave what its user wants.
 
     Args:
         data: The stream.
         trace: Where its texts are pushed.
-        wanted: What some of the pushes shall leave, by where they start; all others leave what they did.
+        wanted: What some of the pushes are to leave, by where they start; all others leave what they did.
     """
     edits = []
     left: dict[int, str] = {}  # what each push leaves once edited
@@ -115,7 +115,7 @@ def text_edits(data: bytes, trace: Trace, wanted: Mapping[int, str]) -> list[Edi
 
 
 def mend_frames(data: bytes, frames: list[int], edits: list[Edit]) -> list[Edit]:
-    """Give the edits that keep each FRAME as long as the instructions it holds."""
+    """Return the edits that keep each FRAME as long as the instructions it holds."""
     edits = sorted(edits)
     places = [edit.start for edit in edits]
     growths = [0, *accumulate(len(edit.data) - (edit.end - edit.start) for edit in edits)]
@@ -130,7 +130,7 @@ def mend_frames(data: bytes, frames: list[int], edits: list[Edit]) -> list[Edit]
 
 
 def apply_edits(data: bytes, edits: list[Edit]) -> bytes:
-    """Give the bytes with all edits made; edits must not overlap."""
+    """Return the bytes with all edits made; edits must not overlap."""
     parts = []
     pos = 0
     for edit in sorted(edits):

@@ -81,7 +81,7 @@ def export_copy(
 
     Args:
         path: The checkpoint.
-        destination: Where the copy shall stand.
+        destination: Where to write the copy.
         plan: What changes.
         overwrite: Whether a file that stands there may be replaced.
         verify: How the copy is checked before it appears: `quick` opens it again, compares all that it says
@@ -135,7 +135,7 @@ def export_copy(
 
 
 def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> frozenset[str]:
-    """Open the copy again and compare; gives the devices it names."""
+    """Open the copy again and compare; return the devices it names."""
     progress.start("checking the copy")
     with read_again("the copy"):
         copy = open_checkpoint(str(out.path), progress=progress)
@@ -147,7 +147,7 @@ def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) 
 
 
 def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
-    """Compare what was copied, or samples of it; gives how many bytes."""
+    """Compare what was copied, or samples of it; return how many bytes."""
     if verify == "none" or (writer.source.gzipped and verify != "full"):  # it had to be inflated again
         return 0
     spans = writer.copied if verify == "full" else sample_spans(writer.copied, SAMPLE_NBYTES)
@@ -157,7 +157,9 @@ def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
         difference = find_difference(writer.source.read, copy.read, spans, writer.progress)
     if difference is not None:
         where = f"byte {difference.copy_offset:,}"
-        raise ExportError("the copy has other bytes than the file", where=where, remedy="try another disk")
+        raise ExportError(
+            "the bytes of the copy differ from the file's", where=where, remedy="try another disk"
+        )
     return total
 
 
@@ -171,7 +173,7 @@ def _ask_torch(path: str, out: OutFile, devices: frozenset[str], progress: Progr
 
 
 def _cloner(source: Source, out: OutFile, progress: Progress) -> Callable[[], bool] | None:
-    """Give what has the system copy the whole file, where it does that by name."""
+    """Return what has the system copy the whole file, where it does that by name."""
     fd = source.fileno()
     if fd is None or sys.platform not in _COPIED_BY_NAME:
         return None

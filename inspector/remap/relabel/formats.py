@@ -23,7 +23,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.plan import Plan, with_viewed
 from inspector.remap.relabel.padding import fit_pickle
-from inspector.remap.relabel.patches import Piece, appended_piece, fits, refuse_doubles, zip_pieces
+from inspector.remap.relabel.patches import Patch, appended_piece, fits, refuse_doubles, zip_pieces
 from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.relabel.writers import CopyWriter
 
@@ -40,7 +40,7 @@ class Relabeling(NamedTuple):
     """
 
     write: Callable[[Container, CopyWriter, Plan], bool]
-    pieces: Callable[[Container, Source, Plan, Progress], tuple[Piece, ...]]
+    pieces: Callable[[Container, Source, Plan, Progress], tuple[Patch, ...]]
     mapped: Callable[[Container, Plan, Progress], Container]
 
 
@@ -60,7 +60,7 @@ def relabeling_of(container: Container) -> Relabeling:
     return found
 
 
-def pieces_of(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
+def pieces_of(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
     """Return what to write over a file to give it the devices of a plan.
 
     Raises:
@@ -93,10 +93,10 @@ def mapped_container(container: Container, plan: Plan | None, progress: Progress
 
 
 def _no_room(source: Source, *, is_longer: bool) -> ExportError:
-    longer = "longer, and a file of this format has no room for it"
-    shorter = "a byte shorter, and a file of this format has nothing to fill that with"
+    longer = "longer than the old ones, and a file of this format has no room for them"
+    shorter = "a byte shorter than the old ones, and a file of this format has nothing to fill that with"
     return ExportError(
-        f"what names the devices becomes {longer if is_longer else shorter}",
+        f"the new device names are {longer if is_longer else shorter}",
         where=source.path,
         remedy=COPY,
     )
@@ -112,7 +112,7 @@ def _new_pickle(container: Container, plan: Plan, progress: Progress) -> bytes |
     return None if old.data[: old.end] == pickle else pickle
 
 
-def _legacy_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
+def _legacy_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
     pickle = _new_pickle(container, plan, progress)
     if pickle is None:
         return ()
@@ -120,10 +120,10 @@ def _legacy_pieces(container: Container, source: Source, plan: Plan, progress: P
     fitted = fit_pickle(pickle, layout.object_end - layout.object_start)
     if fitted is None:
         raise _no_room(source, is_longer=len(pickle) > layout.object_end - layout.object_start)
-    return (Piece(layout.object_start, fitted),)
+    return (Patch(layout.object_start, fitted),)
 
 
-def _zip_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
+def _zip_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
     pickle = _new_pickle(container, plan, progress)
     if pickle is None:
         return ()
@@ -152,14 +152,14 @@ def _write_tar(container: Container, writer: CopyWriter, plan: Plan) -> bool:
     return writer.write_tar(tar_edits(writer.source, container, plan, writer.progress))
 
 
-def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Piece, ...]:
+def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
     from inspector.remap.relabel.tar import tar_edits  # noqa: PLC0415 - see above
 
     edits = tar_edits(source, container, plan, progress)
     growth = [len(edit.data) - (edit.end - edit.start) for edit in edits]
     if any(growth):  # the first and the last are the member's headers and its padding
         raise _no_room(source, is_longer=max(growth[1:-1]) > 0)
-    return tuple(Piece(edit.start, edit.data) for edit in edits)
+    return tuple(Patch(edit.start, edit.data) for edit in edits)
 
 
 def _tar_mapped(container: Container, plan: Plan, _progress: Progress) -> Container:

@@ -24,13 +24,13 @@ from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.files.outfile import explained, sync_folder, writing
 from inspector.remap.plan import Plan, with_viewed
 from inspector.remap.relabel.formats import COPY, pieces_of
-from inspector.remap.relabel.patches import Piece
+from inspector.remap.relabel.patches import Patch
 from inspector.remap.relabel.undo import (
     UndoRecord,
-    format_record,
+    format_undo,
     make_record,
     patched_path,
-    read_record,
+    read_undo,
     record_path,
     refuse_stranger,
     restore,
@@ -69,7 +69,7 @@ class Patched:
 def patch_in_place(
     path: str, plan: Plan, *, force: bool = False, verify: bool = True, progress: Progress | None = None
 ) -> Patched:
-    """Give a file the devices of a plan that was made from it.
+    """Change the devices in a file as a plan says that was made from it.
 
     Args:
         path: The file; of a link, what it points to.
@@ -130,9 +130,9 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
     """
     record_at = record_path(Path(path))
     if not os.path.lexists(record_at):
-        raise ExportError("there is nothing to undo: no record stands beside the file", where=str(record_at))
+        raise ExportError("there is nothing to undo: the file has no undo record", where=str(record_at))
     with _opened(path, force=force) as (fd, source), source:
-        record = read_record(record_at)
+        record = read_undo(record_at)
         refuse_stranger(source, record)
         if not force:
             refuse_foreign(source, record, progress or Progress())
@@ -145,7 +145,7 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
 # --- what is written ----------------------------------------------------------------------------------------
 
 
-def _write(fd: int, pieces: tuple[Piece, ...]) -> None:
+def _write(fd: int, pieces: tuple[Patch, ...]) -> None:
     for piece in pieces:
         write_over(fd, piece.offset, piece.data)
     os.fsync(fd)
@@ -164,7 +164,7 @@ def _write_record(record: UndoRecord, record_at: Path, like: os.stat_result) -> 
     """Have the record complete on the disk before anything changes."""
     try:
         with writing(record_at, like=like, overwrite=False, what=_RECORD) as out:
-            write_bytes(out.fd, format_record(record))
+            write_bytes(out.fd, format_undo(record))
     except ExportError:  # it did not come to stand there
         raise
     except BaseException:  # a second Ctrl+C just then
@@ -187,7 +187,7 @@ def _opened(path: str, *, force: bool) -> Iterator[tuple[int, FileSource]]:
             raise ExportError("the file is write-protected", where=path, remedy="use --force")
         if status.st_nlink > 1 and not force:
             raise ExportError(
-                f"the file has {status.st_nlink} names, and would change under each of them",
+                f"the file has {status.st_nlink} hard links, and would change under each of them",
                 where=path,
                 remedy=f"{COPY}, or use --force",
             )
@@ -223,7 +223,7 @@ def _refuse_patched(path: str, record_at: Path) -> None:
 
 @contextlib.contextmanager
 def _restored_on_failure(fd: int, record: UndoRecord, record_at: Path) -> Iterator[None]:
-    """Give the file back as it was if the block fails for any reason."""
+    """Restore the file if the block fails for any reason."""
     try:
         yield
     except BaseException as failure:

@@ -8,13 +8,13 @@ from operator import attrgetter
 
 from inspector.containers.source import Source
 from inspector.overriding import override
-from inspector.remap.relabel.patches import Piece
+from inspector.remap.relabel.patches import Patch
 
 
 class Overlay(Source):
     """A source with pieces laid over it, cut off at a size."""
 
-    def __init__(self, below: Source, pieces: Sequence[Piece], nbytes: int) -> None:
+    def __init__(self, below: Source, pieces: Sequence[Patch], nbytes: int) -> None:
         """Lay pieces over a source.
 
         Args:

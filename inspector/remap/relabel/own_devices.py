@@ -39,7 +39,7 @@ class OwnDevice(NamedTuple):
 
 
 def find_own_device(value: Value) -> OwnDevice | None:
-    """Say where a tensor names its device itself; None if it does not, or if the value is no tensor."""
+    """Return where a tensor names its device itself; None if it does not, or if the value is no tensor."""
     while isinstance(value, Call):
         name, args = _name_of(value.func), value.args
         if name in FROM_TYPE and isinstance(args, tuple) and len(args) > 2:
@@ -53,7 +53,7 @@ def find_own_device(value: Value) -> OwnDevice | None:
 def planned_own_devices(
     root: Value, plan: Plan, limits: Limits, progress: Progress
 ) -> Iterator[tuple[OwnDevice, str | None]]:
-    """Give each listed tensor's own device with where the plan sends it; None where it stays."""
+    """Yield each listed tensor's own device with where the plan sends it; None where it stays."""
     for index, value in enumerate(walk(root, limits, progress).sources):
         own = find_own_device(value)
         if own is not None:

@@ -18,7 +18,7 @@ _TRIPLE = bytes([CODES["BININT1"], 0, CODES["POP"]])
 
 
 def fit_pickle(data: bytes, nbytes: int) -> bytes | None:
-    """Give a pickle of this length that says the same; None where it is too long or takes no filling.
+    """Return a pickle of this length that says the same; None where it is too long or takes no filling.
 
     Filling that an earlier call has put in is taken out first, so a file can be changed more than once, and
     back again.
@@ -34,7 +34,7 @@ def fit_pickle(data: bytes, nbytes: int) -> bytes | None:
 
 
 def unfit_pickle(data: bytes) -> bytes:
-    """Give a pickle as it was before `fit_pickle` filled it up; one that it did not fill stays as it is."""
+    """Return a pickle as it was before `fit_pickle` filled it up; one that it did not fill stays as it is."""
     plain = _without_filling(data)
     return data if plain == data else _with_first_number(plain, _NARROW)
 
@@ -48,7 +48,7 @@ def _without_filling(data: bytes) -> bytes:
 
 
 def pad_pickle(data: bytes, nbytes: int) -> bytes | None:
-    """Give a pickle of this length that says the same, for files that `weights_only` never reads.
+    """Return a pickle of this length that says the same, for files that `weights_only` never reads.
 
     None and small numbers are pushed and dropped again behind PROTO. Nothing is one byte long, so a pickle
     that lacks one cannot be padded; `unpad_pickle` takes out what this put in.
@@ -63,7 +63,7 @@ def pad_pickle(data: bytes, nbytes: int) -> bytes | None:
 
 
 def unpad_pickle(data: bytes) -> bytes:
-    """Give a pickle as it was before `pad_pickle`."""
+    """Return a pickle as it was before `pad_pickle`."""
     if data[:1] != _PROTO:
         return data
     pos = _PROTO_NBYTES

@@ -33,7 +33,7 @@ _MOST_ALIGNMENT = 1 << 20
 _COPY = "write a copy instead, with -o OUT"
 
 
-class Piece(NamedTuple):
+class Patch(NamedTuple):
     """Bytes that stand at a place of the file, over what was there or behind its end."""
 
     offset: int
@@ -45,21 +45,21 @@ def fits(entry: Entry, pickle: bytes) -> bool:
     return entry.method == STORED and len(pickle) <= entry.nbytes
 
 
-def zip_pieces(source: Source, entry: Entry, pickle: bytes) -> tuple[Piece, ...]:
+def zip_pieces(source: Source, entry: Entry, pickle: bytes) -> tuple[Patch, ...]:
     """Return what changes where a pickle that fits takes the old one's place: it, and its checksums."""
     start = payload_offset(source, entry)
     new = pickle + bytes(entry.nbytes - len(pickle))
     crc = struct.pack("<L", zlib.crc32(new) if entry.crc else 0)
-    pieces = [Piece(start, new), Piece(entry.central_offset + _CENTRAL_CRC, crc)]
+    pieces = [Patch(start, new), Patch(entry.central_offset + _CENTRAL_CRC, crc)]
     descriptor = start + entry.stored_nbytes
     if not entry.flags & DESCRIBED:
-        pieces.append(Piece(entry.header_offset + _LOCAL_CRC, crc))
+        pieces.append(Patch(entry.header_offset + _LOCAL_CRC, crc))
     elif source.read_upto(descriptor, 4) == DESCRIPTOR_SIGNATURE:
-        pieces.append(Piece(descriptor + 4, crc))
+        pieces.append(Patch(descriptor + 4, crc))
     return tuple(pieces)
 
 
-def appended_piece(source: Source, records: Records, entry: Entry, pickle: bytes) -> Piece:
+def appended_piece(source: Source, records: Records, entry: Entry, pickle: bytes) -> Patch:
     """Return what is appended where a pickle is too long for its place.
 
     Raises:
@@ -78,7 +78,7 @@ def appended_piece(source: Source, records: Records, entry: Entry, pickle: bytes
         count=len(directory.entries),
         alignment=storage_alignment(source, records),
     )
-    return Piece(source.nbytes, made)
+    return Patch(source.nbytes, made)
 
 
 def refuse_doubles(source: Source, records: Records, entry: Entry) -> None:

@@ -42,7 +42,7 @@ _LOCATION = 3  # its place in a storage's persistent id
 def rewrite_pickle(
     stream: Stream, plan: Plan, *, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
 ) -> bytes:
-    """Give the stream's bytes with the devices of a plan; the same bytes if the plan changes nothing in it.
+    """Return the stream's bytes with the devices of a plan; the same bytes if the plan changes nothing in it.
 
     Raises:
         PlanError: A device that must change is written in a way that cannot be changed, or a tensor would be
@@ -66,7 +66,7 @@ def rewrite_pickle(
 
 
 def _locations(stream: Stream) -> set[str]:
-    """Give every location tag as it is written; rows show them fit for a screen."""
+    """Return every location tag as it is written; rows show them fit for a screen."""
     storages = map(parse_storage_id, stream.persistent_ids)
     return {storage.location for storage in storages if storage is not None}
 
@@ -147,14 +147,14 @@ class _Rewrite:
                 )
 
     def _want_text(self, owner: tuple[Value, ...], index: int, new: str) -> None:
-        """Note what an element of a tuple, a text, shall be."""
+        """Note what an element of a tuple, a str, is to be."""
         place = self._trace.place_of(owner, index)
         if place not in self._trace.texts:
             raise unchangeable(owner[index])
         self._texts[place] = new
 
     def _want_device(self, owner: tuple[Value, ...], index: int, new: str) -> None:
-        """Note what an element of a tuple, a `torch.device`, shall be."""
+        """Note what an element of a tuple, a `torch.device`, is to be."""
         place = self._trace.place_of(owner, index)
         if place not in self._trace.devices:
             raise unchangeable(owner[index])
@@ -163,7 +163,7 @@ class _Rewrite:
     # --- how the bytes change -------------------------------------------------------------------------------
 
     def made(self) -> bytes:
-        """Give the new bytes."""
+        """Return the new bytes."""
         self._edit_devices()
         self._edits += text_edits(self._data, self._trace, self._texts)
         return apply_edits(self._data, self._edits + mend_frames(self._data, self._trace.frames, self._edits))
@@ -183,7 +183,8 @@ class _Rewrite:
         known = self._spelled.setdefault(id(push.value.args), (push.start, text))
         if known[1] != text:
             raise PlanError(
-                "one device serves what is sent to different devices", where=f"byte {push.start:,}"
+                "one torch.device is used by tensors that are sent to different devices",
+                where=f"byte {push.start:,}",
             )
         if known[0] == push.start and text is not None and text != device_text(push.value):
             self._respell(push.value, text)
@@ -219,6 +220,6 @@ def _spelling(text: str) -> tuple[str, bytes]:
 
 
 def unchangeable(device: Value) -> PlanError:
-    """Give the error for a device whose text or number is not written as a literal."""
+    """Return the error for a device whose text or number is not written as a literal."""
     what = device_text(device) or "of a tensor"
     return PlanError(f"the device {what} is written in a way that cannot be changed")

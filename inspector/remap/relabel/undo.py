@@ -27,9 +27,9 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.records import dataclass
 from inspector.remap.plan import Plan
 from inspector.remap.relabel.overlay import Overlay
-from inspector.remap.relabel.patches import Piece
+from inspector.remap.relabel.patches import Patch
 
-SUFFIX = ".undo"
+UNDO_SUFFIX = ".undo"
 REMEDY = "if the file is as it should be, delete the record"
 _MAGIC = b"checkpoint-inspector undo record 2\n"
 _ANY_MAGIC = b"checkpoint-inspector undo record "
@@ -70,8 +70,8 @@ class UndoRecord:
     nbytes: int
     mtime_ns: int
     witness: bytes
-    before: tuple[Piece, ...]
-    after: tuple[Piece, ...]
+    before: tuple[Patch, ...]
+    after: tuple[Patch, ...]
     rules: tuple[tuple[str, str], ...]
     runs: tuple[Run, ...]
 
@@ -84,15 +84,15 @@ class UndoRecord:
 def record_path(path: Path) -> Path:
     """Return where the undo record of a file stands: beside it, and beside its target if it is a link."""
     path = path.resolve()
-    return path.with_name(path.name + SUFFIX)
+    return path.with_name(path.name + UNDO_SUFFIX)
 
 
 def patched_path(record_at: Path) -> Path:
     """Return the file that a record stands beside."""
-    return record_at.with_name(record_at.name.removesuffix(SUFFIX))
+    return record_at.with_name(record_at.name.removesuffix(UNDO_SUFFIX))
 
 
-def make_record(source: Source, pieces: Iterable[Piece], plan: Plan, mtime_ns: int) -> UndoRecord:
+def make_record(source: Source, pieces: Iterable[Patch], plan: Plan, mtime_ns: int) -> UndoRecord:
     """Note what stands where pieces are to be written.
 
     Raises:
@@ -105,7 +105,7 @@ def make_record(source: Source, pieces: Iterable[Piece], plan: Plan, mtime_ns: i
         nbytes=source.nbytes,
         mtime_ns=min(max(mtime_ns, 0), _MOST_TIME_NS),
         witness=_witness(source),
-        before=tuple(Piece(piece.offset, source.read(piece.offset, len(piece.data))) for piece in over),
+        before=tuple(Patch(piece.offset, source.read(piece.offset, len(piece.data))) for piece in over),
         after=after,
         rules=tuple((rule.device, rule.to) for rule in plan.rules if rule.device is not None),
         runs=tuple(_runs(moves)),
@@ -125,7 +125,7 @@ def _runs(moves: dict[int, str]) -> Iterator[Run]:
         yield start, end, device
 
 
-def format_record(record: UndoRecord) -> bytes:
+def format_undo(record: UndoRecord) -> bytes:
     """Return a record's bytes.
 
     Raises:
@@ -155,7 +155,7 @@ def format_record(record: UndoRecord) -> bytes:
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def read_record(path: Path) -> UndoRecord:
+def read_undo(path: Path) -> UndoRecord:
     """Read an undo record.
 
     Raises:
@@ -219,7 +219,7 @@ def _text(found: object) -> str:
 
 def _pieces(
     data: bytes, places: list[tuple[int, int, int]], nbytes: int
-) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+) -> tuple[tuple[Patch, ...], tuple[Patch, ...]]:
     """Take the old and the new bytes apart: in order, apart from each other, over the file or at its end."""
     for (start, _, after), (following, _, _) in pairwise(places):
         if start + after > following:
@@ -235,7 +235,7 @@ def _pieces(
     spans += [(start, after) for start, _, after in places]
     pieces, pos = [], 0
     for start, length in spans:
-        pieces.append(Piece(start, data[pos : pos + length]))
+        pieces.append(Patch(start, data[pos : pos + length]))
         pos += length
     count = len(spans) - len(places)
     return tuple(pieces[:count]), tuple(pieces[count:])
@@ -267,7 +267,7 @@ def refuse_stranger(source: Source, record: UndoRecord) -> None:
 
 
 def _is_mixture(now: bytes, before: bytes, after: bytes) -> bool:
-    """Say whether each byte is the old or the new one: a write that broke off leaves both."""
+    """Return whether each byte is the old or the new one: a write that broke off leaves both."""
     for start in range(0, len(now), _PAGE_NBYTES):
         page, old, new = (data[start : start + _PAGE_NBYTES] for data in (now, before, after))
         if page not in {old, new} and _differing(page, old) & _differing(page, new):

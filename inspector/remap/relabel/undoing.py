@@ -1,6 +1,6 @@
 """Whether an undo record tells of a change that this program makes, and what the file would be then.
 
-A record lies beside a file and may come from whoever the file comes from. So nothing of it is believed: the
+A record lies beside a file and may come from where the file comes from. So nothing of it is trusted: the
 file as it would be is read like any other, the change is worked out again from the devices that the record
 names, and what would be written must be what the record says, byte for byte. What is given back then differs
 from what is there by the devices alone; whatever else is in it was in the file before.
@@ -94,7 +94,7 @@ def _plan_of(record: UndoRecord, checkpoint: Checkpoint) -> Plan:
             kept += range(start, end)
     asked = len(record.rules) * (len(device_texts(checkpoint)) + checkpoint.needs.calls_made)
     if asked > _MOST_QUESTIONS:
-        raise PlanError("it has more rules than could be followed")
+        raise PlanError("it has too many rules")
     rules = [Rule(device=device, to=check_destination(to)) for device, to in record.rules]
     return plan_moves(checkpoint, rules or [Rule(role="", to="cpu")], moves, kept)
 

@@ -20,7 +20,7 @@ from inspector.remap.archive.zip_layout import Record, plain_record, write_zip
 from inspector.remap.compare.same_bytes import Span
 from inspector.remap.relabel.edits import Edit
 from inspector.remap.relabel.padding import fit_pickle, unfit_pickle
-from inspector.remap.relabel.patches import Piece, fits, refuse_doubles, storage_alignment, zip_pieces
+from inspector.remap.relabel.patches import Patch, fits, refuse_doubles, storage_alignment, zip_pieces
 
 _STEP_NBYTES = 1 << 20
 
@@ -35,7 +35,7 @@ class CopyWriter:
         pickle: The object's new pickle.
         limits: The bounds of reading.
         progress: Told of bytes copied, asked for cancellation.
-        clone: Has the system copy the whole file where it does that by name; says whether it did.
+        clone: Has the system copy the whole file where it does that by name; returns whether it did.
         copied: Which bytes were copied as they are, filled while that is done.
     """
 
@@ -52,7 +52,7 @@ class CopyWriter:
         layout = read_layout(self.source, self.limits, self.progress)
         fitted = fit_pickle(self.pickle, layout.object_end - layout.object_start)
         if fitted is not None and not self.source.gzipped:
-            self._write_over([Piece(layout.object_start, fitted)])
+            self._write_over([Patch(layout.object_start, fitted)])
             return True
         pickle = unfit_pickle(self.pickle)
         write_bytes(self.target, self.source.read(0, layout.object_start))
@@ -68,10 +68,10 @@ class CopyWriter:
         return False
 
     def write_tar(self, edits: Sequence[Edit]) -> bool:
-        """Write a tar file with some runs of bytes replaced; return whether all others kept their place."""
+        """Write a tar file with some bytes replaced; return whether every other byte kept its place."""
         fits = all(len(edit.data) == edit.end - edit.start for edit in edits)
         if fits:
-            self._write_over([Piece(edit.start, edit.data) for edit in edits])
+            self._write_over([Patch(edit.start, edit.data) for edit in edits])
             return True
         self.progress.start("copying", self.source.nbytes)
         pos = done = 0
@@ -112,7 +112,7 @@ class CopyWriter:
         else:
             self.source.copy_to(self.target, 0, self.source.nbytes, self.progress)
 
-    def _write_over(self, pieces: Iterable[Piece]) -> None:
+    def _write_over(self, pieces: Iterable[Patch]) -> None:
         """Copy the whole file, then overwrite some of it."""
         self._copy_whole()
         done = 0

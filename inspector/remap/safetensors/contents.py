@@ -73,7 +73,7 @@ class Slot(NamedTuple):
     nbytes: int
 
 
-class Contents(NamedTuple):
+class SafetensorsPlan(NamedTuple):
     """What a safetensors file holds.
 
     Attributes:
@@ -93,7 +93,7 @@ class Contents(NamedTuple):
 
 def plan_safetensors(
     entries: Sequence[tuple[str, Value]], facts: Sequence[TensorFacts | None], cast: dict[str, str]
-) -> Contents:
+) -> SafetensorsPlan:
     """Decide what a safetensors file of a state dict holds.
 
     Args:
@@ -119,15 +119,15 @@ def plan_safetensors(
     plain = [(name, value) for (name, value), fact in zip(entries, facts, strict=True) if fact is None]
     texts = {name: str(value) for name, value in plain if _is_text(name, value) and name not in _OURS}
     left_out = tuple(
-        LeftOut(name, _RESERVED if name in _OURS else "neither tensor nor text", 0, 0)
+        LeftOut(name, _RESERVED if name in _OURS else "neither a tensor nor a str", 0, 0)
         for name, _ in plain
         if name not in texts
     )
-    return Contents(slots, texts | gone | _OURS, tuple(tied), left_out, tuple(refusals))
+    return SafetensorsPlan(slots, texts | gone | _OURS, tuple(tied), left_out, tuple(refusals))
 
 
 def find_tied(views: Iterable[tuple[str, object]]) -> list[tuple[str, str]]:
-    """Give the names of tensors that have another name already, and which; of several the first by alphabet.
+    """Return the names of tensors that have another name already, and which; of several the first in order.
 
     Args:
         views: Each name with what it views, None for what cannot be shared.
@@ -159,7 +159,7 @@ def _refusal(name: str, facts: TensorFacts, value: Value) -> str:
 
 
 def refusal_of(name: str, dtype: str, layout: str, *, is_stored: bool) -> str:
-    """Say why a tensor cannot stand in a safetensors file; empty if it can."""
+    """Return why a tensor cannot stand in a safetensors file; empty if it can."""
     shown = cut_text(name, _MOST_CHARS)
     if layout not in {"strided", "storage"}:
         return f"{shown} is {layout}"
@@ -168,24 +168,24 @@ def refusal_of(name: str, dtype: str, layout: str, *, is_stored: bool) -> str:
     if not is_stored:
         return f"{shown} has no bytes in the file"
     if name == _METADATA or not _is_unicode(name):
-        return "a name is none that the format allows"
+        return "a name is not one that the format allows"
     return ""
 
 
 def _is_text(name: str, value: Value) -> bool:
-    """Say whether a value can stand in the metadata as a text."""
+    """Return whether a value can stand in the metadata as a text."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return False
     return isinstance(value, str | int | float) and _is_unicode(name + str(value)) and name != _METADATA
 
 
 def _is_unicode(text: str) -> bool:
-    """Say whether a text can be written as JSON: a lone surrogate cannot."""
+    """Return whether a text can be written as JSON: a lone surrogate cannot."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _has_math_bits(value: Value) -> bool:
-    """Say whether a tensor's bytes are not its values: `conj()` and the imaginary part only set a bit."""
+    """Return whether a tensor's bytes are not its values: `conj()` and the imaginary part only set a bit."""
     while isinstance(value, Call) and isinstance(value.args, tuple) and value.args:
         if isinstance(value.args[-1], Dict) and value.args[-1].pairs and len(value.args) > 6:
             return True
@@ -194,7 +194,7 @@ def _has_math_bits(value: Value) -> bool:
 
 
 def read_header(fd: int) -> tuple[tuple[object, ...], ...]:
-    """Give name, type and shape of the tensors in a file that was just written, in its order.
+    """Return name, type and shape of the tensors in a file that was just written, in its order.
 
     Raises:
         ExportError: It is not what the format asks for.
@@ -212,12 +212,12 @@ def read_header(fd: int) -> tuple[tuple[object, ...], ...]:
         reached = end
         found.append((name, names[row["dtype"]], tuple(row["shape"])))
     if os.fstat(fd).st_size != _LENGTH.size + nbytes + reached:
-        raise ExportError("the copy is not as long as its header says")
+        raise ExportError("the length of the copy is not what its header says")
     return tuple(found)
 
 
-def format_header(contents: Contents) -> bytes:
-    """Give the beginning of the file, with its length before it."""
+def format_header(contents: SafetensorsPlan) -> bytes:
+    """Return the beginning of the file, with its length before it."""
     rows: dict[str, object] = {_METADATA: contents.metadata}
     for slot in contents.slots:
         offsets = [slot.start, slot.start + slot.nbytes]

@@ -13,7 +13,7 @@ from inspector.model.tensors.views import TensorFacts
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.convert.stored_bytes import Buffered, Stock, read_at
-from inspector.remap.safetensors.contents import Contents, Slot, format_header
+from inspector.remap.safetensors.contents import SafetensorsPlan, Slot, format_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class SafetensorsFile:
         progress: Told of bytes copied, asked for cancellation.
     """
 
-    contents: Contents
+    contents: SafetensorsPlan
     stock: Stock
     target: int
     progress: Progress
@@ -50,16 +50,16 @@ class SafetensorsFile:
             for data in self.stock.caster.cast(self._chunks(facts), self.progress):
                 out.write(data)
                 self.progress.advance(len(data))
-        elif is_plain(facts):
-            out.copy(key_of(facts), facts.span)
+        elif is_in_row_order(facts):
+            out.copy(storage_key(facts), facts.span)
         else:
             out.flush()
             self._straighten(facts, self.target, place)
 
     def _chunks(self, facts: TensorFacts) -> Iterator[bytes]:
-        """Give a tensor's bytes in the order of rows, a chunk at a time."""
-        if is_plain(facts):
-            yield from self.stock.read_range(key_of(facts), facts.span, self.progress)
+        """Yield a tensor's bytes in row-major order, a chunk at a time."""
+        if is_in_row_order(facts):
+            yield from self.stock.read_range(storage_key(facts), facts.span, self.progress)
             return
         fd = self.stock.spool().fileno()
         self._straighten(facts, fd, 0)
@@ -68,7 +68,7 @@ class SafetensorsFile:
 
     def _straighten(self, facts: TensorFacts, target: int, place: int) -> None:
         """Write a tensor whose elements stand in another order in its storage."""
-        read = self.stock.reader(key_of(facts), self.progress)
+        read = self.stock.reader(storage_key(facts), self.progress)
         stride = () if facts.stride is None else facts.stride
         copy_strided(
             (facts.shape, stride, facts.offset or 0),
@@ -80,11 +80,11 @@ class SafetensorsFile:
         os.lseek(target, place + facts.nbytes, os.SEEK_SET)
 
 
-def key_of(facts: TensorFacts) -> str:
-    """Give the key of the storage that a tensor views."""
+def storage_key(facts: TensorFacts) -> str:
+    """Return the key of the storage that a tensor views."""
     return "" if facts.storage is None else facts.storage.key
 
 
-def is_plain(facts: TensorFacts) -> bool:
-    """Say whether a tensor's elements already stand in the order of rows; those of a bare storage do."""
+def is_in_row_order(facts: TensorFacts) -> bool:
+    """Return whether a tensor's elements already stand in the order of rows; those of a bare storage do."""
     return facts.stride is None or is_contiguous(facts.shape, facts.stride)

@@ -44,7 +44,7 @@ def test_this_machine_is_asked_for_its_devices(monkeypatch) -> None:
     [
         (["--map", "nonsense"], 2, "the rule 'nonsense' is not understood"),
         (["--map", "cuda:0=cpu:0"], 2, "torch refuses the device 'cpu:0'"),
-        (["--map", "cuda:0=moon"], 2, "'moon' is no device to map to"),
+        (["--map", "cuda:0=moon"], 2, "'moon' is not a device to map to"),
         (["--map", "path:x"], 2, "names no destination"),
         (["--target", "moon"], 2, "there is no target 'moon'"),
     ],

@@ -26,7 +26,7 @@ def test_every_tensor_of_the_demo_stands_in_one_row() -> None:
     order = ["moves", "kept", "stays"]
     assert [row.what for row in rows] == sorted((row.what for row in rows), key=order.index)
     why = {row.role: row.why for row in rows if row.what == "kept"}
-    assert why["rng"] == "torch wants the states of random generators on the CPU."
+    assert why["rng"] == "torch requires the state of random number generators to be on the CPU."
     assert "unless the optimizer is capturable or fused" in why["optimizer"]
     lines = format_plan(rows).splitlines()
     assert len(lines) == len(rows)

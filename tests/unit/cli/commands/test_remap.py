@@ -15,8 +15,8 @@ from inspector.remap.compare import torch_check
 from inspector.remap.compare.torch_check import TorchCheck
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel import export
-from inspector.remap.relabel.patches import Piece
-from inspector.remap.relabel.undo import format_record, make_record, record_path
+from inspector.remap.relabel.patches import Patch
+from inspector.remap.relabel.undo import format_undo, make_record, record_path
 from inspector.resources import demo_path
 from tests.builders import pickles, zips
 
@@ -142,15 +142,15 @@ def planted(path: Path, will_be: bytes) -> None:
     """A record beside a file that says it was another before."""
     with FileSource(str(path)) as source:
         record = make_record(source, (), plan_remap(open_checkpoint(str(demo_path())), ()), 5)
-    first = Piece(0, path.read_bytes())
+    first = Patch(0, path.read_bytes())
     assert len(will_be) == len(first.data)
     whole = path.with_name("whole")
     whole.write_bytes(will_be)
     with FileSource(str(whole)) as source:
         witness = make_record(source, (), plan_remap(open_checkpoint(str(demo_path())), ()), 5).witness
     whole.unlink()
-    record = replace(record, witness=witness, before=(Piece(0, will_be),), after=(first,))
-    record_path(path).write_bytes(format_record(record))
+    record = replace(record, witness=witness, before=(Patch(0, will_be),), after=(first,))
+    record_path(path).write_bytes(format_undo(record))
 
 
 def test_what_a_planted_record_gives_back_is_refused_or_said(cli, tmp_path: Path) -> None:

@@ -84,15 +84,15 @@ def test_everything_but_what_is_excluded(cli, out) -> None:
         (
             ["--exclude", "nowhere"],
             2,
-            "nothing in the file has such a path: nowhere (see the paths of: show FILE)",
+            "nothing in the file matches the pattern: nowhere (list the paths with: show FILE)",
         ),
-        (["--exclude", ""], 2, "nothing to leave out by an empty pattern"),
+        (["--exclude", ""], 2, "an empty pattern leaves nothing out"),
         (["--strip-prefix", "net."], 2, "names do not begin with 'net.'"),
-        (["--format", "safetensors"], 2, "the file is for torch.load, and it would be one for safetensors"),
+        (["--format", "safetensors"], 2, "name is one for torch.load, but the file would be for safetensors"),
         (["--compact", "--map", "cuda0=cpu"], 2, "did you mean cuda:0=cpu?"),
         (["--compact", "--receipt", "r.json"], 2, "another form is no copy"),
         (["--compact", "--verify", "torch"], 2, "another form is no copy"),
-        (["--only", "weights", "--map", "*=nowhere"], 2, "no device to map to"),
+        (["--only", "weights", "--map", "*=nowhere"], 2, "not a device to map to"),
     ],
 )
 def test_what_cannot_be_had_is_said(cli, out, options, code, said) -> None:
@@ -118,7 +118,7 @@ def test_no_file_of_torch_is_named_as_one_of_safetensors(cli, tmp_path, command)
     out = tmp_path / "out.safetensors"
     answer = cli(command[0], DEMO, "-o", out, *command[1:])
     assert (answer.code, answer.out) == (2, "")
-    assert "the name says that the file is for safetensors, and it would be one for torch.load" in answer.err
+    assert "the file name is one for safetensors, but the file would be for torch.load" in answer.err
     assert not out.exists()
 
 

@@ -125,7 +125,7 @@ def test_a_gzip_file_is_compared_by_its_inside(two) -> None:
 @pytest.mark.parametrize("tail", [b"", b"more and more"])
 def test_legacy_files_must_be_equally_long(two, tail: bytes) -> None:
     one, other = two(legacy_of(SHORT, STORAGES, b"more"), legacy_of(LONG, STORAGES, tail))
-    with pytest.raises(ExportError, match="not equally long"):
+    with pytest.raises(ExportError, match="differ in length"):
         legacy_spans(one, other, Progress())
 
 

@@ -101,7 +101,7 @@ def test_other_values_must_be_the_same() -> None:
         "Values other than tensors differ.",
     )
     assert compare_with_plan(BEFORE, replace(AFTER, hidden_devices=()), PLAN) == (
-        "Devices that are values of their own differ.",
+        "Devices stored as values differ.",
     )
 
 
@@ -109,7 +109,7 @@ def test_names_to_import_must_be_the_same_however_often() -> None:
     more = replace(AFTER, globals=tuple(replace(use, count=use.count + 1) for use in AFTER.globals))
     assert compare_with_plan(BEFORE, more, PLAN) == ()
     other = replace(AFTER, globals=(*AFTER.globals, GlobalUse(name="os.system", count=1)))
-    assert compare_with_plan(BEFORE, other, PLAN) == ("The names to import differ.",)
+    assert compare_with_plan(BEFORE, other, PLAN) == ("The imported names differ.",)
 
 
 def test_a_tensor_on_meta_follows_its_parts() -> None:

@@ -43,7 +43,7 @@ def test_nothing_is_started_for_nothing(caster: Callable[[str], Caster]) -> None
 
 
 def test_child_that_ends_is_an_error(caster: Callable[[str], Caster]) -> None:
-    with caster("raise SystemExit") as ends, pytest.raises(ExportError, match="torch does not cast"):
+    with caster("raise SystemExit") as ends, pytest.raises(ExportError, match="torch failed to cast"):
         list(ends.cast([b"abcd"], Progress()))
 
 

@@ -132,9 +132,9 @@ def refused(source: Path, form: Form = WEIGHTS, **how: object) -> str:
 
 def test_refusals_leave_nothing_behind(tmp_path, monkeypatch) -> None:
     source = file_of(tmp_path, TRAINING)
-    assert "only weights are cast" in refused(source, Form(cast="float16"))
-    assert "such a path: nowhere" in refused(source, replace(WEIGHTS, exclude=("nowhere",)))
-    assert "nothing is left of the weights" in refused(source, replace(WEIGHTS, exclude=("model/*",)))
+    assert "only weights can be cast" in refused(source, Form(cast="float16"))
+    assert "matches the pattern: nowhere" in refused(source, replace(WEIGHTS, exclude=("nowhere",)))
+    assert "no weights are left to export" in refused(source, replace(WEIGHTS, exclude=("model/*",)))
     progress = Progress()
     progress.cancel()
     assert "cancelled" in refused(source, progress=progress)
@@ -207,7 +207,7 @@ def test_missing_bytes_are_named(tmp_path) -> None:
 def test_records_of_the_wrong_length_are_named(tmp_path) -> None:
     root = mapping({"a": tensor("0", numel=3), "b": tensor("1")})
     source = file_of(tmp_path, root)
-    assert "not as many as the pickle says: a" in refused(source)
+    assert "not what the pickle says: a" in refused(source)
     exported(source, Form(shape="safetensors"))  # which needs the tensor's bytes alone
     longer = file_of(tmp_path, mapping({"a": tensor("0", numel=5), "b": tensor("1")}))
     assert "its bytes are not all in the file: a" in _refused_safetensors(longer)

@@ -30,9 +30,9 @@ def test_model_replaces_the_prefix_that_named_it() -> None:
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        (Form(shape="safetensors", container="zip"), "safetensors has a container of its own"),
-        (Form(cast="float16"), "only weights are cast"),
-        (Form(exclude=("a", "")), "nothing to leave out by an empty pattern"),
+        (Form(shape="safetensors", container="zip"), "safetensors is a container of its own"),
+        (Form(cast="float16"), "only weights can be cast"),
+        (Form(exclude=("a", "")), "an empty pattern leaves nothing out"),
     ],
 )
 def test_what_does_not_go_together_is_refused(form, said) -> None:

@@ -87,7 +87,7 @@ def test_what_cannot_be_written_is_told(tmp_path) -> None:
     )
     assert preview(source, Form(shape="safetensors")).refusals == ("s is sparse_coo",)
     assert preview(source, Form(only_weights=True)).refusals == ()
-    with pytest.raises(PlanError, match="only weights are cast"):
+    with pytest.raises(PlanError, match="only weights can be cast"):
         preview(source, Form(cast="float16"))
     with pytest.raises(PlanError, match="do not begin with"):
         preview(source, Form(strip_prefix="net."))

@@ -155,7 +155,7 @@ def test_patterns_that_cover_nothing_are_mistyped() -> None:
     patterns = Patterns(("optimizer", "optimiser"))
     assert patterns.cover("x", "optimizer")
     assert not patterns.cover("x")
-    with pytest.raises(PlanError, match="nothing in the file has such a path: optimiser"):
+    with pytest.raises(PlanError, match="nothing in the file matches the pattern: optimiser"):
         patterns.refuse_unused()
 
 

@@ -114,5 +114,5 @@ def test_storages_are_as_long_as_they_say() -> None:
 
     check_length(piece(16), str)
     check_length(piece(4, "UntypedStorage"), str)
-    with pytest.raises(ExportError, match="not as many as the pickle says: the owner of 0"):
+    with pytest.raises(ExportError, match="not what the pickle says: the owner of 0"):
         check_length(piece(15), lambda key: f"the owner of {key}")

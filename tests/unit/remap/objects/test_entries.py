@@ -112,17 +112,17 @@ ARRAY += (
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (wrapper(pickles.call("torch.device", text("cpu"))), "its class keeps the data in a way of its own"),
+        (wrapper(pickles.call("torch.device", text("cpu"))), "its class stores the data in its own way"),
         (
             sent(ARRAY, text("xla:0"), "_rebuild_device_tensor_from_numpy"),
-            "its class keeps the data in a way of its own",
+            "its class stores the data in its own way",
         ),
         (pickles.call("mine.Thing"), "needs the class mine.Thing to be loaded"),
         (pickles.list_(b"}", pickles.call("mine.Thing")), "needs the class mine.Thing to be loaded"),
         (pickles.name("mine.function"), "needs the class mine.function to be loaded"),
         (
             from_type(pickles.name("mine.rebuild"), pickles.tuple_(tensor())),
-            "its class keeps the data in a way of its own",
+            "its class stores the data in its own way",
         ),
     ],
 )
@@ -154,7 +154,7 @@ def test_module_gives_tensors_that_ask_for_no_gradients() -> None:
 def test_names_that_are_no_texts_are_left_out() -> None:
     taken = take(pickles.dict_((b"K\x01", tensor()), (text("a"), tensor())))
     assert [name for name, _ in taken.entries] == ["a"]
-    assert [(row.path, row.why) for row in taken.left_out] == [("1", "its name is no text")]
+    assert [(row.path, row.why) for row in taken.left_out] == [("1", "its key is not a str")]
 
 
 def test_of_a_name_given_twice_the_last_counts() -> None:
@@ -172,7 +172,7 @@ def test_weights_in_a_list_have_no_names() -> None:
 def test_ways_that_lead_nowhere() -> None:
     root = pickles.read(mapping({"a": pickles.list_(b"}", mapping({"b": b"K\x05"}))})).root
     assert value_at(root, ("a", 1, "b")) == 5
-    with pytest.raises(ExportError, match="not where it was before: 1"):
+    with pytest.raises(ExportError, match="not where its rows say: 1"):
         value_at(root, ("a", "1"))
 
 

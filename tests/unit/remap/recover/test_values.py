@@ -9,7 +9,7 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call, Dict, Value
 from inspector.progress import Progress
-from inspector.remap.recover.values import PATIENT, Lost, Rows, leave_out, list_rows
+from inspector.remap.recover.values import PATIENT, Lost, Rows, drop_lost, list_rows
 from tests.builders.pickles import (
     MARK,
     NONE,
@@ -55,7 +55,7 @@ def left(*parts: bytes) -> Value:
     """What is left of an object, as plain data; a tensor that is whole shows as 'here'."""
     made = container(*parts)
     rows = rows_of(made)
-    root = leave_out(made.stream.root, rows.lost_values, Progress())
+    root = drop_lost(made.stream.root, rows.lost_values, Progress())
     return shown(root)
 
 
@@ -149,7 +149,7 @@ def test_nothing_is_touched_when_nothing_is_lost() -> None:
     assert rows_of(made).lost_values == frozenset()
     root = made.stream.root
     before = list(root.pairs)
-    assert leave_out(root, frozenset(), Progress()) is root
+    assert drop_lost(root, frozenset(), Progress()) is root
     assert root.pairs == before
 
 
@@ -172,7 +172,7 @@ def test_what_is_shared_stays_shared() -> None:
     made = container(op("EMPTY_DICT"), op("BINPUT", b"\1"), text("a"), list_(GONE), op("BINPUT", b"\2"),
                      op("SETITEM"), text("b"), op("BINGET", b"\2"), op("SETITEM"), text("me"),
                      op("BINGET", b"\1"), op("SETITEM"))  # fmt: skip
-    root = leave_out(made.stream.root, rows_of(made).lost_values, Progress())
+    root = drop_lost(made.stream.root, rows_of(made).lost_values, Progress())
     pairs = dict(root.pairs)
     assert pairs["a"] is pairs["b"]
     assert pairs["a"] == [None]
@@ -181,19 +181,19 @@ def test_what_is_shared_stays_shared() -> None:
 
 def test_root_itself_may_be_lost() -> None:
     made = container(GONE)
-    assert leave_out(made.stream.root, rows_of(made).lost_values, Progress()) is None
+    assert drop_lost(made.stream.root, rows_of(made).lost_values, Progress()) is None
 
 
 def test_deep_and_doubled_tuples_are_copied_once() -> None:
     # Deeper than anything is listed, so the row that is lost is told by hand.
     deep = container(op("EMPTY_LIST"), op("TUPLE1") * 50_000)
-    root = leave_out(deep.stream.root, frozenset({1}), Progress())
+    root = drop_lost(deep.stream.root, frozenset({1}), Progress())
     for _ in range(50_000):
         (root,) = root
     assert root == []
     doubled = op("EMPTY_TUPLE") + (op("DUP") + op("TUPLE2")) * 100
     made = container(list_(doubled, GONE))
-    root = leave_out(made.stream.root, rows_of(made).lost_values, Progress())
+    root = drop_lost(made.stream.root, rows_of(made).lost_values, Progress())
     assert root[1] is None  # and it ends at all: written out, the tuple has 2 to the 100 parts
 
 
@@ -203,7 +203,7 @@ def test_cancellation() -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(CancelledError):
-        leave_out(made.stream.root, lost, progress)
+        drop_lost(made.stream.root, lost, progress)
     with pytest.raises(CancelledError):
         list_rows(made, {}, DEFAULT_LIMITS, progress)
 

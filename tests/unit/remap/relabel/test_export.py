@@ -141,7 +141,7 @@ def test_bytes_that_went_astray_are_noticed(
     done = export_copy(str(source), tmp_path / "good", plan, verify=verify)
     assert done.compared_nbytes == done.copied_nbytes >= 2 * NBYTES
     monkeypatch.setattr(copying, "copy_bytes", astray)
-    with pytest.raises(ExportError, match=r"the copy (has other bytes than the file|cannot be read)"):
+    with pytest.raises(ExportError, match=r"the (bytes of the copy differ|copy cannot be read)"):
         export_copy(str(source), tmp_path / "out", plan, verify=verify)
     assert listing(tmp_path) == ["good", "in.pt"]
 
@@ -599,7 +599,7 @@ def test_a_copy_that_cannot_be_read_does_not_appear(
 def test_what_is_no_file_is_not_replaced(zip_source: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(ExportError, match="this is no regular file"):
+    with pytest.raises(ExportError, match="this is not a regular file"):
         exported(zip_source, pipe, CPU, overwrite=True)
     assert pipe.is_fifo()
 

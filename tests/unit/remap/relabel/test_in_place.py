@@ -108,7 +108,11 @@ def test_there_and_back_is_the_identity(tmp_path: Path, kind: str) -> None:
 
 def test_a_tag_that_becomes_a_byte_shorter_has_nothing_to_fill_the_place(tmp_path: Path) -> None:
     path = written(tmp_path, tar_of(stream(mapping(a=tensor(text("cuda:10")))), {"0": STORAGES["0"]}))
-    refused(path, "*=cuda:1", "a byte shorter, and a file of this format has nothing to fill that with")
+    refused(
+        path,
+        "*=cuda:1",
+        "a byte shorter than the old ones, and a file of this format has nothing to fill that with",
+    )
 
 
 def test_a_tar_file_of_many_storages_is_given_back(tmp_path: Path) -> None:
@@ -219,7 +223,7 @@ def test_a_file_of_several_names_wants_force(made: tuple[Path, str]) -> None:
     path, rule = made
     other = path.with_name("other")
     other.hardlink_to(path)
-    refused(path, rule, "the file has 2 names")
+    refused(path, rule, "the file has 2 hard links")
     patch_in_place(str(path), planned(path, rule), force=True)
     assert devices(other) == {rule.removeprefix("*=")}
 

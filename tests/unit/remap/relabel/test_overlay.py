@@ -4,10 +4,10 @@ import pytest
 
 from inspector.containers.source import BytesSource
 from inspector.remap.relabel.overlay import Overlay
-from inspector.remap.relabel.patches import Piece
+from inspector.remap.relabel.patches import Patch
 
 DATA = bytes(range(100))
-PIECES = (Piece(3, b"abc"), Piece(6, b"d"), Piece(50, b"efgh"), Piece(96, b"ijkl"))
+PIECES = (Patch(3, b"abc"), Patch(6, b"d"), Patch(50, b"efgh"), Patch(96, b"ijkl"))
 WHOLE = DATA[:3] + b"abcd" + DATA[7:50] + b"efgh" + DATA[54:96] + b"ijkl"
 
 

@@ -13,7 +13,7 @@ from inspector.containers.zip.archive import Records, find_pickle
 from inspector.containers.zip.directory import read_directory
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.remap.relabel.patches import Piece, appended_piece, fits, storage_alignment, zip_pieces
+from inspector.remap.relabel.patches import Patch, appended_piece, fits, storage_alignment, zip_pieces
 from tests.corpus import CORPUS
 from tests.unit.remap.samples import NBYTES, mapping, stream, tensor, text, written, zip_of
 
@@ -22,7 +22,7 @@ STORAGES = {"0": bytes(NBYTES)}
 NEW = stream(b"]" * 4000 + b"N")
 
 
-def appended(path: Path, pickle: bytes) -> Piece:
+def appended(path: Path, pickle: bytes) -> Patch:
     with open_source(str(path)) as source:
         records = Records(read_directory(source, DEFAULT_LIMITS))
         return appended_piece(source, records, find_pickle(records, str(path)), pickle)

@@ -11,13 +11,13 @@ from inspector.containers.source import FileSource
 from inspector.errors import ExportError
 from inspector.remap.plan import Plan
 from inspector.remap.relabel import undo
-from inspector.remap.relabel.patches import Piece
+from inspector.remap.relabel.patches import Patch
 from inspector.remap.relabel.undo import (
     UndoRecord,
-    format_record,
+    format_undo,
     make_record,
     patched_path,
-    read_record,
+    read_undo,
     record_path,
     refuse_stranger,
     restore,
@@ -26,8 +26,8 @@ from inspector.remap.rules import Rules, parse_rule
 from tests.unit.remap.samples import written
 
 DATA = bytes(range(256)) * 1024  # longer than what the witness hashes at each end
-PIECES = (Piece(10, b"NEW"), Piece(150_000, b"x" * 9000), Piece(len(DATA) - 4, b"last"))
-APPENDED = Piece(len(DATA), b"more")
+PIECES = (Patch(10, b"NEW"), Patch(150_000, b"x" * 9000), Patch(len(DATA) - 4, b"last"))
+APPENDED = Patch(len(DATA), b"more")
 PLAN = Plan(
     rules=Rules(map(parse_rule, ("path:a/**@mps", "cuda:*=cpu", "*=xpu"))),
     tensors={0: "cpu", 1: "cpu", 2: "xpu", 7: "xpu", 5: "cpu"},
@@ -38,12 +38,12 @@ PLAN = Plan(
 )
 
 
-def noted(path: Path, pieces: tuple[Piece, ...] = PIECES) -> UndoRecord:
+def noted(path: Path, pieces: tuple[Patch, ...] = PIECES) -> UndoRecord:
     with FileSource(str(path)) as source:
         return make_record(source, pieces, PLAN, path.stat().st_mtime_ns)
 
 
-def patch(path: Path, pieces: tuple[Piece, ...]) -> None:
+def patch(path: Path, pieces: tuple[Patch, ...]) -> None:
     with path.open("r+b") as file:
         for piece in pieces:
             file.seek(piece.offset)
@@ -66,10 +66,10 @@ def test_a_record_stands_beside_its_file(path: Path) -> None:
 
 
 @pytest.mark.parametrize("pieces", [PIECES, (*PIECES, APPENDED), (APPENDED,)])
-def test_a_record_is_read_as_it_was_written(path: Path, pieces: tuple[Piece, ...]) -> None:
+def test_a_record_is_read_as_it_was_written(path: Path, pieces: tuple[Patch, ...]) -> None:
     record = noted(path, pieces)
-    at = written(path.parent, format_record(record), "best.pth.undo")
-    assert read_record(at) == record
+    at = written(path.parent, format_undo(record), "best.pth.undo")
+    assert read_undo(at) == record
     assert record.rules == (("cuda:*", "cpu"), ("*", "xpu"))
     assert record.runs == ((0, 2, "cpu"), (2, 3, "xpu"), (3, 5, ""), (5, 6, "cpu"), (7, 8, "xpu"))
     assert record.nbytes_after == (len(DATA) + 4 if APPENDED in pieces else len(DATA))
@@ -84,20 +84,20 @@ def test_a_record_is_read_as_it_was_written(path: Path, pieces: tuple[Piece, ...
 def test_a_patch_that_broke_off_is_recognised(path: Path, count: int) -> None:
     record = noted(path)
     patch(path, PIECES[:count])
-    patch(path, tuple(Piece(piece.offset, piece.data[: len(piece.data) // 2]) for piece in PIECES[count:]))
+    patch(path, tuple(Patch(piece.offset, piece.data[: len(piece.data) // 2]) for piece in PIECES[count:]))
     check(path, record)
 
 
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (Piece(5, b"!"), "another file"),  # in what the witness hashes
-        (Piece(len(DATA) - 9, b"!"), "another file"),
-        (Piece(len(DATA), b"!"), "another file"),  # it has grown
-        (Piece(150_100, b"!"), "changed since it was patched"),
+        (Patch(5, b"!"), "another file"),  # in what the witness hashes
+        (Patch(len(DATA) - 9, b"!"), "another file"),
+        (Patch(len(DATA), b"!"), "another file"),  # it has grown
+        (Patch(150_100, b"!"), "changed since it was patched"),
     ],
 )
-def test_what_others_changed_is_not_written_over(path: Path, change: Piece, what: str) -> None:
+def test_what_others_changed_is_not_written_over(path: Path, change: Patch, what: str) -> None:
     record = noted(path)
     patch(path, PIECES)
     patch(path, (change,))
@@ -115,10 +115,10 @@ def test_a_file_that_was_cut_off_is_another(path: Path) -> None:
 
 def test_small_files_are_known_again_too(tmp_path: Path) -> None:
     path = written(tmp_path, b"0123456789")
-    record = noted(path, (Piece(0, b"ab"), Piece(8, b"cd")))
-    patch(path, (Piece(0, b"ab"), Piece(8, b"cd")))
+    record = noted(path, (Patch(0, b"ab"), Patch(8, b"cd")))
+    patch(path, (Patch(0, b"ab"), Patch(8, b"cd")))
     check(path, record)
-    patch(path, (Piece(4, b"!"),))
+    patch(path, (Patch(4, b"!"),))
     with pytest.raises(ExportError, match="another file"):
         check(path, record)
 
@@ -137,7 +137,7 @@ def made(record: UndoRecord | None = None, **parts: object) -> bytes:
 
 
 def test_the_figures_of_these_records_are_otherwise_right(tmp_path: Path) -> None:
-    assert read_record(written(tmp_path, made(), "x.undo")).before == (Piece(1, b"old"),)
+    assert read_undo(written(tmp_path, made(), "x.undo")).before == (Patch(1, b"old"),)
 
 
 TWO = {"places": 2, "data": b"oldoldnewnew"}
@@ -181,40 +181,40 @@ DAMAGED = {
 def test_damaged_records_are_refused(tmp_path: Path, name: str) -> None:
     at = written(tmp_path, DAMAGED[name], "best.pth.undo")
     with pytest.raises(ExportError, match="the undo record is damaged"):
-        read_record(at)
+        read_undo(at)
 
 
 def test_a_record_of_another_version_is_named(tmp_path: Path) -> None:
     at = written(tmp_path, b"checkpoint-inspector undo record 1\n{}", "best.pth.undo")
     with pytest.raises(ExportError, match="written by another version"):
-        read_record(at)
+        read_undo(at)
 
 
 def test_a_record_that_is_not_there_is_told(path: Path) -> None:
     with pytest.raises(ExportError, match="no undo record can be read: there is no such file"):
-        read_record(record_path(path))
+        read_undo(record_path(path))
 
 
 def test_what_is_no_small_file_is_no_record(path: Path) -> None:
     at = record_path(path)
     at.symlink_to(path)
     with pytest.raises(ExportError, match="a link to another place"):
-        read_record(at)
+        read_undo(at)
     at.unlink()
     os.mkfifo(at)
     with pytest.raises(ExportError, match="no regular file"):
-        read_record(at)
+        read_undo(at)
     at.unlink()
     with at.open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(ExportError, match="larger than"):
-        read_record(at)
+        read_undo(at)
 
 
 def test_a_change_that_takes_too_much_to_note_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(undo, "_MOST_NBYTES", 1000)
     with pytest.raises(ExportError, match="too large"):
-        format_record(noted(path))
+        format_undo(noted(path))
 
 
 def test_times_before_the_epoch_are_none(path: Path) -> None:

@@ -15,8 +15,8 @@ from inspector.records import replace
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel import undoing
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
-from inspector.remap.relabel.patches import Piece
-from inspector.remap.relabel.undo import UndoRecord, format_record, make_record, read_record, record_path
+from inspector.remap.relabel.patches import Patch
+from inspector.remap.relabel.undo import UndoRecord, format_undo, make_record, read_undo, record_path
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
 from tests.unit.remap.samples import (
@@ -58,13 +58,13 @@ def file_of(kind: str, pickle: bytes) -> bytes:
     return tars.checkpoint(pickle, [tars.Storage(0, "cuda:0", bytes(NBYTES))], [])
 
 
-def differences(one: bytes, other: bytes) -> list[Piece]:
+def differences(one: bytes, other: bytes) -> list[Patch]:
     """What turns the one into the other, of the same length, in runs of eight."""
     runs = [(at, other[at : at + 8]) for at in range(0, len(one), 8)]
-    return [Piece(at, run) for at, run in runs if one[at : at + 8] != run]
+    return [Patch(at, run) for at, run in runs if one[at : at + 8] != run]
 
 
-def planted(path: Path, will_be: bytes, pieces: Iterable[Piece], *rules: str) -> None:
+def planted(path: Path, will_be: bytes, pieces: Iterable[Patch], *rules: str) -> None:
     """Put a record beside a file that says it was another before, with the plan of a real change."""
     there = path.read_bytes()
     path.write_bytes(will_be)
@@ -72,7 +72,7 @@ def planted(path: Path, will_be: bytes, pieces: Iterable[Piece], *rules: str) ->
     with FileSource(str(path)) as source:
         record = make_record(source, pieces, plan, 5)
     path.write_bytes(there)
-    record_path(path).write_bytes(format_record(record))
+    record_path(path).write_bytes(format_undo(record))
 
 
 def refused(path: Path, what: str, *, force: bool = False) -> ExportError:
@@ -134,15 +134,15 @@ def test_a_file_is_not_cut_off(tmp_path: Path, kind: str, nbytes: int) -> None:
     short = written(tmp_path, data[:nbytes], "short")
     with FileSource(str(short)) as source:
         witness = make_record(source, (), plan_remap(open_checkpoint(str(path)), []), 5).witness
-    record = replace(record, nbytes=nbytes, witness=witness, after=(Piece(nbytes, data[nbytes:]),))
-    record_path(path).write_bytes(format_record(record))
+    record = replace(record, nbytes=nbytes, witness=witness, after=(Patch(nbytes, data[nbytes:]),))
+    record_path(path).write_bytes(format_undo(record))
     refused(path, "is of no change that this program makes")
 
 
 def test_a_file_is_not_cut_off_to_the_evil_one_at_its_front(tmp_path: Path) -> None:
     evil = zip_of(EVIL, STORAGES)
     path = written(tmp_path, evil + zip_of(HARMLESS, STORAGES))
-    planted(path, evil, [Piece(len(evil), zip_of(HARMLESS, STORAGES))])
+    planted(path, evil, [Patch(len(evil), zip_of(HARMLESS, STORAGES))])
     refused(path, "is of no change that this program makes")
 
 
@@ -152,20 +152,20 @@ def test_weights_are_never_written(tmp_path: Path) -> None:
     assert start is not None
     changed = bytearray(path.read_bytes())
     changed[start : start + 4] = b"\xff" * 4
-    planted(path, bytes(changed), [Piece(start, path.read_bytes()[start : start + 4])])
+    planted(path, bytes(changed), [Patch(start, path.read_bytes()[start : start + 4])])
     refused(path, "is of no change that this program makes")
 
 
 def test_a_genuine_change_with_one_byte_more_is_none(tmp_path: Path) -> None:
     path = written(tmp_path, zip_of(HARMLESS, STORAGES))
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
-    genuine = read_record(record_path(path))
+    genuine = read_undo(record_path(path))
     start = open_checkpoint(str(path)).storages[0].file_offset
     assert start is not None
     there = path.read_bytes()[start : start + 1]
-    before = tuple(sorted([*genuine.before, Piece(start, b"\xee")]))
-    after = tuple(sorted([*genuine.after, Piece(start, there)]))
-    record_path(path).write_bytes(format_record(replace(genuine, before=before, after=after)))
+    before = tuple(sorted([*genuine.before, Patch(start, b"\xee")]))
+    after = tuple(sorted([*genuine.after, Patch(start, there)]))
+    record_path(path).write_bytes(format_undo(replace(genuine, before=before, after=after)))
     refused(path, "no change that this program makes|belongs to another file")
 
 
@@ -196,11 +196,11 @@ RUNS = {
 def test_the_plan_of_a_record_must_be_that_of_the_change(tmp_path: Path, runs: str) -> None:
     path = written(tmp_path, zip_of(HARMLESS, STORAGES))
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
-    genuine = read_record(record_path(path))
-    record_path(path).write_bytes(format_record(replace(genuine, runs=RUNS[runs])))
+    genuine = read_undo(record_path(path))
+    record_path(path).write_bytes(format_undo(replace(genuine, runs=RUNS[runs])))
     refused(path, "is of no change that this program makes")
     bad = replace(genuine, rules=(("*", "nowhere"),))
-    record_path(path).write_bytes(format_record(bad))
+    record_path(path).write_bytes(format_undo(bad))
     refused(path, "is of no change that this program makes")
 
 
@@ -209,7 +209,7 @@ def test_a_change_by_path_is_taken_back_without_a_pattern(tmp_path: Path) -> Non
     path = written(tmp_path, zip_of(HARMLESS, STORAGES))
     before = path.read_bytes()
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule("path:a@cpu")]))
-    record: UndoRecord = read_record(record_path(path))
+    record: UndoRecord = read_undo(record_path(path))
     assert (record.rules, record.runs) == ((), ((0, 1, "cpu"),))
     undo_patch(str(path))
     assert path.read_bytes() == before
@@ -218,10 +218,10 @@ def test_a_change_by_path_is_taken_back_without_a_pattern(tmp_path: Path) -> Non
 def test_rules_without_end_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, zip_of(HARMLESS, STORAGES))
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
-    genuine = read_record(record_path(path))
-    record_path(path).write_bytes(format_record(replace(genuine, rules=(("xpu:1", "cpu"),) * 1000)))
+    genuine = read_undo(record_path(path))
+    record_path(path).write_bytes(format_undo(replace(genuine, rules=(("xpu:1", "cpu"),) * 1000)))
     monkeypatch.setattr(undoing, "_MOST_QUESTIONS", 999)
-    refused(path, "more rules than could be followed")
+    refused(path, "too many rules")
 
 
 @pytest.mark.parametrize("turn", [0, 1])

@@ -11,7 +11,7 @@ from inspector.errors import ExportError
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.remap.convert.forms import LeftOut
 from inspector.remap.safetensors.contents import (
-    Contents,
+    SafetensorsPlan,
     find_tied,
     format_header,
     plan_safetensors,
@@ -23,7 +23,7 @@ from tests.unit.remap.form_samples import mapping, tensor
 from tests.unit.remap.samples import parameter, sparse
 
 
-def planned(entries: dict[str, bytes], **cast: str) -> Contents:
+def planned(entries: dict[str, bytes], **cast: str) -> SafetensorsPlan:
     values = pickles.read(mapping(entries)).root.pairs
     return plan_safetensors(values, [describe_tensor(value) for _, value in values], cast)
 
@@ -112,7 +112,7 @@ def test_texts_and_numbers_become_metadata() -> None:
         "flag": "True",
         "rate": "0.5",
     }
-    why = "neither tensor nor text"
+    why = "neither a tensor nor a str"
     assert contents.left_out == tuple(
         LeftOut(name, why, 0, 0) for name in ("list", "none", "odd", "huge", "__metadata__")
     )
@@ -126,8 +126,8 @@ def test_texts_and_numbers_become_metadata() -> None:
         (("w", "complex128", "strided"), True, "w is complex128"),
         (("w", "float32", "sparse_coo"), True, "w is sparse_coo"),
         (("w", "float32", "strided"), False, "w has no bytes in the file"),
-        (("__metadata__", "float32", "strided"), True, "a name is none that the format allows"),
-        (("a\ud800", "float32", "strided"), True, "a name is none that the format allows"),
+        (("__metadata__", "float32", "strided"), True, "a name is not one that the format allows"),
+        (("a\ud800", "float32", "strided"), True, "a name is not one that the format allows"),
         (("x" * 99, "quint8", "strided"), True, "x" * 79 + "\u2026 is quint8"),
     ],
 )
@@ -182,5 +182,5 @@ def test_what_was_written_is_read_again(tmp_path) -> None:
     assert header_of(tmp_path, rows, 12) == (("a", "float32", (2,)), ("b", "float32", (1,)))
     with pytest.raises(ExportError, match="do not follow one another: b"):
         header_of(tmp_path, {"a": row(0, 8), "b": row(12, 16)}, 16)
-    with pytest.raises(ExportError, match="not as long as its header says"):
+    with pytest.raises(ExportError, match="not what its header says"):
         header_of(tmp_path, {"a": row(0, 8)}, 4)
