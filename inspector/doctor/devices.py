@@ -37,9 +37,8 @@ def no_device_nodes(found: Evidence) -> Diagnosis | None:
         id="no-device-nodes",
         severity="error",
         title="The container was started without the GPU",
-        explanation="The host has an NVIDIA GPU, but its device files (/dev/nvidia0 ...) were not handed "
-        "to this container, so nothing inside can use it. Only whoever starts the container can change "
-        "that.",
+        explanation="The host has an NVIDIA GPU, but its device files (/dev/nvidia0 ...) were not passed to "
+        "this container, so nothing inside can use it. It has to be started differently.",
         evidence=(
             torch_line(found),
             f"this is a {found.system.container} container",
@@ -66,10 +65,10 @@ def wsl_without_gpu(found: Evidence) -> Diagnosis | None:
     return Diagnosis(
         id="wsl-without-gpu",
         severity="error",
-        title="Windows does not hand its GPU to WSL",
-        explanation="Inside WSL torch uses the driver of Windows, through /dev/dxg and the libraries in "
-        "/usr/lib/wsl/lib. One of them is missing or refuses. A Linux driver must not be installed inside "
-        "WSL: it takes the place of the right library.",
+        title="Windows does not share its GPU with WSL",
+        explanation="Inside WSL, torch uses the Windows driver, through /dev/dxg and the libraries in "
+        "/usr/lib/wsl/lib. One of them is missing or refuses access. Do not install a Linux driver inside "
+        "WSL: it replaces the right library.",
         evidence=(
             torch_line(found),
             missing if complaint is None else "the GPU is blocked",
@@ -77,7 +76,7 @@ def wsl_without_gpu(found: Evidence) -> Diagnosis | None:
         ),
         steps=(
             "wsl --update   # in Windows; then wsl --shutdown, and open Linux again",
-            "wsl --list --verbose   # in Windows: the version has to be 2; else wsl --set-version NAME 2",
+            "wsl --list --verbose   # in Windows: the version must be 2; else wsl --set-version NAME 2",
             "update the NVIDIA driver in Windows, not in Linux",
             "sudo apt remove --purge '^libnvidia-.*'   # if a Linux driver was installed inside WSL",
         ),
@@ -93,13 +92,13 @@ def no_permission(found: Evidence) -> Diagnosis | None:
     return Diagnosis(
         id="no-permission",
         severity="error",
-        title="You may not use the GPU's device files",
-        explanation="The driver works, but its device files are closed to this user, so torch finds no GPU.",
+        title="No permission to use the GPU's device files",
+        explanation="The driver works, but this user may not open its device files, so torch finds no GPU.",
         evidence=(torch_line(found), f"not readable and writable: {', '.join(nodes[:_MOST_NAMED])}"),
         steps=(
             "ls -l /dev/nvidia*   # shows the group that may use them",
             "sudo usermod -aG video $USER   # or that group; then log in again",
-            "on a cluster: ask for a GPU in the job (--gres=gpu:1), the files are closed outside of one",
+            "on a cluster: request a GPU for the job (--gres=gpu:1); without one they are not accessible",
         ),
     )
 
@@ -127,13 +126,13 @@ def _hidden(found: Evidence, name: str, value: str, why: str) -> Diagnosis:
         id="devices-hidden",
         severity="error",
         title=f"{name} hides every GPU",
-        explanation=f"{name} says which GPUs a program may see, counted from 0. The list ends at the first "
-        "entry that does not exist, so here none is left. torch then behaves as if there were no GPU.",
+        explanation=f"{name} lists the GPUs that a program may see, counted from 0. The list ends at the "
+        "first entry that does not exist, so none is left here, and torch behaves as if there were no GPU.",
         evidence=(f"{name}={value}: {why}", *((gpus_line(found),) if found.nvidia.smi.gpus else ())),
         steps=(
             f"unset {name}   # Windows: set {name}=",
-            f"or name one that exists: export {name}=0",
-            "then start Python again: the variable is read once",
+            f"or list one that exists: export {name}=0",
+            "then restart Python: the variable is read only once",
         ),
         certainty="certain" if found.nvidia.smi.gpus or not value else "likely",
     )
@@ -155,10 +154,10 @@ def _why_none(value: str, count: int | None) -> str | None:
     if number is None:
         return "this names no GPU"
     if int(number[0]) < 0:
-        return "a negative number hides all"
+        return "a negative number hides all GPUs"
     if count is not None and int(number[0]) >= count:
-        return f"there are {count}, so the highest number is {count - 1}"
-    return "an entry stands there twice, which empties the list" if len(set(entries)) < len(entries) else None
+        return f"there are {count}, so the highest index is {count - 1}"
+    return "an entry occurs twice, which empties the list" if len(set(entries)) < len(entries) else None
 
 
 def some_hidden(found: Evidence) -> Diagnosis | None:
@@ -171,8 +170,8 @@ def some_hidden(found: Evidence) -> Diagnosis | None:
         id="some-devices-hidden",
         severity="note",
         title=f"torch sees {usable} of {count} GPUs",
-        explanation="CUDA_VISIBLE_DEVICES hides the others. The ones that are left are counted from cuda:0 "
-        "again, so a checkpoint that was saved on a higher number does not load without map_location.",
+        explanation="CUDA_VISIBLE_DEVICES hides the others. The remaining ones are numbered from cuda:0 "
+        "again, so a checkpoint that was saved on a higher index does not load without map_location.",
         evidence=(f"CUDA_VISIBLE_DEVICES={value}", gpus_line(found)),
         steps=("unset CUDA_VISIBLE_DEVICES   # to show all of them",),
     )
@@ -200,9 +199,10 @@ def too_new_or_old(found: Evidence) -> Diagnosis | None:
         id="gpu-too-old" if is_old else "gpu-too-new",
         severity="error",
         title=f"This torch has no code for the {'old' if is_old else 'new'} GPU ({sm})",
-        explanation="torch finds the GPU and can load a checkpoint onto it, but the first calculation ends "
-        "with 'no kernel image is available for execution on the device', because its GPU code was compiled "
-        f"for other generations. Builds of torch for {'an older' if is_old else 'a newer'} CUDA have it.",
+        explanation="torch finds the GPU and can load a checkpoint onto it, but the first operation fails "
+        "with 'no kernel image is available for execution on the device', because its GPU code was "
+        f"compiled for other generations. Builds of torch for {'an older' if is_old else 'a newer'} CUDA "
+        "have it.",
         evidence=(
             torch_line(found),
             *(f"{name or 'a GPU'} is sm_{has[0]}{has[1]}" for name, has in left[:_MOST_NAMED]),

@@ -59,7 +59,7 @@ def _well(profile: Profile, found: Evidence) -> Diagnosis:
         id="gpu-works",
         severity="note",
         title="torch can use the GPU",
-        explanation=f"torch finds {devices or 'a Gaudi accelerator (hpu)'} and has code for it.",
+        explanation=f"torch finds {devices or 'a Gaudi accelerator (hpu)'} and has code compiled for it.",
         evidence=(torch_line(found), *named),
     )
 
@@ -70,7 +70,7 @@ def _unexplained(found: Evidence) -> Diagnosis:
         severity="error",
         title="torch finds no GPU, and the cause is not known",
         explanation="torch is built for CUDA and a driver is installed, but torch.cuda.is_available() is "
-        "False, and none of the known causes fits.",
+        "False, and none of the known causes applies.",
         evidence=(
             torch_line(found),
             driver_line(found),
@@ -84,13 +84,13 @@ def _unexplained(found: Evidence) -> Diagnosis:
 
 
 def _no_gpu(found: Evidence) -> Diagnosis:
-    inside = " A container sees a GPU of its host only when it is started with it (docker run --gpus all)."
+    inside = " A container sees its host's GPU only when it is started with it (docker run --gpus all)."
     return Diagnosis(
         id="no-gpu",
         severity="note",
         title="No GPU for torch was found here",
-        explanation="Nothing is broken: torch calculates on the CPU. A checkpoint that was saved on a GPU "
-        "loads with torch.load(path, map_location='cpu'), or from a copy whose devices were changed."
+        explanation="Nothing is broken: torch computes on the CPU. A checkpoint that was saved on a GPU "
+        "loads with torch.load(path, map_location='cpu'), or from a remapped copy."
         + (inside if found.system.container else ""),
         evidence=(torch_line(found),),
         certainty="likely" if found.system.container else "certain",
@@ -105,8 +105,8 @@ def torch_missing(found: Evidence) -> Diagnosis | None:
         id="torch-missing",
         severity="error",
         title="torch is not installed for this Python",
-        explanation="Nothing can be loaded with it. It may be installed in another environment: ask the "
-        "Python that runs your program.",
+        explanation="It may be installed in another environment: probe with the Python that runs your "
+        "program.",
         evidence=(f"Python {found.python.version}", *quoted(found.torch.error)),
         steps=("activate the environment of your program and probe again", "pip install torch"),
     )
@@ -116,8 +116,8 @@ def torch_broken(found: Evidence) -> Diagnosis | None:
     """A torch that cannot be imported."""
     how = {
         "failed": "import torch raises an error",
-        "crashed": "import torch ends the whole Python",
-        "timeout": "import torch does not come to an end",
+        "crashed": "import torch crashes Python",
+        "timeout": "import torch does not finish",
     }.get(found.torch.state)
     if how is None:
         return None
@@ -125,8 +125,9 @@ def torch_broken(found: Evidence) -> Diagnosis | None:
         id="torch-broken",
         severity="error",
         title="torch does not start",
-        explanation=f"{how}. Its files are damaged or of different versions, a library it needs is missing "
-        "(on Windows often the Visual C++ runtime), or another package's libraries are found first.",
+        explanation=f"{how}. Its files are damaged or from different versions, a library it needs is "
+        "missing (on Windows often the Visual C++ runtime), or another package's libraries are found "
+        "first.",
         evidence=(f"Python {found.python.version}", *quoted(found.torch.error)),
         steps=(
             "python -c 'import torch'",
@@ -155,11 +156,11 @@ def several_torches(found: Evidence) -> Diagnosis | None:
         id="several-torches",
         severity="warning",
         title="torch is installed more than once",
-        explanation="Which one Python takes depends on the order of its folders, and a mixture of both "
-        "fails in odd ways. Remove all of them and install one.",
+        explanation="Which one Python imports depends on the order of sys.path, and a mixture of both fails "
+        "in odd ways. Remove all of them and install one.",
         evidence=tuple(f"{name.replace(':', ': ')} {version}" for name, version in installed[:8]),
         steps=(
-            "pip uninstall --yes torch   # as often as it finds one",
+            "pip uninstall --yes torch   # repeat until none is found",
             "conda remove pytorch",
             "install it once",
         ),
@@ -176,10 +177,10 @@ def toolkit_differs(found: Evidence) -> Diagnosis | None:
     return Diagnosis(
         id="toolkit-does-not-matter",
         severity="note",
-        title="The CUDA toolkit is of another version, which does not matter",
-        explanation="torch brings the CUDA libraries it was built for and does not look at the toolkit. "
-        "nvcc --version matters when you compile extensions, not when you load a checkpoint: that needs a "
-        "driver that is new enough.",
+        title="The CUDA toolkit has another version, which does not matter",
+        explanation="torch ships the CUDA libraries it was built for and does not use the toolkit. nvcc "
+        "--version matters when you compile extensions, not when you load a checkpoint: that only needs a "
+        "new enough driver.",
         evidence=(f"toolkits: {', '.join(installed[:8])}", torch_line(found)),
     )
 

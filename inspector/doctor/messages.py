@@ -29,24 +29,24 @@ COMPLAINTS: tuple[Complaint, ...] = (
         id="fabric-manager",
         pattern=r"Error 802|system not yet initialized",
         title="The GPUs wait for NVIDIA's fabric manager",
-        explanation="GPUs that are joined by NVSwitch (HGX and DGX with A100, H100, H200, B200) stay "
-        "closed until the service nvidia-fabricmanager has set up their links. It has to be of exactly the "
-        "driver's version.",
+        explanation="GPUs connected by NVSwitch (HGX and DGX with A100, H100, H200, B200) are unavailable "
+        "until the service nvidia-fabricmanager has set up their links. Its version must be exactly that of "
+        "the driver.",
         steps=(
             "sudo systemctl enable --now nvidia-fabricmanager",
             "systemctl status nvidia-fabricmanager",
-            "sudo apt install nvidia-fabricmanager-NNN   # NNN: the driver's first number; if it is missing",
+            "sudo apt install nvidia-fabricmanager-NNN   # if it is missing; NNN: the driver's major version",
         ),
     ),
     Complaint(  # https://github.com/pytorch/pytorch/issues/40671
         id="forward-compatibility",
         pattern=r"Error 804|forward compatibility was attempted on non supported HW",
-        title="A compatibility package for data-centre GPUs stands in the way",
-        explanation="The container (or LD_LIBRARY_PATH) brings NVIDIA's cuda-compat libraries, which let "
-        "an old driver run a newer CUDA. They work on data-centre GPUs alone, not on GeForce cards.",
+        title="A compatibility package for data center GPUs gets in the way",
+        explanation="The container (or LD_LIBRARY_PATH) contains NVIDIA's cuda-compat libraries, which let "
+        "an old driver run a newer CUDA. They work only on data center GPUs, not on GeForce cards.",
         steps=(
-            "update the NVIDIA driver of the host: then the package is not needed",
-            "or take an image for an older CUDA, or remove the package: apt remove 'cuda-compat-*'",
+            "update the NVIDIA driver of the host: the package is not needed then",
+            "or use an image for an older CUDA, or remove the package: apt remove 'cuda-compat-*'",
             "echo $LD_LIBRARY_PATH   # no .../compat folder should be in it",
         ),
     ),
@@ -54,8 +54,8 @@ COMPLAINTS: tuple[Complaint, ...] = (
         id="cuda-unknown-error",
         pattern=r"CUDA unknown error|Error 999|unknown error",
         title="The driver stopped answering",
-        explanation="CUDA gave no reason. Most often the driver's memory module was lost while the "
-        "computer slept, or the driver was updated and not restarted yet. Sometimes a program changed "
+        explanation="CUDA gave no reason. Most often the kernel module nvidia_uvm broke while the computer "
+        "was suspended, or the driver was updated and not reloaded yet. Sometimes a program changed "
         "CUDA_VISIBLE_DEVICES too late.",
         steps=(
             "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
@@ -66,9 +66,9 @@ COMPLAINTS: tuple[Complaint, ...] = (
     Complaint(  # https://github.com/pytorch/pytorch/issues/98885
         id="cuda-initialization",
         pattern=r"CUDA driver initialization failed|Error 3\b|Error 101\b|Error 100\b",
-        title="The driver finds no GPU it can start",
-        explanation="The driver's library is there and refuses to start. The GPU may have fallen off the "
-        "bus, be handed to another machine, be cut into slices (MIG) without any slice, or belong to "
+        title="The driver finds no GPU that it can initialize",
+        explanation="The driver's library is there, but it cannot initialize a GPU. The GPU may have fallen "
+        "off the bus, be passed to a virtual machine, be in MIG mode without any instance, or belong to "
         "another driver.",
         steps=("nvidia-smi   # does it list the GPU?", "sudo dmesg | grep -i -E 'nvrm|xid'", "sudo reboot"),
         certainty="possible",
@@ -76,8 +76,8 @@ COMPLAINTS: tuple[Complaint, ...] = (
     Complaint(
         id="gpu-busy",
         pattern=r"devices are busy or unavailable|Error 46\b|out of memory",
-        title="Another program holds the GPU",
-        explanation="The GPU is full, or it is set to serve one program at a time (exclusive mode).",
+        title="Another program is using the GPU",
+        explanation="The GPU's memory is full, or it allows only one program at a time (exclusive mode).",
         steps=(
             "nvidia-smi   # lists the programs on the GPU",
             "sudo nvidia-smi -c DEFAULT   # ends exclusive mode",
@@ -115,14 +115,14 @@ def slices(found: Evidence) -> Diagnosis | None:
     return Diagnosis(
         id="mig-slices",
         severity="error" if is_stopped else "note",
-        title="The GPU is cut into slices (MIG)",
-        explanation="A program sees one slice at a time, as cuda:0, however many there are. Where no slice "
-        "was made, or none is named, it sees nothing. "
+        title="The GPU is in MIG mode",
+        explanation="A program sees one MIG instance, as cuda:0, however many there are. Where no instance "
+        "was created, or none is selected, it sees no GPU. "
         "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/",
         evidence=(gpus_line(found), f"MIG is on for {', '.join(cut[:8])}"),
         steps=(
-            "nvidia-smi -L   # lists the slices as MIG-...",
-            "export CUDA_VISIBLE_DEVICES=MIG-...   # the one to use; then start Python again",
+            "nvidia-smi -L   # lists the instances as MIG-...",
+            "export CUDA_VISIBLE_DEVICES=MIG-...   # the one to use; then restart Python",
         ),
         certainty="likely" if is_stopped else "certain",
     )

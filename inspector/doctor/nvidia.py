@@ -27,8 +27,8 @@ from inspector.doctor.symptoms import (
 from inspector.target.machine.evidence import Evidence
 
 _NOT_THE_FILE = (
-    " A checkpoint can neither cause nor cure this: a state dict carries no CUDA version. The CUDA toolkit "
-    "(nvcc --version) plays no part either, because torch brings the CUDA libraries it was built for."
+    " A checkpoint can neither cause nor fix this: a state dict contains no CUDA version. The CUDA toolkit "
+    "(nvcc --version) plays no part either, because torch ships the CUDA libraries it was built for."
 )
 _DOWNLOAD = "install the newest driver for your GPU from https://www.nvidia.com/Download/index.aspx"
 
@@ -51,8 +51,8 @@ def cpu_only_build(found: Evidence) -> Diagnosis | None:
         id="cpu-only-torch",
         severity="error",
         title="This torch was built without CUDA",
-        explanation="There is an NVIDIA GPU, but the torch that is installed here has no GPU code at all, so "
-        "torch.cuda.is_available() is False whatever the driver. Install a build for CUDA instead."
+        explanation="There is an NVIDIA GPU, but the installed torch has no GPU code at all, so "
+        "torch.cuda.is_available() is False whatever the driver. Install a CUDA build instead."
         + _NOT_THE_FILE,
         evidence=(torch_line(found), driver_line(found), gpus_line(found), *conda),
         steps=(*driver, "pip uninstall --yes torch", command),
@@ -71,11 +71,11 @@ def no_driver(found: Evidence) -> Diagnosis | None:
         id="no-driver",
         severity="error",
         title="The NVIDIA driver is not installed",
-        explanation="torch is built for CUDA, but it talks to the GPU through NVIDIA's driver, and that is "
-        "not here." + _NOT_THE_FILE,
+        explanation="torch is built for CUDA, but it talks to the GPU through NVIDIA's driver, which is "
+        "missing here." + _NOT_THE_FILE,
         evidence=(
             torch_line(found),
-            "an NVIDIA card is in this machine" if is_seen else "no card was named",
+            "an NVIDIA card is in this machine" if is_seen else "no card is listed",
             "neither nvidia-smi nor the driver's library was found",
             *quoted(said(found, "NVIDIA driver")),
         ),
@@ -96,14 +96,14 @@ def driver_not_running(found: Evidence) -> Diagnosis | None:
         id="driver-not-running",
         severity="error",
         title="The NVIDIA driver is installed, but not running",
-        explanation="The driver's programs are here, but its part in the kernel is not loaded. That "
-        "happens after a kernel update, when Secure Boot refuses the module, or when the free driver "
-        "nouveau holds the card." + _NOT_THE_FILE,
+        explanation="The driver's programs are here, but its kernel module is not loaded. That happens "
+        "after a kernel update, when Secure Boot rejects the module, or when the open-source driver "
+        "nouveau has claimed the card." + _NOT_THE_FILE,
         evidence=(torch_line(found), "the kernel has no NVIDIA module loaded", *quoted(complaint)),
         steps=(
             "sudo modprobe nvidia",
-            "reboot, and if it stays like this install the driver again",
-            "mokutil --sb-state   # when Secure Boot is on, the module has to be signed",
+            "reboot; if that does not help, reinstall the driver",
+            "mokutil --sb-state   # with Secure Boot on, the module must be signed",
         ),
         certainty="certain" if is_unloaded else "likely",
     )
@@ -126,8 +126,8 @@ def driver_too_old(found: Evidence) -> Diagnosis | None:
         id="driver-too-old",
         severity="error",
         title="The NVIDIA driver is too old for this torch",
-        explanation=f"torch was built for CUDA {found.torch.cuda}, and this driver does not speak it yet. "
-        "Either update the driver, or install a torch that was built for an older CUDA." + _NOT_THE_FILE,
+        explanation=f"torch was built for CUDA {found.torch.cuda}, which this driver does not support yet. "
+        "Either update the driver, or install a torch built for an older CUDA." + _NOT_THE_FILE,
         evidence=(torch_line(found), driver_line(found), *quoted(complaint)),
         steps=(f"{update}: https://www.nvidia.com/Download/index.aspx", f"or: {install_command(build)}"),
         certainty="certain" if complaint else "likely",
@@ -140,13 +140,13 @@ def driver_mismatch(found: Evidence) -> Diagnosis | None:
     module = found.nvidia.kernel_module
     if complaint is None or found.torch.cuda_available:
         return None
-    where = ("restart the container: its host's driver was updated",) if found.system.container else ()
+    where = ("restart the container: the host's driver was updated",) if found.system.container else ()
     return Diagnosis(
         id="driver-mismatch",
         severity="error",
         title="Two versions of the NVIDIA driver are mixed",
-        explanation="The driver's library is of another version than its running part in the kernel. Most "
-        "often the system updated the driver in the background; a restart loads the new one." + _NOT_THE_FILE,
+        explanation="The driver's library has another version than the loaded kernel module. Most often "
+        "the system updated the driver in the background; a restart loads the new one." + _NOT_THE_FILE,
         evidence=(
             driver_line(found),
             f"the kernel runs version {module}" if module else "the kernel's version is not known",

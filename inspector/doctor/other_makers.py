@@ -26,9 +26,9 @@ def rocm_out_of_reach(found: Evidence) -> Diagnosis | None:
     return Diagnosis(
         id="rocm-no-device" if not found.kfd else "rocm-no-gpu",
         severity="error",
-        title="AMD's driver hands no GPU to torch",
-        explanation="torch for ROCm reaches the GPU through the file /dev/kfd of the driver amdgpu. "
-        + ("That file is not here." if not found.kfd else "It is here, but ROCm knows no GPU behind it."),
+        title="AMD's driver offers torch no GPU",
+        explanation="torch for ROCm accesses the GPU through the device file /dev/kfd of the amdgpu driver. "
+        + ("That file is missing." if not found.kfd else "It exists, but ROCm finds no GPU behind it."),
         evidence=(torch_line(found), *quoted("; ".join(found.torch.cuda_messages))),
         steps=(
             *(
@@ -36,7 +36,7 @@ def rocm_out_of_reach(found: Evidence) -> Diagnosis | None:
                 if found.system.container
                 else ("sudo modprobe amdgpu", "sudo apt install amdgpu-dkms")
             ),
-            "rocminfo   # lists the GPUs that ROCm knows",
+            "rocminfo   # lists the GPUs that ROCm finds",
             "https://rocm.docs.amd.com/projects/install-on-linux/   # which GPUs and kernels it supports",
         ),
         certainty="certain" if not found.kfd else "possible",
@@ -47,9 +47,9 @@ def _wrong_build(found: Evidence) -> Diagnosis:
     return Diagnosis(
         id="rocm-on-nvidia",
         severity="error",
-        title="This torch was built for AMD, and the GPU is NVIDIA's",
-        explanation="Builds for ROCm and for CUDA exclude each other. Install the one for CUDA.",
-        evidence=(torch_line(found), "the card on the bus is NVIDIA's"),
+        title="This torch was built for AMD, but the GPU is from NVIDIA",
+        explanation="A build of torch supports either ROCm or CUDA. Install one for CUDA.",
+        evidence=(torch_line(found), "the card on the bus is from NVIDIA"),
         steps=("pip uninstall --yes torch", f"pip install torch --index-url {INDEX}cu126"),
         certainty="likely",
     )
@@ -69,9 +69,9 @@ def _closed_nodes(
     return Diagnosis(
         id=id,
         severity="error",
-        title=f"You may not use {maker}'s device files",
-        explanation="The driver is there, but its device files are closed to this user: only the groups "
-        "render and video may use them.",
+        title=f"No permission to use {maker}'s device files",
+        explanation="The driver is there, but this user may not open its device files: only the groups "
+        "render and video may.",
         evidence=(torch_line(found), f"not readable and writable: {', '.join(paths[:8])}"),
         steps=(_GROUPS, *(container if found.system.container else ())),
     )
@@ -89,9 +89,9 @@ def rocm_without_code(found: Evidence) -> Diagnosis | None:
         id="rocm-gpu-unsupported",
         severity="error",
         title=f"This torch has no code for {', '.join(left[:8])}",
-        explanation="torch finds the GPU and can load a checkpoint onto it, but calculations fail or "
-        "crash, because its GPU code was compiled for other chips. A close relative's code often runs when "
-        "ROCm is told to use it.",
+        explanation="torch finds the GPU and can load a checkpoint onto it, but operations fail or crash, "
+        "because its GPU code was compiled for other chips. Code for a closely related chip often works "
+        "when ROCm is told to use it.",
         evidence=(torch_line(found), f"torch has code for {', '.join(sorted(known))}"),
         steps=(
             "export HSA_OVERRIDE_GFX_VERSION=10.3.0   # gfx1031 to gfx1036; 11.0.0 for gfx1101 to gfx1103",
@@ -112,9 +112,9 @@ def amd_without_rocm(found: Evidence) -> Diagnosis | None:
         id="amd-without-rocm",
         severity="warning",
         title="This torch cannot use the AMD GPU",
-        explanation="AMD's driver is ready for ROCm, but the torch that is installed is not built for it. "
-        "If the GPU is one that ROCm supports (small built-in ones are not), install that build.",
-        evidence=(torch_line(found), "there is an AMD card and its /dev/kfd"),
+        explanation="AMD's driver is ready for ROCm, but the installed torch is not built for it. If ROCm "
+        "supports the GPU (most integrated ones are not supported), install a ROCm build.",
+        evidence=(torch_line(found), "there is an AMD card, and /dev/kfd exists"),
         steps=("pip uninstall --yes torch", "the command for ROCm: https://pytorch.org/get-started/locally/"),
         certainty="possible",
     )
@@ -136,7 +136,7 @@ def intel_out_of_reach(found: Evidence) -> Diagnosis | None:
         id="xpu-driver-missing",
         severity="error",
         title="Intel's GPU driver is missing",
-        explanation="torch for XPU reaches the GPU through the kernel's render node (/dev/dri/renderD128) "
+        explanation="torch for XPU accesses the GPU through the kernel's render node (/dev/dri/renderD128) "
         "and Intel's Level Zero library. "
         + ("The library" if found.dri else "The render node")
         + " was not found.",
@@ -163,9 +163,10 @@ def apple_out_of_reach(found: Evidence) -> Diagnosis | None:
         return Diagnosis(
             id="mps-intel-mac",
             severity="note",
-            title="torch uses no GPU on this Mac",
-            explanation="torch uses the GPU of Macs with Apple silicon. Checkpoints load here on the CPU.",
-            evidence=(torch_line(found), "the processor is Intel's"),
+            title="torch cannot use a GPU on this Mac",
+            explanation="torch supports only the GPUs of Macs with Apple silicon. Checkpoints load on the "
+            "CPU here.",
+            evidence=(torch_line(found), "the processor is from Intel"),
         )
     oldest = next(macos for since, macos in _OLDEST_MACOS if parse_version(torch.version) >= since)
     is_old = (0,) < parse_version(system.macos) < parse_version(oldest)
@@ -177,8 +178,8 @@ def apple_out_of_reach(found: Evidence) -> Diagnosis | None:
         else "mps-no-metal",
         severity="error",
         title="torch cannot use the Apple GPU",
-        explanation=f"This torch wants macOS {oldest} or newer, a build for Apple silicon, and Metal, which "
-        "virtual machines and continuous integration often lack.",
+        explanation=f"This torch needs macOS {oldest} or newer, a build for Apple silicon, and Metal, which "
+        "virtual machines and CI runners often lack.",
         evidence=(torch_line(found), f"macOS {system.macos or 'of an unknown version'}, {system.machine}"),
         steps=(
             *((f"update macOS to {oldest} or newer",) if is_old else ()),
@@ -193,13 +194,13 @@ def _translated(found: Evidence) -> Diagnosis:
     return Diagnosis(
         id="mps-rosetta",
         severity="error",
-        title="This Python is for Intel Macs and runs translated",
-        explanation="The Mac has Apple silicon, but this Python was built for Intel and runs through "
+        title="This Python is built for Intel Macs and runs under Rosetta",
+        explanation="The Mac has Apple silicon, but this Python was built for Intel and is translated by "
         "Rosetta. torch for Intel has no MPS, so torch.backends.mps.is_available() is False. Use a Python "
         "for arm64.",
         evidence=(torch_line(found), f"Python {found.python.version} for {found.system.machine}, translated"),
         steps=(
-            "python -c 'import platform; print(platform.machine())'   # has to say arm64",
+            "python -c 'import platform; print(platform.machine())'   # must print arm64",
             "conda: CONDA_SUBDIR=osx-arm64 conda create -n arm python",
             "or install Python from python.org or Homebrew in /opt/homebrew, and torch into it",
         ),

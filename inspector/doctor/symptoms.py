@@ -97,7 +97,7 @@ def driver_line(found: Evidence) -> str:
     if version is None:
         return "NVIDIA driver of an unknown version" if has_driver(found) else "no NVIDIA driver"
     line = f"NVIDIA driver {version}"
-    return line if cuda is None else f"{line}, which speaks CUDA up to {cuda[0]}.{cuda[1]}"
+    return line if cuda is None else f"{line}, which supports CUDA up to {cuda[0]}.{cuda[1]}"
 
 
 def gpus_line(found: Evidence) -> str:

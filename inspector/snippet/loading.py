@@ -14,10 +14,10 @@ from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.target.default_load import code_weights_only, judge_for
 
-_RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust where it comes from."
+_RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust its source."
 _UNSURE = "# Programs read different things from this file: leave weights_only at True."
 _DANGEROUS = (
-    "# torch refuses this file, and rightly: it asks for names that can do anything to your",
+    "# torch rightly refuses this file: it asks for names that can do anything to your",
     "# computer. Only if you made it yourself, set weights_only to False.",
 )
 # The class of a dtype is made by NumPy while loading, so no file names it.
@@ -147,7 +147,7 @@ def _condition(verdict: SafetyVerdict) -> tuple[str, ...]:
     shown = (name if len(name) <= _MOST_CHARS else f"{name[:_MOST_CHARS]}..." for name in verdict.packages)
     named = ", ".join(islice(shown, _MOST_PACKAGES)) + (f" and {more} more" if more > 0 else "")
     return (
-        f"# The file makes objects of classes from {named}.",
+        f"# The file creates objects of classes from {named}.",
         "# Allow them only if that code is yours, or if you trust it.",
     )
 

@@ -21,7 +21,7 @@ from inspector.snippet.styles.transformers import transformers_code
 from inspector.snippet.traits import is_pretrained
 from inspector.target.machine.profile import Profile
 
-_RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust where it comes from."
+_RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust its source."
 _INDEX = ".index.json"
 _UNPICKLER = (
     "",
@@ -58,7 +58,7 @@ def _torchscript(path: str, device: Device) -> str:
     script = Script()
     script.paragraph(*device.choice)
     script.paragraph(
-        "# One device for all of it: torch.jit takes no dictionary as map_location.",
+        "# torch.jit.load accepts only a single device as map_location.",
         *_call("model = torch.jit.load(", literal(path), f"map_location={device.code}"),
         "model.eval()",
     )
@@ -114,7 +114,7 @@ def _dcp(path: str, device: Device) -> str:
     script.need("from torch.distributed.checkpoint.format_utils import dcp_to_torch_save")
     script.paragraph(*device.choice)
     script.paragraph(
-        "# This writes one file beside the folder, with everything on the CPU.",
+        "# This writes one file next to the folder, with everything on the CPU.",
         *_call("dcp_to_torch_save(", literal(path), literal(_beside(path))),
         *_call("checkpoint = torch.load(", literal(_beside(path)), "weights_only=True"),
     )
@@ -132,7 +132,7 @@ def _dcp_in_place(path: str, device: Device) -> str:
     script.need("import torch.distributed.checkpoint as dcp")
     script.paragraph(*device.choice)
     script.paragraph(
-        "# The model is yours, on as many ranks as you like. Its tensors are filled where they are.",
+        "# The model is yours, on any number of ranks. Its tensors are filled in place.",
         *device.move("model"),
         'state_dict = {"model": model.state_dict()}  # with the keys that were used for saving',
         *_call("dcp.load(", "state_dict", f"checkpoint_id={literal(path)}"),

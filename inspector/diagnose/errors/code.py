@@ -27,7 +27,7 @@ def _of_module(context: Context) -> Tied:
         if context.checkpoint.module_class is not None:
             here += f" It is a whole pickled module, {plain(context.checkpoint.module_class)}."
         return Tied(fits="yes", here=here, fix=_MODULE, finding=_finding(context))
-    here = f"This file asks for nothing of {plain(module)}: your own code, or another file, imports it."
+    here = f"This file asks for nothing from {plain(module)}: your own code, or another file, imports it."
     return Tied(fits="no", here=here)
 
 
@@ -43,7 +43,7 @@ def _of_attribute(context: Context) -> Tied:
     if package_of(module) == "torch":
         written = dict(context.checkpoint.versions).get("torch", "")
         here += f" It was written by torch {plain(written)}." if written else ""
-        advice = "Update torch to the version that wrote the file, or a newer one."
+        advice = "Update torch to the version that wrote the file, or to a newer one."
         return Tied(fits="yes", here=here, advice=advice)
     return Tied(fits="yes", here=here, fix=_MODULE, finding=_finding(context))
 
@@ -63,17 +63,19 @@ def _numpy(context: Context) -> Tied:
 def _is_mapping(context: Context) -> Tied:
     """Report what torch.load gives for this file: a dictionary, and what is in it."""
     if context.checkpoint.module_class is not None:
-        here = f"This file is a whole module, {plain(context.checkpoint.module_class)}, and no dictionary."
+        here = f"This file is a whole module, {plain(context.checkpoint.module_class)}, not a dictionary."
         return Tied(fits="no", here=here)
     if context.checkpoint.root != "mapping":
-        here = f"torch.load gives a {plain(context.checkpoint.root)} for this file."
+        here = f"torch.load returns a {plain(context.checkpoint.root)} for this file."
         return Tied(fits="unknown", here=here)
     rows = [row for row in state_dicts(context.checkpoint) if row.tensors]
     if not rows:
-        here = "torch.load gives a dictionary without tensors for this file."
+        here = "torch.load returns a dictionary without tensors for this file."
         return Tied(fits="yes", here=here, fix=_PLAIN)
     where = f"under {plain(rows[0].path)}" if rows[0].path else "at its top"
-    here = f"torch.load gives a dictionary for this file; the weights ({len(rows[0].tensors):,}) are {where}."
+    here = (
+        f"torch.load returns a dictionary for this file; the weights ({len(rows[0].tensors):,}) are {where}."
+    )
     return Tied(fits="yes", here=here, paths=[row.path for row in rows[0].tensors.values()], fix=_PLAIN)
 
 
@@ -82,7 +84,7 @@ def _old_module(context: Context) -> Tied:
     if context.checkpoint.module_class is None and not any(
         name.startswith(("torch.nn.modules.", "torchvision.")) for name in _names(context)
     ):
-        return Tied(fits="no", here="This file holds no pickled modules: the error comes from another one.")
+        return Tied(fits="no", here="This file holds no pickled modules: the error comes from another file.")
     versions = dict(context.checkpoint.versions)
     written = f", written by torch {plain(versions['torch'])}" if "torch" in versions else ""
     return Tied(fits="yes", here=f"This file holds pickled modules{written}.", fix=_MODULE)
@@ -95,15 +97,19 @@ def _key(context: Context) -> Tied:
     held = {str(step) for row in context.checkpoint.values for step in row.keys}
     held |= {str(step) for row in context.checkpoint.tensors for step in row.keys}
     if key in tops:
-        here = f"This file has {plain(key)} at its top: the error comes from another file."
+        here = f"This file has the top-level key {plain(key)}: the error comes from another file."
         return Tied(fits="no", here=here)
     if key in held:
-        here = f"{plain(key)} is in this file, but deeper; at its top there are {listed(tops)}."
+        here = f"{plain(key)} is in this file, but deeper; the top-level keys are {listed(tops)}."
         return Tied(fits="yes", here=here, fix=_PLAIN)
     if len(tops) > _MOST_TOPS:
-        here = f"There is no {plain(key)} in this file: it is a state dict itself, the weights at its top."
+        here = (
+            f"There is no {plain(key)} in this file: it is itself a state dict, with the weights at the "
+            "top level."
+        )
         return Tied(fits="yes", here=here, fix=_PLAIN)
-    here = f"There is no {plain(key)} in this file; at its top there are {listed(tops) or 'no keys'}."
+    held = f"the top-level keys are {listed(tops)}" if tops else "it has no keys"
+    here = f"There is no {plain(key)} in this file; {held}."
     return Tied(fits="unknown", here=here, fix=_PLAIN)
 
 
@@ -119,19 +125,19 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"No module named '?(?P<module>numpy\._core[\w.]{0,60})|numpy\.core\.multiarray failed to "
         r"import",
         finding="needs-allow-list",
-        cause="NumPy 2 renamed numpy.core to numpy._core. A file with NumPy objects in it asks for the name "
-        "of the NumPy that wrote it, and an older one does not know the new name.",
+        cause="NumPy 2 renamed numpy.core to numpy._core. A file that holds NumPy objects uses the names of "
+        "the NumPy that wrote it, and an older NumPy does not know the new name.",
         advice="Update NumPy to 2.0 or newer. Or save plain numbers and tensors instead of NumPy objects.",
         tie=_numpy,
     ),
     ErrorKind(
         id="module-missing",
-        title="The file needs Python code that is not here",
+        title="The file needs Python code that cannot be imported here",
         pattern=r"No module named ['\"]?(?P<module>[\w.]{1,120})",
         finding="whole-module",
-        cause="A pickled object names the module that its class is in, and Python imports it while loading. "
-        "The file was saved in a project with such a folder or file, and here it cannot be found.",
-        advice="Run the script in the project that the file comes from, or add its folder with "
+        cause="A pickled object names the module that defines its class, and Python imports that module "
+        "while loading. The file was saved in a project that has such a module; here it cannot be found.",
+        advice="Run the script in the project that the file comes from, or add that folder with "
         "sys.path.insert(0, folder). Better: load it there once and save model.state_dict().",
         tie=_of_module,
     ),
@@ -141,52 +147,53 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Can'?t get attribute ['\"]?(?P<name>[\w.]{1,120})['\"]? on <module "
         r"['\"]?(?P<module>[\w.]{1,120})",
         finding="whole-module",
-        cause="A pickled object names its class and the module it is in. __main__ is the script that was "
-        "running when it was saved; elsewhere the script is another one. Or the package has changed since.",
-        advice="Define the class, or import it, in the script that calls torch.load, before it does. Better: "
-        "save model.state_dict() where the class is.",
+        cause="A pickled object names its class and the module that defines it. __main__ is the script that "
+        "was running when the file was saved, and here another script is running. Or the package has "
+        "changed since.",
+        advice="Define or import the class in the script that calls torch.load, before the call. Better: "
+        "save model.state_dict() where the class is available.",
         tie=_of_attribute,
     ),
     ErrorKind(
         id="dict-for-model",
-        title="torch.load gave a dictionary, and the code wanted a model",
+        title="torch.load returned a dictionary, and the code expects a model",
         pattern=r"['\"]?(?:collections\. ?)?(?:OrderedDict|dict)['\"]? object has no attribute "
         rf"['\"]?(?P<name>(?:{_MODEL_METHODS})\b|\w{{1,60}})",
         cause="The file holds weights by name (a state dict), not a model: it has no eval(), to() or cuda().",
-        advice="Make the model first, then load the weights into it: model = Net(); "
+        advice="Create the model first, then load the weights into it: model = Net(); "
         "model.load_state_dict(torch.load(path, map_location='cpu')); model.eval().",
         tie=_is_mapping,
         fix=_PLAIN,
     ),
     ErrorKind(
         id="module-changed",
-        title="The file holds modules of another version",
+        title="The file holds modules from another version",
         pattern=r"'(?:Conv\w{1,20}|BatchNorm\w{0,8}|Upsample|GELU|SiLU|Hardswish|MultiheadAttention|"
         r"LayerNorm|TransformerEncoder\w{0,8}|Embedding|Linear|ReLU\w?|Dropout|AvgPool\w{2}|MaxPool\w{2})' "
         r"object has no attribute '(?P<name>\w{1,60})'|source code of class '[\w.]{1,120}' has changed",
         finding="whole-module",
-        cause="A whole pickled model brings its attributes along, but not its code: the code is that of the "
-        "torch installed here, which looks for an attribute that the file's version did not have.",
-        advice="Use the version of torch (or of the package) that saved it. Or make the model anew and load "
-        "its state_dict.",
+        cause="A whole pickled model contains its attributes but not its code: the code comes from the "
+        "torch installed here, which expects an attribute that the saved version did not have.",
+        advice="Use the version of torch (or of the package) that saved it. Or create the model again and "
+        "load its state_dict.",
         tie=_old_module,
     ),
     ErrorKind(
         id="python2-text",
-        title="A file of Python 2",
+        title="The file was written by Python 2",
         pattern=r"'(?:ascii|utf-?8)' codec can'?t decode byte 0x[0-9a-f]{2} in position",
-        cause="Python 2 pickled texts as bytes; Python 3 reads them as ASCII or UTF-8, which they need not "
-        "be. (Opening a checkpoint in text mode, open(path) without 'rb', says the same.)",
+        cause="Python 2 pickled strings as bytes; Python 3 decodes them as ASCII or UTF-8, which need not "
+        "fit. (Opening a checkpoint in text mode, open(path) without 'rb', raises the same error.)",
         advice="Try torch.load(path, encoding='latin1'). In code that opens the file: open(path, 'rb').",
         tie=nothing_to_see,
     ),
     ErrorKind(
         id="key-missing",
-        title="The checkpoint has no entry of that name",
+        title="The checkpoint has no such key",
         pattern=r"KeyError: ?['\"](?P<key>[^'\"]{1,120})['\"]",
-        cause="The code looks for an entry that this checkpoint does not have: every training script has its "
-        "own names (state_dict, model, model_state_dict, net), or the file is a state dict without any.",
-        advice="Look at the names in the file, and use those: checkpoint.keys() shows them.",
+        cause="The code looks up a key that this checkpoint does not have: every training script chooses "
+        "its own keys (state_dict, model, model_state_dict, net), or the file is itself a state dict.",
+        advice="Use the keys that are in the file: checkpoint.keys() lists them.",
         tie=_key,
     ),
 )

@@ -16,8 +16,8 @@ _BY_KIND = {row.name: row.missing for row in DEVICE_TYPES.values()}
 _INDEX_BY_KIND = {row.name: row.out_of_range or row.missing for row in DEVICE_TYPES.values()}
 _KIND = r"(?P<kind>[a-z][a-z0-9]{1,20})"
 _TO_CPU = (
-    "Load it with map_location='cpu' and move the model afterwards, or export a copy that is saved for the "
-    "CPU. Nothing is lost: a device is a label on the tensors."
+    "Load it with map_location='cpu' and move the model afterwards, or export a copy with its tensors on the "
+    "CPU. Nothing is lost: the device is only a label on each tensor."
 )
 
 
@@ -39,7 +39,7 @@ def _none_on(context: Context, kind: str) -> str:
     where = f" (they are on {listed(saved)})" if saved else ""
     return (
         f"No tensor of this file is on a {plain(kind)} device{where}: the error comes from another file, or "
-        "from code of yours such as model.cuda() or map_location."
+        "from your own code, such as model.cuda() or map_location."
     )
 
 
@@ -52,13 +52,13 @@ def _on_index(context: Context) -> Tied:
     if paths:
         here = f"{format_count(len(paths), 'tensor')} of this file were saved on {device}."
         if others:
-            here += f" Others are on {listed(others)}: one map for all of them avoids the next error."
+            here += f" Others are on {listed(others)}: map all of them at once to avoid the next error."
         every = [device, *others]
         return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, sorted(every)))
     if others:
         here = (
             f"No tensor of this file is on {plain(device)}; they are on {listed(others)}. The error comes "
-            "from another file, or map_location asked for that number."
+            "from another file, or map_location asked for that index."
         )
         return Tied(fits="no", here=here)
     return Tied(fits="no", here=_none_on(context, kind))
@@ -94,28 +94,29 @@ def _any_accelerator(context: Context) -> Tied:
 DEVICE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="device-unavailable",
-        title="Saved on a device that torch does not find on this machine",
+        title="Saved on a device that torch cannot find on this machine",
         pattern=rf"Attempting to deserialize object on an? '?{_KIND}'? ?device but "
         rf"torch\.[a-z]+\.is_available",
         findings=_BY_KIND,
         finding="unknown-device",
-        cause="A checkpoint remembers the device that each tensor was saved on, and torch.load puts it there "
-        "again. This torch finds no such device: there is none, its driver is missing, or torch was "
-        "installed in a version for the CPU only.",
-        advice=_TO_CPU + " With a GPU, checkpoint-inspector target tells why torch does not see it.",
+        cause="A checkpoint records the device that each tensor was saved on, and torch.load puts it back "
+        "there. This torch finds no such device: there is none, its driver is missing, or the installed "
+        "torch is a CPU-only build.",
+        advice=_TO_CPU + " If there is a GPU, checkpoint-inspector target explains why torch does not see "
+        "it.",
         tie=_on_kind,
     ),
     ErrorKind(
         id="device-index",
-        title="Saved on a GPU number that this machine does not have",
+        title="Saved on a GPU index that this machine does not have",
         pattern=rf"Attempting to deserialize object on '?{_KIND}'? ?device (?P<index>\d{{1,5}}) but "
         rf"torch\.[a-z]+\.device_count",
         findings=_INDEX_BY_KIND,
         finding="unknown-device",
-        cause="GPUs are numbered from 0, and the file was saved on a number that this process does not see: "
-        "the machine has fewer GPUs, or CUDA_VISIBLE_DEVICES shows it only some of them.",
-        advice="Map the number to one that is there: map_location={'cuda:1': 'cuda:0'}, where each number in "
-        "the file needs an entry of its own, or map_location='cuda:0' for all.",
+        cause="GPUs are numbered from 0, and the file was saved on an index that this process does not see: "
+        "the machine has fewer GPUs, or CUDA_VISIBLE_DEVICES hides some of them.",
+        advice="Map it to a GPU that is there: map_location={'cuda:1': 'cuda:0'}, with one entry for each "
+        "index in the file, or map_location='cuda:0' for all of them.",
         tie=_on_index,
     ),
     ErrorKind(
@@ -124,9 +125,9 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"don'?t know how to (?:restore|determine) data location of [\w.]{1,80} ?"
         r"(?:\(tagged with (?P<tag>[^)]{0,80})\))?",
         finding="unknown-device",
-        cause="The name is not one of torch's own devices here: it belongs to a plug-in that is not imported "
-        "(torch_npu, torch_xla, DirectML), to a newer torch (mps before 1.13), or it is spelled in a way "
-        "that torch refuses. cpu and meta take no number: cpu:0 is refused.",
+        cause="This torch does not know the name: it belongs to a plug-in that is not imported (torch_npu, "
+        "torch_xla, DirectML), to a newer torch (mps needs 1.13), or it is spelled in a way that torch "
+        "refuses. cpu and meta take no index: cpu:0 is refused.",
         advice=_TO_CPU,
         tie=_with_tag,
     ),
@@ -135,7 +136,7 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         title="The plug-in for the file's device is not loaded",
         pattern=rf"The {_KIND} device module is not registered",
         finding="unknown-device",
-        cause="The file was saved on a device that torch knows only with its maker's plug-in, such as "
+        cause="The file was saved on a device that torch supports only through its vendor's plug-in, such as "
         "habana_frameworks for hpu.",
         advice=_TO_CPU + " On a machine with that device, import its plug-in before torch.load.",
         tie=_on_kind,
@@ -146,34 +147,34 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=rf"Storage device not recognized: {_KIND}",
         findings=_BY_KIND,
         finding="unknown-device",
-        cause="The file was saved on Apple's GPU (mps), which exists only in torch for macOS. Elsewhere "
-        "torch says it in these words.",
+        cause="The file was saved on an Apple GPU (mps), which only torch for macOS supports.",
         advice=_TO_CPU,
         tie=_on_kind,
     ),
     ErrorKind(
         id="device-string",
-        title="A device name with a spelling mistake",
+        title="A misspelled device name",
         pattern=r"Invalid device string: '?(?P<tag>[^'\s]{0,80})|"
         r"device type at start of device string: ?(?P<spelled>[\w:]{0,80})|Invalid device, must be cuda "
         r"device",
         finding="unknown-device",
-        cause="torch reads devices as a kind and a number with a colon between: cuda:0, cpu, mps, xpu:1.",
-        advice="Correct the name where it is written: usually in map_location or in .to(...). 'gpu' is "
-        "called cuda; 'cuda0' lacks its colon.",
+        cause="A device is written as a type, or as a type and an index with a colon between them: cuda:0, "
+        "cpu, mps, xpu:1.",
+        advice="Correct the name where it is written, usually in map_location or in .to(...): write 'cuda' "
+        "for 'gpu', and 'cuda:0' for 'cuda0'.",
         tie=_with_tag,
     ),
     ErrorKind(
         id="torch-without-device",
-        title="This torch was built without the device",
+        title="This torch was built without support for the device",
         pattern=rf"Torch not compiled with {_KIND} enabled|PyTorch is not linked with support for "
         rf"(?P<linked>\w+)",
         findings=_BY_KIND,
         finding="unknown-device",
-        cause="torch is installed in a version that cannot use this device at all, for instance the one for "
-        "the CPU only ('+cpu' in torch.__version__). A GPU and its driver do not help then.",
-        advice="Install torch for the device (the selector on pytorch.org gives the command), or stay on the "
-        "CPU: map_location='cpu', and no .cuda() in the code.",
+        cause="The installed build of torch cannot use this device at all, for example because it is "
+        "CPU-only ('+cpu' in torch.__version__). A GPU and its driver make no difference then.",
+        advice="Install a build for the device (the selector on pytorch.org gives the command), or stay on "
+        "the CPU: map_location='cpu', and no .cuda() in the code.",
         tie=_any_accelerator,
     ),
     ErrorKind(
@@ -183,36 +184,37 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         r"no CUDA-capable device is detected|CUDA driver version is insufficient",
         finding="cuda-unavailable",
         cause="The file, or your code, asks for a CUDA device. The driver is missing or too old, the GPU is "
-        "not passed into the container, or CUDA_VISIBLE_DEVICES hides it.",
-        advice="checkpoint-inspector target tells which of these it is. To go on without a GPU, load with "
+        "not passed through to the container, or CUDA_VISIBLE_DEVICES hides it.",
+        advice="checkpoint-inspector target shows which of these it is. To go on without a GPU, load with "
         "map_location='cpu' and move nothing to cuda.",
         tie=_any_accelerator,
     ),
     ErrorKind(
         id="invalid-ordinal",
-        title="A GPU number that does not exist",
+        title="A GPU index that does not exist",
         pattern=r"invalid device ordinal",
         finding="cuda-index-out-of-range",
-        cause="Something asked CUDA for a GPU by a number that this process does not see.",
-        advice="Count with torch.cuda.device_count(); numbers go from 0 to one less. CUDA_VISIBLE_DEVICES "
-        "renumbers: with CUDA_VISIBLE_DEVICES=2 the one GPU is cuda:0.",
+        cause="Something asked CUDA for a GPU index that this process does not see.",
+        advice="torch.cuda.device_count() is the number of GPUs; indices run from 0 to one less. "
+        "CUDA_VISIBLE_DEVICES renumbers them: with CUDA_VISIBLE_DEVICES=2 the only GPU is cuda:0.",
         tie=_any_accelerator,
     ),
     ErrorKind(
         id="map-location-torchscript",
-        title="A TorchScript file takes no dictionary as map_location",
+        title="map_location cannot be a dictionary for a TorchScript file",
         pattern=r"map_location should be either None, string or torch\.device",
-        cause="torch.load hands a TorchScript file on to torch.jit.load, which takes a single device only.",
-        advice="Give one device: torch.jit.load(path, map_location='cpu').",
+        cause="torch.load passes a TorchScript file on to torch.jit.load, which accepts a single device "
+        "only.",
+        advice="Pass one device: torch.jit.load(path, map_location='cpu').",
         tie=nothing_to_see,
     ),
     ErrorKind(
         id="map-location-callable",
-        title="This file takes no function as map_location",
+        title="map_location cannot be a function for this file",
         pattern=r"Callable map_location not supported with",
-        cause="The file holds tensors that name their own device (of XLA, of tensor subclasses); torch asks "
-        "a function about storages only, and refuses.",
-        advice="Give map_location a device instead of a function, such as 'cpu'.",
+        cause="The file holds tensors that name their own device (XLA tensors, tensor subclasses), and torch "
+        "calls such a function for storages only.",
+        advice="Pass a device instead of a function, such as map_location='cpu'.",
         tie=nothing_to_see,
     ),
 )

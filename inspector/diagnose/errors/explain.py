@@ -54,14 +54,14 @@ _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _MOST_QUOTED = 300
 _MOST_ERRORS = 50
 _MOST_ALSO = 4
-_NO_FILE = "No file is open here. Open the file that the error is about to see which of its tensors cause it."
+_NO_FILE = "No file is open. Open the file that the error is about to see which of its tensors cause it."
 _CHECKED = (
     "devices that are missing, misspelled or out of range",
     "tensors on different devices",
     "what weights_only=True refuses",
     "names and shapes of load_state_dict",
-    "states of optimizers, schedulers and random generators",
-    "damaged, cut and foreign files",
+    "optimizer, scheduler and random generator states",
+    "damaged, truncated and foreign files",
     "memory, safetensors, Lightning and transformers",
     "classes, modules and NumPy versions that a file needs",
 )
@@ -183,21 +183,21 @@ def _unrecognised(pasted: Pasted, checkpoint: Checkpoint | None, target: Profile
     here, worst = _NO_FILE, None
     if checkpoint is not None:
         worst = next(iter(diagnose(checkpoint, judge_for(checkpoint, target), target)), None)
-        here = "Nothing about this file is remarkable either."
+        here = "Nothing is wrong with this file either."
         if worst is not None:
-            here = f"What is known of this file may help all the same: {worst.title}. {worst.detail}"
+            here = f"What is known about this file may help anyway: {worst.title}. {worst.detail}"
     words = format_count(sum(len(line.split()) for line in pasted.lines), "word")
     return Explanation(
         id=UNRECOGNISED,
         finding="" if worst is None else worst.id,
-        title="This message is not known here" if pasted.lines else "There is no text",
+        title="This message is not recognized" if pasted.lines else "There is no text",
         quoted="",
-        cause=f"{words} were compared with {format_count(len(ERROR_KINDS), 'kind')} of messages of torch, "
-        "Python, Lightning, transformers and safetensors, and none fits.",
+        cause=f"{words} were compared with {format_count(len(ERROR_KINDS), 'kind')} of messages from torch, "
+        "Python, Lightning, transformers and safetensors, and none matches.",
         here=here,
         fits="unknown",
-        advice="Paste the whole text, from the first 'Traceback' to the last line, in English. The last line "
-        "of a traceback tells most.",
+        advice="Paste the whole text, from the first 'Traceback' to the last line, in English. The last "
+        "line of a traceback matters most.",
         paths=() if worst is None else worst.paths,
         count=0 if worst is None else worst.count,
         fix=None if worst is None else worst.fix,

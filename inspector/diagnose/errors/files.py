@@ -13,11 +13,12 @@ from inspector.model.obstacles import is_gzipped
 
 _WHOLE = (
     "This file was read to its end, and nothing is missing: the error comes from another file, or from "
-    "another copy of it, such as an unfinished download in a cache folder."
+    "another copy of this one, such as an unfinished download in a cache folder."
 )
 _FETCH = (
     "Compare the size with the original, and fetch or copy the file again. Folders such as "
-    "~/.cache/torch/hub/checkpoints and ~/.cache/huggingface keep half-finished downloads: delete them there."
+    "~/.cache/torch/hub/checkpoints and ~/.cache/huggingface can hold unfinished downloads: delete them "
+    "there."
 )
 
 
@@ -35,22 +36,31 @@ def _first_byte(context: Context) -> Tied:
     key = context.groups["key"].lower()
     about = next((text for keys, text in _BEGINNINGS if key in keys), "")
     if key == "\\x1f" and is_gzipped(context.checkpoint):
-        here = "This file is compressed with gzip, which torch.load does not undo."
-        return Tied(fits="yes", here=here, finding="torch-refuses", advice="Unpack it with gunzip.")
-    here = f"This file begins as a checkpoint does, and not with '{plain(key)}': the error is about another."
+        here = "This file is compressed with gzip, which torch.load does not decompress."
+        return Tied(fits="yes", here=here, finding="torch-refuses", advice="Decompress it with gunzip.")
+    here = f"This file begins like a checkpoint, not with '{plain(key)}': the error is about another file."
     return Tied(fits="no", here=f"{here} {about}".strip())
 
 
 _BEGINNINGS = (
     ({"<"}, "A file that begins with '<' is a web page: the link led to a page, not to the file."),
-    ({"v"}, "A file that begins with 'v' is mostly a Git LFS pointer: fetch the real one with git lfs pull."),
-    ({"{"}, "A file that begins with '{' is JSON: an error message of a server, or a configuration."),
+    (
+        {"v"},
+        "A file that begins with 'v' is usually a Git LFS pointer: fetch the real one with git lfs pull.",
+    ),
+    ({"{"}, "A file that begins with '{' is JSON: an error message from a server, or a configuration."),
     ({"\\x1f"}, "A file that begins with '\\x1f' is compressed with gzip."),
-    ({"\\x89"}, "A file that begins with '\\x89' is HDF5 (Keras) or a PNG picture."),
-    ({"\\x93"}, "A file that begins with '\\x93' is NumPy's: read it with numpy.load."),
-    ({"g"}, "A file that begins with 'G' is mostly GGUF, for llama.cpp."),
-    ({"p"}, "A file that begins with 'P' is a zip that an old torch does not know, or cut in the middle."),
-    ({"\\x00", "0"}, "A file of zeros was reserved on the disk and never written: a download broke off."),
+    ({"\\x89"}, "A file that begins with '\\x89' is HDF5 (Keras) or a PNG image."),
+    ({"\\x93"}, "A file that begins with '\\x93' is a NumPy file: read it with numpy.load."),
+    ({"g"}, "A file that begins with 'G' is usually GGUF, for llama.cpp."),
+    (
+        {"p"},
+        "A file that begins with 'P' is a zip archive that an old torch does not know, or a truncated one.",
+    ),
+    (
+        {"\\x00", "0"},
+        "A file of zeros was allocated on the disk and never written: a download was interrupted.",
+    ),
 )
 
 
@@ -61,7 +71,9 @@ def _format(wanted: str, here: str, *, fix: Fix | None = None) -> Tie:
         form = context.checkpoint.format
         if form == wanted:
             return Tied(fits="yes", here=here, fix=fix)
-        return Tied(fits="no", here=f"This file is of the {plain(form)} format: the error is about another.")
+        return Tied(
+            fits="no", here=f"This file is in the {plain(form)} format: the error is about another file."
+        )
 
     return tie
 
@@ -72,7 +84,7 @@ def _version(context: Context) -> Tied:
     versions = dict(context.checkpoint.versions)
     held = versions.get("version", versions.get(".data/version", ""))
     if held and held == said:
-        return Tied(fits="yes", here=f"This file is of version {plain(held)} of the zip format.")
+        return Tied(fits="yes", here=f"This file has version {plain(held)} of the zip format.")
     shown = f"of version {plain(held)}" if held else "without such a number"
     return Tied(fits="unknown" if not said else "no", here=f"This file is {shown}.")
 
@@ -82,7 +94,9 @@ def _protocol(context: Context) -> Tied:
     protocol = context.checkpoint.needs.protocol
     fits = str(protocol) == context.groups["protocol"]
     here = f"This file was pickled with protocol {protocol}."
-    return Tied(fits="yes" if fits else "no", here=here if fits else f"{here} The error is about another.")
+    return Tied(
+        fits="yes" if fits else "no", here=here if fits else f"{here} The error is about another file."
+    )
 
 
 _LOAD_KEYS = r"invalid load key, ['\"](?P<key>\\x[0-9a-f]{2}|.)"
@@ -92,21 +106,21 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         title="The end of the file is missing",
         pattern=r"failed finding central directory",
         finding="truncated",
-        cause="A checkpoint is a zip archive, and the list of what is in it stands at its end. There is no "
-        "such list: a download or a copy broke off, the disk was full while saving, or two processes wrote "
-        "the file at once.",
+        cause="A checkpoint is a zip archive, whose directory is at its end. There is no directory: a "
+        "download or a copy was interrupted, the disk was full while saving, or two processes wrote the "
+        "file at once.",
         advice=_FETCH,
         tie=_damage,
     ),
     ErrorKind(
         id="zip-invalid",
-        title="The file is no zip archive, or a damaged one",
+        title="The file is not a zip archive, or a damaged one",
         pattern=r"failed reading zip archive: ?(?:not a zip archive|invalid header or archive is corrupted)|"
         r"PytorchStreamReader failed reading zip archive|invalid header or archive is corrupted|"
         r"archive does not contain|BadZipFile",
         finding="truncated",
-        cause="torch's reader of zip archives was given something else: a file cut or changed on its way "
-        "(transfers in text mode change bytes), a checkpoint in the old format, or no checkpoint.",
+        cause="torch's zip reader got something else: a file that was truncated or changed in transfer "
+        "(text mode changes bytes), a checkpoint in the old format, or a file that is not a checkpoint.",
         advice=_FETCH,
         tie=_damage,
     ),
@@ -115,45 +129,44 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         title="The archive was packed by another program",
         pattern=r"file in archive is not in a subdirectory",
         finding="torch-refuses",
-        cause="torch wants all records of a checkpoint in one folder within the archive. This one was "
-        "unpacked and packed again, or it is a zip that contains a checkpoint rather than being one.",
+        cause="torch expects all records of a checkpoint in one folder of the archive. This archive was "
+        "unpacked and packed again, or it contains a checkpoint rather than being one.",
         advice="Unpack it: if a .pt or .pth comes out, load that one. Otherwise fetch the original file.",
         tie=_damage,
     ),
     ErrorKind(
         id="zip-record",
-        title="A part of the archive is missing or damaged",
+        title="A record of the archive is missing or damaged",
         pattern=r"PytorchStreamReader failed (?:locating|reading|getting)[\w ]{0,20} (?:file|"
         r"archive)[^:]{0,120}|record size \(\d{1,20} bytes\) does not match expected size|"
         r"Expected hasRecord\(['\"]version['\"]\) to be true",
         finding="truncated",
-        cause="The pickle of the checkpoint speaks of a record that is not in the archive, or is shorter "
-        "than it should be. Or the file is no checkpoint but another kind of zip (TorchScript, an exported "
-        "program).",
+        cause="The pickle of the checkpoint refers to a record that is not in the archive, or is shorter "
+        "than it should be. Or the file is not a checkpoint but another kind of zip archive (TorchScript, "
+        "an exported program).",
         advice=_FETCH,
         tie=_damage,
     ),
     ErrorKind(
         id="zip-version",
-        title="The file is of a newer format than this torch reads",
+        title="The file has a newer format than this torch can read",
         pattern=r"(?:Attempted|Attempting) to read a PyTorch file with version (?P<version>\d{1,9})|"
         r"kMaxSupportedFileFormatVersion",
         finding="newer-format",
-        cause="The number of the format in the file is higher (or lower) than this version of torch knows.",
+        cause="The format version in the file is higher (or lower) than this version of torch supports.",
         advice="Update torch. Or load the file with a newer torch elsewhere and save it again, with "
         "_use_new_zipfile_serialization=False for a torch before 1.6.",
         tie=_version,
     ),
     ErrorKind(
         id="zip-for-old-torch",
-        title="A file of torch 1.6 or newer, read by an older torch",
+        title="The file was written by torch 1.6 or newer, and this torch is older",
         pattern=r"is a zip archive \(did you mean to use torch\.jit\.load",
         finding="newer-format",
-        cause="torch 1.6 changed what torch.save writes into a zip archive. Older versions take every such "
-        "archive for TorchScript.",
-        advice="Update torch to 1.6 or newer. Or load it there and save it with "
-        "torch.save(..., _use_new_zipfile_serialization=False). torch.jit.load is not the way, unless it is "
+        cause="Since torch 1.6, torch.save writes zip archives. Older versions take every zip archive for "
         "TorchScript.",
+        advice="Update torch to 1.6 or newer. Or load it there and save it with torch.save(..., "
+        "_use_new_zipfile_serialization=False). torch.jit.load helps only if the file is TorchScript.",
         tie=_format("zip", "This file is in the zip format of torch 1.6 and newer."),
     ),
     ErrorKind(
@@ -162,60 +175,60 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"unexpected EOF|storage has wrong (?:byte )?size|unexpected end of (?:data|file)",
         finding="truncated",
         cause="torch read the description of the tensors and then found fewer bytes than they need: a "
-        "download or a copy broke off, or the disk was full while saving.",
+        "download or a copy was interrupted, or the disk was full while saving.",
         advice=_FETCH,
         tie=_damage,
     ),
     ErrorKind(
         id="pickle-truncated",
-        title="The pickle in the file breaks off",
+        title="The pickle in the file is truncated",
         pattern=r"pickle data was truncated|unpickling stack underflow|could not find MARK|"
         r"pickle exhausted before end of frame",
         finding="truncated",
-        cause="Python's unpickler came to the end of the data in the middle of an object: the file is cut or "
-        "damaged near its beginning.",
+        cause="Python's unpickler reached the end of the data in the middle of an object: the file is "
+        "truncated, or damaged near its beginning.",
         advice=_FETCH,
         tie=_damage,
     ),
     ErrorKind(
         id="empty-file",
-        title="The file is empty, or was read to its end before",
+        title="The file is empty, or has already been read to its end",
         pattern=r"Ran out of input|EOFError",
         finding="truncated",
-        cause="There was nothing to read: the file has no bytes (a full disk, a job that ended while "
-        "saving), or an open file was given to torch.load a second time without f.seek(0).",
-        advice="Look at its size. If it is 0, fetch it again or take the checkpoint before it. In code that "
-        "opens the file itself, open it anew or call f.seek(0).",
+        cause="There was nothing to read: the file is empty (a full disk, a job that was killed while "
+        "saving), or an open file was passed to torch.load a second time without f.seek(0).",
+        advice="Check its size. If it is 0, fetch it again or use the previous checkpoint. In code that "
+        "opens the file itself, open it again or call f.seek(0).",
         tie=_damage,
     ),
     ErrorKind(
         id="load-key",
-        title="The file is no checkpoint",
+        title="The file is not a checkpoint",
         pattern=_LOAD_KEYS,
         finding="not-a-checkpoint",
         findings={"<": "html-page", "v": "lfs-pointer", "\\x1f": "torch-refuses"},
-        cause="The first byte is none that a checkpoint can begin with: '<' is a web page, 'v' a Git LFS "
-        "pointer, '{' JSON, '\\x1f' gzip, '\\x00' a download that reserved its place and was not finished.",
-        advice="Look at the file's size and its first line. Fetch it through the link for downloads (on "
-        "GitHub 'raw', on Hugging Face 'resolve'), or with git lfs pull.",
+        cause="No checkpoint begins with this byte: '<' is a web page, 'v' a Git LFS pointer, '{' JSON, "
+        "'\\x1f' gzip, '\\x00' a download that was allocated and not finished.",
+        advice="Check the file's size and its first line. Fetch it through the download link ('raw' on "
+        "GitHub, 'resolve' on Hugging Face), or with git lfs pull.",
         tie=_first_byte,
     ),
     ErrorKind(
         id="magic-number",
-        title="A pickle, but none that torch.save wrote",
+        title="A pickle that torch.save did not write",
         pattern=r"Invalid magic number; corrupt file",
         finding="not-a-checkpoint",
-        cause="The file is a pickle of another program: pickle.dump, joblib, a .pkl of NumPy arrays.",
-        advice="Read it with what wrote it, if you trust it (pickle.load runs what is in it), and save its "
-        "tensors with torch.save.",
+        cause="The file is a pickle from elsewhere: pickle.dump, joblib, a .pkl file of NumPy arrays.",
+        advice="If you trust it, read it with the program that wrote it (pickle.load runs what is in it), "
+        "and save its tensors with torch.save.",
         tie=_damage,
     ),
     ErrorKind(
         id="pickle-load",
-        title="A file of torch.save read with pickle.load",
+        title="The file was written by torch.save and read with pickle.load",
         pattern=r"persistent id instruction was encountered,? but no persistent_load|persistent IDs? in "
         r"protocol",
-        cause="torch.save keeps the bytes of tensors beside the pickle, which only torch.load knows.",
+        cause="torch.save stores the bytes of tensors outside the pickle, where only torch.load finds them.",
         advice="Read it with torch.load(path, map_location='cpu').",
         tie=nothing_to_see,
         fix=Fix(style="plain"),
@@ -225,33 +238,33 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         title="mmap=True needs a file in the zip format",
         pattern=r"mmap can only be used with files saved with",
         cause="Memory mapping reads tensors where they lie in a zip archive. The old format of torch before "
-        "1.6 (or _use_new_zipfile_serialization=False) has no such places.",
-        advice="Leave mmap=True out. Or load the file once and save it again with torch.save.",
+        "1.6 (or _use_new_zipfile_serialization=False) does not support this.",
+        advice="Remove mmap=True. Or load the file once and save it again with torch.save.",
         tie=_format("legacy", "This file is in the old format.", fix=Fix(option=("mmap", "False"))),
     ),
     ErrorKind(
         id="mmap-path",
-        title="mmap=True needs the path of a file",
+        title="mmap=True needs a path",
         pattern=r"f must be a (?:string filename|file path) in order to use (?:the )?mmap",
-        cause="torch.load was given an open file (or, before torch 2.3, a pathlib.Path), and can map only "
-        "what it opens itself.",
-        advice="Give it the path as text: torch.load(str(path), mmap=True).",
+        cause="torch.load was called with an open file (or, before torch 2.3, with a pathlib.Path), and it "
+        "can map only files that it opens itself.",
+        advice="Pass the path as a str: torch.load(str(path), mmap=True).",
         tie=nothing_to_see,
     ),
     ErrorKind(
         id="pickle-protocol",
-        title="The file's pickle is newer than this Python",
+        title="The pickle protocol is newer than this Python",
         pattern=r"unsupported pickle protocol: ?(?P<protocol>\d{1,3})",
-        cause="Protocol 5 came with Python 3.8, protocol 4 with 3.4. The file was saved with a higher one "
-        "than this Python reads.",
-        advice="Use a newer Python. Or have the file saved with torch.save's usual protocol (2).",
+        cause="Protocol 5 came with Python 3.8, protocol 4 with 3.4. The file was saved with a higher "
+        "protocol than this Python supports.",
+        advice="Use a newer Python. Or save the file with the default protocol of torch.save (2).",
         tie=_protocol,
     ),
     ErrorKind(
         id="not-seekable",
-        title="torch.load cannot go back and forth in this stream",
+        title="torch.load cannot seek in this stream",
         pattern=r"You can only torch\.load from a file that is seekable",
-        cause="torch.load needs a file in which it can move; a download or a pipe is none.",
+        cause="torch.load needs a seekable file; a download stream or a pipe is not seekable.",
         advice="Read it into memory first: torch.load(io.BytesIO(stream.read())).",
         tie=nothing_to_see,
     ),

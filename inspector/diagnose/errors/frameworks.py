@@ -10,8 +10,8 @@ from inspector.model.totals import device_totals
 from inspector.units import format_nbytes
 
 _WRAPPED = (
-    "This message only says that loading failed. Why is in the error before it: paste the whole text, from "
-    "the first 'Traceback' on."
+    "This message only says that loading failed. The reason is in the error before it: paste the whole text, "
+    "from the first 'Traceback' on."
 )
 
 
@@ -23,12 +23,15 @@ def _memory(context: Context) -> Tied:
             return of_finding(found, in_full=True)
     totals = [total for total in device_totals(context.checkpoint) if is_accelerator(total.device)]
     if not totals:
-        here = "This file puts nothing on a GPU: the memory was taken by the model, its batches, or others."
+        here = (
+            "This file puts nothing on a GPU: the memory is used by the model, its batches, or other "
+            "programs."
+        )
         return Tied(fits="no", here=here)
     shown = listed([f"{format_nbytes(total.nbytes)} on {total.device}" for total in totals])
     return Tied(
         fits="yes",
-        here=f"Loaded without map_location, this file takes {shown}, beside what the model takes itself.",
+        here=f"Loaded without map_location, this file takes {shown}, in addition to the model itself.",
         paths=paths_on(context, [total.device for total in totals]),
         fix=Fix(option=("map_location", "'cpu'")),
     )
@@ -37,17 +40,19 @@ def _memory(context: Context) -> Tied:
 def _host_memory(context: Context) -> Tied:
     """Report how much of the machine's memory this file takes."""
     nbytes = sum(storage.nbytes for storage in context.checkpoint.storages)
-    here = f"The tensors of this file are {format_nbytes(nbytes)}; a model beside them is about the same."
+    here = (
+        f"The tensors of this file take {format_nbytes(nbytes)}; a model in memory takes about as much again."
+    )
     return Tied(fits="yes" if nbytes else "no", here=here, fix=Fix(option=("mmap", "True")))
 
 
 def _safetensors(context: Context) -> Tied:
     """Report that this file is no safetensors file, and so what was read was given a wrong name."""
     form = context.checkpoint.format
-    here = f"This file is a checkpoint of torch ({plain(form)} format) and no safetensors file."
+    here = f"This file is a torch checkpoint ({plain(form)} format), not a safetensors file."
     if context.checkpoint.path.endswith(".safetensors"):
-        return Tied(fits="yes", here=f"{here} Its name ends in .safetensors, which is wrong: rename it.")
-    return Tied(fits="no", here=f"{here} The error is about another.")
+        return Tied(fits="yes", here=f"{here} Its name wrongly ends in .safetensors: rename it.")
+    return Tied(fits="no", here=f"{here} The error is about another file.")
 
 
 def _lightning(context: Context) -> Tied:
@@ -55,10 +60,10 @@ def _lightning(context: Context) -> Tied:
     tops = top_keys(context)
     if "pytorch-lightning_version" in tops:
         optimizers = "with" if context.checkpoint.optimizers else "without"
-        here = f"This file is a checkpoint of Lightning, {optimizers} the state of an optimizer."
+        here = f"This file is a Lightning checkpoint, {optimizers} optimizer state."
         return Tied(fits="no" if context.checkpoint.optimizers else "yes", here=here)
-    shown = listed(tops)
-    here = f"This file is no checkpoint of Lightning: at its top there are {shown or 'no keys'}."
+    held = f"its top-level keys are {listed(tops)}" if tops else "it has no keys"
+    here = f"This file is not a Lightning checkpoint: {held}."
     return Tied(fits="yes", here=here, fix=Fix(style="plain"))
 
 
@@ -66,7 +71,7 @@ def _shared(context: Context) -> Tied:
     """Find the tensors that share their bytes."""
     found = context.findings.get("shared-storage")
     if found is None:
-        return Tied(fits="no", here="No tensors of this file share their bytes.")
+        return Tied(fits="no", here="No tensors in this file share storage.")
     return of_finding(found)
 
 
@@ -81,40 +86,41 @@ def _loads_at_all(context: Context) -> Tied:
 FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="gpu-memory",
-        title="The GPU's memory is not enough",
+        title="The GPU is out of memory",
         pattern=r"(?:CUDA|HIP|XPU|MPS backend) out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|"
         r"cuda runtime error \(2\)|CUDA error: out of memory",
         finding="does-not-fit",
-        cause="torch.load puts each tensor back on the GPU it was saved on, beside the model that is there "
-        "already; with several processes all of them do so on the same GPU.",
+        cause="torch.load puts each tensor back on the GPU it was saved on, in addition to the model that "
+        "is already there; with several processes, all of them do so on the same GPU.",
         advice="Load with map_location='cpu', call load_state_dict, and delete the checkpoint before "
-        "training goes on. Leave out the optimizer's state where it is not needed: it is twice the size of "
+        "training continues. Skip the optimizer state where it is not needed: Adam's is twice the size of "
         "the weights.",
         tie=_memory,
         fix=Fix(option=("map_location", "'cpu'")),
     ),
     ErrorKind(
         id="host-memory",
-        title="The computer's memory is not enough",
+        title="The machine is out of memory",
         pattern=r"DefaultCPUAllocator: (?:can'?t allocate|not enough) memory|"
         r"not enough memory: you tried to allocate|\bMemoryError\b|paging file is too small|"
         r"Cannot allocate memory",
         finding="does-not-fit",
-        cause="torch.load reads the whole file into memory, beside the model that it is for.",
-        advice="torch.load(path, mmap=True) reads only what is used (files of torch 1.6 and newer). "
-        "load_state_dict(state_dict, assign=True) takes the tensors over instead of copying them.",
+        cause="torch.load reads the whole file into memory, in addition to the model.",
+        advice="torch.load(path, mmap=True) reads only what is used (files in the zip format of torch 1.6 "
+        "and newer). load_state_dict(state_dict, assign=True) uses the loaded tensors instead of copying "
+        "them.",
         tie=_host_memory,
         fix=Fix(option=("mmap", "True")),
     ),
     ErrorKind(
         id="safetensors-header",
-        title="The file is no safetensors file",
+        title="The file is not a safetensors file",
         pattern=r"deserializing header: ?(?:Header ?Too ?(?:Large|Small)|Invalid ?Header\w{0,20}|header too "
         r"large|invalid (?:utf-8|json) in header)|HeaderTooLarge|InvalidHeaderDeserialization|HeaderTooSmall",
         finding="not-a-checkpoint",
-        cause="A safetensors file begins with the length of its header. What was found there is no such "
-        "number: the file is a Git LFS pointer or a web page, or another kind of file under that name.",
-        advice="Look at its size: a pointer has about 130 bytes; fetch the real file with git lfs pull or "
+        cause="A safetensors file begins with the length of its header. This one begins with something "
+        "else: it is a Git LFS pointer, a web page, or another kind of file under that name.",
+        advice="Check its size: a pointer has about 130 bytes; fetch the real file with git lfs pull or "
         "huggingface-cli download. (A header above 100 MB is refused as well.)",
         tie=_safetensors,
     ),
@@ -123,44 +129,45 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         title="The safetensors file ends too early",
         pattern=r"MetadataIncompleteBuffer|incomplete metadata|file not fully covered",
         finding="truncated",
-        cause="The header lists more bytes than there are: a download or a copy broke off.",
-        advice="Fetch the file again, and delete the half-finished one in the cache before.",
+        cause="The header describes more bytes than there are: a download or a copy was interrupted.",
+        advice="Delete the unfinished file from the cache, and fetch it again.",
         tie=_safetensors,
     ),
     ErrorKind(
         id="safetensors-shared",
-        title="safetensors does not store tensors that share memory",
+        title="safetensors cannot store tensors that share memory",
         pattern=r"Some tensors share memory",
         finding="shared-storage",
         cause="Tied weights are one tensor under two names; safetensors would have to store them twice.",
-        advice="Use safetensors.torch.save_model(model, path), or leave out one of the two names.",
+        advice="Use safetensors.torch.save_model(model, path), or drop one of the two names.",
         tie=_shared,
     ),
     ErrorKind(
         id="transformers-torch-version",
-        title="transformers wants a newer torch before it reads .bin files",
+        title="transformers requires a newer torch to read .bin files",
         pattern=r"serious vulnerability issue in '?torch\.load'?|require users to upgrade torch to at least",
-        cause="Before torch 2.6 even weights_only=True could be tricked into running code; transformers "
-        "refuses to read pickles with such a version.",
+        cause="Before torch 2.6, even weights_only=True could be tricked into running code "
+        "(CVE-2025-32434), so transformers refuses to read pickles with such a version.",
         advice="Update torch to 2.6 or newer, or use the same model as .safetensors.",
         tie=nothing_to_see,
     ),
     ErrorKind(
         id="lightning-version",
-        title="Lightning was given a file that is no checkpoint of Lightning",
+        title="The file is not a Lightning checkpoint",
         pattern=r"KeyError: ?['\"]pytorch-lightning_version",
-        cause="Trainer.fit(ckpt_path=...) and load_from_checkpoint want the file of a Lightning run, with "
-        "its version, loops and optimizers. This one holds weights alone, or is of another framework.",
+        cause="Trainer.fit(ckpt_path=...) and load_from_checkpoint expect a checkpoint that Lightning "
+        "wrote, with its version, loops and optimizers. This one holds only weights, or comes from another "
+        "framework.",
         advice="Load the weights yourself: model.load_state_dict(torch.load(path)['state_dict']), and start "
         "the Trainer without ckpt_path.",
         tie=_lightning,
     ),
     ErrorKind(
         id="lightning-weights-alone",
-        title="Lightning cannot resume from weights alone",
+        title="Lightning cannot resume from weights only",
         pattern=r"Trying to restore (?:training state|optimizer state|hyperparameters)[\w ]{0,40}but "
         r"checkpoint contains only the model",
-        cause="The file was saved with save_weights_only=True: the optimizer and the counters are not in it.",
+        cause="The file was saved with save_weights_only=True: it holds no optimizer state and no counters.",
         advice="Start a new run from the weights (load_from_checkpoint), or resume from a checkpoint that "
         "was saved without save_weights_only.",
         tie=_lightning,
@@ -170,8 +177,8 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         title="transformers could not load the weights",
         pattern=r"Unable to load weights from (?:the )?(?:pytorch )?checkpoint file|please set "
         r"'?from_tf=True",
-        cause=_WRAPPED + " The hint about TensorFlow is rarely the reason: mostly the file is cut.",
-        advice="Delete the model's folder in ~/.cache/huggingface/hub and let it be fetched again.",
+        cause=_WRAPPED + " The hint about TensorFlow is rarely the reason: usually the file is truncated.",
+        advice="Delete the model's folder in ~/.cache/huggingface/hub, and download it again.",
         tie=_loads_at_all,
         is_wrapper=True,
     ),

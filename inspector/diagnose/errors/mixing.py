@@ -22,7 +22,7 @@ _FINDINGS = (
 )
 _ELSEWHERE = (
     "the batch was not moved (inputs = inputs.to(device)), a tensor is made in forward() without device=, or "
-    "the optimizer was made or loaded before the model was moved"
+    "the optimizer was created or loaded before the model was moved"
 )
 _DEVICE = rf"(?:{'|'.join(DEVICE_TYPES)})(?::\d{{1,3}})?"
 
@@ -35,12 +35,12 @@ def _apart(context: Context) -> Tied:
             return of_finding(found, in_full=True)
     devices = sorted({tensor.device for tensor in context.checkpoint.tensors})
     if len(devices) < 2:
-        where = f" lies on {devices[0]} as a whole" if devices else " holds no tensors"
-        here = f"This file{where}, so it did not bring two devices together: {_ELSEWHERE}."
+        where = f" is entirely on {devices[0]}" if devices else " holds no tensors"
+        here = f"This file{where}, so it is not the cause. Probably {_ELSEWHERE}."
         return Tied(fits="no", here=here)
     return Tied(
         fits="unknown",
-        here=f"The tensors of this file are on {listed(devices)}, but those of the model lie together, and "
+        here=f"The tensors of this file are on {listed(devices)}, but those of the model are together, and "
         f"what torch keeps on the CPU is where it belongs. More likely {_ELSEWHERE}.",
     )
 
@@ -52,35 +52,33 @@ def _parallel(context: Context) -> Tied:
     if paths and stray != "cpu":
         return Tied(
             fits="yes",
-            here=f"Tensors of this file were saved on {stray}; loaded without map_location they stay there.",
+            here=f"Tensors of this file were saved on {stray}; without map_location they are loaded there.",
             paths=paths,
             fix=Fix(rule=f"{stray}={home}"),
         )
     devices = devices_of(context, home.partition(":")[0])
-    return Tied(
-        fits="no" if not paths else "unknown",
-        here=f"This file holds {'nothing on ' + stray if not paths else 'tensors on ' + stray}"
-        f"{'; its GPU tensors are on ' + listed(devices) if devices else ''}. The model itself was put there "
-        "by code.",
-    )
+    held = f"tensors on {stray}" if paths else f"nothing on {stray}"
+    others = f"; its GPU tensors are on {listed(devices)}" if devices else ""
+    here = f"This file holds {held}{others}. Your code put the model there."
+    return Tied(fits="unknown" if paths else "no", here=here)
 
 
 MIXING_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="data-parallel-device",
-        title="DataParallel wants the whole model on its first GPU",
+        title="DataParallel needs the whole model on its first GPU",
         pattern=rf"must have its parameters and buffers on device '?(?P<home>{_DEVICE})'? "
         rf"?\(device_ids\[0\]\) but found one of them on device: ?'?(?P<stray>{_DEVICE})",
         finding="mixed-devices",
-        cause="nn.DataParallel copies the model from the first GPU of its list to the others, so all weights "
-        "must be on that first one when forward() is called.",
-        advice="Call model.to('cuda:0') (the first of device_ids) before it is wrapped, and load the "
-        "checkpoint with map_location to that device.",
+        cause="nn.DataParallel replicates the model from the first GPU in device_ids to the others, so all "
+        "weights must be on that GPU when forward() is called.",
+        advice="Call model.to('cuda:0') (the first of device_ids) before wrapping it, and load the "
+        "checkpoint with map_location='cuda:0'.",
         tie=_parallel,
     ),
     ErrorKind(
         id="same-device",
-        title="Tensors on different devices met in one operation",
+        title="One operation got tensors on different devices",
         pattern=r"Expected all tensors to be on the same device|"
         rf"found (?:at least )?two devices,? ({_DEVICE})|"
         r"expected (?:both inputs|all inputs|input and grid|tensors?|self and mask) to be on (?:the )?same "
@@ -92,13 +90,12 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         cause="One operation got a tensor on the CPU and one on a GPU, or from two GPUs. torch never moves "
         "tensors by itself.",
         advice="Move the model once (model.to(device)), then everything that goes into it: batches, masks, "
-        "hidden states, the loss with its class weights. Load the optimizer's state after the model was "
-        "moved.",
+        "hidden states, the loss with its class weights. Load the optimizer state after moving the model.",
         tie=_apart,
     ),
     ErrorKind(
         id="same-device-by-type",
-        title="A CPU tensor met a GPU tensor (an older torch says it by type)",
+        title="One operation got a CPU tensor and a GPU tensor",
         pattern=r"Input type \(?(?:torch\.)?[\w.]{1,60}\)? and (?:weight|bias) type "
         r"\(?(?:torch\.)?[\w.]{1,60}\)? should be the same|"
         r"expected (?:object of )?(?:scalar )?type (?:torch\.)?[\w.]{1,40} but (?:got|found) type "
@@ -111,19 +108,19 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         r"a tensor was not cuda",
         finding="mixed-devices",
         cause="torch.cuda.FloatTensor is a tensor on a GPU, torch.FloatTensor one on the CPU: the model is "
-        "on one and its input, or the state of the optimizer, on the other. (Two types that differ in their "
-        "number format only, such as Half and Float, are about precision and not about devices.)",
-        advice="Move both to one device: model.to(device) and inputs.to(device). After resuming, move the "
+        "on one and its input, or the optimizer state, on the other. (Two types that differ only in dtype, "
+        "such as Half and Float, are about precision, not about devices.)",
+        advice="Move both to one device: model.to(device) and inputs.to(device). When resuming, move the "
         "model before optimizer.load_state_dict.",
         tie=_apart,
     ),
     ErrorKind(
         id="different-gpus",
-        title="Tensors on two GPUs met in one operation",
+        title="One operation got tensors on two GPUs",
         pattern=r"arguments are located on different GPUs|some of weight/gradient/input tensors are located "
         r"on different GPUs|all tensors must be on devices\[0\]|tensors are on different GPUs",
         finding="mixed-devices",
-        cause="The file was saved from one GPU and the model is on another; torch.load put each tensor back "
+        cause="The file was saved on one GPU and the model is on another; torch.load put each tensor back "
         "on the GPU it came from.",
         advice="Load with map_location='cpu', or to the GPU in use, and move the model before "
         "optimizer.load_state_dict.",

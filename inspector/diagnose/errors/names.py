@@ -117,13 +117,16 @@ def _keys(context: Context) -> Tied:
         return whole
     row = best_match(rows, unexpected or missing)
     if row is None or not (missing or unexpected):
-        return Tied(fits="unknown", here="No names could be read out of the text: paste all of it.")
+        return Tied(fits="unknown", here="No names were found in the text: paste the whole message.")
     renaming = find_renaming(missing, row.tensors) if missing else None
     if renaming is None and not missing and wrapper_of(unexpected):
         renaming = Renaming(in_file=wrapper_of(unexpected), in_model="")
     present = [name for name in unexpected if name in row.tensors]
     if unexpected and not present:
-        here = f"None of the unexpected names ({listed(unexpected)}) is in this file: it is about another."
+        here = (
+            f"None of the unexpected names ({listed(unexpected)}) is in this file: the error is about "
+            "another file."
+        )
         return Tied(fits="no", here=here)
     if renaming is not None:
         return _renamed(row, renaming, present)
@@ -143,9 +146,9 @@ def _whole_checkpoint(context: Context, unexpected: list[str], rows: list[StateD
     return Tied(
         fits="yes",
         here=f"load_state_dict was given the whole checkpoint, with {listed(given)} in it. The weights "
-        f"({format_count(len(weights.tensors), 'tensor')}) stand under {plain(weights.path)}.",
+        f"({format_count(len(weights.tensors), 'tensor')}) are under {plain(weights.path)}.",
         paths=[tensor.path for tensor in weights.tensors.values()],
-        advice=f"Give it that part only: model.load_state_dict(checkpoint{way}).",
+        advice=f"Pass only that part: model.load_state_dict(checkpoint{way}).",
         fix=_PLAIN,
     )
 
@@ -155,7 +158,7 @@ def _renamed(row: StateDict, renaming: Renaming, present: list[str]) -> Tied:
     paths = [tensor.path for name, tensor in row.tensors.items() if name.startswith(old)]
     sample = next((name for name in row.tensors if name.startswith(old)), "")
     here = (
-        f"The names differ in their beginning only: what this file calls {plain(sample)} is "
+        f"The names differ only in their prefix: what this file calls {plain(sample)} is "
         f"{plain(new + sample.removeprefix(old))} in your model."
     )
     renamed = f"{{{new!a} + name.removeprefix({old!a}): tensor for name, tensor in state_dict.items()}}"
@@ -181,8 +184,10 @@ def _other_names(row: StateDict, missing: list[str], present: list[str]) -> Tied
     if absent:
         parts.append(f"Not in it: {format_count(len(absent), 'missing name')} ({listed(absent)}).")
     if len(absent) < len(missing):
-        parts.append(f"In it all the same: {listed([name for name in missing if name in row.tensors])}.")
-    parts.append("It is no matter of a prefix: the file is of another model, or of another version of it.")
+        parts.append(f"In it nevertheless: {listed([name for name in missing if name in row.tensors])}.")
+    parts.append(
+        "A prefix does not explain it: the file belongs to another model, or to another version of it."
+    )
     fits: Fit = "yes" if present else "unknown" if absent else "no"
     return Tied(fits=fits, here=" ".join(parts), paths=[row.tensors[name].path for name in present])
 
@@ -194,16 +199,23 @@ def _sizes(context: Context) -> Tied:
     held = {name: row.tensors[name] for name, *_ in sizes if name in row.tensors} if row is not None else {}
     if not held:
         if not sizes:
-            return Tied(fits="unknown", here="No shape could be read out of the text: paste all of it.")
-        here = f"This file has no tensor named {listed([name for name, *_ in sizes])}: it is about another."
+            return Tied(fits="unknown", here="No shapes were found in the text: paste the whole message.")
+        here = (
+            f"This file has no tensor named {listed([name for name, *_ in sizes])}: the error is about "
+            "another file."
+        )
         return Tied(fits="no", here=here)
     same = [size for size in sizes if size[0] in held and format_shape(held[size[0]].shape) == size[1]]
     if not same:
         name, said, _ = next(size for size in sizes if size[0] in held)
-        here = f"{plain(name)} is {format_shape(held[name].shape)} in this file, and not {said}: it is about"
+        here = (
+            f"{plain(name)} is {format_shape(held[name].shape)} in this file, not {said}: the error is about"
+        )
         return Tied(fits="no", here=f"{here} another file.", paths=[held[name].path])
     shown = [f"{name}: {in_file} here, {in_model} in your model" for name, in_file, in_model in same]
-    here = f"{format_count(len(same), 'tensor')} of this file have another shape than your model wants. "
+    here = (
+        f"{format_count(len(same), 'tensor')} of this file have a different shape than your model expects. "
+    )
     here += f"{'; '.join(map(plain, shown[:4]))}."
     return Tied(fits="yes", here=here, paths=[held[name].path for name, *_ in same])
 
@@ -213,69 +225,69 @@ def _not_a_tensor(context: Context) -> Tied:
     name = context.groups["name"]
     values = [value for value in context.checkpoint.values if value.keys and value.keys[-1] == name]
     if values:
-        here = f"{plain(values[0].path)} is a {plain(values[0].type)} in this file, no tensor."
+        here = f"{plain(values[0].path)} is a {plain(values[0].type)} in this file, not a tensor."
         return Tied(fits="yes", here=here)
-    return Tied(fits="unknown", here="In this file that name is a tensor, or it is not there.")
+    return Tied(fits="unknown", here="In this file that name is a tensor, or it does not occur.")
 
 
 def _module_given(context: Context) -> Tied:
     """Return whether this file gives a module where a state dict was wanted."""
     name = context.checkpoint.module_class
     if name is not None:
-        here = f"This file is a whole pickled module, {plain(name)}: torch.load gives the model itself."
+        here = f"This file is a whole pickled module, {plain(name)}: torch.load returns the model itself."
         return Tied(fits="yes", here=here, fix=Fix(style="module"), finding="whole-module")
     if context.checkpoint.root == "mapping":
-        here = "torch.load gives a dictionary for this file: the error comes from another one."
+        here = "torch.load returns a dictionary for this file: the error comes from another file."
         return Tied(fits="no", here=here)
-    return Tied(fits="unknown", here=f"torch.load gives a {plain(context.checkpoint.root)} for this file.")
+    return Tied(fits="unknown", here=f"torch.load returns a {plain(context.checkpoint.root)} for this file.")
 
 
 NAME_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="keys-differ",
-        title="The file's names are not those of the model",
+        title="The names in the file are not those of the model",
         pattern=r"(?:missing|unexpected) keys?\(s\) in state_dict|"
         r"(?:missing|unexpected) keys? ['\"{]{0,4}[\w.]{1,300}['\"}]{0,4} in state_dict|"
         r"(?:missing|unexpected) keys? in (?:source )?state_dict",
         finding_of=_prefix_finding,
-        cause="load_state_dict goes by names: every parameter of the model must be in the file under the "
-        "same name, and nothing else may be. A wrapper puts a prefix before all names, a checkpoint holds "
-        "the state dict one level deeper, or the model is another.",
-        advice="Make the model exactly as it was when it was saved. strict=False hides the difference: what "
-        "is missing keeps its random values.",
+        cause="load_state_dict matches by name: every parameter of the model must be in the file under the "
+        "same name, and nothing else may be there. Usually a wrapper added a prefix to all names, the state "
+        "dict is one level deeper in the checkpoint, or the model is a different one.",
+        advice="Build the model exactly as it was when it was saved. strict=False hides the difference: "
+        "missing parameters keep their random initial values.",
         tie=_keys,
     ),
     ErrorKind(
         id="size-mismatch",
-        title="The file's tensors have other shapes than the model",
+        title="The tensors in the file have other shapes than the model's",
         pattern=r"size mismatch for [^\s:]{1,300}:|"
         r"while copying the parameter named [^\s,]{1,300}, whose dimensions in the model",
-        cause="The names fit and the shapes do not: the model was made with other settings (number of "
-        "classes, size of the vocabulary, width) than the one that was saved.",
-        advice="Make the model with the settings of the file. To train on for another number of classes, "
-        "take those tensors out of the state dict and load the rest with strict=False.",
+        cause="The names match but the shapes do not: the model was built with other settings (number of "
+        "classes, vocabulary size, width) than the one that was saved.",
+        advice="Build the model with the settings of the file. To fine-tune for another number of classes, "
+        "remove those tensors from the state dict and load the rest with strict=False.",
         tie=_sizes,
     ),
     ErrorKind(
         id="not-a-tensor",
-        title="An entry of the state dict is no tensor",
+        title="An entry of the state dict is not a tensor",
         pattern=r"while copying the parameter named ['\"]{0,2}(?P<name>[^\s'\",]{1,300})['\"]{0,2}, expected "
         r"torch\.Tensor or Tensor-like object",
-        cause="What was given to load_state_dict has something else than a tensor under a parameter's name, "
-        "for instance a NumPy array.",
+        cause="The state dict holds something other than a tensor under a parameter's name, such as a NumPy "
+        "array.",
         advice="Convert it: torch.as_tensor(value).",
         tie=_not_a_tensor,
     ),
     ErrorKind(
         id="module-given",
-        title="load_state_dict was given a whole model",
+        title="load_state_dict was called with a whole model",
         pattern=r"Expected state_dict to be dict-like, got|'\w{1,80}' object has no attribute '(?:copy|"
         r"_metadata)'",
         finding="whole-module",
-        cause="The file was written by torch.save(model) rather than torch.save(model.state_dict()): what "
-        "torch.load gives back is the model, not a dictionary.",
-        advice="Use it as it is: model = torch.load(path, weights_only=False), or give load_state_dict its "
-        "model.state_dict().",
+        cause="The file was written by torch.save(model) rather than torch.save(model.state_dict()): "
+        "torch.load returns the model, not a dictionary.",
+        advice="Use it as it is: model = torch.load(path, weights_only=False), or pass its state_dict() to "
+        "load_state_dict.",
         tie=_module_given,
     ),
 )

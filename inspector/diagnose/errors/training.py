@@ -23,7 +23,7 @@ def _groups(context: Context) -> Tied:
     here = " ".join(_described(optimizer) for optimizer in optimizers[:4])
     if of_model:
         here += f" The model in the file has {format_count(of_model, 'parameter')}."
-    here += " Yours has other numbers."
+    here += " Yours has a different number."
     mismatch = context.findings.get("optimizer-mismatch")
     return Tied(fits="yes", here=here, paths=() if mismatch is None else mismatch.paths, fix=_RESUME)
 
@@ -39,9 +39,12 @@ def _initial_lr(context: Context) -> Tied:
     if not context.checkpoint.optimizers:
         return Tied(fits="no", here=_NO_OPTIMIZER)
     if any(value.keys[-1:] == ("initial_lr",) for value in context.checkpoint.values):
-        here = "This file's optimizer has initial_lr in its groups: load it before the scheduler is made."
+        here = (
+            "The optimizer in this file has initial_lr in its groups: load it before the scheduler is "
+            "created."
+        )
         return Tied(fits="yes", here=here, fix=_RESUME)
-    here = "No group of this file's optimizer has initial_lr: it was saved without a scheduler."
+    here = "The optimizer in this file has no initial_lr in its groups: it was saved without a scheduler."
     return Tied(fits="yes", here=here, fix=_RESUME)
 
 
@@ -49,7 +52,7 @@ def _rng_sizes(context: Context) -> Tied:
     """Report the sizes of the random states in this file."""
     states = [tensor for tensor in context.checkpoint.tensors if tensor.role == "rng"]
     if not states:
-        return Tied(fits="no", here="This file holds no random generator's state in a tensor.")
+        return Tied(fits="no", here="This file holds no random generator state in a tensor.")
     shown = listed([f"{tensor.path} ({tensor.nbytes:,} bytes)" for tensor in states])
     return Tied(fits="yes", here=f"This file holds {shown}.", paths=[tensor.path for tensor in states])
 
@@ -57,25 +60,25 @@ def _rng_sizes(context: Context) -> Tied:
 TRAINING_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="optimizer-group-size",
-        title="The optimizer in the file was made for other parameters",
+        title="The optimizer state in the file is for other parameters",
         pattern=r"parameter group that doesn'?t match the size of optimizer'?s group",
         finding="optimizer-mismatch",
-        cause="An optimizer's state is numbered, not named: it fits only an optimizer with the same groups "
-        "of the same number of parameters, in the same order. The model was changed since, layers were "
-        "frozen or thawed, or weight decay was split in another way.",
-        advice="Make model and optimizer exactly as for the run that was saved. If only the weights matter, "
-        "load the model and leave the optimizer's state out.",
+        cause="Optimizer state is stored by index, not by name: it fits only an optimizer with the same "
+        "groups, with the same number of parameters each, in the same order. The model has changed since, "
+        "layers were frozen or unfrozen, or weight decay was split differently.",
+        advice="Build the model and the optimizer exactly as in the run that was saved. If only the weights "
+        "matter, load the model and skip the optimizer state.",
         tie=_groups,
     ),
     ErrorKind(
         id="optimizer-group-count",
-        title="The optimizer in the file has another number of groups",
+        title="The optimizer in the file has a different number of groups",
         pattern=r"has a different number of parameter groups",
         finding="optimizer-mismatch",
-        cause="Parameter groups are the dictionaries given to the optimizer (other learning rates, no weight "
-        "decay for biases). The file's optimizer had another number of them.",
-        advice="Give the optimizer the same groups as for the run that was saved, in the same order, or "
-        "leave its state out.",
+        cause="Parameter groups are the dictionaries that the optimizer was created with (different "
+        "learning rates, no weight decay for biases). The saved optimizer had a different number of them.",
+        advice="Create the optimizer with the same groups as in the run that was saved, in the same order, "
+        "or skip its state.",
         tie=_groups,
     ),
     ErrorKind(
@@ -83,14 +86,14 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         title="The optimizer's step counters are on the GPU",
         pattern=r"If capturable=False, state_steps should not be CUDA tensors",
         finding="step-on-accelerator",
-        cause="Adam counts its steps in small tensors on the CPU. torch 1.12.0 moved them to the GPU in "
-        "load_state_dict and then stopped at them; other versions put up with it. map_location='cuda' moves "
+        cause="Adam keeps its step counters in small tensors on the CPU. torch 1.12.0 moved them to the GPU "
+        "in load_state_dict and then rejected them; other versions accept them. map_location='cuda' moves "
         "them too.",
-        advice="Update torch (1.12.1 has it mended). Or load the optimizer's state with map_location='cpu'.",
+        advice="Update torch (1.12.1 fixes this). Or load the optimizer state with map_location='cpu'.",
         tie=by_finding(
             "step-on-accelerator",
-            no="The step counters in this file are on the CPU, or numbers: they were moved while loading, by "
-            "map_location or by load_state_dict of torch 1.12.0.",
+            no="The step counters in this file are on the CPU, or plain numbers: they were moved while "
+            "loading, by map_location or by load_state_dict of torch 1.12.0.",
         ),
         fix=Fix(rule="path:**/step@cpu"),
     ),
@@ -99,56 +102,56 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         title="The optimizer's step counters are on the CPU, but capturable wants them on the GPU",
         pattern=r"If capturable=True, params and state_steps must be",
         finding="step-off-accelerator",
-        cause="With capturable=True (for CUDA graphs) or fused=True the counters live on the GPU beside the "
-        "parameters. Those that were loaded are on the CPU, or the parameters themselves are.",
-        advice="Move the model to the GPU before the optimizer is made and loaded. Or set capturable to "
+        cause="With capturable=True (for CUDA graphs) or fused=True the step counters are on the GPU with "
+        "the parameters. The counters that were loaded are on the CPU, or the parameters themselves are.",
+        advice="Move the model to the GPU before the optimizer is created and loaded. Or set capturable to "
         "False in every group: for g in optimizer.param_groups: g['capturable'] = False.",
         tie=by_finding(
             "step-off-accelerator",
-            no="No step counter of this file waits on the CPU for a GPU: the model, or the optimizer, was "
-            "moved or changed by code.",
+            no="No step counter in this file is on the CPU while its parameter is on a GPU: code moved or "
+            "changed the model or the optimizer.",
         ),
         fix=_RESUME,
     ),
     ErrorKind(
         id="foreach-device",
-        title="The optimizer's state is not on the device of its parameters",
+        title="Optimizer state and parameters are on different devices",
         pattern=r"Tensors of the same index must be on the same device",
         finding="optimizer-off-parameter-device",
-        cause="The optimizer updates all parameters at once, and for that each must lie on one device, and "
-        "have one number format, with its own state.",
-        advice="Move the model to its device first, make the optimizer then, and call load_state_dict last: "
-        "it moves the state to the parameters.",
+        cause="The optimizer updates all parameters at once, so each parameter must have the same device "
+        "and dtype as its state.",
+        advice="Move the model to its device first, then create the optimizer, and call load_state_dict "
+        "last: it moves the state to the parameters.",
         tie=by_finding(
             "optimizer-off-parameter-device",
             "step-off-accelerator",
             "mixed-devices",
-            no="In this file the optimizer's state lies beside its parameters: the model was moved after the "
-            "optimizer was loaded, or its number format was changed.",
+            no="In this file the optimizer state is on the same device as its parameters: the model was "
+            "moved after the optimizer was loaded, or its dtype was changed.",
         ),
         fix=_RESUME,
     ),
     ErrorKind(
         id="initial-lr",
-        title="The scheduler misses the first learning rate",
+        title="The scheduler needs the initial learning rate",
         pattern=r"'initial_lr' is not specified in param_groups\[\d{1,4}\] when resuming",
-        cause="A scheduler that starts in the middle (last_epoch=...) looks up initial_lr in the optimizer, "
-        "where the scheduler of the first run left it.",
-        advice="Load the optimizer's state before the scheduler is made; or make the scheduler without "
+        cause="A scheduler that starts in the middle (last_epoch=...) reads initial_lr from the optimizer's "
+        "groups, where the scheduler of the first run stored it.",
+        advice="Load the optimizer state before the scheduler is created. Or create the scheduler without "
         "last_epoch and call scheduler.load_state_dict.",
         tie=_initial_lr,
         fix=_RESUME,
     ),
     ErrorKind(
         id="rng-device",
-        title="A random generator's state is on the GPU",
+        title="A random generator state is on the GPU",
         pattern=r"RNG state must be a torch\.ByteTensor|"
         r"expected a torch\.ByteTensor, but got torch\.(?:cuda|\w{1,20})\.?\w{0,30}Tensor",
         finding="rng-off-cpu",
-        cause="torch.set_rng_state and torch.cuda.set_rng_state take the state as bytes on the CPU, also "
-        "that of a GPU's generator. map_location='cuda' moved it along with the weights.",
-        advice="Give them state.cpu(), or load with map_location='cpu' and move only the model. A dictionary "
-        "such as {'cuda:0': 'cuda:1'} leaves alone what is on the CPU.",
+        cause="torch.set_rng_state and torch.cuda.set_rng_state expect the state as a byte tensor on the "
+        "CPU, even for a GPU's generator. map_location='cuda' moved it along with the weights.",
+        advice="Pass state.cpu(), or load with map_location='cpu' and move only the model. A dictionary "
+        "such as {'cuda:0': 'cuda:1'} leaves what is on the CPU there.",
         tie=by_finding(
             "rng-off-cpu",
             no="The random states in this file are on the CPU, or there are none: map_location moved them "
@@ -158,12 +161,13 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
     ),
     ErrorKind(
         id="rng-size",
-        title="A random generator's state of another kind",
+        title="A random generator state has the wrong size",
         pattern=r"RNG state is wrong size|input RNG state size to be|invalid mt19937 state",
-        cause="The state of a GPU's generator (16 bytes, more in old versions) and that of the CPU (5,056 "
-        "bytes) were mixed up, or another version of torch wrote it.",
-        advice="Give each generator its own state: torch.set_rng_state for the CPU, torch.cuda.set_rng_state "
-        "or set_rng_state_all for GPUs. Or leave it out: training goes on with other random numbers.",
+        cause="The states of a GPU's generator (16 bytes, more in old versions) and of the CPU's (5,056 "
+        "bytes) were mixed up, or another version of torch wrote them.",
+        advice="Restore each generator from its own state: torch.set_rng_state for the CPU, "
+        "torch.cuda.set_rng_state or set_rng_state_all for GPUs. Or skip it: training continues with other "
+        "random numbers.",
         tie=_rng_sizes,
         fix=_RESUME,
     ),

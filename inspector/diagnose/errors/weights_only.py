@@ -17,8 +17,8 @@ from inspector.safety.names import judge_global
 
 _PLAIN = Fix(style="plain")
 _WHY = (
-    "Since torch 2.6, torch.load takes nothing but tensors and plain Python values, unless it is told "
-    "otherwise: a pickle can run any code, and this guards against it."
+    "Since torch 2.6, torch.load accepts only tensors and plain Python values by default: a pickle can run "
+    "arbitrary code, and this protects against it."
 )
 _NAME = r"(?P<name>[\w.<>]{1,200})"
 
@@ -50,23 +50,23 @@ def _may_be_allowed(context: Context, name: str) -> str:
     """Return what putting a name on torch's list means; only classes of which objects are made may be."""
     present = present_name(name)
     if judge_global(name) == "dangerous":
-        return "It can run commands or change this machine: do not allow it, wherever the file is from."
+        return "It can run commands or change this machine: do not allow it, wherever the file comes from."
     if present in default_allow_list().names:
         return "Recent versions of torch know it: update torch, or allow it."
     if present not in context.safety.to_allow:
-        return "No list is the place for it: what is on torch's list may be called with any arguments."
+        return "It should not be allowed: what is on torch's list may be called with any arguments."
     if present in known_classes():
-        return "It is a class that only holds data, and may be allowed."
+        return "It is a class that only holds data, so it can be allowed."
     package = plain(package_of(present))
     return f"The file only makes objects of it: allow it if {package} is your own code, or code you trust."
 
 
 _NOT_ON_A_LIST = (
-    "Do not add names to torch's list for this file. Best is to have the state_dict alone saved where the "
-    "file was made. If you trust the file, weights_only=False loads it, and runs whatever is in it."
+    "Do not add names to torch's list for this file. It is best to save only the state_dict where the file "
+    "was made. If you trust the file, weights_only=False loads it, and runs whatever code is in it."
 )
 _DANGEROUS = (
-    "Do not load this file with weights_only=False, and do not allow any of its names. No model needs them. "
+    "Do not load this file with weights_only=False, and do not allow any of its names: no model needs them. "
     "Delete the file, or ask where it comes from. This program can show what is in it without running it."
 )
 
@@ -74,7 +74,7 @@ _DANGEROUS = (
 def _verdict(context: Context) -> Tied:
     """Return what the restricted unpickler would say to this file."""
     if context.safety.weights_only:
-        here = "weights_only=True takes this file as it is: the error comes from another file."
+        here = "weights_only=True loads this file as it is: the error comes from another file."
         return Tied(fits="no", here=here)
     if context.safety.verdict == "dangerous":
         return Tied(fits="yes", here=_reasons(context), finding=_finding(context), advice=_DANGEROUS)
@@ -112,15 +112,15 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
     ),
     ErrorKind(
         id="unsupported-global",
-        title="torch.load does not know a name in the file, and is not allowed to import it",
+        title="The file asks for a name that weights_only=True does not allow",
         pattern=rf"Unsupported (?:global: GLOBAL|class) {_NAME}|"
         r"GLOBAL (?P<older>[\w.]{1,200}) was not an allowed global",
         finding="needs-allow-list",
-        cause=f"{_WHY} The file holds an object of some other kind: a configuration, a NumPy value, a class "
-        "of a training framework, or a whole model.",
-        advice="Use the loading code of this program: it allows the classes that this file needs, where that "
-        "is enough, and nothing else. weights_only=False runs whatever is in the file. Best is to save the "
-        "state_dict alone next time.",
+        cause=f"{_WHY} The file holds some other object: a configuration, a NumPy value, a class of a "
+        "training framework, or a whole model.",
+        advice="Use the loading code that this program writes: it allows exactly the classes that this file "
+        "needs, where that is enough. weights_only=False runs whatever code is in the file. Next time, save "
+        "only the state_dict.",
         tie=_global,
     ),
     ErrorKind(
@@ -128,24 +128,25 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         title="The file was pickled in a way that weights_only=True does not read",
         pattern=r"Unsupported operand (?P<opcode>\d{1,3})",
         finding="runs-code",
-        cause="The restricted reader knows the instructions that torch.save writes. A file saved with "
-        "another pickle protocol (torch.save(..., pickle_protocol=4)), or by pickle.dump, uses others; no "
-        "list of allowed names changes that. A download that is no checkpoint at all can say the same.",
-        advice="Have it saved again with torch.save and its usual protocol. If you trust the file, "
-        "weights_only=False reads it, and runs whatever is in it.",
+        cause="The restricted unpickler knows only the opcodes that torch.save writes. A file saved with "
+        "another pickle protocol (torch.save(..., pickle_protocol=4)), or by pickle.dump, uses others, and "
+        "no list of allowed names changes that. A download that is not a checkpoint at all can cause the "
+        "same error.",
+        advice="Save it again with torch.save and its default protocol. If you trust the file, "
+        "weights_only=False loads it, and runs whatever code is in it.",
         tie=_opcode,
     ),
     ErrorKind(
         id="unsupported-call",
-        title="The file does something with an object that weights_only=True does not do",
+        title="The file does something that weights_only=True does not support",
         pattern=r"Can only (?:build Tensor|create new object for|append to lists|extend lists|SETITEMS? for)|"
         r"Trying to call reduce for unrecognized function|Only persistent_load of storage is allowed|"
         r"persistent_load id must be tuple",
         finding="runs-code",
-        cause="The restricted reader makes tensors, lists and dictionaries, and sets the state of few "
-        "classes. This file wants more of it, as a whole pickled model does.",
-        advice="Save the state_dict alone where the file was made. If you trust the file, weights_only=False "
-        "reads it, and runs whatever is in it.",
+        cause="The restricted unpickler builds tensors, lists and dictionaries, and sets the state of a few "
+        "classes. This file needs more than that, as a whole pickled model does.",
+        advice="Save only the state_dict where the file was made. If you trust the file, weights_only=False "
+        "loads it, and runs whatever code is in it.",
         tie=_verdict,
     ),
     ErrorKind(
@@ -154,18 +155,18 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Cannot use '{1,2}weights_only=True'{1,2} with (?:TorchScript|files saved in the legacy "
         r".tar)",
         finding="runs-code",
-        cause="TorchScript archives and tar files of torch 0.1 are read by other code, which knows no "
+        cause="TorchScript archives and the tar files of torch 0.1 are read by other code, which has no "
         "restricted mode.",
-        advice="Load a TorchScript file with torch.jit.load(path, map_location='cpu'). Load and save a tar "
-        "file once with weights_only=False, if you trust it.",
+        advice="Load a TorchScript file with torch.jit.load(path, map_location='cpu'). Load a tar file with "
+        "weights_only=False, if you trust it, and save it again.",
         tie=nothing_to_see,
     ),
     ErrorKind(
         id="weights-only-pickle-module",
         title="weights_only and pickle_module exclude each other",
         pattern=r"Can not safely load weights when explicit pickle_module",
-        cause="A pickle module of one's own reads the file as it likes, so torch cannot restrict it.",
-        advice="Leave one of the two out of the call of torch.load.",
+        cause="A custom pickle module unpickles in its own way, so torch cannot restrict it.",
+        advice="Pass only one of the two to torch.load.",
         tie=nothing_to_see,
     ),
     ErrorKind(
@@ -174,8 +175,8 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Weights only load failed|WeightsUnpickler error",
         finding="runs-code",
         cause=_WHY,
-        advice="The sentence behind 'WeightsUnpickler error:' says what it was; paste all of it. If you "
-        "trust the file, weights_only=False reads it, and runs whatever is in it.",
+        advice="The sentence after 'WeightsUnpickler error:' gives the reason: paste the whole message. If "
+        "you trust the file, weights_only=False loads it, and runs whatever code is in it.",
         tie=_verdict,
     ),
 )

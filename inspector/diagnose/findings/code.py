@@ -23,18 +23,16 @@ def _whole_module(case: Case) -> Iterator[Finding]:
         return
     modules = modules_to_import(case) or [name.rpartition(".")[0]]
     own = "" if "__main__" not in modules else (
-        " __main__ is the script that saved it: the class must be defined, or imported, in the script that "
-        "loads it."
+        " __main__ is the script that saved it: the script that loads it must define or import the class."
     )  # fmt: skip
     yield finding(
         "whole-module",
         "warning",
         f"A whole pickled module, {name}",
-        "Not the weights alone were saved but the model object (torch.save(model), not "
-        f"torch.save(model.state_dict())). Loading it needs {_argument(case.safety)}, and its classes "
-        "importable "
-        f"under the same names, in a version that fits: {', '.join(modules)}.{own} A state dict needs "
-        "neither.",
+        "The model object itself was saved (torch.save(model)), not only its weights "
+        f"(torch.save(model.state_dict())). Loading it needs {_argument(case.safety)}, and its classes must "
+        f"be importable under the same names, in a compatible version: {', '.join(modules)}.{own} A state "
+        "dict needs neither.",
         [],
         fix=Fix(style="module"),
     )
@@ -83,8 +81,8 @@ def allowing(safety: SafetyVerdict) -> str:
         return "They are classes that only hold data: allow them, as the loading code does."
     named = listed(safety.packages)
     return (
-        f"They are classes, and the file only makes objects of them: allow them if {named} is your own code, "
-        "or code that you trust."
+        f"They are classes, and the file only creates objects of them: allow them if {named} is your own "
+        "code, or code that you trust."
     )
 
 
@@ -97,8 +95,8 @@ def _nested(case: Case) -> Iterator[Finding]:
             "warning",
             "Tensors are hidden in pickles within the pickle",
             "Some tensors were pickled without torch.save (by pickle itself, as joblib, Ray and "
-            "multiprocessing do) and lie in the file as the bytes of another checkpoint. torch.load opens "
-            "them without map_location, so they go to the devices they were saved on, and weights_only=True "
+            "multiprocessing do) and are stored as the bytes of another checkpoint. torch.load opens that "
+            "without map_location, so they go to the devices they were saved on, and weights_only=True "
             "refuses them. They are not listed here. Load the file where it was made, and save it with "
             "torch.save.",
             [],

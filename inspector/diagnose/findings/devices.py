@@ -18,10 +18,10 @@ from inspector.units import format_count
 _MOST_DEVICES = 16
 _TITLES = {
     "cuda-unavailable": "Saved on a CUDA GPU, and the target has none",
-    "cuda-index-out-of-range": "Saved on a GPU number that the target does not have",
+    "cuda-index-out-of-range": "Saved on a GPU index that the target does not have",
     "mps-unavailable": "Saved on an Apple GPU, and the target has none",
     "xpu-unavailable": "Saved on an Intel GPU that the target does not have",
-    "unknown-device": "Saved on a device that torch does not know there",
+    "unknown-device": "Saved on a device that torch does not support there",
 }
 
 
@@ -49,8 +49,8 @@ def _unloadable(case: Case) -> Iterator[Finding]:
     paths = _paths_by_device(case.checkpoint) if failures else {}
     for id_, devices in by_finding.items():
         detail = (
-            f"torch.load without map_location stops with: {failures[devices[0]][1]} "
-            f"Map {_listed(devices) or 'it'} to a device of the target, with map_location or in a copy."
+            f"torch.load without map_location fails with: {failures[devices[0]][1]} Map "
+            f"{_listed(devices) or 'it'} to a device of the target, with map_location or in a copy."
         )
         found = [path for device in devices for path in paths.get(device, [])]
         fix = devices_fix(devices, case.target.devices[0])
@@ -77,9 +77,9 @@ def _mixed(case: Case) -> Iterator[Finding]:
             "warning",
             "Weights of the loss are not on the model's device",
             f"The model is on {home}. A loss such as CrossEntropyLoss(weight=...) or "
-            "BCEWithLogitsLoss(pos_weight=...) keeps these numbers itself, and model.to(device) does not "
-            "move them: computing the loss stops with 'Expected all tensors to be on the same device'. Call "
-            "criterion.to(device) as well, or map them to the model's device.",
+            "BCEWithLogitsLoss(pos_weight=...) holds these tensors itself, and model.to(device) does not "
+            "move them: computing the loss fails with 'Expected all tensors to be on the same device'. "
+            "Call criterion.to(device) as well, or map them to the model's device.",
             of_loss,
             fix=branch_fix(of_loss, home),
         )
@@ -94,10 +94,10 @@ def _scattered(case: Case, home: str, strays: list[Tensor]) -> Finding:
     return finding(
         "mixed-devices",
         "warning",
-        f"The model lies on {format_count(devices, 'device')}",
+        f"The model is on {format_count(devices, 'device')}",
         f"Most of it is on {home}, {format_count(len(strays), 'tensor')} elsewhere. Loaded as saved, a "
-        "forward pass can stop with 'Expected all tensors to be on the same device'. If the model was not "
-        "split on purpose, map all to one device.",
+        "forward pass can fail with 'Expected all tensors to be on the same device'. If the model was not "
+        "split on purpose, map everything to one device.",
         [tensor.path for tensor in strays],
         fix=Fix(rule=f"*={to}") if is_destination(to) else None,
     )
@@ -139,9 +139,9 @@ def _rng_off_cpu(case: Case) -> Iterator[Finding]:
             "rng-off-cpu",
             "warning",
             "Random generator state is not on the CPU",
-            "torch.set_rng_state and torch.cuda.set_rng_state take CPU tensors only: 'RNG state must be a "
-            "torch.ByteTensor'. Something moved them along with the model, such as map_location='cuda'. Map "
-            "them to the CPU, or call .cpu() on each before it is set.",
+            "torch.set_rng_state and torch.cuda.set_rng_state accept only CPU tensors: 'RNG state must be a "
+            "torch.ByteTensor'. Something such as map_location='cuda' moved them along with the model. Map "
+            "them to the CPU, or call .cpu() on each before setting it.",
             strays,
             fix=branch_fix(strays, "cpu"),
         )
@@ -156,8 +156,8 @@ def _hidden(case: Case) -> Iterator[Finding]:
             "hidden-device",
             "note",
             "A device that map_location does not change",
-            f"The file holds {places} as a value of its own. torch.load gives it back as it was saved; code "
-            "that uses it will look for that device.",
+            f"The file holds {places} as a value of its own. torch.load returns it as it was saved; code "
+            "that uses it will expect that device.",
             [item.path for item in hidden],
         )
 

@@ -23,8 +23,8 @@ def _truncated(case: Case) -> Iterator[Finding]:
             "truncated",
             "error",
             "Bytes of some tensors are missing" if missing else "The end of the file is missing",
-            "The file ends early or lost records, so torch.load stops. Fetch or copy it again. Where that "
-            "cannot be, the tensors that are whole can be saved: checkpoint-inspector recover FILE -o OUT.",
+            "The file is truncated or lost records, so torch.load fails. Fetch or copy it again. Where that "
+            "is not possible, the intact tensors can be saved: checkpoint-inspector recover FILE -o OUT.",
             [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
         )
 
@@ -36,7 +36,7 @@ def _invalid(case: Case) -> Iterator[Finding]:
         yield finding(
             "invalid-tensor",
             "error",
-            "Tensors whose description cannot be true",
+            "Tensors with an impossible description",
             f"For example {wrong[0].path}: {wrong[0].problem}.",
             [tensor.path for tensor in wrong],
         )
@@ -49,8 +49,8 @@ def _refused(case: Case) -> Iterator[Finding]:
         return
     title = "torch.load refuses this file"
     if obstacle.kind is ObstacleKind.NEWER_VERSION:
-        title = "The file is of a newer format than torch reads"
-    detail = f"On every machine it stops with: {obstacle.message} {obstacle.remedy}"
+        title = "The file has a newer format than torch can read"
+    detail = f"On every machine it fails with: {obstacle.message} {obstacle.remedy}"
     yield finding(obstacle.finding, "error", title, detail, [])
 
 
@@ -82,7 +82,7 @@ def _oversized(case: Case) -> Iterator[Finding]:
             "warning",
             f"{format_nbytes(wasted_nbytes(wasteful))} are stored that no tensor uses",
             "Small views of large tensors were saved: torch.save writes the whole storage. Save a clone() "
-            "of each.",
+            "of each view.",
             [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in keys],
         )
 
@@ -95,8 +95,8 @@ def _shared(case: Case) -> Iterator[Finding]:
         yield finding(
             "shared-storage",
             "note",
-            f"{format_count(len(paths), 'tensor')} share their bytes with others",
-            "Tied weights or views of one tensor. torch.load and a fixed copy keep the sharing; "
+            f"{format_count(len(paths), 'tensor')} share storage with others",
+            "Tied weights, or views of one tensor. torch.load and a remapped copy keep the sharing; "
             "safetensors does not.",
             paths,
         )
@@ -124,7 +124,7 @@ def _prefixes(case: Case) -> Iterator[Finding]:
                 id_,
                 "warning",
                 f"Parameter names carry the prefix '{prefix}'",
-                f"The model was saved inside {wrapper}. Loading it into the bare model stops with missing "
+                f"The model was saved inside {wrapper}. Loading it into the bare model fails with missing "
                 f"and unexpected keys unless the prefix is removed.{both}",
                 paths,
                 fix=Fix(style="plain"),
@@ -154,7 +154,7 @@ _WRAPPERS = (
     ("prefix-module", "module.", "DataParallel or DistributedDataParallel", _behind_module),
     ("prefix-compiled", "_orig_mod.", "torch.compile", _behind_compile),
 )
-_BOTH = " Here two wrappers stand one in the other, 'module.' and '_orig_mod.': both have to go."
+_BOTH = " Two wrappers are nested here, 'module.' and '_orig_mod.': both prefixes must be removed."
 
 
 def _byteorder(case: Case) -> Iterator[Finding]:

@@ -38,10 +38,10 @@ def _all_ranks(case: Case) -> Iterator[Finding]:
         f"With several processes, all of them would load onto {device}",
         f"All that this file has on a GPU was saved on {device}, and the target has {count}. Training on "
         "several GPUs runs one process for each (torchrun, DistributedDataParallel), and each of them calls "
-        f"torch.load: without map_location every one puts its copy on {device}, which runs full while the "
-        "others stay empty. Give each process its own GPU with map_location=f'cuda:{local_rank}', where "
-        "local_rank is the number of the process on its machine (torchrun sets LOCAL_RANK), or load to the "
-        "CPU first. With a single process there is nothing to do.".replace("cuda:{", f"{kind}:{{"),
+        f"torch.load: without map_location they all put their copy on {device}, which fills up while the "
+        f"others stay empty. Give each process its own GPU with map_location=f'{kind}:{{local_rank}}', where "
+        "local_rank is the index of the process on its machine (torchrun sets LOCAL_RANK), or load to the "
+        "CPU first. With a single process there is nothing to do.",
         [tensor.path for tensor in case.checkpoint.tensors if tensor.device == device],
         fix=Fix(style="distributed"),
     )
@@ -79,12 +79,12 @@ def _too_large(case: Case, target: Profile, room: Room) -> Finding:
         "error",
         f"The file does not fit into the memory of {named}",
         f"torch.load takes {format_nbytes(room.needed_nbytes)} of {named}, which has "
-        f"{format_nbytes(room.memory_nbytes or 0)}; a model that is made before takes its share as well. "
+        f"{format_nbytes(room.memory_nbytes or 0)}; a model created before takes its share as well. "
         + (
-            "Load to the CPU first, and move only the weights: the state of the optimizer is often two "
-            "thirds of a checkpoint."
+            "Load to the CPU first, and move only the weights: the optimizer state is often two thirds of a "
+            "checkpoint."
             if on_gpu
-            else "mmap=True reads only what is used; or save the weights alone, without the optimizer."
+            else "mmap=True reads only what is used. Or save only the weights, without the optimizer."
         ),
         paths,
         fix=Fix(rule=f"{room.device}=cpu") if elsewhere else Fix(option=("mmap", "True")),

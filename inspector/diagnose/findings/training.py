@@ -35,10 +35,10 @@ def _optimizer_apart(case: Case) -> Iterator[Finding]:
         yield finding(
             "optimizer-off-parameter-device",
             "warning",
-            "Optimizer state lies on another device than its parameter",
-            "load_state_dict moves it to the parameter, so this is harmless there, as long as the model was "
-            "moved to its device before. Used as loaded, optimizer.step() stops with 'Expected all tensors "
-            "to be on the same device'.",
+            "Optimizer state is on another device than its parameter",
+            "load_state_dict moves it to the parameter, so this is harmless as long as the model was moved "
+            "to its device before. Used as loaded, optimizer.step() fails with 'Expected all tensors to be "
+            "on the same device'.",
             strays,
             fix=_RESUME,
         )
@@ -66,9 +66,9 @@ def _step_on_accelerator(case: Case) -> Iterator[Finding]:
             "step-on-accelerator",
             "warning",
             "The optimizer's step counters are on an accelerator",
-            "Neither capturable nor fused is set, so torch expects them on the CPU: each step then waits "
-            "for the GPU, and torch 1.12.0 stops with 'If capturable=False, state_steps should not be CUDA "
-            "tensors'.",
+            "Neither capturable nor fused is set, so torch expects them on the CPU: each step then "
+            "synchronizes with the GPU, and torch 1.12.0 fails with 'If capturable=False, state_steps "
+            "should not be CUDA tensors'.",
             strays,
             fix=Fix(rule="path:**/step@cpu"),
         )
@@ -88,10 +88,10 @@ def _step_off_accelerator(case: Case) -> Iterator[Finding]:
         yield finding(
             "step-off-accelerator",
             "warning",
-            "The optimizer's step counters were left on the CPU",
-            "capturable or fused is set (or the optimizer is ASGD), so torch wants the counters on the "
+            "The optimizer's step counters are on the CPU",
+            "capturable or fused is set (or the optimizer is ASGD), so torch expects the counters on the "
             "device of their parameter. load_state_dict of a recent torch moves them; used as loaded, "
-            "optimizer.step() stops with 'If capturable=True, params and state_steps must be on supported "
+            "optimizer.step() fails with 'If capturable=True, params and state_steps must be on supported "
             "devices'.",
             strays,
             fix=branch_fix(strays, homes[0]) if len(homes) == 1 else _RESUME,
@@ -134,10 +134,10 @@ def _too_many(optimizer: Optimizer, of_model: int) -> Finding:
         "optimizer-mismatch",
         "warning",
         f"The optimizer {optimizer.path or 'in this file'} has more parameters than the model",
-        f"Its groups list {format_count(optimizer.parameters, 'parameter')}, the file holds "
-        f"{of_model:,}. An optimizer made for the model in this file does not take such a state dict: "
-        "'loaded state dict contains a parameter group that doesn't match the size of optimizer's group'. "
-        "Something else was trained along with it (a loss with weights, another model), or the two are of "
+        f"Its groups list {format_count(optimizer.parameters, 'parameter')}, the file holds {of_model:,}. "
+        "An optimizer created for the model in this file does not accept such a state dict: 'loaded state "
+        "dict contains a parameter group that doesn't match the size of optimizer's group'. Something "
+        "else was trained along with it (a loss with weights, another model), or the two come from "
         f"different runs. {optimizer.detail}".rstrip(),
         [optimizer.path],
     )

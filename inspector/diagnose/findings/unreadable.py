@@ -9,7 +9,7 @@ from inspector.safety.unread import advice, judge_unread
 _TITLES = {
     "html-page": "This is a web page, not the file itself",
     "lfs-pointer": "This is a pointer to the file, not the file itself",
-    "not-a-checkpoint": "This is no checkpoint",
+    "not-a-checkpoint": "This is not a checkpoint",
     "truncated": "The file is damaged or incomplete",
 }
 _RUNS: dict[str, tuple[str, Severity, str]] = {

@@ -13,7 +13,7 @@ from inspector.snippet.loading import write_load
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
 
-_STAYS = "# The data stays on the CPU, each batch moves when it is used."
+_STAYS = "# The data stays on the CPU; each batch is moved when it is used."
 _MOVE = (
     "",
     "def move(batch):",

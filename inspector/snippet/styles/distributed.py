@@ -34,7 +34,7 @@ def render(request: Request) -> str:
     )
     states = ((name, lookup(request.root, keys)) for name, keys in states_in(request))
     script.paragraph(*(f"{name}.load_state_dict({state})" for name, state in states))
-    script.paragraph("# No rank may write the file anew while another still reads it.", "dist.barrier()")
+    script.paragraph("# No rank may overwrite the file while another is still reading it.", "dist.barrier()")
     return script.text()
 
 
@@ -72,7 +72,7 @@ def render_broadcast(request: Request) -> str:
 def _write_start(script: Script, target: Profile) -> None:
     script.need("import torch.distributed as dist")
     script.need(f"from torch.nn.parallel import {_WRAP}")
-    lines = ["# Start it once for each device: torchrun --nproc-per-node=COUNT script.py"]
+    lines = ["# Start one process per device: torchrun --nproc-per-node=COUNT script.py"]
     if _is_cpu_only(target):
         script.paragraph(*lines, 'dist.init_process_group("gloo")')
         return

@@ -17,8 +17,8 @@ from inspector.snippet.script import Bracketed, Script, format_code
 _ATTRIBUTES = frozenset({"model", "_model", "net", "network", "backbone", "_forward_module"})
 """What a LightningModule calls the model that it wraps; its name stands before those of the weights."""
 _FROM_FILE = "# MyModel is your LightningModule: its arguments are the hyper-parameters in the file."
-_TO_BE_GIVEN = "# MyModel is your LightningModule: add the arguments that it was made with."
-_OPTION_IS_NEW = "# Lightning before 2.6 has no weights_only, and loads as with False: leave it out there."
+_TO_BE_GIVEN = "# MyModel is your LightningModule: add the arguments that it was created with."
+_OPTION_IS_NEW = "# Before 2.6, Lightning has no weights_only and loads as with False: omit it there."
 
 
 def render(request: Request) -> str:
@@ -50,7 +50,9 @@ def render_weights(request: Request) -> str:
     script.paragraph(*placement.choice_for(placement.places))
     write_load(script, request, placement.map_location(), root="checkpoint")
     if _has_hyper_parameters(request.checkpoint):
-        script.paragraph('hyper_parameters = checkpoint["hyper_parameters"]  # what the model was made with')
+        script.paragraph(
+            'hyper_parameters = checkpoint["hyper_parameters"]  # what the model was created with'
+        )
     prefixes = _prefixes(weights)
     filled = ["model.load_state_dict(state_dict)"]
     if prefixes:

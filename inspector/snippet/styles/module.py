@@ -21,9 +21,9 @@ from inspector.snippet.script import Bracketed, Script, format_code
 _MAIN = "__main__"
 # They are there wherever torch is: nobody has to be told.
 _WITH_TORCH = frozenset({"torch", "numpy"})
-_IMPORTABLE = "# The file holds no code: these modules must be importable here, as where it was saved."
-_DEFINED = "# The file names classes of the script that saved it: define them before this line."
-_OF_TODAY = "# The model is yours, made by the code of today: only its weights come from the file."
+_IMPORTABLE = "# The file contains no code: these modules must be importable here, as where it was saved."
+_DEFINED = "# The file needs classes from the script that saved it: define them before this line."
+_OF_TODAY = "# The model is yours, built by your current code: only its weights come from the file."
 
 
 def render(request: Request) -> str:
@@ -41,7 +41,7 @@ def render(request: Request) -> str:
         script,
         request,
         placed=placement.by_map_location,
-        comment="# The model without a class in the file is yours, built as it was then.",
+        comment="# The model without a class in the file is yours, built as it was when it was saved.",
     )
     script.paragraph(*(f"{name}.eval()" for name, model in request.models if model.is_module))
     return script.text()

@@ -25,7 +25,7 @@ def render(request: Request) -> str:
     if is_lightning(request.checkpoint):
         script.paragraph("# Lightning does all of this itself: trainer.fit(model, ckpt_path=...).")
     write_load(script, request, placement.to_cpu())
-    comment = f"# Yours, made as for the run that was saved: {_yours(request)}."
+    comment = f"# Yours, created as in the run that was saved: {_yours(request)}."
     write_models(script, request, placed=False, comment=comment)
     script.paragraph(*_states(request))
     script.paragraph(*_random_states(script, request))
@@ -50,7 +50,7 @@ def states_in(request: Request) -> Iterator[tuple[str, Keys]]:
 
 def _states(request: Request) -> Iterator[str]:
     if any(request.placement.move(name, model.devices) for name, model in request.models):
-        yield "# Only now: an optimizer puts its state where the parameters are by then."
+        yield "# Only now: an optimizer puts its state where the parameters are."
     for name, keys in states_in(request):
         yield f"{name}.load_state_dict({lookup(request.root, keys)})"
     averages = request.inventory.averages

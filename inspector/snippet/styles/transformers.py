@@ -32,7 +32,7 @@ def transformers_code(folder: str, device: Device) -> str:
     script.paragraph(*device.choice)
     script.paragraph(
         f"folder = {literal(folder)}",
-        "# AutoModel has no head: AutoModelForCausalLM and its like add the one for a task.",
+        "# AutoModel has no head: use AutoModelForCausalLM or similar for a task.",
         "model = AutoModel.from_pretrained(folder)",
         *device.move("model"),
     )

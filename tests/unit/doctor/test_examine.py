@@ -70,7 +70,7 @@ REPORTS = [
     Report(
         name="driver-too-old-470",
         ids=["driver-too-old"],
-        says="a state dict carries no CUDA version",
+        says="a state dict contains no CUDA version",
         step="525.60.13 or newer",
         source="https://github.com/weaviate/Verba/issues/72",
     ),
@@ -96,7 +96,7 @@ REPORTS = [
     ),
     Report(name="hidden-by-index-out-of-range", ids=["devices-hidden"], says="counted from 0", step="=0"),
     Report(
-        name="docker-without-gpus", ids=["no-device-nodes"], says="not handed", step="docker run --gpus all"
+        name="docker-without-gpus", ids=["no-device-nodes"], says="not passed", step="docker run --gpus all"
     ),
     Report(
         name="gpu-too-new-5080-windows",
@@ -129,7 +129,7 @@ REPORTS = [
     Report(
         name="wsl-blocked",
         ids=["wsl-without-gpu"],
-        says="must not be installed inside WSL",
+        says="Do not install a Linux driver inside WSL",
         step="wsl --update",
         source="https://github.com/microsoft/WSL/issues/9938",
     ),
@@ -137,18 +137,21 @@ REPORTS = [
         name="unknown-error-after-sleep",
         ids=["cuda-unknown-error"],
         certainty="likely",
-        says="slept",
+        says="suspended",
         step="modprobe nvidia_uvm",
         source=f"{PYTORCH}159954",
     ),
     Report(
-        name="no-permission-cluster", ids=["no-permission"], says="closed to this user", step="--gres=gpu:1"
+        name="no-permission-cluster",
+        ids=["no-permission"],
+        says="may not open its device files",
+        step="--gres=gpu:1",
     ),
     Report(
         name="mig-without-slice",
         ids=["mig-slices"],
         certainty="likely",
-        says="slice",
+        says="instance",
         step="MIG-",
         source=f"{PYTORCH}95784",
     ),
@@ -189,7 +192,7 @@ REPORTS = [
         name="several-torches",
         ids=["several-torches", "gpu-works"],
         certainty="likely",
-        says="order of its folders",
+        says="order of sys.path",
         step="pip uninstall",
     ),
 ]
@@ -278,8 +281,8 @@ def test_gpus_are_listed_with_their_memory() -> None:
     ("state", "says"),
     [
         ("failed", "raises an error"),
-        ("crashed", "ends the whole Python"),
-        ("timeout", "does not come to an end"),
+        ("crashed", "crashes Python"),
+        ("timeout", "does not finish"),
     ],
 )
 def test_a_torch_that_does_not_start(state: str, says: str) -> None:

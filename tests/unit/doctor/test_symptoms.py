@@ -34,19 +34,19 @@ def test_which_torch_it_is(found: TorchFound, line: str) -> None:
     ("nvidia", "version", "cuda", "line"),
     [
         (Nvidia(), None, None, "no NVIDIA driver"),
-        (driver(), "550.120", (12, 4), "NVIDIA driver 550.120, which speaks CUDA up to 12.4"),
+        (driver(), "550.120", (12, 4), "NVIDIA driver 550.120, which supports CUDA up to 12.4"),
         (Nvidia(kernel_module="unknown"), None, None, "NVIDIA driver of an unknown version"),
         (
             Nvidia(kernel_module="470.5", libcuda=Libcuda(found=True, cuda="11.4")),
             "470.5",
             (11, 4),
-            "NVIDIA driver 470.5, which speaks CUDA up to 11.4",
+            "NVIDIA driver 470.5, which supports CUDA up to 11.4",
         ),
         (
             Nvidia(kernel_module="535.1"),
             "535.1",
             (12, 0),
-            "NVIDIA driver 535.1, which speaks CUDA up to 12.0",
+            "NVIDIA driver 535.1, which supports CUDA up to 12.0",
         ),
         (Nvidia(kernel_module="100.1"), "100.1", None, "NVIDIA driver 100.1"),
         (Nvidia(smi=Smi(state="ok", cuda="none")), None, None, "NVIDIA driver of an unknown version"),

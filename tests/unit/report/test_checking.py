@@ -137,4 +137,4 @@ def test_other_errors_of_the_text_are_named() -> None:
     made = checkpoint(tensor("w"))
     text = "EOFError: Ran out of input\nTraceback (...):\nRuntimeError: Invalid magic number; corrupt file?"
     found = format_check(check(made, explanation=explain_error(text, made)))
-    assert "Also in the text: The file is empty, or was read to its end before." in found
+    assert "Also in the text: The file is empty, or has already been read to its end." in found

@@ -79,7 +79,7 @@ def test_what_no_list_helps_with() -> None:
 
 def test_whom_to_trust_is_said_with_every_package() -> None:
     text = load(checkpoint(names=("a.X", "b.Y", f"{'c' * 40}.Z", "d.W", "argparse.Namespace")))
-    assert f"# The file makes objects of classes from a, b, {'c' * 18}... and 1 more.\n" in text
+    assert f"# The file creates objects of classes from a, b, {'c' * 18}... and 1 more.\n" in text
     assert "# Allow them only if that code is yours, or if you trust it.\ntorch.serialization." in text
     assert "Allow them" not in load(checkpoint(names=("argparse.Namespace",)))
 
@@ -102,7 +102,7 @@ def test_an_old_torch_has_no_list() -> None:
 
 def test_dangerous_file_is_not_loaded() -> None:
     text = load(checkpoint(names=("os.system",)))
-    assert "# torch refuses this file" in text
+    assert "# torch rightly refuses this file" in text
     assert text.endswith(f"{LOAD}weights_only=True)\n")
 
 

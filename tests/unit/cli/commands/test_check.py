@@ -76,7 +76,7 @@ def test_this_machine_is_asked_unless_another_is_named(cli, monkeypatch) -> None
 def test_error_text_is_explained(cli) -> None:
     answer = cli("check", DEMO, "--target", "cpu", "--error-text", CUDA_ERROR)
     assert answer.code == 1
-    assert "The error\n  Saved on a device that torch does not find on this machine." in answer.out
+    assert "The error\n  Saved on a device that torch cannot find on this machine." in answer.out
     assert "In this file: 233 tensors of this file were saved on cuda:0, cuda:1." in answer.out
     document = json.loads(cli("check", DEMO, "--target", "cpu", "--json", "--error-text", CUDA_ERROR).out)
     assert document["explanation"]["id"] == "device-unavailable"
@@ -134,7 +134,7 @@ def test_what_cannot_be_read_is_told_and_its_error_explained(cli, tmp_path) -> N
     said = "_pickle.UnpicklingError: invalid load key, '<'."
     answer = cli("check", page, "--target", "cpu", "--error-text", said)
     assert answer.code == 3
-    assert "The file is no checkpoint" in answer.out
+    assert "The file is not a checkpoint" in answer.out
     document = json.loads(cli("check", page, "--target", "cpu", "--json", "--error-text", said).out)
     assert document["error"]["message"]
     assert document["explanation"]["finding"] == "html-page"

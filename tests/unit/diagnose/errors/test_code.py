@@ -77,7 +77,7 @@ def test_keys() -> None:
     assert (found.fits, found.here.partition(";")[0]) == ("yes", "state_dict is in this file, but deeper")
     assert explained(text, on(("state_dict/w", "cpu")), id_="key-missing").fits == "no"
     other = explained(text, on(("net/w", "cpu")), id_="key-missing")
-    assert (other.fits, "there are net" in other.here) == ("unknown", True)
+    assert (other.fits, "top-level keys are net" in other.here) == ("unknown", True)
     bare = on(*((f"layer{number}.weight", "cpu") for number in range(50)))
-    assert "it is a state dict itself" in explained(text, bare, id_="key-missing").here
-    assert "there are no keys" in explained(text, checkpoint(), id_="key-missing").here
+    assert "it is itself a state dict" in explained(text, bare, id_="key-missing").here
+    assert "it has no keys" in explained(text, checkpoint(), id_="key-missing").here

@@ -33,7 +33,7 @@ def test_a_file_without_the_kind_is_not_to_blame() -> None:
 def test_numbers() -> None:
     found = explained(INDEX, on(("a", "cuda:0"), ("b", "cuda:1")), "cuda:1", id_="device-index")
     assert (found.fits, found.paths) == ("yes", ("b",))
-    assert "Others are on cuda:0: one map" in found.here
+    assert "Others are on cuda:0: map all" in found.here
     assert found.fix == Fix(rule="cuda:*=cuda:0")
     alone = explained(INDEX, on(("b", "cuda:1")), "cuda:1", id_="device-index")
     assert (alone.fits, alone.fix) == ("yes", Fix(rule="cuda:1=cuda:0"))

@@ -186,14 +186,14 @@ def test_unknown_text_says_so_and_what_was_checked(text: str) -> None:
     assert (found.id, found.fits, found.fix, found.finding) == (UNRECOGNISED, "unknown", None, "")
     assert len(found.checked) >= 5
     assert f"{len(ERROR_KINDS)} kinds of messages" in found.cause
-    assert found.here == "Nothing about this file is remarkable either."
-    assert found.title == ("There is no text" if not text.strip() else "This message is not known here")
+    assert found.here == "Nothing is wrong with this file either."
+    assert found.title == ("There is no text" if not text.strip() else "This message is not recognized")
 
 
 def test_unknown_text_is_answered_with_what_is_known_of_the_file() -> None:
     found = explain_error("Help!", DEMO, CPU_ONLY)
     assert (found.id, found.finding) == (UNRECOGNISED, "cuda-unavailable")
-    assert "What is known of this file may help" in found.here
+    assert "What is known about this file may help" in found.here
     assert found.paths
     assert found.fix is not None
 

@@ -1,4 +1,4 @@
-"""Messages about damaged, cut and foreign files: is it this one?"""
+"""Messages about damaged, truncated and foreign files: is it this one?"""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_first_bytes() -> None:
     assert (page.fits, page.finding) == ("no", "html-page")
     assert page.here.endswith("is a web page: the link led to a page, not to the file.")
     odd = explained("invalid load key, '\\xca'.", WHOLE, id_="load-key")
-    assert odd.here.endswith("the error is about another.")
+    assert odd.here.endswith("the error is about another file.")
     assert odd.finding == "not-a-checkpoint"
     packed = on(("w", "cpu"), notes=(Note(NoteKind.GZIP),))
     found = explained("invalid load key, '\\x1f'.", packed, id_="load-key")
-    assert (found.fits, found.finding, found.advice) == ("yes", "torch-refuses", "Unpack it with gunzip.")
+    assert (found.fits, found.finding, found.advice) == ("yes", "torch-refuses", "Decompress it with gunzip.")
 
 
 def test_formats() -> None:

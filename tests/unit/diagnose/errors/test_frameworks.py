@@ -52,10 +52,10 @@ def test_lightning() -> None:
     assert explained(LIGHTNING, whole, id_="lightning-version").fits == "no"
     weights = checkpoint(version, tensor("state_dict", "w"))
     found = explained(ALONE, weights, id_="lightning-weights-alone")
-    assert (found.fits, "without the state of an optimizer" in found.here) == ("yes", True)
+    assert (found.fits, "without optimizer state" in found.here) == ("yes", True)
     other = explained(LIGHTNING, on(("model/w", "cpu")), id_="lightning-version")
-    assert other.here.endswith("at its top there are model.")
-    assert "there are no keys" in explained(LIGHTNING, checkpoint(), id_="lightning-version").here
+    assert other.here.endswith("its top-level keys are model.")
+    assert "it has no keys" in explained(LIGHTNING, checkpoint(), id_="lightning-version").here
 
 
 def test_an_error_about_another_error() -> None:

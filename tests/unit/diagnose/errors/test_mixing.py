@@ -18,7 +18,7 @@ PARALLEL = (
 def test_a_file_on_one_device_is_not_to_blame() -> None:
     found = explained(SAME, on(("a", "cuda:0"), ("b", "cuda:0")), id_="same-device")
     assert (found.fits, found.fix) == ("no", None)
-    assert "lies on cuda:0 as a whole" in found.here
+    assert "is entirely on cuda:0" in found.here
     assert "holds no tensors" in explained(SAME, on(), id_="same-device").here
 
 
@@ -53,6 +53,6 @@ def test_data_parallel() -> None:
     assert other.fits == "no"
     assert "its GPU tensors are on cuda:0" in other.here
     none = explained(PARALLEL, on(("a", "mps")), id_="data-parallel-device")
-    assert none.here == "This file holds nothing on cuda:1. The model itself was put there by code."
+    assert none.here == "This file holds nothing on cuda:1. Your code put the model there."
     of_cpu = explained(PARALLEL.replace("cuda:1", "cpu"), on(("a", "cpu")), id_="data-parallel-device")
     assert (of_cpu.fits, of_cpu.here.partition(".")[0]) == ("unknown", "This file holds tensors on cpu")

@@ -148,7 +148,7 @@ def test_only_a_prefix_that_the_model_lacks_is_a_finding() -> None:
 def test_whole_checkpoint() -> None:
     made = on(*prefixed("", "state/net/"), ("opt/x", "cpu"))
     found = explained(differing(NAMES, ("state", "opt")), made, id_="keys-differ")
-    assert found.advice == "Give it that part only: model.load_state_dict(checkpoint['state']['net'])."
+    assert found.advice == "Pass only that part: model.load_state_dict(checkpoint['state']['net'])."
     assert found.count == 4
     values = checkpoint(*on(*prefixed("", "net/")).tensors, value("epoch"))
     assert "checkpoint['net']" in explained(differing(NAMES, ("epoch",)), values, id_="keys-differ").advice
@@ -167,7 +167,7 @@ def test_other_models_and_other_files() -> None:
     assert other.fits == "no"
     mixed = explained(differing(("head.weight", "fc.bias"), ("fc.weight",)), made, id_="keys-differ")
     assert (mixed.fits, mixed.paths) == ("yes", ("fc.weight",))
-    assert "Not in it: 1 missing name (head.weight). In it all the same: fc.bias." in mixed.here
+    assert "Not in it: 1 missing name (head.weight). In it nevertheless: fc.bias." in mixed.here
     absent = explained(differing(("head.weight",)), made, id_="keys-differ")
     assert absent.fits == "unknown"
     present = explained(differing(("fc.weight",)), made, id_="keys-differ")
@@ -178,7 +178,7 @@ def test_other_models_and_other_files() -> None:
 
 def test_names_that_cannot_be_read() -> None:
     found = explained("Missing key(s) in state_dict", on(*prefixed("")), id_="keys-differ")
-    assert found.here.startswith("No names could be read")
+    assert found.here.startswith("No names were found")
     assert explained(differing(("a",)), checkpoint(), id_="keys-differ").fits == "unknown"
 
 
@@ -197,7 +197,7 @@ def test_shapes_of_the_file() -> None:
     assert (found.fits, found.paths) == ("yes", ("model/fc.weight", "model/fc.bias"))
     assert "fc.weight: 10 \u00d7 4 here, 2 \u00d7 4 in your model" in found.here
     other = explained(text, shaped(fc_weight=(7, 4)), id_="size-mismatch")
-    assert (other.fits, "fc.weight is 7 \u00d7 4 in this file, and not 10 \u00d7 4" in other.here) == (
+    assert (other.fits, "fc.weight is 7 \u00d7 4 in this file, not 10 \u00d7 4" in other.here) == (
         "no",
         True,
     )
@@ -213,7 +213,7 @@ def test_shapes_of_the_file() -> None:
 def test_entries_that_are_no_tensors() -> None:
     text = 'While copying the parameter named "fc.w", expected torch.Tensor or Tensor-like object from ...'
     found = explained(text, checkpoint(value("fc.w", type="list")), id_="not-a-tensor")
-    assert (found.fits, found.here) == ("yes", "fc.w is a list in this file, no tensor.")
+    assert (found.fits, found.here) == ("yes", "fc.w is a list in this file, not a tensor.")
     assert explained(text, checkpoint(tensor("fc.w")), id_="not-a-tensor").fits == "unknown"
 
 

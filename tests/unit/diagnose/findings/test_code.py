@@ -19,7 +19,7 @@ def whole_module(*names: str) -> str:
 
 def test_modules_of_the_file_are_listed_and_torchs_own_are_not() -> None:
     detail = whole_module("net.model.Net", "torch.nn.modules.linear.Linear", "net.model.Head", "numpy.dtype")
-    assert "in a version that fits: net.model, numpy. A state dict" in detail
+    assert "in a compatible version: net.model, numpy. A state dict" in detail
 
 
 def test_what_loading_needs_is_what_the_code_does() -> None:
@@ -42,7 +42,9 @@ def test_the_script_itself_is_explained() -> None:
 
 
 def test_without_names_the_class_tells_its_module() -> None:
-    assert "that fits: net.model." in whole_module("torch.nn.modules.linear.Linear", "builtins.set", "x")
+    assert "compatible version: net.model." in whole_module(
+        "torch.nn.modules.linear.Linear", "builtins.set", "x"
+    )
 
 
 def test_nested_pickles_are_found_in_a_genuine_file(tmp_path) -> None:

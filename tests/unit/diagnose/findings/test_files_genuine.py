@@ -20,7 +20,7 @@ def opened(name: str) -> dict[str, object]:
 def test_what_torch_says_is_quoted() -> None:
     found = findings(by_hand(at("cpu"), versions=(("version", "99"),)))["newer-format"]
     assert "maximum supported version for reading is 10" in found.detail
-    assert found.title == "The file is of a newer format than torch reads"
+    assert found.title == "The file has a newer format than torch can read"
 
 
 def test_genuine_files_that_torch_refuses() -> None:
@@ -59,7 +59,7 @@ def test_nested_wrappers_are_both_told() -> None:
     for names in (("module._orig_mod.a", "module._orig_mod.b"), ("_orig_mod.module.a", "_orig_mod.module.b")):
         found = findings(named(*names))
         assert found["prefix-module"].count == found["prefix-compiled"].count == 2
-        assert "two wrappers stand one in the other" in found["prefix-module"].detail
+        assert "Two wrappers are nested here" in found["prefix-module"].detail
 
 
 @pytest.mark.torch
@@ -90,4 +90,4 @@ def test_empty_optimizer_is_no_mismatch() -> None:
 
 def test_sizes_of_views_do_not_matter_for_sharing() -> None:
     found = findings(by_hand(pairs(a=view(), b=view(size=numbers(2)))))["shared-storage"]
-    assert found.title == "2 tensors share their bytes with others"
+    assert found.title == "2 tensors share storage with others"

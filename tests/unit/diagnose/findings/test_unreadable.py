@@ -20,7 +20,7 @@ from tests.builders.pickles import call, proto
 @pytest.mark.parametrize(
     ("error", "id_", "title"),
     [
-        (NotACheckpointError("this is a PNG picture"), "not-a-checkpoint", "This is no checkpoint"),
+        (NotACheckpointError("this is a PNG picture"), "not-a-checkpoint", "This is not a checkpoint"),
         (
             NotACheckpointError("this is a web page", finding="html-page"),
             "html-page",

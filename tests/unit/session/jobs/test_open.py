@@ -155,7 +155,7 @@ def test_every_error_of_opening_gets_its_page(session, files, error) -> None:
     assert screen.failure is not None
     title = {
         "DamagedError": "The file is damaged or incomplete",
-        "NotACheckpointError": "This is no checkpoint",
+        "NotACheckpointError": "This is not a checkpoint",
     }.get(error.__name__, "This file cannot be opened")
     assert screen.failure.title == title
     assert (screen.failure.what, screen.failure.where, screen.failure.remedy) == (

@@ -50,7 +50,7 @@ def test_what_is_no_checkpoint_comes_without_code(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError) as caught:
         open_checkpoint(str(path))
     page = open_failure_page(caught.value, str(path), CPU_ONLY)
-    assert (page.title, page.code) == ("This is no checkpoint", "")
+    assert (page.title, page.code) == ("This is not a checkpoint", "")
     assert open_failure_page(KeyError("x"), str(path), CPU_ONLY).code == ""
 
 

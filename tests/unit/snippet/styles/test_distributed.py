@@ -27,7 +27,7 @@ def test_weights_on_gpus() -> None:
         "import os\n\n"
         "import torch\nimport torch.distributed as dist\n"
         "from torch.nn.parallel import DistributedDataParallel\n\n"
-        "# Start it once for each device: torchrun --nproc-per-node=COUNT script.py\n"
+        "# Start one process per device: torchrun --nproc-per-node=COUNT script.py\n"
         'local_rank = int(os.environ["LOCAL_RANK"])\n'
         'device = f"cuda:{local_rank}"\n'
         "torch.cuda.set_device(device)\n"
@@ -39,7 +39,7 @@ def test_weights_on_gpus() -> None:
         "model.to(device)\n"
         'model.load_state_dict(checkpoint["m"])\n'
         "model = DistributedDataParallel(model)\n\n"
-        "# No rank may write the file anew while another still reads it.\n"
+        "# No rank may overwrite the file while another is still reading it.\n"
         "dist.barrier()\n"
     )
 

@@ -31,7 +31,7 @@ def test_with_the_class() -> None:
         f'{LAST}, map_location="cpu")\n'
         "model.eval()\n"
     )
-    assert "add the arguments that it was made with.\n" in write(lightning())
+    assert "add the arguments that it was created with.\n" in write(lightning())
 
 
 def test_with_the_class_on_other_machines() -> None:
@@ -56,7 +56,7 @@ def test_names_to_allow_come_first() -> None:
 @pytest.mark.parametrize(("name", "allowed"), [("functools.partial", False), ("os.system", True)])
 def test_files_that_torch_refuses(name: str, allowed: bool) -> None:
     text = write(lightning(names=(name,)))
-    assert "# Lightning before 2.6 has no weights_only" in text
+    assert "# Before 2.6, Lightning has no weights_only" in text
     assert f"weights_only={allowed}" in text
 
 
@@ -65,7 +65,7 @@ def test_without_the_class() -> None:
         "import torch\n"
         "from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present\n\n"
         'checkpoint = torch.load("last.ckpt", map_location="cpu", weights_only=True)\n\n'
-        'hyper_parameters = checkpoint["hyper_parameters"]  # what the model was made with\n\n'
+        'hyper_parameters = checkpoint["hyper_parameters"]  # what the model was created with\n\n'
         "# The model is yours, built as it was when this file was saved.\n"
         'state_dict = checkpoint["state_dict"]\n'
         'consume_prefix_in_state_dict_if_present(state_dict, "model.")\n'

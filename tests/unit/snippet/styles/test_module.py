@@ -23,7 +23,7 @@ def module(rows: Checkpoint, style: str = "module", target: object = CPU_ONLY) -
 def test_module_of_classes_is_allowed_by_name() -> None:
     assert module(NET) == (
         "import nets\nimport torch\n\n"
-        "# The file makes objects of classes from nets.\n"
+        "# The file creates objects of classes from nets.\n"
         "# Allow them only if that code is yours, or if you trust it.\n"
         "torch.serialization.add_safe_globals([nets.Net, torch.nn.modules.linear.Linear])\n\n"
         'model = torch.load("net.pt", map_location="cpu", weights_only=True)\n\n'
@@ -35,10 +35,10 @@ def test_module() -> None:
     assert module(MENTIONED) == (
         "import importlib\n\n"
         "import torch\n\n"
-        "# The file holds no code: these modules must be importable here, as where it was saved.\n"
+        "# The file contains no code: these modules must be importable here, as where it was saved.\n"
         'for name in ["nets"]:\n'
         "    importlib.import_module(name)\n\n"
-        "# Loading this file can run code that is in it: do so only if you trust where it comes from.\n"
+        "# Loading this file can run code that is in it: do so only if you trust its source.\n"
         'model = torch.load("net.pt", map_location="cpu", weights_only=False)\n\n'
         "model.eval()\n"
     )
@@ -64,7 +64,7 @@ def test_module_of_torch_alone_needs_no_other() -> None:
 
 def test_classes_of_the_script_itself_are_named_in_words() -> None:
     text = module(checkpoint(WEIGHT, root="module", names=("__main__.Net",)))
-    said = "# The file names classes of the script that saved it: define them before this line.\n"
+    said = "# The file needs classes from the script that saved it: define them before this line.\n"
     assert text.index(said) < text.index("add_safe_globals([__main__.Net])")
     assert "import_module" not in text
 
@@ -78,14 +78,14 @@ def test_no_list_of_modules_is_endless() -> None:
 
 def test_dangerous_module_is_not_loaded() -> None:
     text = module(checkpoint(WEIGHT, root="module", names=("nets.Net", "os.system")))
-    assert "# torch refuses this file" in text
+    assert "# torch rightly refuses this file" in text
     assert "weights_only=True" in text
 
 
 def test_module_beside_a_state_dict() -> None:
     rows = checkpoint(tensor("a", "._parameters", "w"), tensor("b", "v"), names=("nets.Net",))
     assert module(rows).endswith(
-        "# The model without a class in the file is yours, built as it was then.\n"
+        "# The model without a class in the file is yours, built as it was when it was saved.\n"
         'model = checkpoint["a"]\nmodel_2.load_state_dict(checkpoint["b"])\n\nmodel.eval()\n'
     )
     assert module(rows, "module-weights").endswith(
@@ -96,11 +96,11 @@ def test_module_beside_a_state_dict() -> None:
 def test_weights_of_a_module() -> None:
     assert module(NET, "module-weights", parse_target("cuda")) == (
         "import nets\nimport torch\n\n"
-        "# The file makes objects of classes from nets.\n"
+        "# The file creates objects of classes from nets.\n"
         "# Allow them only if that code is yours, or if you trust it.\n"
         "torch.serialization.add_safe_globals([nets.Net, torch.nn.modules.linear.Linear])\n\n"
         'saved = torch.load("net.pt", map_location="cpu", weights_only=True)\n\n'
-        "# The model is yours, made by the code of today: only its weights come from the file.\n"
+        "# The model is yours, built by your current code: only its weights come from the file.\n"
         'model.to("cuda:0")\nmodel.load_state_dict(saved.state_dict())\n'
     )
     assert "device = " in module(NET, "module-weights", THIS)

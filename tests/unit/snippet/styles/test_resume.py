@@ -26,10 +26,10 @@ def test_demo_on_one_gpu() -> None:
     assert resume(open_checkpoint(str(demo_path())), parse_target("cuda")) == (
         "import torch\n\n"
         'checkpoint = torch.load("demo.pth", map_location="cpu", weights_only=True)\n\n'
-        "# Yours, made as for the run that was saved: model, optimizer, scheduler and scaler.\n"
+        "# Yours, created as in the run that was saved: model, optimizer, scheduler and scaler.\n"
         'model.to("cuda:0")\n'
         'model.load_state_dict(checkpoint["model"])\n\n'
-        "# Only now: an optimizer puts its state where the parameters are by then.\n"
+        "# Only now: an optimizer puts its state where the parameters are.\n"
         'optimizer.load_state_dict(checkpoint["optimizer"])\n'
         'scheduler.load_state_dict(checkpoint["scheduler"])\n'
         'scaler.load_state_dict(checkpoint["scaler"])\n'
@@ -60,7 +60,7 @@ def test_file_that_is_on_the_cpu_already() -> None:
     text = resume(rows, THIS)
     assert "map_location" not in text
     assert "device" not in text
-    assert "# Yours, made as for the run that was saved: model and optimizer.\n" in text
+    assert "# Yours, created as in the run that was saved: model and optimizer.\n" in text
 
 
 def test_whole_module_beside_its_optimizer() -> None:
