@@ -108,8 +108,8 @@ def _key(context: Context) -> Tied:
             "top level."
         )
         return Tied(fits="yes", here=here, fix=_PLAIN)
-    held = f"the top-level keys are {listed(tops)}" if tops else "it has no keys"
-    here = f"There is no {plain(key)} in this file; {held}."
+    shown = f"the top-level keys are {listed(tops)}" if tops else "it has no keys"
+    here = f"There is no {plain(key)} in this file; {shown}."
     return Tied(fits="unknown", here=here, fix=_PLAIN)
 
 
