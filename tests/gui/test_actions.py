@@ -1,20 +1,24 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QDialog, QLabel, QMenu
+from PySide6.QtWidgets import QDialog, QLabel, QMenu, QWidget
 
 from inspector.gui import actions, main_window
 from inspector.gui.actions import ACTIONS, Action, build_tree_menu, is_usable
 from inspector.gui.commands import Commands
+from inspector.gui.dialogs.help import HelpDialog
+from inspector.gui.pages.registry import PAGES
 from inspector.gui.toolbar import ActionButton
 from inspector.records import replace
 from inspector.resources import resource_path
 from inspector.session.screen import Fix, Loading
 from tests.gui import fakes
+from tests.gui.looking import said
 
 BY_ID = {action.id: action for action in ACTIONS}
 READY = fakes.ready_screen()
@@ -49,7 +53,9 @@ def texts_of(menu):
     return [action.text() for action in menu.actions()]
 
 
-def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(make_window, monkeypatch):
+def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(
+    make_window, monkeypatch, qtbot
+):
     calls = []
     fake = Action("fake", "&Edit", "Fa&ke\u2026", calls.append, ("Ctrl+K",), "spark", "ready", 2, in_tree=9)
     for module in (actions, main_window):
@@ -65,8 +71,25 @@ def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(
         "",
         "Fa&ke\u2026",
     ]
-    made.trigger()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window.tree, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
     assert calls == [window._commands]
+    dialog = HelpDialog(window)
+    assert {"Ctrl+K", "Fake"} <= set(said(dialog))
+    dialog.close()
+
+
+def test_tooltips_name_the_keys_of_the_table(window):
+    for page in PAGES:
+        window.show_page(page.id)
+    keys = {key.toString() for action in window.actions_by_name.values() for key in action.shortcuts()}
+    told = {
+        found[1]: widget.toolTip()
+        for widget in window.findChildren(QWidget)
+        if (found := re.search(r"\(((?:Ctrl|Shift|F\d|Esc)[^)]*)\)", widget.toolTip()))
+    }
+    assert len(told) >= 7
+    assert {key: tip for key, tip in told.items() if key not in keys} == {}
 
 
 def test_the_toolbar_and_the_menu_of_the_tree_are_made_from_the_table(window, qtbot):

@@ -28,7 +28,7 @@ _MESSAGE_MS = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ErrorReport:
     """One error.
 
     Attributes:
@@ -79,7 +79,7 @@ class UnexpectedErrors(QObject):
         if issubclass(raised.exc_type, Exception) and raised.exc_value is not None:
             self._happened.emit(report_of(raised.exc_type, raised.exc_value, raised.exc_traceback))
 
-    def _on_happened(self, report: Report) -> None:
+    def _on_happened(self, report: ErrorReport) -> None:
         shown = self._dialog
         if report.key in self._known or len(self._known) >= _MOST_SHOWN:
             if shown is not None:
@@ -102,7 +102,7 @@ class UnexpectedErrors(QObject):
             dialog.deleteLater()
 
 
-def report_of(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Report:
+def report_of(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> ErrorReport:
     """Return the report of an error, with what is needed to fix it."""
     import platform
     import traceback
@@ -117,7 +117,7 @@ def report_of(kind: type[BaseException], error: BaseException, trace: TracebackT
     system = f"PySide6 {PySide6.__version__}, {platform.platform()}"
     text = "".join(traceback.format_exception(kind, error, trace))
     title = "".join(traceback.format_exception_only(kind, error)).strip()
-    return Report(
+    return ErrorReport(
         key=(kind.__name__, *place), title=title, text=f"{program}\n{system}\n\n{_cut_middle(text)}".rstrip()
     )
 

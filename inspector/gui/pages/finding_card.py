@@ -21,7 +21,7 @@ _MOST_LINKS = 4
 _FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code"}
 
 
-def node_path(tree: Tree, node_id: int) -> str:
+def node_label(tree: Tree, node_id: int) -> str:
     """Return the names from the root down to a node, as a label."""
     names: list[str] = []
     while node_id > 0:
@@ -79,7 +79,7 @@ class FindingCard(QFrame):
         holder = QWidget()
         links = column(spacing=0, margins=NO_MARGINS, within=holder)
         for place, node_id in enumerate(finding.nodes):
-            path = node_path(tree, node_id)
+            path = node_label(tree, node_id)
             link = make_button(_cut_middle(path), partial(self.node_wanted.emit, node_id), kind="link")
             link.setCursor(Qt.CursorShape.PointingHandCursor)
             link.setAccessibleName(f"Select {path}")

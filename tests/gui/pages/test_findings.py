@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 
-from inspector.gui.pages.finding_card import FindingCard, node_path
+from inspector.gui.pages.finding_card import FindingCard, node_label
 from inspector.gui.pages.findings import FindingsPanel
 from inspector.gui.widgets.labels import WrappedText
 from inspector.records import replace
@@ -121,7 +121,7 @@ def test_a_path_leaves_buckets_out_and_its_middle_where_it_is_long(findings):
     leaves = [fakes.Leaf(names=("m" * 40, "n" * 40), device="cpu", shape=(2,))]
     tree = fakes.make_tree(leaves, fakes.COLOURS)
     tree.nodes[1].kind = "bucket"
-    assert node_path(tree, 2) == "n" * 40
+    assert node_label(tree, 2) == "n" * 40
     tree.nodes[1].kind = "group"
     finding = replace(SCREEN.findings[0], nodes=(2,))
     findings.show_screen(replace(SCREEN, tree=tree, findings=(finding,)))
