@@ -10,14 +10,7 @@ from inspector.remap.rules import Rule
 from inspector.report.colours import device_name
 from inspector.session.document import Document
 from inspector.session.jobs.job import Job
-from inspector.session.screen import (
-    Destination,
-    ExportDraft,
-    ExportWish,
-    FailurePage,
-    Loading,
-    Phase,
-)
+from inspector.session.screen import Destination, ExportDraft, ExportWish, FailurePage, Loading, Phase
 from inspector.target.machine.profile import Profile
 
 if TYPE_CHECKING:

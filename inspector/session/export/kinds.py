@@ -69,12 +69,7 @@ KINDS = (
         form=Form(shape="safetensors"),
         fits=_has_weights,
     ),
-    Kind(
-        id=RECOVER,
-        label="What is intact, as a new checkpoint",
-        word="recovered",
-        fits=is_damaged,
-    ),
+    Kind(id=RECOVER, label="What is intact, as a new checkpoint", word="recovered", fits=is_damaged),
     Kind(
         id="compact",
         label="The whole file, without unused bytes",

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from inspector.session.controller import Session
 from inspector.session.screen import BranchRow, ExportWish, Fix, Loading
-from tests.unit.report.rows import checkpoint, tensor, value
-from tests.unit.session.documents import document_of
 
 ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "
@@ -102,21 +100,6 @@ def test_wishes_about_a_file_that_is_gone_are_none_about_the_next(session, runne
     assert session._state.chosen == ()
 
 
-def test_paths_and_expressions_of_nodes(session, files) -> None:
-    files["/c.pth"] = document_of(checkpoint(tensor("m", "a.b"), value("c", "x/y")))
-    assert (session.node_path(1), session.node_expression(1)) == ("", "")
-    session.open("/c.pth")
-    session.open("/c.pth")
-    tree = session.screen.tree
-    weight, number = tree.tensor_nodes[0], tree.value_nodes[0]
-    assert session.node_path(weight) == "m/a.b"
-    assert session.node_path(number) == "c/x~1y"
-    assert session.node_path(tree.nodes[weight].parent) == "m/a"
-    assert session.node_path(0) == ""
-    assert session.node_expression(weight) == "checkpoint['m']['a.b']"
-    assert session.node_expression(number) == session.node_expression(0) == ""
-
-
 def test_a_rule_for_devices_changes_the_map(opened) -> None:
     opened.set_target("cuda:2")
     assert going(opened) == {"cuda:0": "cuda:0", "cuda:1": "cuda:1", "cpu": "cpu"}
@@ -155,18 +138,10 @@ def test_a_pasted_error_is_answered_for_this_file(opened) -> None:
     assert len(card.nodes) == 2
     assert card.fix is not None
     assert opened.screen.error_text == ERROR
+    opened.explain_error("Segmentation fault in module 7")
+    assert "Looked for" in dict(opened.screen.explanation.facts)
     opened.explain_error("  ")
     assert opened.screen.explanation is None
-
-
-def test_an_unknown_text_says_what_was_looked_for(opened) -> None:
-    opened.explain_error("Segmentation fault in module 7")
-    card = opened.screen.explanation
-    assert card is not None
-    assert "Looked for" in dict(card.facts)
-
-
-def test_the_question_goes_with_its_file(opened) -> None:
     opened.explain_error(ERROR)
     opened.open("/b.pth")
     assert opened.screen.error_text == ""
@@ -181,3 +156,11 @@ def test_the_way_of_loading_decides_the_forecast(opened) -> None:
     opened.set_loading(Loading(ranks=2, mmap=True))
     assert opened.screen.forecast is not None
     assert opened.screen.forecast.loading == Loading(ranks=2, mmap=True)
+
+
+def test_a_node_is_told_by_its_path_and_its_expression(session) -> None:
+    assert (session.node_path(1), session.node_expression(1)) == ("", "")
+    session.open("/a.pth")
+    weight = session.screen.tree.tensor_nodes[0]
+    assert session.node_path(weight) == "model/layer0.weight"
+    assert session.node_expression(weight) == "checkpoint['model']['layer0.weight']"

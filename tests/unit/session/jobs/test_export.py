@@ -107,23 +107,6 @@ def test_a_copy_of_a_file_that_was_closed_is_not_reported_on_the_next(real, runn
     assert (real.screen.phase, real.screen.export) == ("ready", None)
 
 
-def test_a_draft_that_comes_after_closing_is_dropped(real, runner) -> None:
-    runner.waits = True
-    real.begin_export()
-    real.close()
-    runner.go_on()
-    assert (real.screen.phase, real.screen.export) == ("empty", None)
-
-
-def test_without_a_file_nothing_is_exported(session, view) -> None:
-    session.begin_export()
-    session.change_export(ExportWish())
-    session.export("/somewhere.pth")
-    session.undo_export()
-    session.save_receipt("/somewhere.json")
-    assert view.method_calls == []
-
-
 def test_a_map_that_is_refused_is_not_exported(session, monkeypatch) -> None:
     session.open("/a.pth")
 
@@ -242,20 +225,6 @@ def test_a_draft_that_fails_is_said_and_leads_back_to_the_last(real, monkeypatch
     assert real.screen.export.draft == draft
     real.begin_export()
     assert (real.screen.export.stage, real.screen.export.draft) == ("failed", None)
-
-
-def test_a_running_undo_is_shown(real, runner, copy) -> None:
-    real.begin_export()
-    real.change_export(ExportWish(kind="in-place"))
-    real.export("")
-    real.end_export()
-    runner.waits = True
-    real.undo_export()
-    page = real.screen.export
-    assert (page.stage, page.title) == ("running", "Undoing the change")
-    runner.go_on()
-    assert real.screen.export.stage == "done"
-    assert real.screen.phase == "opening"
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from inspector.resources import demo_path
 from inspector.session.controller import Session
 from inspector.session.jobs import open as opening
 from inspector.session.present import presenter
-from inspector.session.screen import Screen
+from inspector.session.present.failure import CANNOT_OPEN
+from inspector.session.screen import FailurePage, Screen
 from tests.unit.session.documents import saved_on
 
-ERRORS = [
-    error
-    for _, error in inspect.getmembers(inspector.errors, inspect.isclass)
-    if issubclass(error, CheckpointError) and error is not CancelledError
-]
+TITLES = {
+    "DamagedError": "The file is damaged or incomplete",
+    "NotACheckpointError": "This is not a checkpoint",
+}
 
 
 def screens(view) -> list[Screen]:
@@ -119,11 +119,6 @@ def test_reloading_keeps_the_map_and_the_search(session, view, files) -> None:
     assert len(session.screen.matches or ()) == 1
 
 
-def test_an_empty_window_has_nothing_to_reload(session, view) -> None:
-    session.reload()
-    view.show_screen.assert_not_called()
-
-
 def test_a_file_that_could_not_be_opened_can_be_tried_again(session, files) -> None:
     files["/c.pth"] = ExportError("not yet")
     session.open("/c.pth")
@@ -146,26 +141,6 @@ def test_closing_lets_go_of_the_file(session) -> None:
     assert screen.recent == ("/a.pth",)
 
 
-@pytest.mark.parametrize("error", ERRORS)
-def test_every_error_of_opening_gets_its_page(session, files, error) -> None:
-    files["/c.pth"] = error("it is damaged", where="byte 7", remedy="fetch it again")
-    session.open("/c.pth")
-    screen = session.screen
-    assert (screen.phase, screen.progress, screen.path) == ("failed", None, "/c.pth")
-    assert screen.failure is not None
-    title = {
-        "DamagedError": "The file is damaged or incomplete",
-        "NotACheckpointError": "This is not a checkpoint",
-    }.get(error.__name__, "This file cannot be opened")
-    assert screen.failure.title == title
-    assert (screen.failure.what, screen.failure.where, screen.failure.remedy) == (
-        "it is damaged",
-        "byte 7",
-        "fetch it again",
-    )
-    assert screen.recent == ()
-
-
 def test_an_error_that_nobody_foresaw_is_shown_too(session, files) -> None:
     files["/c.pth"] = ZeroDivisionError("oops")
     session.open("/c.pth")
@@ -184,47 +159,6 @@ def test_a_mistake_in_working_out_the_screen_is_shown_as_well(session, monkeypat
     assert session.screen.phase == "failed"
     assert session.screen.failure is not None
     assert "ZeroDivisionError" in session.screen.failure.what
-
-
-def test_of_two_files_asked_for_the_second_is_shown(session, view, runner) -> None:
-    runner.waits = True
-    session.open("/a.pth")
-    session.open("/b.pth")
-    runner.go_on()
-    assert phases(view) == ["opening", "opening"]
-    runner.go_on()
-    assert session.screen.path == "/b.pth"
-    assert phases(view) == ["opening", "opening", "ready"]
-
-
-def test_a_failure_that_comes_too_late_is_dropped(session, view, runner, files) -> None:
-    runner.waits = True
-    files["/c.pth"] = ExportError("no")
-    session.open("/c.pth")
-    first = runner.waiting.pop()
-    session.open("/b.pth")
-    runner.go_on()
-    first()
-    assert phases(view) == ["opening", "opening", "ready"]
-
-
-def test_a_document_that_comes_after_closing_is_dropped(session, view, runner, files, monkeypatch) -> None:
-    monkeypatch.setattr(opening, "open_document", lambda path, progress: files[path])
-    runner.waits = True
-    session.open("/a.pth")
-    session.close()
-    runner.go_on()
-    assert phases(view) == ["opening", "empty"]
-
-
-def test_opening_is_cancelled(session, view, runner) -> None:
-    runner.waits = True
-    session.open("/a.pth")
-    session.cancel_opening()
-    session.cancel_opening()
-    runner.go_on()
-    assert phases(view) == ["opening", "empty"]
-    assert session.screen.path == ""
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json"])
@@ -262,3 +196,34 @@ def test_a_file_that_changes_on_disk_is_seen_to_have_changed(view, runner, copy)
     assert (session.screen.stamp, session.screen.on_disk) == (read, None)
     session.close()
     assert session.screen.on_disk is None
+
+
+def test_every_error_of_opening_gets_its_page(session, files) -> None:
+    for name, error in inspect.getmembers(inspector.errors, inspect.isclass):
+        if not issubclass(error, CheckpointError) or error is CancelledError:
+            continue
+        files["/c.pth"] = error("it is damaged", where="byte 7", remedy="fetch it again")
+        session.open("/c.pth")
+        screen = session.screen
+        assert (screen.phase, screen.progress, screen.path) == ("failed", None, "/c.pth"), name
+        assert screen.failure == FailurePage(
+            title=TITLES.get(name, CANNOT_OPEN), what="it is damaged", where="byte 7", remedy="fetch it again"
+        )
+        assert screen.recent == ()
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_what_comes_too_late_of_opening_a_file_is_dropped(session, runner, monkeypatch, hears) -> None:
+    """Whether reading ends when it is cancelled or goes on to its end."""
+    if not hears:
+        monkeypatch.setattr(opening, "open_document", lambda path, _: saved_on("cpu", path=path))
+    runner.waits = True
+    for leave in (session.close, session.cancel_opening, lambda: session.open("/b.pth")):
+        session.open("/a.pth")
+        leave()
+        shown = session.screen
+        runner.go_on()
+        assert session.screen is shown
+        assert shown.path in {"", "/b.pth"}
+    runner.go_on()
+    assert (session.screen.path, session.screen.phase) == ("/b.pth", "ready")

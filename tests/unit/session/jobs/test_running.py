@@ -35,11 +35,7 @@ def fail(error: Exception):
 
 @pytest.mark.parametrize(
     ("work", "status"),
-    [
-        (lambda _: 3, "done"),
-        (fail(CancelledError()), "cancelled"),
-        (fail(ZeroDivisionError()), "failed"),
-    ],
+    [(lambda _: 3, "done"), (fail(CancelledError()), "cancelled"), (fail(ZeroDivisionError()), "failed")],
 )
 def test_a_job_that_nobody_takes_the_answer_of_keeps_it(work, status: str) -> None:
     desk = Desk()

@@ -44,163 +44,131 @@ def stopped(document: Document, target: Profile, failure: LoadFailure) -> Defaul
     return replace(load, failure=failure, stop=failure, way="other")
 
 
-@pytest.mark.parametrize(
-    ("document", "target", "tone", "headline", "advice"),
-    [
+SAYINGS = (
+    (
+        document_of(checkpoint(value("epoch"))),
+        "cpu",
+        "good: This file holds no tensors. It loads on every machine as is.",
+    ),
+    (saved_on("cpu", "cpu"), "mps", "good: Saved on the CPU (8.0 KB). It loads on every machine as is."),
+    (
+        saved_on("meta", "meta"),
+        "cpu",
+        "good: Saved on meta: 2 tensors without data. It loads on every machine as is.",
+    ),
+    (saved_on("cuda:0"), "cpu", f"bad: Saved on cuda:0 (4.0 KB). {NO_GPU} -> Map cuda:0 to cpu: {THEN}"),
+    (
+        saved_on("cuda:0"),
+        "cuda",
+        "good: Saved on cuda:0 (4.0 KB). It loads on a machine with 1 NVIDIA GPU as is.",
+    ),
+    (
+        saved_on("cuda:0", "cuda:1", "cpu"),
+        "cpu",
         (
-            document_of(checkpoint(value("epoch"))),
-            "cpu",
-            "good",
-            "This file holds no tensors. It loads on every machine as is.",
-            "",
+            f"bad: Saved on cuda:0 (4.0 KB), cuda:1 (4.0 KB) and the CPU (4.0 KB). {NO_GPU} -> Map cuda:0 "
+            f"and cuda:1 to cpu: {THEN}"
         ),
+    ),
+    (
+        saved_on(*EIGHT, "cpu"),
+        "cpu",
+        f"bad: Saved on {RUN} (32.0 KB) and the CPU (4.0 KB). {NO_GPU} -> Map {RUN} to cpu: {THEN}",
+    ),
+    (
+        saved_on(*EIGHT),
+        "cuda:2",
         (
-            saved_on("cpu", "cpu"),
-            "mps",
-            "good",
-            "Saved on the CPU (8.0 KB). It loads on every machine as is.",
-            "",
+            f"bad: Saved on {RUN} (32.0 KB). On a machine with 2 NVIDIA GPUs, torch.load stops here: -> "
+            f"Map cuda:2 to cuda:0, cuda:3 to cuda:1, cuda:4 to cuda:0 and 3 more: {THEN}"
         ),
+    ),
+    (
+        saved_on(*EIGHT),
+        "cuda:8",
+        f"good: Saved on {RUN} (32.0 KB). It loads on a machine with 8 NVIDIA GPUs as is.",
+    ),
+    (saved_on("mps"), "mps", "good: Saved on mps (4.0 KB). It loads on Apple silicon as is."),
+    (
+        saved_on("mps"),
+        "xpu",
         (
-            saved_on("meta", "meta"),
-            "cpu",
-            "good",
-            "Saved on meta: 2 tensors without data. It loads on every machine as is.",
-            "",
+            "bad: Saved on mps (4.0 KB). On a machine with an Intel GPU, torch.load stops here: -> Map "
+            f"mps to xpu:0: {THEN}"
         ),
+    ),
+    (
+        saved_on("odd\u202edevice"),
+        "cpu",
+        f"bad: Saved on odd\\u202edevice (4.0 KB). {NO_GPU} -> Map odd\\u202edevice to cpu: {THEN}",
+    ),
+    (
+        saved_on("cuda:0", "cuda:2", "cuda:4", "mps", "xpu:0", "cpu"),
+        "cpu",
         (
-            saved_on("cuda:0"),
-            "cpu",
-            "bad",
-            f"Saved on cuda:0 (4.0 KB). {NO_GPU}",
-            f"Map cuda:0 to cpu: {THEN}",
+            "bad: Saved on cuda:0 (4.0 KB), cuda:2 (4.0 KB), cuda:4 (4.0 KB) and 3 more devices. "
+            f"{NO_GPU} -> Map cuda:0, cuda:2, cuda:4 and 2 more to cpu: {THEN}"
         ),
+    ),
+    (
+        saved_on("cuda:0", names=("a.B", "c.D")),
+        "cuda",
         (
-            saved_on("cuda:0"),
-            "cuda",
-            "good",
-            "Saved on cuda:0 (4.0 KB). It loads on a machine with 1 NVIDIA GPU as is.",
-            "",
+            f"warning: Saved on cuda:0 (4.0 KB). It loads on {GPU} once 2 names are allowed "
+            "(add_safe_globals)."
         ),
+    ),
+    (
+        saved_on("cpu", **NET),
+        "cpu",
         (
-            saved_on("cuda:0", "cuda:1", "cpu"),
-            "cpu",
-            "bad",
-            f"Saved on cuda:0 (4.0 KB), cuda:1 (4.0 KB) and the CPU (4.0 KB). {NO_GPU}",
-            f"Map cuda:0 and cuda:1 to cpu: {THEN}",
+            "warning: A whole module (net.Net), saved on the CPU (4.0 KB). It loads on every machine "
+            "once 1 name is allowed (add_safe_globals). Its class must be importable there."
         ),
+    ),
+    (
+        saved_on("cuda:0", **NET),
+        "cpu",
         (
-            saved_on(*EIGHT, "cpu"),
-            "cpu",
-            "bad",
-            f"Saved on {RUN} (32.0 KB) and the CPU (4.0 KB). {NO_GPU}",
-            f"Map {RUN} to cpu: {THEN}",
+            "bad: A whole module (net.Net), saved on cuda:0 (4.0 KB). torch.load refuses it until 1 name "
+            "is allowed (add_safe_globals). Then, on a machine without a GPU, it stops here: -> Map "
+            f"cuda:0 to cpu: {THEN}"
         ),
+    ),
+    (
+        saved_on("cuda:0", safety=PROTOCOL_4),
+        "cpu",
         (
-            saved_on(*EIGHT),
-            "cuda:2",
-            "bad",
-            f"Saved on {RUN} (32.0 KB). On a machine with 2 NVIDIA GPUs, torch.load stops here:",
-            f"Map cuda:2 to cuda:0, cuda:3 to cuda:1, cuda:4 to cuda:0 and 3 more: {THEN}",
+            "bad: Saved on cuda:0 (4.0 KB). torch.load refuses it without weights_only=False. Then, on a "
+            f"machine without a GPU, it stops here: -> Map cuda:0 to cpu: {THEN}"
         ),
+    ),
+    (
+        saved_on("cuda:0", safety=PROTOCOL_4),
+        "cuda",
         (
-            saved_on(*EIGHT),
-            "cuda:8",
-            "good",
-            f"Saved on {RUN} (32.0 KB). It loads on a machine with 8 NVIDIA GPUs as is.",
-            "",
+            f"warning: Saved on cuda:0 (4.0 KB). It loads on {GPU} only with weights_only=False, which "
+            "can run code in the file."
         ),
+    ),
+    (
+        saved_on("cuda:0", names=("os.system",)),
+        "cpu",
         (
-            saved_on("mps"),
-            "mps",
-            "good",
-            "Saved on mps (4.0 KB). It loads on Apple silicon as is.",
-            "",
+            "bad: Loading this file can run commands on your computer. Saved on cuda:0 (4.0 KB). -> "
+            "Loading it with weights_only=False imports os.system, which can run anything. Do not load "
+            "it unless you made it yourself; a fixed copy would be no safer."
         ),
-        (
-            saved_on("mps"),
-            "xpu",
-            "bad",
-            "Saved on mps (4.0 KB). On a machine with an Intel GPU, torch.load stops here:",
-            f"Map mps to xpu:0: {THEN}",
-        ),
-        (
-            saved_on("odd\u202edevice"),
-            "cpu",
-            "bad",
-            rf"Saved on odd\u202edevice (4.0 KB). {NO_GPU}",
-            rf"Map odd\u202edevice to cpu: {THEN}",
-        ),
-        (
-            saved_on("cuda:0", "cuda:2", "cuda:4", "mps", "xpu:0", "cpu"),
-            "cpu",
-            "bad",
-            f"Saved on cuda:0 (4.0 KB), cuda:2 (4.0 KB), cuda:4 (4.0 KB) and 3 more devices. {NO_GPU}",
-            f"Map cuda:0, cuda:2, cuda:4 and 2 more to cpu: {THEN}",
-        ),
-        (
-            saved_on("cuda:0", names=("a.B", "c.D")),
-            "cuda",
-            "warning",
-            f"Saved on cuda:0 (4.0 KB). It loads on {GPU} once 2 names are allowed (add_safe_globals).",
-            "",
-        ),
-        (
-            saved_on("cpu", **NET),
-            "cpu",
-            "warning",
-            (
-                "A whole module (net.Net), saved on the CPU (4.0 KB). It loads on every machine once 1 name "
-                "is allowed (add_safe_globals). Its class must be importable there."
-            ),
-            "",
-        ),
-        (
-            saved_on("cuda:0", **NET),
-            "cpu",
-            "bad",
-            (
-                "A whole module (net.Net), saved on cuda:0 (4.0 KB). torch.load refuses it until 1 name is "
-                "allowed (add_safe_globals). Then, on a machine without a GPU, it stops here:"
-            ),
-            f"Map cuda:0 to cpu: {THEN}",
-        ),
-        (
-            saved_on("cuda:0", safety=PROTOCOL_4),
-            "cpu",
-            "bad",
-            (
-                "Saved on cuda:0 (4.0 KB). torch.load refuses it without weights_only=False. "
-                "Then, on a machine without a GPU, it stops here:"
-            ),
-            f"Map cuda:0 to cpu: {THEN}",
-        ),
-        (
-            saved_on("cuda:0", safety=PROTOCOL_4),
-            "cuda",
-            "warning",
-            (
-                f"Saved on cuda:0 (4.0 KB). It loads on {GPU} only with weights_only=False, "
-                "which can run code in the file."
-            ),
-            "",
-        ),
-        (
-            saved_on("cuda:0", names=("os.system",)),
-            "cpu",
-            "bad",
-            "Loading this file can run commands on your computer. Saved on cuda:0 (4.0 KB).",
-            (
-                "Loading it with weights_only=False imports os.system, which can run anything. "
-                "Do not load it unless you made it yourself; a fixed copy would be no safer."
-            ),
-        ),
-    ],
+    ),
 )
-def test_banner_says(document: Document, target: str, tone: str, headline: str, advice: str) -> None:
+"""Document, target, and the banner: its tone, its headline and after an arrow its advice."""
+
+
+@pytest.mark.parametrize(("document", "target", "words"), SAYINGS)
+def test_banner_says(document: Document, target: str, words: str) -> None:
     said = say(document, target)
-    assert (said.tone, said.headline, said.advice) == (tone, headline, advice)
-    assert (said.error_text is not None) == headline.endswith("here:")
+    assert f"{said.tone}: {said.headline}" + (f" -> {said.advice}" if said.advice else "") == words
+    assert (said.error_text is not None) == said.headline.endswith("here:")
 
 
 def test_the_error_is_torchs_own_with_nothing_invisible_in_it() -> None:

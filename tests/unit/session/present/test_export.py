@@ -29,11 +29,7 @@ FAILURE = FailurePage(title="No copy", what="no room", where="", remedy="")
         ({"draft": COPY, "step": "write"}, PROGRESS, "Writing the copy"),
         ({"draft": CHANGE, "step": "write"}, PROGRESS, "Changing the file"),
         ({"step": "undo"}, STOPPING, "Undoing the change"),
-        (
-            {"draft": COPY, "step": "receipt", "outcome": OUTCOME},
-            PROGRESS,
-            "Writing the receipt",
-        ),
+        ({"draft": COPY, "step": "receipt", "outcome": OUTCOME}, PROGRESS, "Writing the receipt"),
         (
             {"draft": COPY, "step": "receipt", "outcome": OUTCOME},
             None,
