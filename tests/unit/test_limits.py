@@ -11,18 +11,6 @@ from inspector.records import replace
 from tests.sweep import table
 
 
-def test_every_limit_is_a_bound() -> None:
-    bounds = [name for name in DEFAULT_LIMITS.__record_fields__ if name != "work"]
-    values = [getattr(DEFAULT_LIMITS, name) for name in bounds]
-    assert all(value > 0 for value in values)
-
-
-def test_limits_are_changed_by_replacing_them() -> None:
-    with pytest.raises(AttributeError):
-        DEFAULT_LIMITS.rows = 1
-    assert replace(DEFAULT_LIMITS, rows=1) == Limits(rows=1)
-
-
 def test_the_largest_genuine_checkpoint_fits() -> None:
     # 350,000 tensors take 10.5 million opcodes, 39 MB of pickle and 3.7 million values.
     assert DEFAULT_LIMITS.opcodes > 10_500_000

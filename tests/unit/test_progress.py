@@ -23,14 +23,6 @@ def test_fraction_follows_the_work_and_never_passes_one() -> None:
     assert progress.fraction == 1
 
 
-def test_a_new_stage_begins_at_nothing() -> None:
-    progress = Progress()
-    progress.start("copying", 8)
-    progress.advance(8)
-    progress.start("checking")
-    assert (progress.label, progress.done, progress.fraction) == ("checking", 0, None)
-
-
 def test_cancelling_ends_the_work_at_its_next_step() -> None:
     progress = Progress()
     progress.start("copying", 8)
@@ -42,8 +34,3 @@ def test_cancelling_ends_the_work_at_its_next_step() -> None:
     assert progress.done == 0
     with pytest.raises(CancelledError):
         progress.start("checking")
-
-
-def test_progress_has_no_room_for_more() -> None:
-    with pytest.raises(AttributeError):
-        Progress().percent = 3

@@ -117,16 +117,7 @@ def test_obj_calls_the_first_above_the_mark() -> None:
         read(NONE, MARK, op("OBJ"))
 
 
-def test_inst_calls_with_all_above_the_mark() -> None:
-    assert root(MARK, number(1), op("INST", b"m\nC\n")) == ("inst", ("global", "m.C"), (1,), {})
-
-
 # ------------------------------------------------------------------------------------------- BUILD
-
-
-def test_state_is_kept_with_its_object() -> None:
-    assert root(call("m.C"), number(1), op("BUILD"))[3] == {"state": 1}
-    assert kinds(call("m.C"), number(1), op("BUILD")) == []
 
 
 def test_state_set_twice_is_kept_whole_and_noted() -> None:

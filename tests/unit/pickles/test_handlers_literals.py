@@ -213,12 +213,6 @@ def test_negative_length(opcode: str, count: int) -> None:
         read(b"N", op(opcode, struct.pack("<i", count)) + b"abcdef")
 
 
-def test_python_2_text_that_is_not_utf_8_keeps_its_bytes() -> None:
-    assert root(counted("SHORT_BINSTRING", b"\xff")) == "\udcff"
-    assert root(counted("BINSTRING", b"\xff")) == "\udcff"
-    assert root(op("STRING", b"'\\xff'\n")) == "\udcff"
-
-
 def test_lone_surrogate_passes_and_broken_utf_8_does_not() -> None:
     lone = "\ud800".encode("utf-8", "surrogatepass")
     assert root(counted("BINUNICODE", lone)) == "\ud800"

@@ -221,12 +221,6 @@ def test_cancellation_is_asked_for_with_each_batch(interval: int) -> None:
     assert progress.asked == interval
 
 
-def test_small_stream_is_read_without_asking() -> None:
-    progress = Progress()
-    progress.cancel()
-    assert read_pickle(stream(NONE), progress=progress).root is None
-
-
 # ------------------------------------------------------------------------------------------- in pieces
 
 
@@ -302,11 +296,6 @@ def test_nothing_is_imported_or_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", lambda *args: pytest.fail(f"imported {args[0]}"))
     found = read_pickle(stream(call("os.system", text("id")), op("POP"), call("no.such.module.f")))
     assert plain(found.root) == ("reduce", ("global", "no.such.module.f"), (), {})
-
-
-def test_names_before_garbage_are_executed_but_the_stream_is_refused() -> None:
-    with pytest.raises(PickleError):
-        read(call("os.system", text("id")), b"\xff")
 
 
 @table(

@@ -4,20 +4,12 @@ import pytest
 
 from inspector.limits import Limits
 from inspector.pickles.oddities import OddityKind
-from inspector.pickles.state import MOST_ODDITIES, BrokenStreamError, FrameStartedError, State, StoppedError
+from inspector.pickles.state import MOST_ODDITIES, BrokenStreamError, State
 
 
 @pytest.fixture
 def state() -> State:
     return State(Limits())
-
-
-def test_mark_gives_what_stands_above_it(state: State) -> None:
-    state.marked.append([1])
-    state.stack = [2, 3]
-    assert state.pop_mark() == [2, 3]
-    assert state.stack == [1]
-    assert state.created == 1
 
 
 def test_missing_mark_changes_nothing(state: State) -> None:
@@ -86,8 +78,3 @@ def test_oddities_end_before_they_fill_the_memory(state: State) -> None:
         state.note(OddityKind.TEXT_INT, offset)
     assert len(state.oddities) == MOST_ODDITIES
     assert state.oddities[0].offset == 0
-
-
-def test_control_flow_carries_its_offset() -> None:
-    assert StoppedError(7).end == 7
-    assert FrameStartedError(9).start == 9
