@@ -12,18 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from inspector.containers.container import Container
-from inspector.containers.persistent_ids import STORAGE_DTYPES, StorageId, parse_storage_id
+from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.errors import ExportError
 from inspector.model.tensors.dtypes import ITEMSIZES, PLAIN_ITEMSIZES
 from inspector.model.tensors.views import NoTensorError, dtype_of, strided
 from inspector.pickles.values import Call, PersistentId, Value
 from inspector.records import dataclass, field
-from inspector.remap.objects.views import StorageName, view_of
+from inspector.remap.objects.views import UNTYPED, StorageName, storage_class, view_of
 
-_UNTYPED = ("torch.storage", "UntypedStorage")
-_CLASSES = {
-    dtype: ("torch", f"{name}Storage") for name, (dtype, _) in STORAGE_DTYPES.items() if "ntyped" not in name
-}
 _ALIGNMENT = 16  # a multiple of every item size, for bytes that tensors of several types may view
 _DTYPE_OF_V3 = 6  # its place among the arguments
 
@@ -148,7 +144,7 @@ class Storages:
         dtype = storage.dtype if storage.untyped else self.dtypes.get(storage.dtype, storage.dtype)
         numel = storage.numel if cut is None else kept // (1 if storage.untyped else storage.itemsize)
         name = StorageName(
-            _UNTYPED if storage.untyped else _CLASSES[dtype],
+            storage_class(None if storage.untyped else dtype),
             str(len(self.pieces)),
             self.location_of(storage.key, storage.location),
             numel,
@@ -181,7 +177,7 @@ class Viewed:
             self._views.discard(id(node))
         else:
             self.wholes.add(own.key)
-        return StorageName(_UNTYPED, "", "", 0)
+        return StorageName(UNTYPED, "", "", 0)
 
     def move_view(self, call: Call) -> int | None:
         """Note a view."""

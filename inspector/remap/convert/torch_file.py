@@ -19,8 +19,7 @@ from inspector.remap.archive.torch_zip import storage_name, torch_records
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
 from inspector.remap.convert.storages import Piece
 from inspector.remap.convert.stored_bytes import Buffered, Stock
-
-_UNTYPED = "UntypedStorage"
+from inspector.remap.objects.views import UNTYPED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,7 @@ class TorchFile:
         Raises:
             ExportError: torch could not read a storage of it.
         """
-        if any(piece.name.cls[1] == _UNTYPED for piece in self.pieces):
+        if any(piece.name.cls == UNTYPED for piece in self.pieces):
             raise ExportError(
                 "torch cannot read untyped storages (such as float8 has) from legacy files",
                 remedy="choose the zip container",
@@ -124,7 +123,7 @@ def check_length(piece: Piece, owner_of: Callable[[str], str]) -> None:
     Raises:
         ExportError: It is longer or shorter.
     """
-    itemsize = 1 if piece.name.cls[1] == _UNTYPED else ITEMSIZES[piece.dtype]
+    itemsize = 1 if piece.name.cls == UNTYPED else ITEMSIZES[piece.dtype]
     if piece.nbytes != piece.name.numel * itemsize:
         raise ExportError(
             "the size of a tensor's storage is not what the pickle says",

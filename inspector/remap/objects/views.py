@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from inspector.containers.persistent_ids import parse_storage_id
+from inspector.containers.persistent_ids import STORAGE_DTYPES, parse_storage_id
 from inspector.containers.rebuilds import VIEWS
 from inspector.model.values.children import mapping_pairs
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
@@ -14,6 +14,19 @@ from inspector.records import dataclass, field
 
 _ORDERED = "collections.OrderedDict"
 _MOST_AT_ONCE = 64  # dimensions that are written without asking whether others share them
+
+
+UNTYPED = ("torch.storage", "UntypedStorage")
+"""Module and name of the class of storages without an element type."""
+
+_CLASSES = {
+    dtype: ("torch", f"{name}Storage") for name, (dtype, _) in STORAGE_DTYPES.items() if "ntyped" not in name
+}
+
+
+def storage_class(dtype: str | None) -> tuple[str, str]:
+    """Return module and name of the class of storages of an element type, or of none."""
+    return UNTYPED if dtype is None else _CLASSES[dtype]
 
 
 class StorageName(NamedTuple):

@@ -11,7 +11,7 @@ from functools import partial
 
 from inspector.containers.container import Container
 from inspector.containers.extents import Extents
-from inspector.containers.persistent_ids import STORAGE_DTYPES, parse_storage_id
+from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.raw.copying import write_bytes
 from inspector.containers.source import Source
 from inspector.containers.storage_reader import extent_bytes
@@ -21,12 +21,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.archive.torch_zip import FOLDER, storage_name, torch_records
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
-from inspector.remap.objects.views import StorageName
-
-_UNTYPED = ("torch.storage", "UntypedStorage")
-_CLASSES = {
-    dtype: ("torch", f"{name}Storage") for name, (dtype, _) in STORAGE_DTYPES.items() if "ntyped" not in name
-}
+from inspector.remap.objects.views import StorageName, storage_class
 
 
 class Numbering:
@@ -67,7 +62,7 @@ class Numbering:
                     where=f"storage {viewed.key[:40]!a}",
                 )
             first = self._container.storage_ids.get(viewed.key, viewed)
-            cls = _UNTYPED if first.untyped else _CLASSES[first.dtype]
+            cls = storage_class(None if first.untyped else first.dtype)
             numel = viewed.numel if own.view is not None else first.numel
             name = StorageName(cls, str(len(self._names)), first.location, numel)
             self._names[viewed.key] = name

@@ -35,7 +35,7 @@ from inspector.remap.relabel.undo import (
     refuse_stranger,
     restore,
 )
-from inspector.remap.relabel.undoing import refuse_foreign
+from inspector.remap.relabel.undo_check import refuse_foreign
 
 _FILE = "the file cannot be changed"
 _RECORD = "the undo record cannot be written"

@@ -5,7 +5,7 @@ power cut), each byte of the file is the old one or the new one, and the record 
 bytes that are neither were written by somebody else, and then nothing is restored over them.
 
 A record may come with its file, so it is as untrusted: it is bounded and has no depth, and
-`inspector.remap.relabel.undoing` believes it only as far as it is of a change that this program makes. It
+`inspector.remap.relabel.undo_check` believes it only as far as it is of a change that this program makes. It
 therefore holds the plan as well.
 """
 

@@ -13,7 +13,7 @@ from inspector.remap.convert import export as form_export
 from inspector.remap.convert.forms import Form
 from inspector.remap.convert.storages import Piece
 from inspector.remap.convert.torch_file import check_length
-from inspector.remap.objects.views import StorageName
+from inspector.remap.objects.views import StorageName, storage_class
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 from tests.unit.remap.samples import stream, written, zip_of
 
@@ -109,10 +109,11 @@ def test_cast_storages_are_written_smaller(tmp_path, monkeypatch, container) -> 
 
 
 def test_storages_are_as_long_as_they_say() -> None:
-    def piece(nbytes: int, cls: str = "FloatStorage") -> Piece:
-        return Piece("0", StorageName(("torch", cls), "0", "cpu", 4), ((0, nbytes),), True, "float32", nbytes)
+    def piece(nbytes: int, dtype: str | None = "float32") -> Piece:
+        name = StorageName(storage_class(dtype), "0", "cpu", 4)
+        return Piece("0", name, ((0, nbytes),), True, dtype or "uint8", nbytes)
 
     check_length(piece(16), str)
-    check_length(piece(4, "UntypedStorage"), str)
+    check_length(piece(4, None), str)
     with pytest.raises(ExportError, match="not what the pickle says: the owner of 0"):
         check_length(piece(15), lambda key: f"the owner of {key}")

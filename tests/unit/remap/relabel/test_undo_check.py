@@ -13,7 +13,7 @@ from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel import undoing
+from inspector.remap.relabel import undo_check
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.relabel.patches import Patch
 from inspector.remap.relabel.undo import UndoRecord, format_undo, make_record, read_undo, record_path
@@ -112,14 +112,14 @@ def test_a_file_that_is_harmless_as_it_is_does_not_get_worse(
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
     harmless = open_checkpoint(str(written(tmp_path, zip_of(HARMLESS, STORAGES), "harmless.pt")))
     with monkeypatch.context() as patch:
-        patch.setattr(undoing, "open_checkpoint", lambda *_, **__: harmless)
+        patch.setattr(undo_check, "open_checkpoint", lambda *_, **__: harmless)
         refused(path, "gives back can run anything when it is loaded, unlike the present one")
 
     def fail(*_: object, **__: object) -> None:
         raise ContainerError("half of it is there")
 
     with monkeypatch.context() as patch:
-        patch.setattr(undoing, "open_checkpoint", fail)
+        patch.setattr(undo_check, "open_checkpoint", fail)
         refused(path, "gives back can run anything")
 
 
@@ -220,7 +220,7 @@ def test_rules_without_end_are_not_followed(tmp_path: Path, monkeypatch: pytest.
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
     genuine = read_undo(record_path(path))
     record_path(path).write_bytes(format_undo(replace(genuine, rules=(("xpu:1", "cpu"),) * 1000)))
-    monkeypatch.setattr(undoing, "_MOST_QUESTIONS", 999)
+    monkeypatch.setattr(undo_check, "_MOST_QUESTIONS", 999)
     refused(path, "too many rules")
 
 
@@ -230,8 +230,8 @@ def test_it_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tu
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
     there, progress = path.read_bytes(), Progress()
     if turn:
-        monkeypatch.setattr(undoing, "judge", lambda *_: progress.cancel() or undoing_judge(*_))
-        undoing_judge = __import__("inspector.safety.verdict", fromlist=["judge"]).judge
+        monkeypatch.setattr(undo_check, "judge", lambda *_: progress.cancel() or real_judge(*_))
+        real_judge = __import__("inspector.safety.verdict", fromlist=["judge"]).judge
     else:
         progress.cancel()
     with pytest.raises(CancelledError):
@@ -245,13 +245,13 @@ def test_a_file_that_is_replaced_meanwhile_is_left_alone(
     path = written(tmp_path, zip_of(HARMLESS, STORAGES))
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
     there = path.read_bytes()
-    real = undoing.judge
+    real = undo_check.judge
 
     def change(*arguments: object) -> object:
         path.write_bytes(there + b"more")
         return real(*arguments)
 
-    monkeypatch.setattr(undoing, "judge", change)
+    monkeypatch.setattr(undo_check, "judge", change)
     with pytest.raises(ExportError, match="changed while it was read"):
         undo_patch(str(path))
     assert path.read_bytes() == there + b"more"
