@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.model.checkpoint import Checkpoint, Storage, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Storage, Tensor, ValueRow
 from inspector.model.findings import Finding
 from inspector.report import jsonable
 from inspector.report.jsonable import Document
@@ -52,5 +52,5 @@ def _storage(storage: Storage) -> Document:
     }
 
 
-def _value(value: Value) -> Document:
+def _value(value: ValueRow) -> Document:
     return {"path": value.path, "type": value.type, "text": value.text}

@@ -23,7 +23,7 @@ from inspector.containers.zip.directory import (
     DESCRIPTOR,
     REFUSED_FLAGS,
     STORED,
-    Entry,
+    ZipEntry,
     payload_offsets,
 )
 from inspector.errors import ContainerError, TooLargeError
@@ -135,7 +135,7 @@ def zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
     )
 
 
-def _offsets(source: Source, entries: list[Entry]) -> dict[int, int | None]:
+def _offsets(source: Source, entries: list[ZipEntry]) -> dict[int, int | None]:
     """Return where the contents of records start, by where their headers do."""
     entries = sorted(entries, key=lambda entry: entry.header_offset)
     found = payload_offsets(source, entries)
@@ -143,7 +143,7 @@ def _offsets(source: Source, entries: list[Entry]) -> dict[int, int | None]:
 
 
 def _judge(
-    source: Source, storage: StorageId, entry: Entry | None, offsets: dict[int, int | None]
+    source: Source, storage: StorageId, entry: ZipEntry | None, offsets: dict[int, int | None]
 ) -> Extent | str:
     """Return the extent of a storage, or why it has none."""
     if not storage.nbytes:
@@ -156,7 +156,7 @@ def _judge(
     return _fault_of(source, storage, entry, offset) or _extent(entry, offset)
 
 
-def _fault_of(source: Source, storage: StorageId, entry: Entry, offset: int) -> str | None:
+def _fault_of(source: Source, storage: StorageId, entry: ZipEntry, offset: int) -> str | None:
     end = offset + entry.stored_nbytes
     if end > source.nbytes:
         return f"the file ends within it, after {max(source.nbytes - offset, 0):,} of {entry.nbytes:,} bytes"
@@ -171,7 +171,7 @@ def _fault_of(source: Source, storage: StorageId, entry: Entry, offset: int) -> 
     return "its record has two sizes" if has_two_sizes else None
 
 
-def _extent(entry: Entry, offset: int) -> Extent:
+def _extent(entry: ZipEntry, offset: int) -> Extent:
     return Extent(offset, entry.stored_nbytes, entry.nbytes, entry.method, entry.crc)
 
 

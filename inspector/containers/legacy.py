@@ -41,7 +41,7 @@ _MOST_FACTS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class LegacyLayout:
     """Where the parts of a legacy stream are, in bytes from the start of the file.
 
     Attributes:
@@ -150,7 +150,7 @@ def _may_be(root: Value, wanted: int) -> bool:
     return isinstance(root, Call | Global)
 
 
-def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
+def read_layout(source: Source, limits: Limits, progress: Progress) -> LegacyLayout:
     """Read the five pickles.
 
     Raises:
@@ -174,13 +174,13 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
     if not isinstance(magic.root, int) or not isinstance(version.root, int):
         oddity = Oddity(OddityKind.COMPUTED_HEADER, 0)
         stream = replace(stream, oddities=(*stream.oddities, oddity))
-    return Layout(
+    return LegacyLayout(
         object_stream=stream,
         object_start=object_start,
         object_end=keys_start,
         keys=keys,
         data_start=data_start,
-        versions=facts_of(info.root) or (("protocol_version", str(PROTOCOL_VERSION)),),
+        versions=system_facts(info.root) or (("protocol_version", str(PROTOCOL_VERSION)),),
     )
 
 
@@ -241,7 +241,7 @@ def _listed(root: Value) -> Sequence[Value] | None:
     return root if isinstance(root, list | tuple | str) else None
 
 
-def facts_of(info: Value) -> tuple[tuple[str, str], ...]:
+def system_facts(info: Value) -> tuple[tuple[str, str], ...]:
     """Return what a file says of the machine that wrote it, as far as it is short."""
     pairs = info.pairs[:_MOST_FACTS] if isinstance(info, Dict) else []
     return tuple((key, str(value)) for key, value in pairs if isinstance(key, str) and _is_short(value))
@@ -253,7 +253,7 @@ def _is_short(value: Value) -> bool:
 
 
 def _find_storages(
-    source: Source, layout: Layout, storage_ids: dict[str, StorageId], progress: Progress
+    source: Source, layout: LegacyLayout, storage_ids: dict[str, StorageId], progress: Progress
 ) -> Places:
     """Walk over the storages; what the end of the file cuts off, or zeros took the place of, has no entry."""
     progress.start("finding storages", len(layout.keys))
@@ -292,7 +292,7 @@ def _count_at(near: NearReader, pos: int) -> int | None:
 
 
 def _is_damaged(
-    near: NearReader, layout: Layout, storage_ids: dict[str, StorageId], number: int, pos: int
+    near: NearReader, layout: LegacyLayout, storage_ids: dict[str, StorageId], number: int, pos: int
 ) -> bool:
     """Return whether a count is wrong that the pickle contradicts, and not the pickle.
 
@@ -327,7 +327,7 @@ def place_views(
 
 def _notes(
     source: Source,
-    layout: Layout,
+    layout: LegacyLayout,
     storage_ids: dict[str, StorageId],
     stored: dict[str, StoredBytes],
     end: int,

@@ -104,7 +104,7 @@ class Storage(NamedTuple):
     part: str = ""
 
 
-class Value(NamedTuple):
+class ValueRow(NamedTuple):
     """One leaf that is no tensor: a number, a text, an object that stays closed.
 
     Attributes:
@@ -295,7 +295,7 @@ class Checkpoint:
     file_nbytes: int
     tensors: tuple[Tensor, ...]
     storages: tuple[Storage, ...]
-    values: tuple[Value, ...]
+    values: tuple[ValueRow, ...]
     globals: tuple[GlobalUse, ...]
     hidden_devices: tuple[HiddenDevice, ...]
     optimizers: tuple[Optimizer, ...]

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inspector.model.arguments.check import Arguments
-from inspector.model.checkpoint import HiddenDevice, Key, KeyFault, Tensor
-from inspector.model.checkpoint import Value as Leaf
+from inspector.model.checkpoint import HiddenDevice, Key, KeyFault, Tensor, ValueRow
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.uses import Uses
 from inspector.model.roles.cpu_state import NONE_PINNED
@@ -43,7 +42,7 @@ class Found:
     sources: list[Value] = field(default_factory=list)
     slots: list[tuple[int, int, Key]] = field(default_factory=list)
     views: Views = field(default_factory=Views)
-    values: list[Leaf] = field(default_factory=list)
+    values: list[ValueRow] = field(default_factory=list)
     optimizers: list[OptimizerDraft] = field(default_factory=list)
     models: list[ModelDraft] = field(default_factory=list)
     hidden_devices: list[HiddenDevice] = field(default_factory=list)

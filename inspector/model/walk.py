@@ -12,8 +12,7 @@ from inspector.limits import Limits, written_chars
 from inspector.model.arguments.check import is_plain
 from inspector.model.arguments.keys import KeyFaults
 from inspector.model.arguments.kinds import listed_name
-from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor
-from inspector.model.checkpoint import Value as Leaf
+from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor, ValueRow
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
@@ -118,7 +117,7 @@ class _Walk:
         kind, shown = self._shown(value) if text is None else (type_of(value), text)
         if not shown.isascii():
             self._work.write(written_chars(shown))
-        values.append(Leaf(keys, path, kind, shown, len(self._found.tensors)))
+        values.append(ValueRow(keys, path, kind, shown, len(self._found.tensors)))
         return path
 
     def _has_room(self, frame: Frame, key: Key | None) -> bool:
@@ -155,9 +154,10 @@ class _Walk:
         if storage_key is not None:
             found.views.add(storage_key, facts.span)
         self._pay(facts, storage_key, slot)
-        # The first facts are fields of the row, in their order; Tensor(...) would take twice as long.
-        row = (keys, path, *facts[:8], storage_key, role, None, slot, frame.part_of, on_cpu, facts.problem)
-        found.tensors.append(tuple.__new__(Tensor, row))
+        own = (facts.device, facts.dtype, facts.shape, facts.stride, facts.offset, facts.layout)
+        place = (storage_key, role, None, slot, frame.part_of, on_cpu)
+        row = (keys, path, *own, facts.requires_grad, facts.nbytes, *place, facts.problem)
+        found.tensors.append(tuple.__new__(Tensor, row))  # Tensor(...) would take four times as long
         found.sources.append(value)
         if type(value) is Call and not is_plain(value, facts.dtype):
             self._work.look(breadth_of(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.state import CutOffError, Handler, State
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value, kind_of
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value, noun_for
 
 _SHORT_NAME = 100
 
@@ -28,7 +28,7 @@ def _stack_global(state: State, data: bytes, pos: int) -> int:
 
 
 def _name_of(value: Value) -> str:
-    return value if isinstance(value, str) else f"<{kind_of(value)}>"
+    return value if isinstance(value, str) else f"<{noun_for(value)}>"
 
 
 def _read_name(state: State, data: bytes, pos: int) -> tuple[str, str, int]:
@@ -116,7 +116,7 @@ def _build(state: State, data: bytes, pos: int) -> int:
     value = state.stack.pop()
     target = state.stack[-1]
     if not isinstance(target, Call):
-        state.note(_built(target, value), pos, kind_of(target))
+        state.note(_built(target, value), pos, noun_for(target))
     elif value is None:
         _build_of_none(state, target)
     elif target.state is not None:

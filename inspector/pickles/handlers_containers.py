@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.pickles.instructions import CODES
 from inspector.pickles.oddities import OddityKind
 from inspector.pickles.state import Handler, State
-from inspector.pickles.values import Call, Dict, Set, Value, kind_of
+from inspector.pickles.values import Call, Dict, Set, Value, noun_for
 
 _ADDITEMS = CODES["ADDITEMS"]
 
@@ -48,7 +48,7 @@ def _extend(state: State, data: bytes, pos: int, items: list[Value]) -> None:
         if data[pos - 1] != _ADDITEMS:  # CPython calls `extend`, which sets lack
             state.note(OddityKind.APPEND_ON_OTHER, pos, "a set")
     else:
-        state.note(OddityKind.APPEND_ON_OTHER, pos, kind_of(target))
+        state.note(OddityKind.APPEND_ON_OTHER, pos, noun_for(target))
 
 
 def _empty_tuple(state: State, data: bytes, pos: int) -> int:
@@ -132,7 +132,7 @@ def _update(state: State, pos: int, pairs: list[tuple[Value, Value]]) -> None:
             target.pairs = []
         target.pairs.extend(pairs)
     else:
-        state.note(OddityKind.SETITEM_ON_OTHER, pos, kind_of(target))
+        state.note(OddityKind.SETITEM_ON_OTHER, pos, noun_for(target))
 
 
 def _empty_set(state: State, data: bytes, pos: int) -> int:

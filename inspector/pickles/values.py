@@ -195,7 +195,7 @@ Value = (
 _MOST_NAME = 100
 
 
-def kind_of(value: Value) -> str:
+def noun_for(value: Value) -> str:
     """Return the kind of a value in a few words; its contents never show."""
     if isinstance(value, Global):
         return f"the name {escape_text(cut_text(value.dotted, _MOST_NAME))}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
-from inspector.model.checkpoint import Checkpoint, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.values.text import step_text
 from inspector.records import dataclass, field
 from inspector.units import cut_text
@@ -104,7 +104,7 @@ class _Places:
         container, name = _split(tensor)
         self._add(container, name, index, nested="." in name and _is_dotted(name))
 
-    def add_value(self, index: int, value: Value) -> None:
+    def add_value(self, index: int, value: ValueRow) -> None:
         """Put a value in its place; its name is split only where tensors beside it have dotted names."""
         container, name = _split(value)
         self._add(container, name, ~index, nested=_is_dotted(name) and container in self._state_dicts)
@@ -158,7 +158,7 @@ class _Places:
         }
 
 
-def _split(row: Tensor | Value) -> tuple[str | None, str]:
+def _split(row: Tensor | ValueRow) -> tuple[str | None, str]:
     """Split a path into that of the container (None for the root) and the last step."""
     container, _, name = row.path.rpartition("/")
     if len(row.keys) > 1:
@@ -173,7 +173,7 @@ def _is_dotted(name: str) -> bool:
     return name.count(".") <= _MOST_NESTED
 
 
-def _is_empty_part_of_module(value: Value) -> bool:
+def _is_empty_part_of_module(value: ValueRow) -> bool:
     return bool(value.keys) and value.keys[-1] in _ALWAYS_THERE and value.text in _EMPTY
 
 

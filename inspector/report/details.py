@@ -8,7 +8,7 @@ from keyword import iskeyword
 
 from inspector.containers.formats import format_of
 from inspector.containers.notes import sentences
-from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, ValueRow
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
 from inspector.report.words.verdicts import verdict_words
@@ -85,7 +85,7 @@ def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[Fa
     return tuple(groups)
 
 
-def value_facts(value: Value) -> tuple[FactGroup, ...]:
+def value_facts(value: ValueRow) -> tuple[FactGroup, ...]:
     """Return what is known about a value that is no tensor."""
     rows = [("Path", value.path or "(root)"), ("Type", value.type), ("Value", value.text)]
     return (_group("Value", rows),)

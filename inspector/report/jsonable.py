@@ -14,7 +14,7 @@ from typing import Any
 
 from inspector.diagnose.findings.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
-from inspector.model.checkpoint import Checkpoint, Key, Storage, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Key, Storage, Tensor, ValueRow
 from inspector.model.findings import Finding, Fix
 from inspector.model.totals import device_totals
 from inspector.records import as_document
@@ -158,7 +158,7 @@ def _storage_text(storage: Storage) -> str:
     )
 
 
-def _value_text(value: Value) -> str:
+def _value_text(value: ValueRow) -> str:
     return f'{{"path": {quote(value.path)}, "type": {quote(value.type)}, "text": {quote(value.text)}}}'
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from inspector.model.build import collector_paused
-from inspector.model.checkpoint import Checkpoint, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.roles.devices import device_order
 from inspector.records import dataclass
 from inspector.report.arrange import Arrangement, Group, Leaf, arrange
@@ -163,7 +163,7 @@ def _tensor_node(parent: int, row: int, leaf: Leaf, tensor: Tensor) -> Node:
     return Node(parent, row, "tensor", name, [], index, devices, text, shape, tensor.dtype, nbytes, 1, "")
 
 
-def _value_node(parent: int, row: int, leaf: Leaf, value: Value) -> Node:
+def _value_node(parent: int, row: int, leaf: Leaf, value: ValueRow) -> Node:
     return Node(parent, row, "value", leaf[0], [], ~leaf[1], (), "", "", value.type, 0, 0, value.text)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from inspector.model.checkpoint import Checkpoint, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.records import dataclass
 from inspector.snippet.models import MOST_OF_A_KIND, Keys, Model, find_models
 
@@ -22,7 +22,7 @@ _COUNTERS = (
     ("epoch", ("epoch", "current_epoch", "last_epoch", "epochs")),
     ("step", ("global_step", "step", "iteration", "iter", "global_steps", "steps")),
 )
-_Values = dict[str, Value]
+_Values = dict[str, ValueRow]
 """By path: text has a hash that no file can foresee, unlike keys."""
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from inspector.containers.container import Container, StoredBytes, first_storage_ids
-from inspector.containers.legacy import NUMEL, facts_of, place_views
+from inspector.containers.legacy import NUMEL, place_views, system_facts
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.source import Source
 from inspector.containers.tar.cursor import FETCH, Cursor, malformed
@@ -57,7 +57,7 @@ class StorageRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TarLayout:
     """What the members hold.
 
     Attributes:
@@ -121,7 +121,7 @@ def relocate(container: Container, locations: dict[str, str]) -> Container:
 # --- storages -----------------------------------------------------------------------------------------------
 
 
-def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
+def read_layout(source: Source, limits: Limits, progress: Progress) -> TarLayout:
     """Find the members, and the storages in theirs; errors as above."""
     members = read_members(source)
     if not members.keys() >= set(NEEDED):
@@ -142,7 +142,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> Layout:
         storages.append(StorageRecord(key, location, cls, numel, storage.nbytes, start, end, cursor.pos))
         cursor.skip(storage.nbytes)
     views = tuple(_views(cursor.pickle(), cursor.pos, limits))
-    return Layout(members=members, storages=tuple(storages), views=views)
+    return TarLayout(members=members, storages=tuple(storages), views=views)
 
 
 def _cut_off(source: Source, names: Iterable[str]) -> DamagedError:
@@ -187,7 +187,7 @@ def _views(stream: Stream, pos: int, limits: Limits) -> Iterator[tuple[int, int,
                 raise malformed("the list of views", pos)
 
 
-def _storage_nodes(layout: Layout) -> dict[int, PersistentId]:
+def _storage_nodes(layout: TarLayout) -> dict[int, PersistentId]:
     """Return the persistent id of each storage and view, by its key."""
     records = {record.key: record for record in layout.storages}
     nodes = {}
@@ -238,7 +238,7 @@ class _Reader:
             return ()
         data = self._source.read_upto(member.payload, min(member.nbytes, _MOST_INFO_NBYTES))
         try:
-            return facts_of(read_pickle(data, limits=self._limits, progress=self._progress).root)
+            return system_facts(read_pickle(data, limits=self._limits, progress=self._progress).root)
         except PickleError:  # nobody needs it
             return ()
 

@@ -20,15 +20,15 @@ from inspector.containers.zip.directory import (
     DEFLATED,
     REFUSED_FLAGS,
     STORED,
-    Entry,
     ZipDirectory,
+    ZipEntry,
     payload_offset,
     payload_offsets,
     place_of,
     read_directory,
 )
 from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
-from inspector.containers.zip.facts import is_listed, read_facts
+from inspector.containers.zip.metadata import is_listed, read_metadata
 from inspector.containers.zip.records import read_contents, refused
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.errors import DamagedError, UnsupportedFormatError
@@ -68,11 +68,11 @@ class Records:
         # Of several records of one name the first; miniz takes whichever its search hits on.
         self._by_name = {_folded(entry.name): entry for entry in reversed(directory.entries)}
 
-    def get(self, name: str) -> Entry | None:
+    def get(self, name: str) -> ZipEntry | None:
         """Return a record by its name below the folder, or None."""
         return self._by_name.get(_folded(self.prefix + name))
 
-    def storage(self, key: str) -> Entry | None:
+    def storage(self, key: str) -> ZipEntry | None:
         """Return the record of a storage, or None."""
         return self.get(f"data/{key}") or self.get(f"tensors/{key}")
 
@@ -114,21 +114,21 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         *(pickles_elsewhere(source) if records.directory.doubts else ()),
     ]
 
-    def read_rival(rival: Entry) -> None:
+    def read_rival(rival: ZipEntry) -> None:
         read_object(source, rival, limits, progress, "rival")
 
     stream, crc, doubt = read_object(source, entry, limits, progress)
     storage_ids = first_storage_ids(stream.persistent_ids, limits)
     places = find_storages(source, records, storage_ids, progress)
-    facts = read_facts(source, records.get, records.prefix, names)
+    metadata = read_metadata(source, records.get, records.prefix, names)
     if rivals:
         stream = replace(stream, oddities=(*stream.oddities, *read_rivals(entry, rivals, read_rival)))
     is_intact = entry.crc in {0, crc}
     stored = places.stored
     damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
-    doubts = filter(None, (*records.directory.doubts, doubt, *facts.doubts, *places.doubts))
+    doubts = filter(None, (*records.directory.doubts, doubt, *metadata.doubts, *places.doubts))
     notes = (
-        Note(NoteKind.REFUSED, (facts.refusal.partition(". ")[0],)) if facts.refusal else None,
+        Note(NoteKind.REFUSED, (metadata.refusal.partition(". ")[0],)) if metadata.refusal else None,
         *map(Note, dict.fromkeys(doubts)),
         Note(NoteKind.SHARED_NAME) if shares else None,
         Note(NoteKind.OVERLAP) if places.overlap else None,
@@ -145,9 +145,9 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         programs=source.programs.all(),
         storage_ids=storage_ids,
         stored=stored,
-        versions=facts.versions,
+        versions=metadata.versions,
         notes=tuple(filter(None, notes)),
-        refusal=facts.refusal,
+        refusal=metadata.refusal,
         refused=tuple(places.refused.items()),
     )
     return container, records
@@ -172,7 +172,7 @@ def find_records(source: Source) -> Callable[[str], Extent | None]:
     return find
 
 
-def find_pickle(records: Records, path: str) -> Entry:
+def find_pickle(records: Records, path: str) -> ZipEntry:
     """Return the record of the object's pickle.
 
     Raises:
@@ -197,7 +197,7 @@ def find_pickle(records: Records, path: str) -> Entry:
 
 
 def read_object(
-    source: Source, entry: Entry, limits: Limits, progress: Progress, kind: ProgramKind = "object"
+    source: Source, entry: ZipEntry, limits: Limits, progress: Progress, kind: ProgramKind = "object"
 ) -> tuple[Stream, int, NoteKind | None]:
     """Read the object's pickle, and return its checksum, and why others may read another one."""
     data, doubt = read_contents(source, entry, limits.pickle_nbytes)

@@ -56,7 +56,7 @@ class Trouble(IntEnum):
     """It refuses it."""
 
 
-class Entry(NamedTuple):
+class ZipEntry(NamedTuple):
     """One record, as the central directory tells it.
 
     Attributes:
@@ -93,7 +93,7 @@ class ZipDirectory:
         doubts: How other readers may find other records.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ZipEntry, ...]
     start: int
     end: int
     doubts: tuple[NoteKind, ...] = ()
@@ -111,7 +111,7 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
     if end.count > limits.records or end.nbytes > limits.directory_nbytes:
         raise ContainerError(f"the zip directory is too large: {end.count:,} records, {end.nbytes:,} bytes")
     data = source.read(end.start, end.nbytes)
-    entries: list[Entry] = []
+    entries: list[ZipEntry] = []
     pos = 0
     while len(entries) < end.count:
         if progress is not None:
@@ -121,7 +121,7 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
     return ZipDirectory(entries=tuple(entries), start=end.start, end=end.end, doubts=doubts)
 
 
-def payload_offsets(source: Source, entries: Iterable[Entry]) -> Iterator[int | None]:
+def payload_offsets(source: Source, entries: Iterable[ZipEntry]) -> Iterator[int | None]:
     """Give the offset of each record's first payload byte, or None where its local header is missing.
 
     Cheapest when the entries come in the order of their headers.
@@ -141,12 +141,12 @@ def payload_offsets(source: Source, entries: Iterable[Entry]) -> Iterator[int | 
         yield offset + LOCAL.size + name_nbytes + extra_nbytes if signature == LOCAL_SIGNATURE else None
 
 
-def place_of(entry: Entry) -> str:
+def place_of(entry: ZipEntry) -> str:
     """Name a record in an error; names come from files nobody vouches for."""
     return f"record {cut_text(escape_text(entry.name), _MOST_NAME)}"
 
 
-def payload_offset(source: Source, entry: Entry) -> int:
+def payload_offset(source: Source, entry: ZipEntry) -> int:
     """Give the offset of a record's first payload byte, behind its local header.
 
     Raises:
@@ -158,7 +158,7 @@ def payload_offset(source: Source, entry: Entry) -> int:
     return offset
 
 
-def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries: list[Entry]) -> int:
+def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries: list[ZipEntry]) -> int:
     """Read the next entries and return the place behind them: one loop, since there may be a million.
 
     Raises:
@@ -192,7 +192,7 @@ def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries
         name = data[name_at:extra_at].decode("utf-8", "surrogateescape")
         # Entry(...) would take thrice as long.
         row = (name, at, nbytes, packed, method & _METHOD, crc, flags, start + pos, trouble)
-        entries.append(new(Entry, row))
+        entries.append(new(ZipEntry, row))
         pos = behind
     return pos
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from inspector.containers.source import Source
-from inspector.containers.zip.directory import CENTRAL, CENTRAL_SIGNATURE, Entry
+from inspector.containers.zip.directory import CENTRAL, CENTRAL_SIGNATURE, ZipEntry
 from inspector.containers.zip.end import directories_elsewhere
 from inspector.errors import CancelledError, CheckpointError
 from inspector.pickles.oddities import Oddity, OddityKind
@@ -23,7 +23,7 @@ _PICKLE = "/data.pkl"
 
 
 def read_rivals(
-    pickle: Entry, others: Iterable[Entry], read: Callable[[Entry], object]
+    pickle: ZipEntry, others: Iterable[ZipEntry], read: Callable[[ZipEntry], object]
 ) -> tuple[Oddity, ...]:
     """Read the rivals of the pickle, and return what is odd about that; nothing where there are none.
 
@@ -52,19 +52,19 @@ def read_rivals(
     return tuple(oddities)
 
 
-def namesakes(pickle: Entry, entries: Iterable[Entry]) -> Iterator[Entry]:
+def namesakes(pickle: ZipEntry, entries: Iterable[ZipEntry]) -> Iterator[ZipEntry]:
     """Yield the records of one directory that pass for the pickle, itself among them."""
     wanted = pickle.name.lower()
     return (entry for entry in entries if entry.name.partition("\0")[0].lower() == wanted)
 
 
-def pickles_elsewhere(source: Source) -> Iterator[Entry]:
+def pickles_elsewhere(source: Source) -> Iterator[ZipEntry]:
     """Yield the records that pass for the pickle in the directories that other readers find.
 
     Raises:
         ContainerError: The file cannot be read.
     """
-    met: set[Entry] = set()
+    met: set[ZipEntry] = set()
     for start, nbytes, moved in directories_elsewhere(source):
         for entry in _entries_at(source.read_upto(start, min(nbytes, _MOST_NBYTES)), start, moved):
             is_pickle = ("/" + entry.name.partition("\0")[0].lower()).endswith(_PICKLE)
@@ -73,7 +73,7 @@ def pickles_elsewhere(source: Source) -> Iterator[Entry]:
                 yield entry
 
 
-def _entries_at(data: bytes, start: int, moved: int) -> Iterator[Entry]:
+def _entries_at(data: bytes, start: int, moved: int) -> Iterator[ZipEntry]:
     """Yield the first records of a directory, whatever miniz would say to them."""
     pos = 0
     for _ in range(_MOST_RECORDS):
@@ -82,5 +82,5 @@ def _entries_at(data: bytes, start: int, moved: int) -> Iterator[Entry]:
         fields = CENTRAL.unpack_from(data, pos)
         flags, method, crc, packed, nbytes, name_n, extra_n, comment_n = (*fields[3:5], *fields[7:13])
         name = data[pos + CENTRAL.size : pos + CENTRAL.size + name_n].decode("utf-8", "surrogateescape")
-        yield Entry(name, fields[-1] + moved, nbytes, packed, method, crc, flags, start + pos)
+        yield ZipEntry(name, fields[-1] + moved, nbytes, packed, method, crc, flags, start + pos)
         pos += CENTRAL.size + name_n + extra_n + comment_n

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.source import Source
-from inspector.containers.zip.directory import DEFLATED, STORED, Entry, Trouble, payload_offset, place_of
+from inspector.containers.zip.directory import DEFLATED, STORED, Trouble, ZipEntry, payload_offset, place_of
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import ContainerError
 
@@ -20,7 +20,7 @@ _ENCRYPTED, _PATCHED = 0x41, 0x20
 _STEPS = (1 << 16, 1 << 8, 1)
 
 
-class Contents(NamedTuple):
+class RecordContents(NamedTuple):
     """What was read of a record.
 
     Attributes:
@@ -32,7 +32,7 @@ class Contents(NamedTuple):
     doubt: NoteKind | None = None
 
 
-def refused(entry: Entry) -> MinizError | None:
+def refused(entry: ZipEntry) -> MinizError | None:
     """Return why torch refuses a record before it reads any of it, as miniz tells it; None if it takes it."""
     if entry.trouble is Trouble.ZIP64:
         return MinizError.CORRUPTED
@@ -43,7 +43,7 @@ def refused(entry: Entry) -> MinizError | None:
     return MinizError.FEATURE if entry.flags & _PATCHED else None
 
 
-def read_contents(source: Source, entry: Entry, most_nbytes: int) -> Contents:
+def read_contents(source: Source, entry: ZipEntry, most_nbytes: int) -> RecordContents:
     """Read one record, inflated; at most `most_nbytes` bytes whatever the directory claims.
 
     Raises:
@@ -64,11 +64,17 @@ def read_contents(source: Source, entry: Entry, most_nbytes: int) -> Contents:
         contents = _inflate(source.read(offset, entry.stored_nbytes), entry, where)
     else:
         data = source.read(offset, max(entry.nbytes, entry.stored_nbytes))[: entry.nbytes]
-        contents = Contents(data, None if entry.nbytes == entry.stored_nbytes else NoteKind.TWO_RECORD_SIZES)
-    return Contents(contents.data, NoteKind.UNWRITTEN_RECORD) if entry.trouble and entry.nbytes else contents
+        contents = RecordContents(
+            data, None if entry.nbytes == entry.stored_nbytes else NoteKind.TWO_RECORD_SIZES
+        )
+    return (
+        RecordContents(contents.data, NoteKind.UNWRITTEN_RECORD)
+        if entry.trouble and entry.nbytes
+        else contents
+    )
 
 
-def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
+def read_zip_record(source: Source, entry: ZipEntry, most_nbytes: int) -> bytes:
     """Read one record that all readers read alike; otherwise as `read_contents`.
 
     Raises:
@@ -81,7 +87,7 @@ def read_record(source: Source, entry: Entry, most_nbytes: int) -> bytes:
     return contents.data
 
 
-def _inflate(packed: bytes, entry: Entry, where: str) -> Contents:
+def _inflate(packed: bytes, entry: ZipEntry, where: str) -> RecordContents:
     """Inflate a record; what of it is damaged or too much is left out, as torch leaves it out.
 
     Raises:
@@ -92,11 +98,11 @@ def _inflate(packed: bytes, entry: Entry, where: str) -> Contents:
         # One byte more than declared is enough to see that the declaration is wrong.
         data = inflate.decompress(packed, entry.nbytes + 1)
     except zlib.error:
-        return Contents(_begun(packed, entry.nbytes), NoteKind.DAMAGED_RECORD)
+        return RecordContents(_begun(packed, entry.nbytes), NoteKind.DAMAGED_RECORD)
     if inflate.eof and len(data) < entry.nbytes:
         raise ContainerError("a zip record is not as long as the directory says", where=where)
     is_whole = inflate.eof and len(data) == entry.nbytes
-    return Contents(data[: entry.nbytes], None if is_whole else NoteKind.DAMAGED_RECORD)
+    return RecordContents(data[: entry.nbytes], None if is_whole else NoteKind.DAMAGED_RECORD)
 
 
 def _begun(packed: bytes, nbytes: int) -> bytes:

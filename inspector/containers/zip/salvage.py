@@ -18,8 +18,8 @@ from inspector.containers.zip.archive import PICKLE, Records, find_storages, rea
 from inspector.containers.zip.directory import ZipDirectory
 from inspector.containers.zip.duplicates import namesakes, read_rivals
 from inspector.containers.zip.end import DirectoryError
-from inspector.containers.zip.facts import read_facts
-from inspector.containers.zip.records import read_record
+from inspector.containers.zip.metadata import read_metadata
+from inspector.containers.zip.records import read_zip_record
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.containers.zip.walk import ZipWalk
 from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
@@ -69,7 +69,7 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
     stored = find_storages(source, records, walk.storage_ids, progress).stored
     is_missing = isinstance(error, DirectoryError) and error.miniz is MinizError.NO_DIRECTORY
     kind = NoteKind.NO_DIRECTORY if is_missing else NoteKind.BAD_DIRECTORY
-    is_intact = pickle.crc in {0, zlib.crc32(read_record(source, pickle, limits.pickle_nbytes))}
+    is_intact = pickle.crc in {0, zlib.crc32(read_zip_record(source, pickle, limits.pickle_nbytes))}
     notes = (
         Note(kind, (format_count(len(walk.entries), "record"),)),
         Note(NoteKind.SEARCH_ENDED) if walk.gave_up else None,
@@ -85,7 +85,7 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
         programs=source.programs.all(),
         storage_ids=walk.storage_ids,
         stored=stored,
-        versions=read_facts(source, records.get, records.prefix, walk.names).versions,
+        versions=read_metadata(source, records.get, records.prefix, walk.names).versions,
         notes=tuple(filter(None, notes)),
         refusal=_words(error),
     )

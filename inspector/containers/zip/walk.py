@@ -26,9 +26,9 @@ from inspector.containers.zip.directory import (
     LOCAL,
     LOCAL_SIGNATURE,
     STORED,
-    Entry,
+    ZipEntry,
 )
-from inspector.containers.zip.records import read_record
+from inspector.containers.zip.records import read_zip_record
 from inspector.errors import CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
@@ -64,9 +64,9 @@ class _Local(NamedTuple):
     crc: int
     flags: int
 
-    def entry(self, nbytes: int, stored_nbytes: int, crc: int) -> Entry:
+    def entry(self, nbytes: int, stored_nbytes: int, crc: int) -> ZipEntry:
         """Give the record as a directory would tell it."""
-        return Entry(self.name, self.start, nbytes, stored_nbytes, self.method, crc, self.flags, -1)
+        return ZipEntry(self.name, self.start, nbytes, stored_nbytes, self.method, crc, self.flags, -1)
 
 
 class _End(NamedTuple):
@@ -106,7 +106,7 @@ class ZipWalk:
         self._deadline_s = (now_s + limits.started().ends_s) / 2
         self._folder = ""
         self._room = limits.directory_nbytes  # for names, each character at least a byte of the file
-        self.entries: list[Entry] = []
+        self.entries: list[ZipEntry] = []
         self.names: list[str] = []
         self.storage_ids: dict[str, StorageId] = {}
         self.stream: Stream | None = None
@@ -182,12 +182,12 @@ class ZipWalk:
         self._note(local, end)
         return end.behind
 
-    def _read_stream(self, local: _Local, entry: Entry | None = None) -> Stream | None:
+    def _read_stream(self, local: _Local, entry: ZipEntry | None = None) -> Stream | None:
         """Read the pickle, from which the sizes of the storages are known."""
         where, limits = f"{PICKLE} at byte {local.payload:,}", self._limits
         try:
             if entry is not None:
-                data = read_record(self._source, entry, limits.pickle_nbytes)
+                data = read_zip_record(self._source, entry, limits.pickle_nbytes)
                 machine = Machine(data, name=where, limits=limits, progress=self._progress)
             else:
                 machine = self._open_machine(local, where)

@@ -32,7 +32,7 @@ from inspector.model.arguments.tensors import (
     takes_elements_of,
     takes_sparse_parts,
 )
-from inspector.model.arguments.values import ITERABLE, RULES, Args, items_of, shape_of
+from inspector.model.arguments.values import ITERABLE, RULES, Args, items_of, known_shape
 from inspector.pickles.python2 import present_name
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 
@@ -117,7 +117,7 @@ def _may_take(name: str, call: Call) -> bool:
         return False
     given = kind_of(call.args)
     if call.kind == "newobj" and name in _MADE_OF_ANYTHING:
-        return given in ITERABLE | _ITERABLE_BY_BYTES and shape_of(call.args) != ()
+        return given in ITERABLE | _ITERABLE_BY_BYTES and known_shape(call.args) != ()
     if given not in ITERABLE:
         return False
     return _takes(name, tuple(items_of(call.args)))

@@ -89,13 +89,13 @@ def _is_flat(value: Value) -> bool:
 
 
 def _takes_members(args: Args) -> bool:
-    return not args or (shape_of(args[0]) != () and all(map(is_hashable, items_of(args[0]))))
+    return not args or (known_shape(args[0]) != () and all(map(is_hashable, items_of(args[0]))))
 
 
 def _takes_pairs(args: Args) -> bool:
     if not args or kind_of(args[0]) in {"dict", "OrderedDict", "Counter"}:
         return True
-    shape = shape_of(args[0])
+    shape = known_shape(args[0])
     if shape is not None:
         return shape[:1] == (0,) or shape[1:2] == (_PAIR,)
     return all(map(is_pair, items_of(args[0])))
@@ -131,7 +131,7 @@ def _takes_bytes(args: Args) -> bool:
     if isinstance(value, int):
         return 0 <= value < _LONGEST_BYTEARRAY
     if isinstance(value, Call | PersistentId) and describe_tensor(value) is not None:
-        return is_whole(_dtype(value)) and len(shape_of(value) or ()) <= 1
+        return is_whole(_dtype(value)) and len(known_shape(value) or ()) <= 1
     return kind_of(value) == "bytes" or all(_is_byte(item) for item in items_of(value))
 
 
@@ -167,7 +167,7 @@ def _encoding(name: str) -> str | None:
 
 def _takes_sizes(args: Args) -> bool:
     if args and isinstance(args[0], Call | PersistentId) and describe_tensor(args[0]) is not None:
-        is_flat = isinstance(args[0], PersistentId) or len(shape_of(args[0]) or ()) == 1
+        is_flat = isinstance(args[0], PersistentId) or len(known_shape(args[0]) or ()) == 1
         return is_flat and is_whole(_dtype(args[0]))
     return not args or all(_is_size(item) for item in items_of(args[0]))
 
@@ -186,21 +186,21 @@ def _takes_device(args: Args) -> bool:
         return _DEVICE.fullmatch(name) is not None
     number = index[0]
     is_index = not isinstance(number, int) or 0 <= number < _MOST
-    return _BARE_DEVICE.fullmatch(name) is not None and is_index and shape_of(number) in {None, ()}
+    return _BARE_DEVICE.fullmatch(name) is not None and is_index and known_shape(number) in {None, ()}
 
 
 def _takes_layout(args: Args) -> bool:
     return isinstance(args[0], str) and args[0] in _LAYOUTS
 
 
-def shape_of(value: Value) -> tuple[int, ...] | None:
+def known_shape(value: Value) -> tuple[int, ...] | None:
     """Return the sizes of a tensor; None for what is no tensor, or one that nobody understands."""
     facts = describe_tensor(value) if isinstance(value, Call) else None
     return None if facts is None else facts.shape
 
 
 def _numel(value: Value) -> int | None:
-    shape = shape_of(value)
+    shape = known_shape(value)
     return None if shape is None else prod(shape)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from inspector.limits import Work
 from inspector.model.checkpoint import Key
 from inspector.model.values.children import breadth_of, mapping_pairs
-from inspector.model.values.text import key_of
+from inspector.model.values.text import path_key
 from inspector.pickles.values import Value
 from inspector.records import dataclass, field
 
@@ -127,7 +127,7 @@ class OptimizerReader:
         state_ids = self._states.get(id(state))
         if state_ids is None:
             self._keep(breadth_of(state))
-            state_ids = self._states[id(state)] = [key_of(key) for key, _ in mapping_pairs(state) or []]
+            state_ids = self._states[id(state)] = [path_key(key) for key, _ in mapping_pairs(state) or []]
         return OptimizerDraft(keys=keys, path=path, listed=found, state_ids=state_ids)
 
     def _read_groups(self, listed: Value) -> Groups:
@@ -158,7 +158,7 @@ class OptimizerReader:
         found = self._ids.get(id(ids))
         if found is None:
             self._keep(len(ids))
-            found = self._ids[id(ids)] = [key_of(item) for item in ids]
+            found = self._ids[id(ids)] = [path_key(item) for item in ids]
         return found
 
     def _read_names(self, names: list[Value] | tuple[Value, ...]) -> list[str]:

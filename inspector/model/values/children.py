@@ -12,7 +12,7 @@ from typing import TypeGuard, cast
 
 from inspector.model.checkpoint import Key
 from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes, describe_scalar
-from inspector.model.values.text import key_of
+from inspector.model.values.text import path_key
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 
 _MOST_PARTS = 8
@@ -214,7 +214,7 @@ def _attributes(state: Value) -> list[Children | _Renamed]:
 
 
 def _attribute_step(key: Value) -> Key:
-    return f".{key_of(key)}"
+    return f".{path_key(key)}"
 
 
 def _items(items: list[Value] | tuple[Value, ...]) -> Children | Numbered:
@@ -225,7 +225,7 @@ def _pairs_by_key(pairs: list[tuple[Value, Value]]) -> Children:
     """Return pairs by their key as a step: nearly all are just that, and stay what they are."""
     if all(type(key) is str for key, _ in pairs):
         return cast("Children", pairs)
-    steps = ((key_of(pair[0]), pair) for pair in pairs)
+    steps = ((path_key(pair[0]), pair) for pair in pairs)
     return [cast("tuple[Key, Value]", pair) if step is pair[0] else (step, pair[1]) for step, pair in steps]
 
 
@@ -246,7 +246,7 @@ def _children_of_call(call: Call) -> Children | Numbered | Chained:
         return []
     parts: list[Children | Numbered | _Renamed] = []
     if name in _MAPPINGS:
-        parts += [_Renamed(pairs, key_of) for pairs in _given_pairs(call)]
+        parts += [_Renamed(pairs, path_key) for pairs in _given_pairs(call)]
     else:
         parts.append(_args_of(call, name))
     parts.append(_pairs_by_key(call.pairs or []))

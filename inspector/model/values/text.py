@@ -24,7 +24,7 @@ from inspector.pickles.values import (
     PersistentId,
     Set,
     Value,
-    kind_of,
+    noun_for,
 )
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
@@ -175,7 +175,7 @@ def _call_text(call: Call, *, nested: bool) -> str:
 def format_call(call: Call) -> str:
     """Return a call as it would be made, with its arguments as far as they fit; see `text_of`."""
     func = call.func
-    name = func.dotted if isinstance(func, Global) else f"<{kind_of(func)}>"
+    name = func.dotted if isinstance(func, Global) else f"<{noun_for(func)}>"
     args = call.args if isinstance(call.args, tuple) else (call.args,)
     return cut_text(f"{escape_text(cut_text(name, _MOST_LABEL_CHARS))}({_listed(args)})", MOST_CHARS)
 
@@ -202,7 +202,7 @@ def _special_text(call: Call) -> str | None:
 # --- places -------------------------------------------------------------------------------------------------
 
 
-def key_of(value: Value) -> Key:
+def path_key(value: Value) -> Key:
     """Return a mapping key as a path step: strings and ints as they are, others as short text."""
     if type(value) is str:
         return value

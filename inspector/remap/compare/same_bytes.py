@@ -13,7 +13,7 @@ from typing import NamedTuple
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.archive import Records, find_pickle
-from inspector.containers.zip.directory import Entry, payload_offsets, read_directory
+from inspector.containers.zip.directory import ZipEntry, payload_offsets, read_directory
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.progress import Progress
@@ -170,7 +170,7 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     return spans
 
 
-def _looks(entry: Entry) -> tuple[object, ...]:
+def _looks(entry: ZipEntry) -> tuple[object, ...]:
     return entry.name.partition("/")[2], entry.nbytes, entry.stored_nbytes, entry.method, entry.crc
 
 

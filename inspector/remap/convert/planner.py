@@ -10,8 +10,7 @@ from inspector.containers.formats import format_of
 from inspector.containers.rebuilds import SENT
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.model.checkpoint import Value as Leaf
+from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.found import Found
 from inspector.model.obstacles import lost_directory
 from inspector.model.tensors.views import Known, TensorFacts
@@ -289,7 +288,7 @@ class Deciding:
         """Return the patterns; those that cover something outside of what is taken are not mistyped."""
         patterns = Patterns(self.form.exclude)
         if self.form.takes_model and self.form.exclude:
-            rows: tuple[Tensor | Leaf, ...] = (*self.checkpoint.tensors, *self.checkpoint.values)
+            rows: tuple[Tensor | ValueRow, ...] = (*self.checkpoint.tensors, *self.checkpoint.values)
             for row in rows:
                 patterns.cover(row.path)
         return patterns

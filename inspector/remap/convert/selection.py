@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from inspector.errors import PlanError
-from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
 from inspector.model.roles.roles import DICTIONARIES
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.rules import Rule
@@ -209,7 +209,7 @@ def lineage_of(path: str) -> list[str]:
 def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:
     """Return the branches of a checkpoint that are not the model, each in one row."""
     rows: dict[tuple[Key, ...], LeftOut] = {}
-    every: tuple[Tensor | Value, ...] = (*checkpoint.tensors, *checkpoint.values)
+    every: tuple[Tensor | ValueRow, ...] = (*checkpoint.tensors, *checkpoint.values)
     for row in every:
         depth = _common(row.keys, model.keys)
         if depth == len(model.keys):

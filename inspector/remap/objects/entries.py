@@ -16,7 +16,7 @@ from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
 from inspector.model.tensors.views import Known, TensorFacts
 from inspector.model.values.children import attributes_of, children_of, mapping_pairs
 from inspector.model.values.parts import iter_values
-from inspector.model.values.text import cut_name, key_of, step_text, type_of
+from inspector.model.values.text import cut_name, path_key, step_text, type_of
 from inspector.pickles.values import Call, Global, Value
 from inspector.remap.convert.forms import EXCLUDED, LeftOut
 from inspector.remap.convert.selection import Model, Patterns
@@ -107,7 +107,7 @@ def _read_mapping(value: Value, nameless: list[str]) -> list[StateEntry]:
         if isinstance(key, str):
             found[key] = StateEntry(key, (str(key),), item)
         else:
-            nameless.append(step_text(key_of(key)))
+            nameless.append(step_text(path_key(key)))
     return list(found.values())
 
 

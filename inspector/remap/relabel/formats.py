@@ -15,7 +15,7 @@ from inspector.containers.rebuilds import EXPECTED
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import Records, find_pickle
 from inspector.containers.zip.directory import read_directory
-from inspector.containers.zip.records import read_record
+from inspector.containers.zip.records import read_zip_record
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.machine import read_pickle
@@ -132,7 +132,7 @@ def _zip_pieces(container: Container, source: Source, plan: Plan, progress: Prog
     refuse_doubles(source, records, entry)
     if fits(entry, pickle):
         return tuple(zip_pieces(source, entry, pickle))
-    read_record(source, entry, DEFAULT_LIMITS.pickle_nbytes)
+    read_zip_record(source, entry, DEFAULT_LIMITS.pickle_nbytes)
     return (appended_piece(source, records, entry, pickle),)
 
 

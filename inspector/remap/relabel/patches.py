@@ -19,11 +19,11 @@ from inspector.containers.zip.directory import (
     DESCRIBED,
     DESCRIPTOR_SIGNATURE,
     STORED,
-    Entry,
+    ZipEntry,
     payload_offset,
 )
 from inspector.containers.zip.end import END, END_SIGNATURE
-from inspector.containers.zip.records import read_record
+from inspector.containers.zip.records import read_zip_record
 from inspector.errors import ExportError
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, lay_out_behind, plain_record
 
@@ -40,12 +40,12 @@ class Patch(NamedTuple):
     data: bytes
 
 
-def fits(entry: Entry, pickle: bytes) -> bool:
+def fits(entry: ZipEntry, pickle: bytes) -> bool:
     """Return whether a pickle can stand where the old one does."""
     return entry.method == STORED and len(pickle) <= entry.nbytes
 
 
-def zip_pieces(source: Source, entry: Entry, pickle: bytes) -> tuple[Patch, ...]:
+def zip_pieces(source: Source, entry: ZipEntry, pickle: bytes) -> tuple[Patch, ...]:
     """Return what changes where a pickle that fits takes the old one's place: it, and its checksums."""
     start = payload_offset(source, entry)
     new = pickle + bytes(entry.nbytes - len(pickle))
@@ -59,7 +59,7 @@ def zip_pieces(source: Source, entry: Entry, pickle: bytes) -> tuple[Patch, ...]
     return tuple(pieces)
 
 
-def appended_piece(source: Source, records: Records, entry: Entry, pickle: bytes) -> Patch:
+def appended_piece(source: Source, records: Records, entry: ZipEntry, pickle: bytes) -> Patch:
     """Return what is appended where a pickle is too long for its place.
 
     Raises:
@@ -81,7 +81,7 @@ def appended_piece(source: Source, records: Records, entry: Entry, pickle: bytes
     return Patch(source.nbytes, made)
 
 
-def refuse_doubles(source: Source, records: Records, entry: Entry) -> None:
+def refuse_doubles(source: Source, records: Records, entry: ZipEntry) -> None:
     """Refuse an archive in which torch, to which case is nothing, may read another pickle than we do.
 
     Raises:
@@ -97,11 +97,11 @@ def storage_alignment(source: Source, records: Records) -> int:
     entry = records.get(".storage_alignment")
     if entry is None or entry.nbytes > 16:
         return DEFAULT_ALIGNMENT
-    text = read_record(source, entry, 16).strip()
+    text = read_zip_record(source, entry, 16).strip()
     return int(text) if text.isdigit() and 0 < int(text) <= _MOST_ALIGNMENT else DEFAULT_ALIGNMENT
 
 
-def _central_around(source: Source, records: Records, entry: Entry) -> tuple[bytes, bytes]:
+def _central_around(source: Source, records: Records, entry: ZipEntry) -> tuple[bytes, bytes]:
     """Return the directory's bytes before a record's header and behind it."""
     directory = records.directory
     own_end = _central_end(source, entry)
@@ -110,7 +110,7 @@ def _central_around(source: Source, records: Records, entry: Entry) -> tuple[byt
     return source.read(start, entry.central_offset - start), source.read(own_end, last_end - own_end)
 
 
-def _central_end(source: Source, entry: Entry) -> int:
+def _central_end(source: Source, entry: ZipEntry) -> int:
     header = source.read(entry.central_offset, CENTRAL.size)
     name, extra, comment = _CENTRAL_LENGTHS.unpack_from(header)
     return entry.central_offset + CENTRAL.size + int(name) + int(extra) + int(comment)

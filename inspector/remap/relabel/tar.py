@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from inspector.containers.container import Container
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.source import Source
-from inspector.containers.tar.archive import Layout, StorageRecord, read_layout
+from inspector.containers.tar.archive import StorageRecord, TarLayout, read_layout
 from inspector.containers.tar.members import STORAGES, padded, resized_headers
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.trace import trace_pickle
@@ -62,7 +62,7 @@ def tar_edits(source: Source, container: Container, plan: Plan, progress: Progre
 
 
 def _label_edits(
-    source: Source, layout: Layout, locations: dict[str, str], progress: Progress
+    source: Source, layout: TarLayout, locations: dict[str, str], progress: Progress
 ) -> Iterator[Edit]:
     for record in layout.storages:
         progress.advance(0)

@@ -10,8 +10,8 @@ from inspector.containers.legacy import read_layout
 from inspector.containers.raw.copying import write_bytes, write_over
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import Records, find_pickle
-from inspector.containers.zip.directory import Entry, payload_offset, read_directory
-from inspector.containers.zip.records import read_record
+from inspector.containers.zip.directory import ZipEntry, payload_offset, read_directory
+from inspector.containers.zip.records import read_zip_record
 from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -87,7 +87,7 @@ class CopyWriter:
         records = Records(read_directory(self.source, self.limits, self.progress))
         entry = find_pickle(records, self.source.path)
         refuse_doubles(self.source, records, entry)
-        if read_record(self.source, entry, self.limits.pickle_nbytes).startswith(self.pickle):
+        if read_zip_record(self.source, entry, self.limits.pickle_nbytes).startswith(self.pickle):
             self._copy_whole()  # nothing changes, so neither does what stands behind STOP
             self.copied.append(Span(0, 0, self.source.nbytes))
             return True
@@ -122,7 +122,7 @@ class CopyWriter:
             done = piece.offset + len(piece.data)
         self.copied.append(Span(done, done, self.source.nbytes - done))
 
-    def _write_laid_out(self, records: Records, pickle_entry: Entry) -> None:
+    def _write_laid_out(self, records: Records, pickle_entry: ZipEntry) -> None:
         entries = records.directory.entries
         if sum(entry.stored_nbytes for entry in entries) > self.source.nbytes:
             raise ExportError(
@@ -142,7 +142,7 @@ class CopyWriter:
         ]
         write_zip(rows, storage_alignment(self.source, records), partial(write_bytes, self.target))
 
-    def _copy_record(self, entry: Entry) -> int:
+    def _copy_record(self, entry: ZipEntry) -> int:
         """Copy the contents of a record to the target's position; return their checksum as it was told."""
         pos = os.lseek(self.target, 0, os.SEEK_CUR)
         span = Span(payload_offset(self.source, entry), pos, entry.stored_nbytes)

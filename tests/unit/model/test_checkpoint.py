@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import ROLES, Role, Tensor, Value
+from inspector.model.checkpoint import ROLES, Role, Tensor, ValueRow
 from inspector.records import replace
 from tests.corpus import CORPUS
 
@@ -42,7 +42,7 @@ def test_rows_are_compared_and_hashed_by_their_contents() -> None:
 
 
 def test_fields_are_documented() -> None:
-    for row in (Tensor, Value):
+    for row in (Tensor, ValueRow):
         assert all(f"{field}:" in (row.__doc__ or "") for field in row._fields)
 
 

@@ -12,7 +12,7 @@ from inspector.pickles.values import (
     PersistentId,
     Set,
     Value,
-    kind_of,
+    noun_for,
 )
 from tests.sweep import table
 
@@ -39,16 +39,16 @@ from tests.sweep import table
     ],
 )
 def test_kind_tells_nothing_of_the_contents(value: Value, words: str) -> None:
-    assert kind_of(value) == words
+    assert noun_for(value) == words
 
 
 def test_kind_of_a_long_name_is_cut() -> None:
-    assert kind_of(Global("m" * 70, "n" * 70)) == f"the name {'m' * 70}.{'n' * 28}\u2026"
-    assert kind_of(Global("m" * 50, "n" * 49)) == f"the name {'m' * 50}.{'n' * 49}"
+    assert noun_for(Global("m" * 70, "n" * 70)) == f"the name {'m' * 70}.{'n' * 28}\u2026"
+    assert noun_for(Global("m" * 50, "n" * 49)) == f"the name {'m' * 50}.{'n' * 49}"
 
 
 def test_kind_of_a_name_is_printable() -> None:
-    assert kind_of(Global("\x1b[31m", "\u202e")) == "the name \\u001b[31m.\\u202e"
+    assert noun_for(Global("\x1b[31m", "\u202e")) == "the name \\u001b[31m.\\u202e"
 
 
 def test_nodes_are_compared_by_identity_and_take_no_further_attributes() -> None:

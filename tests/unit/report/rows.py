@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Safety, Storage, Tensor, Value
+from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Safety, Storage, Tensor, ValueRow
 from inspector.model.values.text import step_text
 from inspector.records import replace
 
@@ -56,8 +56,8 @@ def tensor(*keys: Key, **fields: object) -> Tensor:
     return Tensor(**{**BLANK_TENSOR, "keys": keys, "path": path_of(keys), **fields})
 
 
-def value(*keys: Key, **fields: object) -> Value:
-    return Value(**{"keys": keys, "path": path_of(keys), "type": "int", "text": "1", **fields})
+def value(*keys: Key, **fields: object) -> ValueRow:
+    return ValueRow(**{"keys": keys, "path": path_of(keys), "type": "int", "text": "1", **fields})
 
 
 def storage(key: str, device: str = "cpu", nbytes: int = 16, **fields: object) -> Storage:
@@ -70,14 +70,14 @@ def optimizer(*keys: Key, **fields: object) -> Optimizer:
     return Optimizer(**{"path": path_of(keys), "keys": keys, **blank, **fields})
 
 
-def checkpoint(*rows: Tensor | Value | Storage | Optimizer, **fields: object) -> Checkpoint:
+def checkpoint(*rows: Tensor | ValueRow | Storage | Optimizer, **fields: object) -> Checkpoint:
     """Sort rows into a checkpoint; a value remembers how many tensors were given before it."""
     tensors: list[Tensor] = []
-    values: list[Value] = []
+    values: list[ValueRow] = []
     for row in rows:
         if isinstance(row, Tensor):
             tensors.append(row)
-        elif isinstance(row, Value):
+        elif isinstance(row, ValueRow):
             values.append(value(*row.keys, type=row.type, text=row.text, after=len(tensors)))
     # Without other word, the file makes objects of the classes that it names, and calls nothing.
     names = tuple(use.name for use in fields.get("globals", ()))

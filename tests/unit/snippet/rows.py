@@ -12,7 +12,7 @@ from inspector.model.checkpoint import (
     Safety,
     Storage,
     Tensor,
-    Value,
+    ValueRow,
 )
 from inspector.model.values.text import step_text
 from inspector.records import replace
@@ -52,8 +52,8 @@ def tensor(
     )
 
 
-def value(*keys: Key, type: str = "int", text: str = "1") -> Value:  # noqa: A002 - the field's name
-    return Value(keys=keys, path="/".join(map(step_text, keys)), type=type, text=text)
+def value(*keys: Key, type: str = "int", text: str = "1") -> ValueRow:  # noqa: A002 - the field's name
+    return ValueRow(keys=keys, path="/".join(map(step_text, keys)), type=type, text=text)
 
 
 def optimizer(*keys: Key) -> Optimizer:
@@ -83,7 +83,7 @@ def storage(device: str) -> Storage:
 
 def checkpoint(
     *tensors: Tensor,
-    values: tuple[Value, ...] = (),
+    values: tuple[ValueRow, ...] = (),
     optimizers: tuple[Optimizer, ...] = (),
     storages: tuple[Storage, ...] = (),
     names: tuple[str, ...] = (),

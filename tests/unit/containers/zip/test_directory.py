@@ -18,16 +18,16 @@ from inspector.containers.zip.directory import (
     CENTRAL,
     DEFLATED,
     LOCAL,
-    Entry,
     Trouble,
     ZipDirectory,
+    ZipEntry,
     payload_offset,
     payload_offsets,
     place_of,
     read_directory,
 )
 from inspector.containers.zip.end import END, DirectoryError
-from inspector.containers.zip.records import read_record
+from inspector.containers.zip.records import read_zip_record
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import CancelledError, ContainerError
 from inspector.limits import Limits
@@ -56,8 +56,8 @@ def directory(source: Source, **limits: int) -> ZipDirectory:
     return read_directory(source, Limits(**limits))
 
 
-def contents(source: Source, entries: tuple[Entry, ...]) -> dict[str, bytes]:
-    return {entry.name: read_record(source, entry, 1 << 20) for entry in entries}
+def contents(source: Source, entries: tuple[ZipEntry, ...]) -> dict[str, bytes]:
+    return {entry.name: read_zip_record(source, entry, 1 << 20) for entry in entries}
 
 
 # ------------------------------------------------------------------------------------------- the directory
@@ -69,9 +69,9 @@ def test_entries_tell_what_the_directory_tells(open_: Open) -> None:
     )
     found = directory(open_(data))
     first, second = found.entries
-    assert first == Entry("a/x", 0, 5, 5, 0, zlib.crc32(b"first"), 0, found.start)
-    assert type(first) is Entry
-    assert second == Entry("a/y", 30 + 3 + 5, 6, 6, 0, 0, 0x808, found.start + CENTRAL.size + 3)
+    assert first == ZipEntry("a/x", 0, 5, 5, 0, zlib.crc32(b"first"), 0, found.start)
+    assert type(first) is ZipEntry
+    assert second == ZipEntry("a/y", 30 + 3 + 5, 6, 6, 0, 0, 0x808, found.start + CENTRAL.size + 3)
     assert found.end == len(data)
     assert data[found.start :].startswith(b"PK\x01\x02")
 
@@ -155,7 +155,7 @@ def test_more_than_65535_records(open_: Open) -> None:
     source = open_(builder.finish(zip64=True))
     found = directory(source)
     assert len(found.entries) == 66_000
-    assert read_record(source, found.entries[65_999], 100) == b"65999"
+    assert read_zip_record(source, found.entries[65_999], 100) == b"65999"
 
 
 def test_offsets_over_4_gib(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_name_is_utf_8_or_escaped(open_: Open, name: str | bytes, text: str) -> 
 
 
 def test_place_in_an_error_is_short_and_printable() -> None:
-    entry = Entry("a/\x1b[31m\u202e" + "n" * 300, 0, 0, 0, 0, 0, 0, 0)
+    entry = ZipEntry("a/\x1b[31m\u202e" + "n" * 300, 0, 0, 0, 0, 0, 0, 0)
     assert place_of(entry).startswith("record a/\\u001b[31m\\u202ennn")
     assert len(place_of(entry)) < 140
 

@@ -6,21 +6,21 @@ import pytest
 
 from inspector.containers.source import FileSource
 from inspector.containers.zip import duplicates as rivals
-from inspector.containers.zip.directory import Entry
+from inspector.containers.zip.directory import ZipEntry
 from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
 from inspector.errors import CancelledError, PickleError
 from inspector.pickles.oddities import Oddity
 from tests.builders.zips import Record, build_zip
 
 
-def entry(title: str, place: int = 0) -> Entry:
-    return Entry(title, place, 0, 0, 0, 0, 0, 0)
+def entry(title: str, place: int = 0) -> ZipEntry:
+    return ZipEntry(title, place, 0, 0, 0, 0, 0, 0)
 
 
-def notes_and_read(*names: str, error: Exception | None = None) -> tuple[tuple[Oddity, ...], list[Entry]]:
-    read: list[Entry] = []
+def notes_and_read(*names: str, error: Exception | None = None) -> tuple[tuple[Oddity, ...], list[ZipEntry]]:
+    read: list[ZipEntry] = []
 
-    def remember(rival: Entry) -> None:
+    def remember(rival: ZipEntry) -> None:
         read.append(rival)
         if error is not None:
             raise error

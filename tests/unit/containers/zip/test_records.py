@@ -10,9 +10,9 @@ from inspector.containers.notes import NoteKind
 from inspector.containers.source import FileSource
 from inspector.containers.zip.directory import DEFLATED, LOCAL, read_directory
 from inspector.containers.zip.records import (
-    Contents,
+    RecordContents,
     read_contents,
-    read_record,
+    read_zip_record,
     refused,
 )
 from inspector.errors import ContainerError
@@ -48,12 +48,12 @@ def deflated(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("method", [0, DEFLATED])
 def test_honest_record(read: Read, method: int) -> None:
-    assert read(Record(name="a/x", data=b"abc" * 1000, method=method)) == Contents(b"abc" * 1000)
-    assert read(Record(name="a/x", method=method), 0 if method == 0 else 9) == Contents(b"")
+    assert read(Record(name="a/x", data=b"abc" * 1000, method=method)) == RecordContents(b"abc" * 1000)
+    assert read(Record(name="a/x", method=method), 0 if method == 0 else 9) == RecordContents(b"")
 
 
 def test_wrong_checksum_is_the_callers_matter(read: Read) -> None:
-    assert read(Record(name="a/x", data=b"ab", crc=7)) == Contents(b"ab")
+    assert read(Record(name="a/x", data=b"ab", crc=7)) == RecordContents(b"ab")
 
 
 @pytest.mark.parametrize(
@@ -109,22 +109,22 @@ def record_of(record: Record) -> Record:
 @pytest.mark.parametrize(("nbytes", "data"), [(3, b"abc"), (9, b"abcdefPK\1")])
 def test_stored_record_of_two_sizes_is_as_long_as_it_unpacks_to(read: Read, nbytes: int, data: bytes) -> None:
     record = Record(name="a/x", data=b"abcdef", nbytes=nbytes, time=1)
-    assert read(record) == Contents(data, NoteKind.TWO_RECORD_SIZES)
+    assert read(record) == RecordContents(data, NoteKind.TWO_RECORD_SIZES)
 
 
 @pytest.mark.parametrize(
     "record", [Record(name="a/x", data=b"ab", attributes=0x10), Record(name="a/x/", data=b"ab")]
 )
 def test_record_that_torch_takes_for_a_folder(read: Read, record: Record) -> None:
-    assert read(record) == Contents(b"ab", NoteKind.UNWRITTEN_RECORD)
+    assert read(record) == RecordContents(b"ab", NoteKind.UNWRITTEN_RECORD)
 
 
 def test_folder_that_is_one(read: Read) -> None:
-    assert read(Record(name="a/x/", attributes=0x10)) == Contents(b"")
+    assert read(Record(name="a/x/", attributes=0x10)) == RecordContents(b"")
 
 
 def test_packed_record_that_is_longer_than_it_says(read: Read) -> None:
-    assert read(packed(b"abc", deflated(b"abcdef"))) == Contents(b"abc", NoteKind.DAMAGED_RECORD)
+    assert read(packed(b"abc", deflated(b"abcdef"))) == RecordContents(b"abc", NoteKind.DAMAGED_RECORD)
 
 
 def test_packed_record_that_is_cut_off(read: Read) -> None:
@@ -142,16 +142,16 @@ def test_packed_record_that_is_damaged_behind_its_beginning(read: Read, nbytes: 
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     raw = packer.compress(whole) + packer.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * 100
     found = read(packed(bytes(nbytes + 50), raw), 1 << 20)
-    assert found == Contents(whole, NoteKind.DAMAGED_RECORD)
+    assert found == RecordContents(whole, NoteKind.DAMAGED_RECORD)
 
 
 def test_packed_record_that_is_damaged_from_the_start(read: Read) -> None:
     data = bytearray(build_zip(Record(name="a/x", data=b"abc" * 100, method=DEFLATED)))
     data[LOCAL.size + 3] ^= 0x07  # the type of the first block
-    assert read(bytes(data)) == Contents(b"", NoteKind.DAMAGED_RECORD)
+    assert read(bytes(data)) == RecordContents(b"", NoteKind.DAMAGED_RECORD)
 
 
 def test_whoever_needs_certainty_gets_an_error(read: Read) -> None:
     with pytest.raises(ContainerError, match="a zip record is damaged: record a/x: A compressed record"):
-        read(packed(b"abc", deflated(b"abcdef")), how=read_record)
-    assert read(Record(name="a/x", data=b"abc"), how=read_record) == b"abc"
+        read(packed(b"abc", deflated(b"abcdef")), how=read_zip_record)
+    assert read(Record(name="a/x", data=b"abc"), how=read_zip_record) == b"abc"

@@ -9,7 +9,7 @@ from inspector.model.values.text import (
     cut_name,
     device_label,
     int_text,
-    key_of,
+    path_key,
     step_text,
     text_of,
     type_of,
@@ -136,15 +136,15 @@ def test_classes_of_calls() -> None:
     ],
 )
 def test_keys(value: Value, key: str | int) -> None:
-    assert key_of(value) == key
-    assert type(key_of(value)) is type(key)
+    assert path_key(value) == key
+    assert type(path_key(value)) is type(key)
 
 
 def test_key_nested_without_end_is_abbreviated() -> None:
     value: Value = ()
     for _ in range(60):
         value = (value, value)
-    assert key_of(value) == "((\u2026), (\u2026))"
+    assert path_key(value) == "((\u2026), (\u2026))"
 
 
 @pytest.mark.parametrize(
@@ -174,5 +174,5 @@ def test_labels_and_names_are_fit_to_be_shown() -> None:
 
 def test_texts_and_byte_arrays_are_called_as_python_calls_them() -> None:
     assert (type_of(ByteString("a")), type_of(ByteArray(b"a"))) == ("str", "bytearray")
-    assert type(text_of(ByteString("a"))) is type(key_of(ByteString("a"))) is str
+    assert type(text_of(ByteString("a"))) is type(path_key(ByteString("a"))) is str
     assert type_of(Blob("bytearray", 0, 1)) == "bytearray"

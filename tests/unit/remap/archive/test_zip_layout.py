@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from inspector.containers.source import FileSource, Source
-from inspector.containers.zip.directory import Entry, payload_offset, read_directory
-from inspector.containers.zip.records import read_record
+from inspector.containers.zip.directory import ZipEntry, payload_offset, read_directory
+from inspector.containers.zip.records import read_zip_record
 from inspector.limits import DEFAULT_LIMITS
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
 from tests.corpus import cases
@@ -16,10 +16,10 @@ NOT_BY_TORCH = {"zip/rezip_deflated.pt", "zip/rezip_prefix_space.pt", "zip/nover
 BY_TORCH = [case for case in cases(container="zip") if case.name not in NOT_BY_TORCH]
 
 
-def alignment_of(source: Source, entries: tuple[Entry, ...]) -> int:
+def alignment_of(source: Source, entries: tuple[ZipEntry, ...]) -> int:
     for entry in entries:
         if entry.name.endswith("/.storage_alignment"):
-            return int(read_record(source, entry, 16))
+            return int(read_zip_record(source, entry, 16))
     return DEFAULT_ALIGNMENT
 
 

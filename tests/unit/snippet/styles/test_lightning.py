@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.checkpoint import Checkpoint, Value
+from inspector.model.checkpoint import Checkpoint, ValueRow
 from inspector.snippet.styles.table import render
 from inspector.target.machine.profile import CPU_ONLY, parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, tensor, value
@@ -15,7 +15,7 @@ LAST = 'model = MyModel.load_from_checkpoint("last.ckpt"'
 
 
 def lightning(
-    *weights: str, device: str = "cuda:0", values: tuple[Value, ...] = (), names: tuple[str, ...] = ()
+    *weights: str, device: str = "cuda:0", values: tuple[ValueRow, ...] = (), names: tuple[str, ...] = ()
 ) -> Checkpoint:
     rows = (tensor("state_dict", name, device=device) for name in weights or ("model.w",))
     return checkpoint(*rows, values=(VERSION, *values), names=names, path="last.ckpt")

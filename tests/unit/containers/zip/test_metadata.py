@@ -8,7 +8,7 @@ from inspector.containers.notes import NoteKind
 from inspector.containers.source import FileSource
 from inspector.containers.zip.archive import Records
 from inspector.containers.zip.directory import read_directory
-from inspector.containers.zip.facts import Facts, is_listed, listed_name, read_facts
+from inspector.containers.zip.metadata import Metadata, is_listed, listed_name, read_metadata
 from inspector.containers.zip.torch_words import (
     NO_VERSION,
     UNDECODABLE,
@@ -19,7 +19,7 @@ from inspector.containers.zip.torch_words import (
 from inspector.limits import Limits
 from tests.builders.zips import Record, build_zip
 
-Read = Callable[..., Facts]
+Read = Callable[..., Metadata]
 VERSION = Record(name="a/version", data=b"3\n")
 PICKLE = Record(name="a/data.pkl", data=b"N.")
 
@@ -28,18 +28,18 @@ PICKLE = Record(name="a/data.pkl", data=b"N.")
 def read(write: Callable[..., str]) -> Read:
     """Read the facts of an archive."""
 
-    def read(*records: Record) -> Facts:
+    def read(*records: Record) -> Metadata:
         with FileSource(write(build_zip(*records))) as source:
             found = Records(read_directory(source, Limits()))
             names = [entry.name for entry in found.directory.entries]
-            return read_facts(source, found.get, found.prefix, names)
+            return read_metadata(source, found.get, found.prefix, names)
 
     return read
 
 
 def test_facts_in_any_case(read: Read) -> None:
     found = read(PICKLE, VERSION, Record(name="a/BYTEORDER", data=b"middle\n"))
-    assert found == Facts((("version", "3"), ("byteorder", "middle\n")), "", ())
+    assert found == Metadata((("version", "3"), ("byteorder", "middle\n")), "", ())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
-from inspector.containers.zip.directory import Entry
+from inspector.containers.zip.directory import ZipEntry
 from inspector.containers.zip.records import read_contents, refused
 from inspector.containers.zip.torch_words import (
     NO_VERSION,
@@ -31,7 +31,7 @@ _NAME_NBYTES = 511  # what torch keeps of a record's name when it lists them
 _SPACES = " \t\n\v\f\r"  # C's
 
 
-class Facts(NamedTuple):
+class Metadata(NamedTuple):
     """What the small records tell.
 
     Attributes:
@@ -48,7 +48,7 @@ class Facts(NamedTuple):
 class _Reader:
     """Reads the facts once, and remembers what torch says to them."""
 
-    def __init__(self, source: Source, find: Callable[[str], Entry | None]) -> None:
+    def __init__(self, source: Source, find: Callable[[str], ZipEntry | None]) -> None:
         self._source = source
         self.data: dict[str, bytes] = {}
         self.refusals: dict[str, str] = {}
@@ -59,7 +59,7 @@ class _Reader:
             if entry is not None:
                 self._read(name, entry)
 
-    def _read(self, name: str, entry: Entry) -> None:
+    def _read(self, name: str, entry: ZipEntry) -> None:
         if entry.nbytes > _MOST_NBYTES and refused(entry) is None:
             self.doubts.append(NoteKind.LARGE_RECORD)
             return
@@ -78,9 +78,9 @@ class _Reader:
         self.texts.append((name, text if name == _ORDER else text.strip(_SPACES)))
 
 
-def read_facts(
-    source: Source, find: Callable[[str], Entry | None], prefix: str, names: Sequence[str]
-) -> Facts:
+def read_metadata(
+    source: Source, find: Callable[[str], ZipEntry | None], prefix: str, names: Sequence[str]
+) -> Metadata:
     """Read the small records of an archive.
 
     Args:
@@ -94,7 +94,7 @@ def read_facts(
     """
     read = _Reader(source, find)
     refusal = next(filter(None, _refusals(read, prefix, names)), "")
-    return Facts(tuple(read.texts), refusal, tuple(dict.fromkeys(read.doubts)))
+    return Metadata(tuple(read.texts), refusal, tuple(dict.fromkeys(read.doubts)))
 
 
 def _refusals(read: _Reader, prefix: str, names: Sequence[str]) -> Iterator[str]:
