@@ -6,7 +6,7 @@
 # make lint end2end fmt setup pins clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: run test sweep lint end2end fmt setup pins clean hostile fuzz
+.PHONY: run test sweep compiled lint end2end fmt setup pins clean hostile fuzz
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
@@ -31,10 +31,11 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 # The tests of the real screen mostly wait for it, and run beside the linters; two of them would share a pointer.
+# Meanwhile the tests are compiled, which each process would do for itself otherwise.
 test: $(READY)/test-$(KEY)
 	@mkdir -p build
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint end2end
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) --ignore tests/end2end --cov --cov-report= | tee build/pytest.txt
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint end2end compiled
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS) --ignore tests/end2end --cov --cov-report= | tee build/pytest.txt
 	@$(BIN)/coverage report --omit='inspector/gui/*,inspector/worker/*' --fail-under=100
 	@$(BIN)/coverage report --fail-under=90
 	@tail -n 1 build/pytest.txt
@@ -44,6 +45,11 @@ sweep:
 
 end2end: $(READY)/test-$(KEY)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end
+
+compiled: $(READY)/test-$(KEY)
+	@mkdir -p build
+	@$(BIN)/python -m pytest --collect-only -qq --ignore tests/end2end > build/collected.txt \
+	  || { cat build/collected.txt; exit 1; }
 
 lint: $(READY)/test-$(KEY)
 	$(BIN)/ruff check
