@@ -210,7 +210,7 @@ class _Pipes:
         self._progress.advance()
         kind, head_nbytes, block_nbytes = _FRAME.unpack(self._read(_FRAME.size))
         if head_nbytes > _MOST_HEAD_NBYTES or block_nbytes > _MOST_BLOCK_NBYTES:
-            raise WorkerError("the child process answers more than is read")
+            raise WorkerError("the child process sent more than the limit")
         try:
             head = json.loads(self._read(head_nbytes) or b"{}")
         except (ValueError, RecursionError) as error:
@@ -264,4 +264,4 @@ def _ended() -> WorkerError:
 
 
 def _nonsense() -> WorkerError:
-    return WorkerError("the child process answered nonsense")
+    return WorkerError("the child process sent an invalid answer")

@@ -50,7 +50,7 @@ def say(text: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise
-        raise ExportError(f"the answer cannot be written: {error.strerror}") from error
+        raise ExportError(f"the output cannot be written: {error.strerror}") from error
 
 
 def say_json(document: dict[str, Any]) -> None:

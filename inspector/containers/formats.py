@@ -223,9 +223,9 @@ def find_format(source: Source) -> Format:
         _refuse_lookalike(source)
     if found is None:
         raise NotACheckpointError(
-            "this is no checkpoint that torch.save wrote",
+            "this is not a checkpoint of torch.save",
             where=source.path,
-            remedy="ask where it comes from, or fetch it again",
+            remedy="check where it comes from, or fetch it again",
         )
     return found
 

@@ -206,9 +206,9 @@ def _read_needed(source: Source, start: int, name: str, limits: Limits, progress
         return _read_stream(source, start, name, limits, progress)
     except BrokenOffError as error:
         raise DamagedError(
-            "the file is cut off within the description of its tensors, which stands in front of them",
+            "the file is cut off inside the description of its tensors, which comes first",
             where=error.where,
-            remedy="fetch or copy it again; what is left of it holds no tensor that could be named",
+            remedy="fetch or copy it again; nothing that is left has a name",
         ) from error
 
 

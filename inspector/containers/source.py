@@ -357,7 +357,7 @@ def _open(path: str) -> int:
     except (OSError, ValueError) as error:
         code = getattr(error, "errno", None)
         what = {
-            errno.ENOENT: "there is no such file",
+            errno.ENOENT: "no such file",
             errno.EACCES: "the file may not be read",
         }.get(code or 0, "the file cannot be opened")
         raise ContainerError(what, where=path) from error
@@ -367,4 +367,6 @@ def _refusal(path: str, mode: int) -> ContainerError:
     if stat.S_ISDIR(mode):
         what = "this is a folder, and this version reads single files"
         return NotACheckpointError(what, where=path, remedy="give the path of a file in it")
-    return ContainerError("this is no regular file", where=path, remedy="give the path of a checkpoint file")
+    return ContainerError(
+        "this is not a regular file", where=path, remedy="give the path of a checkpoint file"
+    )

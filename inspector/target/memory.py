@@ -107,7 +107,7 @@ def forecast(
         ValueError: There is no rank at all.
     """
     if ranks < 1:
-        raise ValueError("a checkpoint is loaded by one process at least")
+        raise ValueError("at least one process loads a checkpoint")
     sizes = Sizes(checkpoint)
     memories = []
     for rank in range(ranks):

@@ -24,7 +24,7 @@ def refusal(path: Path | str) -> str:
 
 def test_pipe_that_nobody_writes_to(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pt")
-    assert "this is no regular file" in refusal(tmp_path / "pipe.pt")
+    assert "this is not a regular file" in refusal(tmp_path / "pipe.pt")
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/random"])

@@ -164,7 +164,7 @@ def test_averaged_weights_when_they_are_wanted(write, module) -> None:
 def test_of_two_models_one_must_be_named(write, module) -> None:
     other = nn.Linear(3, 2)
     saved = {"generator": module.state_dict(), "discriminator": other.state_dict()}
-    with pytest.raises(PlanError, match="several models could be meant: generator, discriminator"):
+    with pytest.raises(PlanError, match="the file holds several models: generator, discriminator"):
         write(saved, Form(only_weights=True))
     for form in (
         Form(only_weights=True, path="discriminator"),

@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _size(text: str) -> tuple[int, int]:
     width, _, height = (plain_number(part) for part in text.partition("x"))
     if not (_SMALLEST <= width <= _LARGEST and _SMALLEST <= height <= _LARGEST):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1280x800")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 1280x800")
     return width, height
 
 

@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _depth(text: str) -> int:
     if plain_number(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of levels")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of levels")
     return plain_number(text)
 
 

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
     rules, target = parse_map(options)
     if any(rule.device is None for rule in rules):
-        raise PlanError("code can map devices only, no path", remedy="use remap for path:GLOB@TO")
+        raise PlanError("snippets can map devices only, not paths", remedy="use remap for path:GLOB@TO")
     target = target or Profile(id="this", label="this machine")
     try:
         checkpoint = open_checkpoint(options.file)

@@ -39,7 +39,7 @@ class Cursor:
         self._progress.advance(1)
         limits = self._limits
         if len(self.streams) > limits.storages or time.thread_time() > limits.ends_s:
-            raise ContainerError("the tar file holds too much to be read", where=f"byte {self.pos:,}")
+            raise ContainerError("the tar file holds too much to read", where=f"byte {self.pos:,}")
 
     def pickle(self) -> Stream:
         """Read a pickle."""

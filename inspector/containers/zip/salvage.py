@@ -29,7 +29,7 @@ from inspector.records import replace
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAME_CHARS = 80
-_FETCH = "fetch or copy it again; what is left of it holds no tensor that could be named"
+_FETCH = "fetch or copy it again; nothing that is left has a name"
 # Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
 _OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/\d+\.storage)")
 

@@ -85,7 +85,7 @@ def _only(found: Sequence[Model], otherwise: str, models: Sequence[Model]) -> Mo
     names = ", ".join(cut_text(model.label, _MOST_CHARS) for model in (found or models)[:_MOST_NAMES])
     if found:
         raise PlanError(
-            "several models could be meant", where=names, remedy="name one: --strip-prefix with its path"
+            "the file holds several models", where=names, remedy="name one: --strip-prefix with its path"
         )
     raise PlanError(otherwise, where=names or None)
 

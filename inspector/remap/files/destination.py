@@ -20,7 +20,7 @@ def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None
     with explained(destination):
         if destination.exists() and Path(path).exists() and destination.samefile(path):
             raise ExportError(
-                "the copy would replace the file itself", where=str(destination), remedy="name another file"
+                "the copy would replace the file itself", where=str(destination), remedy="choose another file"
             )
         if destination.is_dir():
             raise ExportError("this is a folder", where=str(destination), remedy="name a file in it")
@@ -28,10 +28,12 @@ def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None
             raise ExportError("this is not a regular file", where=str(destination), remedy="name another")
         if not overwrite and os.path.lexists(destination):
             raise ExportError(
-                "the file exists already", where=str(destination), remedy="name another, or use --force"
+                "the file already exists",
+                where=str(destination),
+                remedy="choose another name, or use --force",
             )
         if not destination.parent.is_dir():
-            raise ExportError("there is no such folder", where=str(destination.parent))
+            raise ExportError("no such folder", where=str(destination.parent))
 
 
 def copy_times(path: str, destination: Path) -> None:

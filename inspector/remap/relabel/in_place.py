@@ -206,7 +206,7 @@ def _lock(fd: int, path: str) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise ExportError(
-            "the file is being changed by another run of this program", where=path, remedy="wait for its end"
+            "another process of this program is changing the file", where=path, remedy="wait until it is done"
         ) from error
     except OSError:  # a file system without locks
         return

@@ -68,7 +68,7 @@ def appended_piece(source: Source, records: Records, entry: ZipEntry, pickle: by
     directory = records.directory
     end = source.read_upto(directory.end - END.size, END.size)
     if directory.end != source.nbytes or not end.startswith(END_SIGNATURE):
-        raise ExportError("something stands behind the end of the zip", where=source.path, remedy=_COPY)
+        raise ExportError("there are bytes after the end of the zip", where=source.path, remedy=_COPY)
     record = plain_record(entry.name, pickle, has_crc=bool(entry.crc))
     made = lay_out_behind(
         source.nbytes,

@@ -110,4 +110,4 @@ def parse_target(text: str) -> Profile:
     ids = (preset.id for preset in presets())
     words = dict.fromkeys("cuda, cuda:N (N GPUs)" if word.startswith("cuda") else word for word in ids)
     remedy = f"use this, {', '.join(words)} or the file of a machine profile"
-    raise PlanError(f"there is no target {text!r}", remedy=remedy)
+    raise PlanError(f"unknown target {text!r}", remedy=remedy)

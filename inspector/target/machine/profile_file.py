@@ -43,7 +43,7 @@ def read_profile(path: str) -> Profile:
     with FileSource(path) as source:
         data = source.read_upto(0, _MOST_NBYTES + 1)
     if len(data) > _MOST_NBYTES:
-        raise ContainerError("this is no machine profile: it is too large", where=path, remedy=REMEDY)
+        raise ContainerError("this is not a machine profile: it is too large", where=path, remedy=REMEDY)
     try:
         evidence = parse_evidence(data)
     except ContainerError as error:
@@ -75,11 +75,11 @@ def parse_evidence(data: bytes) -> Evidence:
         text = data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig")
         found = _loads(text)
     except (ValueError, RecursionError) as error:
-        raise ContainerError("this is no machine profile: it is no JSON", remedy=REMEDY) from error
+        raise ContainerError("this is not a machine profile: it is no JSON", remedy=REMEDY) from error
     fields = Fields(found)
     version = fields.count(MARK)
     if version is None:
-        raise ContainerError(f"this is no machine profile: it lacks {MARK}", remedy=REMEDY)
+        raise ContainerError(f"this is not a machine profile: it lacks {MARK}", remedy=REMEDY)
     if not 1 <= version <= _NEWEST:
         what = f"this machine profile is of version {version}, and this program reads up to {_NEWEST}"
         raise ContainerError(what, remedy="use the probe script that this program prints, or a newer program")

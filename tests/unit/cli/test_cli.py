@@ -82,7 +82,7 @@ def test_a_mistake_of_ours_is_said_in_one_line(monkeypatch, capsys, error: Excep
 def test_what_was_typed_is_used_when_nothing_is_given(monkeypatch, capsys) -> None:
     monkeypatch.setattr("sys.argv", ["checkpoint-inspector", "show", "/does/not/exist"])
     assert main() == 3
-    assert capsys.readouterr().err == "checkpoint-inspector: error: there is no such file: /does/not/exist\n"
+    assert capsys.readouterr().err == "checkpoint-inspector: error: no such file: /does/not/exist\n"
 
 
 def test_every_genuine_file_is_answered(cli) -> None:

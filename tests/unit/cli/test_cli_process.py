@@ -82,7 +82,7 @@ def test_a_full_disk_is_said_once() -> None:
         answer = run("show", DEMO, stdout=full)
     assert answer.returncode == 4
     assert answer.stderr == (
-        b"checkpoint-inspector: error: the answer cannot be written: No space left on device\n"
+        b"checkpoint-inspector: error: the output cannot be written: No space left on device\n"
     )
 
 

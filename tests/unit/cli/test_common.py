@@ -33,7 +33,7 @@ def test_an_answer_is_written_at_once(capsys) -> None:
 
 def test_a_full_disk_is_an_error_of_writing(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdout", Stream(OSError(errno.ENOSPC, "No space left on device")))
-    with pytest.raises(ExportError, match="the answer cannot be written: No space left on device"):
+    with pytest.raises(ExportError, match="the output cannot be written: No space left on device"):
         say("a")
 
 

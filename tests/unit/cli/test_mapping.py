@@ -46,7 +46,7 @@ def test_this_machine_is_asked_for_its_devices(monkeypatch) -> None:
         (["--map", "cuda:0=cpu:0"], 2, "torch refuses the device 'cpu:0'"),
         (["--map", "cuda:0=moon"], 2, "'moon' is not a device to map to"),
         (["--map", "path:x"], 2, "names no destination"),
-        (["--target", "moon"], 2, "there is no target 'moon'"),
+        (["--target", "moon"], 2, "unknown target 'moon'"),
     ],
 )
 def test_wrong_rules_are_told_before_any_file_is_read(cli, tmp_path, options, code, said) -> None:

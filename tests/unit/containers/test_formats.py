@@ -76,7 +76,7 @@ def test_relatives_are_named_with_a_remedy(write: Write, head: bytes, what: str)
 def test_anything_else_is_no_checkpoint(write: Write, data: bytes) -> None:
     error = refused(write(data))
     assert type(error) is NotACheckpointError
-    assert error.what == "this is no checkpoint that torch.save wrote"
+    assert error.what == "this is not a checkpoint of torch.save"
 
 
 def test_header_of_a_safetensors_file_is_bounded(write: Write) -> None:

@@ -80,7 +80,7 @@ def test_file_cut_off_anywhere(write: Write) -> None:
 def test_file_cut_off_within_its_description(write: Write) -> None:
     place = checkpoint(TWO).index(TWO)
     for nbytes in (place, place + 1, place + len(TWO) - 1):
-        with pytest.raises(DamagedError, match="cut off within the description") as caught:
+        with pytest.raises(DamagedError, match="cut off inside the description") as caught:
             read_container(write(checkpoint(TWO, *STORAGES)[:nbytes]))
         assert caught.value.finding == "truncated"
 

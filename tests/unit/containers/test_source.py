@@ -131,7 +131,7 @@ def test_reading_by_seeking_is_the_same(write: Write) -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(ContainerError, match="there is no such file"):
+    with pytest.raises(ContainerError, match="no such file"):
         FileSource(str(tmp_path / "no.pt"))
 
 
@@ -156,7 +156,7 @@ def test_pipe_device_and_folder_are_refused_at_once(tmp_path: Path) -> None:
     before = os.open(os.devnull, os.O_RDONLY)
     os.close(before)
     for path in (str(pipe), "/dev/zero", "/dev/null"):
-        with pytest.raises(ContainerError, match="this is no regular file"):
+        with pytest.raises(ContainerError, match="this is not a regular file"):
             FileSource(path)
     with pytest.raises(NotACheckpointError, match="this is a folder"):
         FileSource(str(tmp_path))

@@ -72,7 +72,7 @@ def test_what_does_not_load_has_no_forecast(
 
 
 def test_someone_must_load_it() -> None:
-    with pytest.raises(ValueError, match="one process at least"):
+    with pytest.raises(ValueError, match="at least one process"):
         forecast(SAVED, GPUS, LoadCall(), ranks=0)
 
 

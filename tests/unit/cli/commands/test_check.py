@@ -109,7 +109,7 @@ def test_an_error_file_is_no_fifo_and_read_within_bounds(cli, tmp_path, monkeypa
     for path in (tmp_path / "fifo", "/dev/zero"):
         answer = cli("check", DEMO, "--target", "cpu", "--error-file", path)
         assert (answer.code, answer.out) == (3, "")
-        assert "this is no regular file" in answer.err
+        assert "this is not a regular file" in answer.err
         assert "use a pipe and --error-file -" in answer.err
     path = tmp_path / "error.txt"
     path.write_bytes(CUDA_ERROR.replace("\n", "\r\n").encode())

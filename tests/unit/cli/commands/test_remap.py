@@ -50,7 +50,7 @@ def test_remap_onto_an_existing_file_needs_force(cli, copy) -> None:
     answer = cli("remap", copy, "-o", out)
     assert (answer.code, answer.out) == (4, "")
     assert answer.err == (
-        f"checkpoint-inspector: error: the file exists already: {out} (name another, or use --force)\n"
+        f"checkpoint-inspector: error: the file already exists: {out} (choose another name, or use --force)\n"
     )
     assert out.read_bytes() == b"precious"
     assert cli("remap", copy, "-o", out, "--force").code == 0
@@ -249,7 +249,7 @@ def test_a_receipt_is_kept(cli, copy) -> None:
     assert json.loads(receipt.read_text())["plan"]["rules"] == ["*=cpu"]
     answer = cli("remap", copy, "-o", copy.with_name("out2"), "--receipt", receipt)
     assert answer.code == 4
-    assert "the file exists already" in answer.err
+    assert "the file already exists" in answer.err
     assert not copy.with_name("out2").exists()
     assert cli("remap", copy, "-o", out, "--receipt", receipt, "--force").code == 0
 

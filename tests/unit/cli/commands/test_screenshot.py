@@ -25,7 +25,7 @@ def test_a_picture_is_taken_as_asked(cli, copy, camera) -> None:
     [
         (OSError("it could not be written"), 4, "the picture cannot be written: the folder takes no file"),
         (PermissionError(13, "Permission denied"), 4, "the picture cannot be written: Permission denied"),
-        (TimeoutError("the window did not come to rest"), 3, "the window did not come to rest"),
+        (TimeoutError("the window did not settle"), 3, "the window did not settle"),
         (ImportError("libEGL.so.1"), 2, "the window's libraries cannot be loaded: libEGL.so.1"),
     ],
 )
@@ -60,7 +60,7 @@ def test_what_is_no_picture_is_replaced_only_where_that_is_asked_for(cli, copy, 
     assert answer.code == code
     if code:
         assert out.read_bytes() == there
-        assert "the file exists already" in answer.err
+        assert "the file already exists" in answer.err
     assert cli("screenshot", copy, out, "--force").code == 0
     assert out.read_bytes() == b"picture"
 

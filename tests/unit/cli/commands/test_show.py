@@ -45,7 +45,7 @@ def test_several_files_are_json_lines_with_those_that_cannot_be_read(cli, tmp_pa
     assert documents[0] == {
         "schema": 1,
         "path": str(files[0]),
-        "error": {"kind": "container", "message": "there is no such file", "where": str(files[0])},
+        "error": {"kind": "container", "message": "no such file", "where": str(files[0])},
         "safety": None,
         "findings": [],
     }
@@ -57,8 +57,8 @@ def test_several_files_as_text(cli, tmp_path) -> None:
     assert answer.out.startswith(f"{DEMO}\n")
     assert answer.out.count(f"\n\n{DEMO}\n") == 1
     assert answer.err.splitlines() == [
-        f"checkpoint-inspector: error: there is no such file: {tmp_path / 'missing'}",
-        f"checkpoint-inspector: error: there is no such file: {tmp_path / 'gone'}",
+        f"checkpoint-inspector: error: no such file: {tmp_path / 'missing'}",
+        f"checkpoint-inspector: error: no such file: {tmp_path / 'gone'}",
     ]
 
 

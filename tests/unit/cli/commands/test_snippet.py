@@ -39,12 +39,12 @@ def test_snippets_for_maps_and_targets(cli, style, options) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["missing"], 3, "there is no such file: missing"),
+        (["missing"], 3, "no such file: missing"),
         ([DEMO, "--map", "cuda0=cpu"], 2, "the rule matches nothing: nothing in the file is on 'cuda0'"),
         ([DEMO, "--style", "baroque"], 2, "this file offers no snippet in the style 'baroque'"),
-        ([DEMO, "--target", "moon"], 2, "there is no target 'moon'"),
+        ([DEMO, "--target", "moon"], 2, "unknown target 'moon'"),
         ([DEMO, "--map", "moon"], 2, "the rule 'moon' is not understood"),
-        ([DEMO, "--map", "path:optimizer/**@cpu"], 2, "code can map devices only, no path"),
+        ([DEMO, "--map", "path:optimizer/**@cpu"], 2, "snippets can map devices only, not paths"),
     ],
 )
 def test_snippets_that_cannot_be_given(cli, arguments, code, said) -> None:

@@ -63,9 +63,9 @@ def test_the_probe_is_printed_as_it_is(cli) -> None:
 @pytest.mark.parametrize(
     ("target", "code", "said"),
     [
-        ("gpu", 2, "there is no target 'gpu'"),
-        ("missing.json", 3, "there is no such file: missing.json"),
-        (__file__, 3, "this is no machine profile: it is no JSON"),
+        ("gpu", 2, "unknown target 'gpu'"),
+        ("missing.json", 3, "no such file: missing.json"),
+        (__file__, 3, "this is not a machine profile: it is no JSON"),
     ],
 )
 def test_what_is_no_machine_is_one_line(cli, target: str, code: int, said: str) -> None:

@@ -65,8 +65,8 @@ def test_one_byte_is_enough_to_fail(cli, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["none", "--against", DEMO], 3, "there is no such file"),
-        ([DEMO, "--against", "none"], 3, "there is no such file"),
+        (["none", "--against", DEMO], 3, "no such file"),
+        ([DEMO, "--against", "none"], 3, "no such file"),
         ([DEMO], 2, "--against"),
         ([DEMO, "--against", DEMO, "--map", "x"], 2, "is not understood"),
     ],

@@ -167,7 +167,7 @@ def test_pickle_with_something_of_torch_is_no_model_of_scikit_learn(write: Write
 def test_what_nobody_knows(write: Write) -> None:
     error = refused(write(bytes(range(200, 256)) * 40))
     assert type(error) is NotACheckpointError
-    assert (error.what, error.form) == ("this is no checkpoint that torch.save wrote", None)
+    assert (error.what, error.form) == ("this is not a checkpoint of torch.save", None)
     assert error.remedy
     assert name_lookalike(Look(bytes(range(200, 256)), 56, "x"), "x") is None
 

@@ -165,7 +165,7 @@ def test_cancelling_at_any_stage_leaves_nothing(tmp_path, form, stage) -> None:
 def test_existing_files_are_not_replaced_unasked(tmp_path) -> None:
     source = file_of(tmp_path, TRAINING)
     (tmp_path / "out.pt").write_bytes(b"mine")
-    assert "the file exists already" in refused(source)
+    assert "the file already exists" in refused(source)
     assert "would replace the file itself" in _error(source, source)
     assert (tmp_path / "out.pt").read_bytes() == b"mine"
 

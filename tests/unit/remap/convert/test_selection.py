@@ -52,7 +52,7 @@ def test_model_is_found_where_it_stands(tmp_path: Path, root, expected) -> None:
 
 def test_model_is_named_where_there_are_several(tmp_path) -> None:
     checkpoint = opened(tmp_path, mapping({"g": STATE, "d": mapping({"inner": OTHER}), "ema": STATE}))
-    with pytest.raises(PlanError, match=r"several models could be meant: g, d/inner \(name one"):
+    with pytest.raises(PlanError, match=r"the file holds several models: g, d/inner \(name one"):
         paths(checkpoint)
     assert paths(checkpoint, path="g") == "g"
     assert paths(checkpoint, path="d") == "d/inner"

@@ -241,7 +241,7 @@ def test_objects_that_readers_differ_about_are_not_written_again(save: Save, tmp
 def test_destination_is_not_replaced_unless_asked(save: Save, tmp_path: Path) -> None:
     out = tmp_path / "out.pt"
     out.write_bytes(b"mine")
-    with pytest.raises(ExportError, match="the file exists already"):
+    with pytest.raises(ExportError, match="the file already exists"):
         save(ZIP)
     assert out.read_bytes() == b"mine"
     assert save(ZIP, overwrite=True).destination.read_bytes()[:2] == b"PK"

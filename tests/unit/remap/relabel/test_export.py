@@ -240,7 +240,7 @@ def test_what_stands_there_stays_unless_it_may_be_replaced(
     zip_source: Path, tmp_path: Path, way: str
 ) -> None:
     destination = written(tmp_path, b"precious", "out.pt")
-    with pytest.raises(ExportError, match="the file exists already"):
+    with pytest.raises(ExportError, match="the file already exists"):
         exported(zip_source, destination, CPU)
     assert destination.read_bytes() == b"precious"
     exported(zip_source, destination, CPU, overwrite=True)
@@ -251,7 +251,7 @@ def test_what_stands_there_stays_unless_it_may_be_replaced(
 def test_a_symlink_is_replaced_not_followed(zip_source: Path, tmp_path: Path, way: str) -> None:
     other = written(tmp_path, b"precious", "other")
     (tmp_path / "out.pt").symlink_to(other)
-    with pytest.raises(ExportError, match="the file exists already"):
+    with pytest.raises(ExportError, match="the file already exists"):
         exported(zip_source, tmp_path / "out.pt", CPU)
     exported(zip_source, tmp_path / "out.pt", CPU, overwrite=True)
     assert other.read_bytes() == b"precious"
@@ -259,7 +259,7 @@ def test_a_symlink_is_replaced_not_followed(zip_source: Path, tmp_path: Path, wa
 
 def test_a_dangling_symlink_is_a_file_already(zip_source: Path, tmp_path: Path) -> None:
     (tmp_path / "out.pt").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(ExportError, match="the file exists already"):
+    with pytest.raises(ExportError, match="the file already exists"):
         exported(zip_source, tmp_path / "out.pt", CPU)
 
 
@@ -267,8 +267,8 @@ def test_a_dangling_symlink_is_a_file_already(zip_source: Path, tmp_path: Path) 
     ("name", "what"),
     [
         ("", "this is a folder"),
-        ("none/out.pt", "there is no such folder"),
-        ("in.pt/out.pt", "there is no such folder"),
+        ("none/out.pt", "no such folder"),
+        ("in.pt/out.pt", "no such folder"),
         ("x" * 256, "File name too long"),
         ("a\0b", "this is not a file name"),
     ],

@@ -188,7 +188,7 @@ def test_a_gzip_file_is_refused(tmp_path: Path) -> None:
 
 def test_what_stands_behind_a_zip_is_not_written_over(tmp_path: Path) -> None:
     path = written(tmp_path, zip_of(OBJECT, STORAGES) + b"something")
-    refused(path, LONGER, "something stands behind the end of the zip")
+    refused(path, LONGER, "there are bytes after the end of the zip")
     patch_in_place(str(path), planned(path, CPU))
     assert path.read_bytes().endswith(b"something")
 
@@ -233,7 +233,7 @@ def test_two_runs_do_not_change_one_file_at_once(made: tuple[Path, str]) -> None
     path, rule = made
     with path.open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        refused(path, rule, "changed by another run")
+        refused(path, rule, "another process of this program")
     patch_in_place(str(path), planned(path, rule))
 
 

@@ -61,7 +61,7 @@ def test_a_comment_at_the_end_is_in_the_way(tmp_path: Path) -> None:
     path = written(tmp_path, zip_of(OBJECT, STORAGES))
     with zipfile.ZipFile(path, "a") as archive:
         archive.comment = b"a comment of some length"
-    with pytest.raises(ExportError, match="something stands behind the end of the zip"):
+    with pytest.raises(ExportError, match="there are bytes after the end of the zip"):
         appended(path, NEW)
 
 

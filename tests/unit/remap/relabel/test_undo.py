@@ -191,7 +191,7 @@ def test_a_record_of_another_version_is_named(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_not_there_is_told(path: Path) -> None:
-    with pytest.raises(ExportError, match="no undo record can be read: there is no such file"):
+    with pytest.raises(ExportError, match="no undo record can be read: no such file"):
         read_undo(record_path(path))
 
 
@@ -202,7 +202,7 @@ def test_what_is_no_small_file_is_no_record(path: Path) -> None:
         read_undo(at)
     at.unlink()
     os.mkfifo(at)
-    with pytest.raises(ExportError, match="no regular file"):
+    with pytest.raises(ExportError, match="not a regular file"):
         read_undo(at)
     at.unlink()
     with at.open("wb") as file:
