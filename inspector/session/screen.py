@@ -17,34 +17,8 @@ from inspector.report.details import FactGroup
 from inspector.report.tree import Tree
 from inspector.session.jobs.job import Job
 
-__all__ = [
-    "Banner",
-    "Bar",
-    "BranchRow",
-    "Chart",
-    "CheckPage",
-    "Chip",
-    "Choice",
-    "CodePage",
-    "Destination",
-    "DeviceRow",
-    "ExportDraft",
-    "ExportPage",
-    "ExportResult",
-    "ExportStage",
-    "ExportWish",
-    "FactGroup",
-    "FailurePage",
-    "FindingRow",
-    "Fix",
-    "ForecastPage",
-    "Job",
-    "Loading",
-    "Phase",
-    "Screen",
-    "Segment",
-    "Tone",
-]
+__all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "Segment"]
+"""Parts of a screen that are made elsewhere."""
 
 Phase = Literal["empty", "opening", "ready", "failed"]
 ExportStage = Literal["looking", "draft", "running", "done", "failed"]

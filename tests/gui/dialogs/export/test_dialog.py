@@ -164,18 +164,6 @@ def test_a_running_export_is_stopped_and_stays_until_it_has(dialog, draft, qtbot
     assert dialog.isHidden()
 
 
-def test_nothing_can_be_exported_while_another_draft_is_worked_out(dialog, draft):
-    dialog.show_page(ExportPage(stage="looking", draft=draft, progress=Progress()))
-    assert not button(dialog, "Export").isEnabled()
-    dialog.show_page(asking(draft))
-    assert button(dialog, "Export").isEnabled()
-
-
-def test_without_a_draft_there_is_no_way_back(dialog):
-    dialog.show_page(failed(None, cancelled=False))
-    assert not any("Back" in each.text() for each in dialog.findChildren(QPushButton) if each.isVisible())
-
-
 def test_the_next_export_begins_with_the_place_that_is_proposed(dialog, draft, tmp_path):
     type_path(dialog, str(tmp_path / "mine.pth"))
     dialog.show_page(None)
@@ -225,12 +213,6 @@ def test_a_failure_is_explained_and_leads_back(dialog, cancelled):
     assert dialog.state == "draft"
 
 
-def test_the_dialog_is_only_as_high_as_its_state(dialog):
-    high = dialog.height()
-    dialog.show_page(running(Progress("copying")))
-    assert dialog.height() < high
-
-
 # ------------------------------------------------------------------ what is written
 
 
@@ -249,32 +231,10 @@ def test_a_change_of_the_file_itself_wants_to_be_confirmed(dialog, draft, qtbot)
     assert wanted.args == ["", False]
 
 
-def test_a_place_that_was_typed_is_kept_when_the_wish_changes(dialog, draft, tmp_path):
-    mine = str(tmp_path / "mine.pth")
-    type_path(dialog, mine)
-    dialog.show_page(
-        asking(replace(draft, wish=ExportWish(kind="weights"), destination=str(tmp_path / "w.pth")))
-    )
-    assert place(dialog).text() == mine
-
-
-def test_a_place_that_was_proposed_follows_the_wish(dialog, draft, tmp_path):
-    other = str(tmp_path / "w.pth")
-    dialog.show_page(asking(replace(draft, wish=ExportWish(kind="weights"), destination=other)))
-    assert place(dialog).text() == other
-
-
 def test_what_cannot_be_written_says_why(dialog, draft):
     dialog.show_page(asking(replace(draft, summary=(), refusal="There are two models.")))
     assert "There are two models." in said(dialog)
     assert not button(dialog, "Export").isEnabled()
-
-
-def test_what_was_lost_is_told_at_the_end(dialog):
-    dialog.show_page(
-        done(ExportResult(destination="/x", lines=("done",), warnings=("Left out: optimizer.",)))
-    )
-    assert "Left out: optimizer." in said(dialog)
 
 
 def test_a_change_can_be_undone_and_a_copy_has_a_receipt(dialog, qtbot, monkeypatch):
@@ -292,3 +252,35 @@ def test_a_change_can_be_undone_and_a_copy_has_a_receipt(dialog, qtbot, monkeypa
     with qtbot.waitSignal(dialog.receipt_wanted) as wanted:
         button(dialog, "Save receipt").click()
     assert wanted.args == ["/x.receipt.json"]
+
+
+def test_a_place_that_was_typed_is_kept_when_the_wish_changes_and_a_proposed_one_follows(
+    dialog, draft, tmp_path
+):
+    other = replace(draft, wish=ExportWish(kind="weights"), destination=str(tmp_path / "w.pth"))
+    dialog.show_page(asking(other))
+    assert place(dialog).text() == other.destination
+    type_path(dialog, str(tmp_path / "mine.pth"))
+    dialog.show_page(asking(draft, str(tmp_path / "mine.pth")))
+    assert place(dialog).text() == str(tmp_path / "mine.pth")
+
+
+def test_nothing_is_exported_before_the_draft_and_its_place_are_known(dialog, draft):
+    waiting = ExportPage(stage="looking", draft=draft, destination=look_at(draft.destination))
+    for page in (waiting, ExportPage(stage="draft", draft=draft), asking(draft, "/somewhere/else.pth")):
+        dialog.show_page(page)
+        assert not button(dialog, "Export").isEnabled()
+        assert not box(dialog, "Replace").isVisible()
+    dialog.show_page(asking(draft))
+    assert button(dialog, "Export").isEnabled()
+
+
+def test_an_end_shows_what_was_lost_and_a_way_back_to_a_draft_only(dialog):
+    high = dialog.height()
+    dialog.show_page(running(Progress("copying")))
+    assert dialog.height() < high  # only as high as what it shows
+    lost = "Left out: optimizer."
+    dialog.show_page(done(ExportResult(destination="/x", lines=("done",), warnings=(lost,))))
+    assert lost in said(dialog)
+    dialog.show_page(failed(None, cancelled=False))
+    assert not any("Back" in each.text() for each in dialog.findChildren(QPushButton) if each.isVisible())
