@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
     from inspector.session.controller import Session
-    from inspector.session.screen import Fix, Loading, Screen
+    from inspector.session.screen import Fix, Screen
 
 _KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
 _MESSAGE_MS = 2500
@@ -61,6 +61,11 @@ class Commands(QObject):
         self._window = window
         self._theme = theme
 
+    @property
+    def session(self) -> Session | None:
+        """The session of the window; there is one when a screen is shown."""
+        return self._window.session
+
     # File.
 
     def on_open(self) -> None:
@@ -72,40 +77,35 @@ class Commands(QObject):
 
     def on_demo(self) -> None:
         """Open the demo checkpoint."""
-        if self._window.session:
-            self._window.session.open_demo()
+        if self.session:
+            self.session.open_demo()
 
     def on_reload(self) -> None:
         """Read the file again."""
-        if self._window.session:
-            self._window.session.reload()
+        if self.session:
+            self.session.reload()
+
+    def on_undo(self) -> None:
+        """Restore the file as it was before it was changed in place."""
+        if self.session:
+            self.session.undo_export()
+
+    def on_export(self) -> None:
+        """Open the export dialog."""
+        if self.session:
+            self.session.begin_export()
 
     def on_check(self) -> None:
         """Read the whole file, to check that its bytes are as they were saved."""
         self.on_page("file")
-        if self._window.session:
-            self._window.session.start_job("check")
-
-    def on_undo(self) -> None:
-        """Restore the file as it was before it was changed in place."""
-        if self._window.session:
-            self._window.session.undo_export()
-
-    def on_check_cancelled(self) -> None:
-        """Stop the check."""
-        if self._window.session:
-            self._window.session.stop_job("check")
-
-    def on_export(self) -> None:
-        """Open the export dialog."""
-        if self._window.session:
-            self._window.session.begin_export()
+        if self.session:
+            self.session.start_job("check")
 
     def on_close(self) -> None:
         """Close the file, or the window if there is none."""
         screen = self._window.shown
-        if self._window.session and screen is not None and screen.phase != "empty":
-            self._window.session.close()
+        if self.session and screen is not None and screen.phase != "empty":
+            self.session.close()
         else:
             self._window.close()
 
@@ -121,13 +121,13 @@ class Commands(QObject):
 
     def on_copy_path(self) -> None:
         """Copy the path of the selected node."""
-        node, session = self._window.tree.current_node(), self._window.session
+        node, session = self._window.tree.current_node(), self.session
         if node is not None and session is not None:
             self._copy(session.node_path(node))
 
     def on_copy_expression(self) -> None:
         """Copy the Python expression of the selected node."""
-        node, session = self._window.tree.current_node(), self._window.session
+        node, session = self._window.tree.current_node(), self.session
         if node is not None and session is not None:
             text = session.node_expression(node)
             if text:
@@ -147,17 +147,12 @@ class Commands(QObject):
         self.on_page("findings")
         self.error_wanted.emit()
 
-    def on_error_pasted(self, text: str) -> None:
-        """Explain an error message."""
-        if self._window.session:
-            self._window.session.explain_error(text)
-
     def on_fix_wanted(self, fix: Fix) -> None:
         """Apply the fix of a finding; an argument of torch.load is copied."""
         if fix.option is not None:
             self._copy(f"{fix.option[0]}={fix.option[1]}")
-        elif self._window.session:
-            self._window.session.apply_fix(fix)
+        elif self.session:
+            self.session.apply_fix(fix)
 
     def on_find(self) -> None:
         """Focus the search field."""
@@ -177,7 +172,7 @@ class Commands(QObject):
 
     def on_step_wanted(self, step: int) -> None:
         """Go some matches on, wrapping around at the ends."""
-        screen, session = self._window.shown, self._window.session
+        screen, session = self._window.shown, self.session
         if session is None or screen is None or not screen.matches:
             return
         matches = screen.matches
@@ -230,28 +225,14 @@ class Commands(QObject):
         from inspector.gui.dialogs.machine import MachineDialog
 
         dialog = MachineDialog(self._theme, self._window)
-        if self._window.session is not None:
-            dialog.file_chosen.connect(self._window.session.use_machine)
+        if self.session is not None:
+            dialog.file_chosen.connect(self.session.use_machine)
         dialog.open()
-
-    def on_loading_chosen(self, loading: Loading) -> None:
-        """Choose how the file is loaded, for the forecast."""
-        if self._window.session:
-            self._window.session.set_loading(loading)
-
-    def on_style_chosen(self, style: str) -> None:
-        """Choose the style of the code."""
-        if self._window.session:
-            self._window.session.set_code_style(style)
-
-    def on_node_chosen(self, node: int) -> None:
-        """Select a node and show its facts."""
-        if self._window.session:
-            self._window.session.select(node)
 
     def on_node_activated(self, node: int) -> None:
         """Select a node and turn to its facts."""
-        self.on_node_chosen(node)
+        if self.session:
+            self.session.select(node)
         self.on_page("tensor")
 
     def _copy(self, text: str) -> None:

@@ -251,7 +251,7 @@ class MainWindow(Frame):
         commands = self._commands
         self._stack = PhaseStack(self._theme, commands)
         self._stack.open_wanted.connect(commands.on_open)
-        self._stack.demo_wanted.connect(commands.on_demo)
+        self._stack.demo_wanted.connect(self._actions["demo"].trigger)
         self._stack.path_wanted.connect(self._on_path_wanted)
         self._stack.workspace_built.connect(self._on_workspace_built)
         self.setCentralWidget(self._stack)
@@ -319,7 +319,7 @@ class MainWindow(Frame):
         space, commands, session = self._stack.workspace, self._commands, self.session
         space.tree.menu_wanted.connect(self._on_tree_menu)
         space.tree.node_activated.connect(commands.on_node_activated)
-        space.banner.export_wanted.connect(commands.on_export)
+        space.banner.export_wanted.connect(self._actions["export"].trigger)
         space.banner.copy_code_wanted.connect(commands.on_copy_code)
         space.banner.why_wanted.connect(commands.on_why_wanted)
         commands.code_copied.connect(space.banner.confirm_code_copied)

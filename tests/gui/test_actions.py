@@ -6,17 +6,18 @@ from collections import Counter
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QDialog, QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from inspector.gui import actions, main_window
 from inspector.gui.actions import ACTIONS, Action, build_tree_menu, is_usable
-from inspector.gui.commands import Commands
 from inspector.gui.dialogs.help import HelpDialog
+from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES
+from inspector.gui.settings import Settings
 from inspector.gui.toolbar import ActionButton
 from inspector.records import replace
 from inspector.resources import resource_path
-from inspector.session.screen import Fix, Loading
+from inspector.session.screen import Fix
 from tests.gui import fakes
 from tests.gui.looking import said
 
@@ -167,26 +168,9 @@ def test_about_makes_the_promise(window, qapp):
     dialog.close()
 
 
-def test_a_window_without_a_session_does_nothing_wrong(qtbot, theme):
-    class Bare(QDialog):
-        session = None
-        shown = None
-
-    bare = Bare()
-    qtbot.addWidget(bare)
-    commands = Commands(bare, theme)
-    for act in (
-        commands.on_demo,
-        commands.on_reload,
-        commands.on_export,
-        commands.on_undo,
-        commands.on_find_next,
-        commands.on_copy_code,
-    ):
-        act()
-    commands.on_style_chosen("plain")
-    commands.on_node_chosen(1)
-    commands.on_fix_wanted(Fix(rule="*=cpu"))
-    commands.on_error_pasted("RuntimeError")
-    commands.on_loading_chosen(Loading())
-    commands.on_check_cancelled()
+def test_a_window_without_a_session_does_nothing_wrong(theme, qtbot):
+    window = MainWindow(theme, Settings(fresh=True))
+    qtbot.addWidget(window)
+    for name in ("demo", "reload", "export", "undo", "find_next", "copy_code"):
+        BY_ID[name].run(window._commands)
+    window._commands.on_fix_wanted(Fix(rule="*=cpu"))

@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from typing import ClassVar
+from unittest.mock import create_autospec
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -42,6 +43,7 @@ from inspector.session.screen import ExportWish, Loading, Screen
 from inspector.target.machine.profile import Profile
 from tests.gui.crossing import Crossroads, delete_what_is_to_go, picture_of, write_files, zip_file
 
+NOBODY = create_autospec(Session, instance=True)
 FILES = ("one.pth", "two.pth", "old.pth", "cut.pth", "page.pth", "node7.json", "config.json", "gone.pth")
 OFTEN = (*FILES, "one.pth", "two.pth", "one.pth", "two.pth")
 PAGES = ("memory", "tensor", "findings", "code", "file")
@@ -233,8 +235,8 @@ class Crossing(RuleBasedStateMachine):
     @precondition(lambda self: self.is_ready)
     @rule(ranks=st.integers(1, 3), mmap=st.booleans(), text=st.sampled_from(["", ERROR]))
     def ask(self, ranks: int, mmap: bool, text: str) -> None:
-        self.window._commands.on_loading_chosen(Loading(ranks=ranks, mmap=mmap))
-        self.window._commands.on_error_pasted(text)
+        self.window.session.set_loading(Loading(ranks=ranks, mmap=mmap))
+        self.window.session.explain_error(text)
 
     # --- work
 
@@ -242,7 +244,7 @@ class Crossing(RuleBasedStateMachine):
     @rule(cancels=st.booleans())
     def check(self, cancels: bool) -> None:
         if cancels and self.screen.check.progress is not None:
-            self.window._commands.on_check_cancelled()
+            self.window.session.stop_job("check")
         else:
             self.window.actions_by_name["check"].trigger()
             self.checked = self.session._state.document
@@ -323,6 +325,7 @@ class Crossing(RuleBasedStateMachine):
         space = self.window.centralWidget().built_workspace
         fresh = MainWindow(self.theme, self.settings)
         try:
+            fresh.attach(NOBODY)
             fresh.top_bar.search._only.setChecked(self.window.top_bar.search.only)
             if space is not None:
                 fresh.workspace.pages.open_page(space.pages.current_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtWidgets import QWidget
@@ -12,6 +13,7 @@ from inspector.records import dataclass
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
     from inspector.gui.theme.theme import Theme
+    from inspector.session.controller import Session
     from inspector.session.screen import Screen
 
 
@@ -40,7 +42,7 @@ class Page:
     text: str
     icon: str
     reads: tuple[str, ...]
-    build: Callable[[Theme, Commands], QWidget]
+    build: Callable[[Theme, Commands, Session], QWidget]
     count: Callable[[Screen], int] = lambda _: 0
 
     @property
@@ -52,47 +54,47 @@ class Page:
 # A page is imported when it is built: the window is painted before.
 
 
-def _build_memory(theme: Theme, commands: Commands) -> QWidget:
+def _build_memory(theme: Theme, _: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.memory import MemoryPanel
 
     panel = MemoryPanel(theme)
-    panel.loading_chosen.connect(commands.on_loading_chosen)
+    panel.loading_chosen.connect(session.set_loading)
     return panel
 
 
-def _build_tensor(theme: Theme, _commands: Commands) -> QWidget:
+def _build_tensor(theme: Theme, _: Commands, __: Session) -> QWidget:
     from inspector.gui.pages.facts import TensorPanel
 
     return TensorPanel(theme)
 
 
-def _build_findings(theme: Theme, commands: Commands) -> QWidget:
+def _build_findings(theme: Theme, commands: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.findings import FindingsPanel
 
     panel = FindingsPanel(theme)
-    panel.node_wanted.connect(commands.on_node_chosen)
+    panel.node_wanted.connect(session.select)
     panel.fix_wanted.connect(commands.on_fix_wanted)
-    panel.error_pasted.connect(commands.on_error_pasted)
+    panel.error_pasted.connect(session.explain_error)
     commands.error_wanted.connect(panel.begin_error)
     return panel
 
 
-def _build_code(theme: Theme, commands: Commands) -> QWidget:
+def _build_code(theme: Theme, commands: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.code import CodePanel
 
     panel = CodePanel(theme)
-    panel.style_chosen.connect(commands.on_style_chosen)
+    panel.style_chosen.connect(session.set_code_style)
     panel.copy_wanted.connect(commands.on_copy_code)
     commands.code_copied.connect(panel.confirm_copied)
     return panel
 
 
-def _build_file(theme: Theme, commands: Commands) -> QWidget:
+def _build_file(theme: Theme, commands: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.facts import FilePanel
 
     panel = FilePanel(theme)
     panel.check_wanted.connect(commands.on_check)
-    panel.check_cancelled.connect(commands.on_check_cancelled)
+    panel.check_cancelled.connect(partial(session.stop_job, "check"))
     return panel
 
 

@@ -76,13 +76,14 @@ class PageTabs(QTabWidget):
         return self._built.get(page_id)
 
     def _feed(self, place: int) -> None:
-        if self._screen is None:
+        session = self._commands.session
+        if self._screen is None or session is None:
             return
         page = self._pages[place]
         values = tuple(getattr(self._screen, field) for field in page.reads)
         widget = self._built.get(page.id)
         if widget is None:
-            widget = self._built[page.id] = page.build(self._theme, self._commands)
+            widget = self._built[page.id] = page.build(self._theme, self._commands, session)
             self._holders[place].addWidget(widget)
         elif _are_same(self._fed.get(page.id, ()), values):
             return

@@ -18,10 +18,10 @@ READY = fakes.ready_screen()
 
 
 class FakePanel(QWidget):
-    def __init__(self, theme, commands) -> None:
+    def __init__(self, theme, commands, session) -> None:
         super().__init__()
         self.fed = []
-        self.commands = commands
+        self.asked = (commands, session)
 
     def show_screen(self, screen) -> None:
         self.fed.append(screen.title)
@@ -50,7 +50,7 @@ def test_a_page_added_to_the_table_is_listed_built_when_looked_at_and_fed(make_w
     action.trigger()
     panel = pages.page("fake")
     assert panel.fed == [READY.title]
-    assert panel.commands is window._commands
+    assert panel.asked == (window._commands, window.session)
     window.show_screen(replace(READY, charts=()))
     assert panel.fed == [READY.title]
     assert pages.tabText(5) == "Fake"
