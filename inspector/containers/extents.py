@@ -1,7 +1,7 @@
 """Where the bytes of each storage are and what checksum they should have; or why they are not whole.
 
-Opening a file asks no more than whether there are enough bytes. Whoever saves what is left of a damaged file,
-or checks a file, has to know more: which record, how packed, and what is wrong with the others.
+Opening a file asks no more than whether there are enough bytes. To save what is left of a damaged file, or to
+check a file, takes more: which record, how packed, and what is wrong with the others.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _named(*suffixes: str) -> Test:
 
 
 def _is_foreign_pickle(*names: bytes) -> Test:
-    """Tell a pickle of these libraries that has nothing of torch, as far as its beginning shows."""
+    """Match a pickle of these libraries whose beginning has nothing of torch."""
     wanted = re.compile(b"|".join(names))
 
     def matches(look: Look) -> bool:
@@ -73,12 +73,12 @@ def _is_foreign_pickle(*names: bytes) -> Test:
 
 
 def _is_tar(look: Look) -> bool:
-    """Tell any tar; those that torch 0.1 wrote have been told before."""
+    """Match any tar archive; those that torch 0.1 wrote were matched before."""
     return look.head[257:262] == b"ustar"
 
 
 def _is_zlib(look: Look) -> bool:
-    """Tell zlib by trying it: its two first bytes may be letters."""
+    """Match zlib by trying it: its first two bytes may be letters."""
     if not look.head.startswith((b"x\x01", b"x^", b"x\x9c", b"x\xda")) or look.head.isascii():
         return False
     try:
@@ -224,7 +224,7 @@ LOOKALIKES: tuple[Lookalike, ...] = (
 
 
 def name_lookalike(look: Look, path: str) -> CheckpointError | None:
-    """Give the error that says what a file is instead of a checkpoint, or None if no row knows it.
+    """Return the error that says what a file is instead of a checkpoint, or None if no row knows it.
 
     Args:
         look: The file's beginning, size and name.

@@ -156,14 +156,14 @@ def read_plain_text(look: Look) -> Text | None:
 
 
 def _is_table(lines: list[bytes]) -> bool:
-    """Say whether the first two lines have as many commas, semicolons or tabs, and at least one."""
+    """Return whether the first two lines have as many commas, semicolons or tabs, and at least one."""
     if len(lines) < 2:
         return False
     return any(lines[0].count(mark) == lines[1].count(mark) > 0 for mark in (b",", b";", b"\t"))
 
 
 def _is_text(head: bytes) -> bool:
-    """Say whether bytes are UTF-8 that can be read; the last character may be cut in two."""
+    """Return whether bytes are UTF-8 that can be read; the last character may be cut in two."""
     for cut in range(4):
         try:
             text = head[: len(head) - cut].decode()

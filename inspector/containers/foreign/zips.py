@@ -103,7 +103,7 @@ ZIP_LOOKALIKES: tuple[ZipLookalike, ...] = (
 
 
 def name_zip(names: Iterable[str], path: str) -> NotACheckpointError:
-    """Give the error that says what a zip is that torch did not write.
+    """Return the error that says what a zip is that torch did not write.
 
     Args:
         names: Its records' full names, as many as there are.

@@ -97,7 +97,7 @@ def _write_out(target: int, count: int) -> None:
     """Let the disk begin with what was copied last, so that the last sync is short: it cannot be cancelled.
 
     Linux writes dirty pages out when told that they are not needed (`generic_fadvise` in mm/fadvise.c). It
-    drops clean ones only, so the copy stays in memory for the check and for whoever loads it next.
+    drops clean ones only, so the copy stays in memory for the check and for the program that loads it next.
     """
     if hasattr(os, "posix_fadvise"):
         end = os.lseek(target, 0, os.SEEK_CUR)

@@ -6,7 +6,7 @@ elements (int64) and the elements, then a pickled list of views (key, key of the
 `tensors` is a count, then a pickle (key, storage key, class), the number of dimensions (int32, padded to 8
 bytes), sizes, strides and offset (int64 each). In `pickle`, a persistent id is the key of either as a text.
 
-The object is given as newer files have it, each tensor rebuilt from a storage, so whoever reads a container
+The object is given as newer files have it, each tensor rebuilt from a storage, so what reads a container
 need not know of this one.
 """
 

@@ -107,5 +107,5 @@ class Cursor:
 
 
 def malformed(what: str, pos: int) -> ContainerError:
-    """Give the error for something that is not as torch 0.1 wrote it."""
+    """Return the error for something that is not as torch 0.1 wrote it."""
     return ContainerError(f"{what} in the tar file is malformed", where=f"byte {pos:,}")

@@ -122,7 +122,7 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
 
 
 def payload_offsets(source: Source, entries: Iterable[ZipEntry]) -> Iterator[int | None]:
-    """Give the offset of each record's first payload byte, or None where its local header is missing.
+    """Return the offset of each record's first payload byte, or None where its local header is missing.
 
     Cheapest when the entries come in the order of their headers.
 
@@ -147,7 +147,7 @@ def place_of(entry: ZipEntry) -> str:
 
 
 def payload_offset(source: Source, entry: ZipEntry) -> int:
-    """Give the offset of a record's first payload byte, behind its local header.
+    """Return the offset of a record's first payload byte, behind its local header.
 
     Raises:
         DamagedError: There is no local header where the directory says.

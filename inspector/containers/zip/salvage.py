@@ -100,7 +100,7 @@ def _words(error: DamagedError) -> str:
 
 
 def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:
-    """Say why nothing of the file can be shown."""
+    """Return why nothing of the file can be shown."""
     path, names = source.path, walk.names
     if any(map(_OTHERS.match, names)):
         return DamagedError(

@@ -65,7 +65,7 @@ class _Local(NamedTuple):
     flags: int
 
     def entry(self, nbytes: int, stored_nbytes: int, crc: int) -> ZipEntry:
-        """Give the record as a directory would tell it."""
+        """Return the record as a directory would tell it."""
         return ZipEntry(self.name, self.start, nbytes, stored_nbytes, self.method, crc, self.flags, -1)
 
 
@@ -256,7 +256,7 @@ class ZipWalk:
         return _Local(name, pos, pos + LOCAL.size + len(rest), nbytes, packed, method, crc, flags)
 
     def _descriptor_at(self, pos: int, stored_nbytes: int, method: int) -> _End | None:
-        """Give the end that a descriptor tells, if there is one and it tells this size in the file.
+        """Return the end that a descriptor tells, if there is one and it tells this size in the file.
 
         It has wide sizes behind the first 4 GiB, too, where they begin as narrow ones would: only the second
         size tells the two apart.

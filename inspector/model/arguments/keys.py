@@ -36,7 +36,7 @@ class KeyFaults:
         self._done: dict[int, tuple[int, int]] = {}
 
     def find(self, pairs: Iterable[tuple[Value, Value]]) -> KeyFault | None:
-        """Give what the first bad key of a dictionary does to torch; None where all are good."""
+        """Return what the first bad key of a dictionary does to torch; None where all are good."""
         hashes = []
         for key, _ in pairs:
             kind = type(key)

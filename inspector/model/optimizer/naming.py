@@ -152,7 +152,7 @@ def _names_in_file(owned: Owned) -> Names | None:
 
 
 def _fits_wholly(owned: Owned, model: Parameters) -> bool:
-    """Say whether an optimizer has all parameters of a model: count, shapes and (in one group) order."""
+    """Return whether an optimizer has all parameters of a model: count, shapes and (in one group) order."""
     ids = owned.ids
     if not ids or owned.together:
         return False
@@ -192,7 +192,7 @@ def _match_by_order(owned: Owned, model: Parameters) -> Names | None:
 
 
 def _pick(wanted: Sequence[Shape | None], offered: Sequence[Shape]) -> list[int] | None:
-    """Give the places of the first offered shapes that are the wanted ones in this order; None fits any."""
+    """Return the places of the first offered shapes that are the wanted ones in this order; None fits any."""
     places: list[int] = []
     place = 0
     for shape in wanted:

@@ -57,7 +57,7 @@ class Parameters:
 
 
 def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
-    """Give a model's parameters as `Module.parameters` does: tied ones once, under their first name."""
+    """Return a model's parameters as `Module.parameters` does: tied ones once, under their first name."""
     first: dict[object, tuple[str, Shape]] = {}
     for row in model.rows:
         tensor = tensors[row]
@@ -105,7 +105,7 @@ def _factored(factors: list[Shape]) -> list[Shape]:
 
 
 def serves_all(slots: Iterable[str | None]) -> bool:
-    """Say whether slots of these names are those of an optimizer with one state for all parameters."""
+    """Return whether slots of these names are those of an optimizer with one state for all parameters."""
     return any(slot is not None and slot.partition("/")[0] in _ALL_TOGETHER for slot in slots)
 
 

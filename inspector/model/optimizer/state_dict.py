@@ -75,7 +75,7 @@ class OptimizerDraft:
     state_ids: list[Key]
 
     def is_kept_on_cpu(self, parameter: Key, slot: str, shape: tuple[int, ...]) -> bool:
-        """Say whether torch keeps this slot on the CPU wherever the parameter is.
+        """Return whether torch keeps this slot on the CPU wherever the parameter is.
 
         `_init_group` of Adam and most others makes `step` a CPU tensor of one number unless the group is
         capturable or fused, and `load_state_dict` leaves it where it is.
@@ -86,13 +86,13 @@ class OptimizerDraft:
         return group is None or not (group.capturable or group.step_follows)
 
     def group_of(self, parameter: Key) -> GroupDraft | None:
-        """Give the group that lists a parameter; the only group even if it does not."""
+        """Return the group that lists a parameter; the only group even if it does not."""
         groups = self.listed.groups
         return groups[0] if len(groups) == 1 else self.listed.by_id.get(parameter)
 
 
 def looks_like_optimizer(value: Value) -> bool:
-    """Say whether a value is an optimizer's state dict: a mapping with `state` and `param_groups`."""
+    """Return whether a value is an optimizer's state dict: a mapping with `state` and `param_groups`."""
     if breadth_of(value) > _MOST_PARTS:
         return False
     names = [key for key, _ in mapping_pairs(value) or [] if isinstance(key, str)]

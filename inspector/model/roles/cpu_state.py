@@ -21,7 +21,7 @@ _MESH_RANKS = frozenset({(".mesh", "._rank_map"), (".mesh", ".mesh")})  # its na
 
 
 def pinned_keys(value: Value, key: Key | None) -> frozenset[Key]:
-    """Give the keys inside a value whose tensors torch keeps on the CPU wherever the others are.
+    """Return the keys inside a value whose tensors torch keeps on the CPU wherever the others are.
 
     Args:
         value: The value.
@@ -35,7 +35,7 @@ def pinned_keys(value: Value, key: Key | None) -> frozenset[Key]:
 
 
 def is_metadata_on_cpu(whole: Tensor, keys: tuple[Key, ...]) -> bool:
-    """Say whether a part of a tensor only describes it, and must lie on the CPU wherever the tensor is.
+    """Return whether a part of a tensor only describes it, and must lie on the CPU wherever the tensor is.
 
     These are the sizes, strides and offsets of nested tensors (`NestedTensorImpl` in torch's
     `aten/src/ATen/NestedTensorImpl.cpp`) and the ranks of a DTensor's mesh (in torch's

@@ -73,7 +73,7 @@ NOWHERE = Context()
 
 
 def enter(context: Context, key: Key, step: str) -> Context:
-    """Give the context below one step of the path.
+    """Return the context below one step of the path.
 
     Args:
         context: The context above.
@@ -104,12 +104,12 @@ def _enter_optimizer(context: Context, key: Key, step: str) -> Context:
 
 
 def names_model(key: Key | None) -> bool:
-    """Say whether a key is a usual name of a state dict; the root (None) is one too."""
+    """Return whether a key is a usual name of a state dict; the root (None) is one too."""
     return key is None or (isinstance(key, str) and _MODEL.match(key) is not None)
 
 
 def role_of_tensor(context: Context, keys: tuple[Key, ...], facts: TensorFacts) -> Role:
-    """Say what a tensor is for."""
+    """Return what a tensor is for."""
     if context.optimizer is not None:
         return "optimizer"
     last = keys[-1] if keys else ""
@@ -132,13 +132,13 @@ def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
 
 
 def parameter_name(model: ModelDraft, keys: tuple[Key, ...]) -> str:
-    """Give a parameter's name within its model: the dotted path without the dictionaries of `nn.Module`."""
+    """Return a parameter's name within its model: the dotted path without the dictionaries of `nn.Module`."""
     steps = keys[len(model.keys) :]
     return ".".join(str(step) for step in steps if step not in DICTIONARIES)
 
 
 def role_of_key(key: Key) -> Role | None:
-    """Give the role that a key names for everything below it, or None."""
+    """Return the role that a key names for everything below it, or None."""
     if not isinstance(key, str):
         return None
     name = key.removeprefix(".")
@@ -152,7 +152,7 @@ def role_of_key(key: Key) -> Role | None:
 
 
 def _is_generator_state(keys: tuple[Key, ...], facts: TensorFacts) -> bool:
-    """Say whether bytes are a random generator's state: named so, or as long as one in a likely place."""
+    """Return whether bytes are a random generator's state: named so, or as long as one in a likely place."""
     names = [key for key in keys[-2:] if isinstance(key, str)]
     if any(_RNG.search(name) for name in names[-1:]):
         return True

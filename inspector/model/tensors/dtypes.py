@@ -64,17 +64,17 @@ _WHOLE = frozenset(name for name in ITEMSIZES if name.startswith(("int", "uint",
 
 
 def known_dtype(name: str) -> str | None:
-    """Give torch's own name of a dtype (`float` is `float32`), or None if there is no such dtype."""
+    """Return torch's own name of a dtype (`float` is `float32`), or None if there is no such dtype."""
     name = _ALIASES.get(name, name)
     return name if name in ITEMSIZES else None
 
 
 def is_whole(dtype: str) -> bool:
-    """Say whether elements are integers, booleans or bits: buffers, as a rule, and never parameters."""
+    """Return whether elements are integers, booleans or bits: buffers, as a rule, and never parameters."""
     return dtype in _WHOLE
 
 
 def stored_nbytes(dtype: str, numel: int) -> int:
-    """Give the bytes that so many elements take in a storage; packed types share them."""
+    """Return the bytes that so many elements take in a storage; packed types share them."""
     packed = _ELEMENTS_PER_BYTE.get(dtype, 1)
     return -(-numel // packed) * ITEMSIZES.get(dtype, 1)

@@ -47,7 +47,7 @@ def describe_tensor(value: Value, known: Known = NOTHING_KNOWN) -> TensorFacts |
 
 
 def looks_like_tensor(value: Value) -> bool:
-    """Say quickly whether `describe_tensor` is likely to know a value, without reading its arguments."""
+    """Return quickly whether `describe_tensor` is likely to know a value, without reading its arguments."""
     if type(value) is Call:
         func = value.func
         return type(func) is Global and func.name in _REBUILDS and func.package == "torch"

@@ -91,7 +91,7 @@ class NoTensorError(Exception):
 
 
 def storage_of(value: Value, known: Known) -> StorageId:
-    """Give the storage that a persistent id means.
+    """Return the storage that a persistent id means.
 
     Raises:
         NoTensorError: It is no storage's id.
@@ -140,7 +140,7 @@ def strided(storage: StorageId, dtype: str, geometry: Geometry, *, requires_grad
 
 
 def _extent(shape: tuple[Any, ...], stride: tuple[Any, ...]) -> tuple[int, int]:
-    """Give the number of elements (-1 if the numbers are none) and the way from the first to the last."""
+    """Return the number of elements (-1 if the numbers are none) and the way from the first to the last."""
     if not len(shape) == len(stride) <= _MOST_DIMENSIONS:
         return -1, 0
     numel, reach = 1, 0
@@ -188,7 +188,7 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _misfit(
     storage: StorageId, dtype: str, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]
 ) -> str | None:
-    """Say why a view cannot lie within its storage, or None if it can."""
+    """Return why a view cannot lie within its storage, or None if it can."""
     if len(shape) != len(stride):
         return f"it has {len(shape)} sizes but {len(stride)} strides"
     _, end = _span(dtype, offset, shape, stride)
@@ -234,7 +234,7 @@ def shape_of(value: Value) -> tuple[tuple[int, ...], str | None]:
 
 
 def nbytes_of(dtype: str, shape: tuple[int, ...]) -> int:
-    """Give elements times item size, or 0 if nobody could count the elements."""
+    """Return elements times item size, or 0 if nobody could count the elements."""
     numel = prod(shape)
     return numel * ITEMSIZES[dtype] if numel <= _MOST else 0
 
@@ -252,7 +252,7 @@ def dtype_of(value: Value) -> str:
 
 
 def is_call_to(value: Value, module: str, name: str) -> bool:
-    """Say whether a value is a call of that global."""
+    """Return whether a value is a call of that global."""
     if not isinstance(value, Call) or not isinstance(value.func, Global):
         return False
     return value.func.name == name and value.func.module == module
