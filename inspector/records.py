@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["as_document", "dataclass", "field", "replace"]
 
 _REQUIRED = object()
+_MADE = frozenset({"__init__", "__post_init__", "__slots__"})
 
 
 class _Made:
@@ -80,16 +81,18 @@ def _dataclass(
 
 def _refuse_unsupported(plain: type, names: tuple[str, ...], *, kw_only: bool) -> None:
     wrong = None
-    defaults = [name in plain.__dict__ for name in names]
-    if set(plain.__bases__) - {object, Generic}:
+    body = plain.__dict__
+    kinds = " ".join(map(str, plain.__annotations__.values()))
+    given = [name in body for name in names]
+    if plain.__bases__ not in {(object,), (Generic,)}:
         wrong = "inherits"
-    elif set(plain.__dict__) & {"__init__", "__post_init__", "__slots__"}:
+    elif not _MADE.isdisjoint(body):
         wrong = "has a method that is made for it"
-    elif any("ClassVar" in str(kind) or "InitVar" in str(kind) for kind in plain.__annotations__.values()):
+    elif "ClassVar" in kinds or "InitVar" in kinds:
         wrong = "has a variable that is no field"
-    elif any(plain.__dict__[name].__hash__ is None for name in names if name in plain.__dict__):
+    elif True in given and any(body[name].__hash__ is None for name in names if name in body):
         wrong = "has a default that instances would share and might change: use field(default_factory=...)"
-    elif not kw_only and defaults != sorted(defaults):
+    elif not kw_only and given != sorted(given):
         wrong = "has a field without a default behind one with a default"
     if wrong is not None:
         raise TypeError(f"the record {plain.__qualname__} {wrong}")
