@@ -21,13 +21,15 @@ from tests.torch.test_simulation_table import AGREEING, ask, explanation
 
 
 def this_machine() -> Profile:
-    """Give what torch finds here."""
+    """Return what torch finds here."""
     return Profile(
         id="this",
         label="this machine",
-        cuda=torch.cuda.device_count() if torch.cuda.is_available() else 0,
-        xpu=torch.xpu.device_count() if torch.xpu.is_available() else 0,
-        mps=torch.backends.mps.is_available(),
+        accelerators=(
+            ("cuda", torch.cuda.device_count() if torch.cuda.is_available() else 0),
+            ("xpu", torch.xpu.device_count() if torch.xpu.is_available() else 0),
+            ("mps", int(torch.backends.mps.is_available())),
+        ),
         torch_version=torch.__version__,
     )
 
