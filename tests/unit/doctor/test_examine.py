@@ -198,32 +198,33 @@ REPORTS = [
 ]
 
 
-@pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
-def test_a_recorded_machine_gets_its_diagnosis(report: Report) -> None:
-    found = examine(parse_target(str(PROFILES / f"{report.name}.json")))
-    assert [diagnosis.id for diagnosis in found] == report.ids
-    first = found[0]
-    assert first.certainty == report.certainty
-    assert report.says in first.explanation
-    assert first.evidence
-    if report.step is None:
-        assert (first.severity, first.steps) == ("note", ())
-    else:
-        assert first.severity in {"error", "warning"}
-        assert re.search(report.step, "\n".join(first.steps))
+def test_a_recorded_machine_gets_its_diagnosis() -> None:
+    for report in REPORTS:
+        found = examine(parse_target(str(PROFILES / f"{report.name}.json")))
+        assert [diagnosis.id for diagnosis in found] == report.ids, report.name
+        first = found[0]
+        assert first.certainty == report.certainty, report.name
+        assert report.says in first.explanation, report.name
+        assert first.evidence, report.name
+        if report.step is None:
+            assert (first.severity, first.steps) == ("note", ()), report.name
+        else:
+            assert first.severity in {"error", "warning"}, report.name
+            assert re.search(report.step, "\n".join(first.steps)), report.name
 
 
 def test_every_recorded_machine_is_in_the_table() -> None:
     assert sorted(report.name for report in REPORTS) == sorted(path.stem for path in PROFILES.glob("*.json"))
 
 
-@pytest.mark.parametrize("path", sorted(PROFILES.glob("*.json")), ids=lambda path: path.stem)
-def test_recorded_machines_tell_nobody_s_name(path: Path) -> None:
-    text = path.read_text()
-    assert not re.search(
-        r"/home/|/Users/|\\\\Users|(GPU|MIG)-[0-9a-f]{4}|\d+\.\d+\.\d+\.\d+[^-\d.]|serial|uuid\"", text
+def test_recorded_machines_tell_nobody_s_name() -> None:
+    private = re.compile(
+        r"/home/|/Users/|\\\\Users|(GPU|MIG)-[0-9a-f]{4}|\d+\.\d+\.\d+\.\d+[^-\d.]|serial|uuid\""
     )
-    assert text == json.dumps(json.loads(text), indent=1) + "\n"
+    for path in sorted(PROFILES.glob("*.json")):
+        text = path.read_text()
+        assert not private.search(text), path.stem
+        assert text == json.dumps(json.loads(text), indent=1) + "\n", path.stem
 
 
 def test_every_diagnosis_is_met_by_some_test() -> None:
