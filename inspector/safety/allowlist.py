@@ -6,13 +6,12 @@ verdict. `allowlist.json` holds the one that is asked first, `allowlists.json` h
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from inspector.records import dataclass
+from inspector.safety.classes import read_table
 
 Release = tuple[int, ...]
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){0,2}")
@@ -42,13 +41,13 @@ class AllowList:
 @cache
 def default_allow_list() -> AllowList:
     """Read the list that comes with the program."""
-    document = _read("allowlist.json")
+    document = read_table("allowlist.json")
     return AllowList(document["torch"], frozenset(document["globals"]), frozenset(document["opcodes"]))
 
 
 @cache
 def allow_list(torch_version: str | None) -> AllowList:
-    """Give the list of a torch version, or that of the newest one before it that is known.
+    """Return the list of a torch version, or that of the newest one before it that is known.
 
     Args:
         torch_version: Such as `2.6.0+cu124`; None, or what is no version, for the one that comes first.
@@ -57,7 +56,7 @@ def allow_list(torch_version: str | None) -> AllowList:
     match = None if torch_version is None else _VERSION.match(torch_version)
     if match is None:
         return known
-    rows: list[dict[str, Any]] = _read("allowlists.json")["others"]
+    rows: list[dict[str, Any]] = read_table("allowlists.json")["others"]
     rows.append({"torch": known.torch_version})
     rows.sort(key=lambda row: _release(row["torch"]))
     wanted = _release(match[0])
@@ -73,8 +72,3 @@ def allow_list(torch_version: str | None) -> AllowList:
 
 def _release(version: str) -> Release:
     return tuple(int(part) for part in version.split("."))
-
-
-def _read(name: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-    return document

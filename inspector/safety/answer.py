@@ -9,7 +9,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import find_obstacle, is_ambiguous
 from inspector.records import dataclass
 from inspector.safety.allowlist import AllowList
-from inspector.safety.names import judge_global
+from inspector.safety.names import judge_global, listed
 from inspector.safety.offers import offers_for, withheld_reason
 from inspector.safety.weights_only import names_to_allow, refusals, unknown_opcode
 
@@ -19,7 +19,6 @@ among them are functions, or what may be one: nobody should put those on a list.
 instruction, and the file must be saved again. `errors`: it stops for a reason that no list mends. `never`: it
 refuses names that nobody should put on a list. `ambiguous`: programs read different things from the file."""
 
-_MOST_NAMED = 8
 AMBIGUOUS = "Programs read different things from this file, and torch may read a different pickle."
 
 
@@ -62,14 +61,14 @@ class Answer:
 
     @property
     def _until(self) -> str:
-        names = _listed(self.names)
+        names = listed(self.names)
         if self.can_allow:
             return f" until exactly these names are allowed: {names}."
         return f": it imports {names}. Names can be allowed only since torch 2.4."
 
 
 def answer_for(checkpoint: Checkpoint, allowed: AllowList) -> Answer:
-    """Say what `weights_only=True` of one torch version does, on a machine with all devices of the file."""
+    """Return what `weights_only=True` of one torch does, on a machine with all devices of the file."""
     names = names_to_allow(checkpoint, allowed)
     opcode = unknown_opcode(checkpoint, allowed)
     kind, reason = _kind(checkpoint, allowed, names, opcode)
@@ -90,7 +89,7 @@ def _kind(
         return "ambiguous", AMBIGUOUS
     dangerous = [name for name in names if judge_global(name) == "dangerous"]
     if dangerous:
-        return "never", f"It imports {_listed(dangerous)}: allowing that would allow anything."
+        return "never", f"It imports {listed(dangerous)}: allowing that would allow anything."
     if opcode:
         return "opcode", ""
     reasons = list(refusals(checkpoint, allowed)) or _obstacles(checkpoint)
@@ -103,7 +102,7 @@ def _kind(
 
 
 def _obstacles(checkpoint: Checkpoint) -> list[str]:
-    """Give what stops torch outside of the pickle, and tensors that cannot be."""
+    """Return what stops torch outside of the pickle, and tensors that cannot be."""
     obstacle = find_obstacle(checkpoint)
     if obstacle is not None:
         return [f"It says: {obstacle.message}"]
@@ -111,8 +110,3 @@ def _obstacles(checkpoint: Checkpoint) -> list[str]:
         if row.problem is not None:
             return [f"{row.path or 'The tensor'} cannot be built: {row.problem}."]
     return []
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

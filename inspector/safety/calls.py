@@ -72,7 +72,7 @@ def _row(use: CallUse) -> CallRow:
 
 
 def words_for(name: str, verdict: GlobalVerdict) -> str:
-    """Say what importing and calling a name does, for those who never met it."""
+    """Return in plain words what importing and calling a name does."""
     if not name:
         return "calls the result of another call, which can be anything"
     if verdict in _HARMLESS:

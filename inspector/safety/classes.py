@@ -20,11 +20,12 @@ make an object of it (NEWOBJ, BUILD) or mention it."""
 @cache
 def known_classes() -> dict[str, Uses]:
     """Read the tables that come with the program: how each name may be used."""
-    found: dict[str, Uses] = dict.fromkeys(_read("torch_classes.json")["names"], "new")
-    for row in _read("classes.json"):
+    found: dict[str, Uses] = dict.fromkeys(read_table("torch_classes.json")["names"], "new")
+    for row in read_table("classes.json"):
         found |= dict.fromkeys(row["names"], row["uses"])
     return found
 
 
-def _read(file: str) -> Any:  # noqa: ANN401 - what JSON holds
+def read_table(file: str) -> Any:  # noqa: ANN401 - what JSON holds
+    """Return one of the tables beside this module."""
     return json.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))

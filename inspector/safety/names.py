@@ -8,17 +8,16 @@ numbers, texts and containers; `classes.json` has the exceptions.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from inspector.pickles.python2 import MODULES, present_name
 from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
-from inspector.safety.classes import known_classes
+from inspector.safety.classes import known_classes, read_table
 
+_MOST_NAMED = 8
 GlobalVerdict = Literal["tensor", "allowed", "unknown", "dangerous"]
 
 
@@ -42,7 +41,7 @@ class Dangers:
 @cache
 def known_dangers() -> Dangers:
     """Read the lists that come with the program."""
-    document = _read("dangerous.json")
+    document = read_table("dangerous.json")
     return Dangers(*(frozenset(document[part]) for part in ("modules", "inside", "names", "closed")))
 
 
@@ -52,7 +51,7 @@ def standard_modules() -> frozenset[str]:
 
     `sys.stdlib_module_names` would depend on the Python that runs this program.
     """
-    return frozenset(_read("stdlib.json"))
+    return frozenset(read_table("stdlib.json"))
 
 
 def judge_global(name: str) -> GlobalVerdict:
@@ -93,5 +92,7 @@ def _is_dunder(step: str) -> bool:
     return step.startswith("__") and step.endswith("__")
 
 
-def _read(file: str) -> Any:  # noqa: ANN401 - what JSON holds
-    return json.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+def listed(names: Sequence[str]) -> str:
+    """Return names as part of a sentence, the first few of many."""
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,6 +1,6 @@
 """Which of the names that a file needs may be offered to be put on torch's list.
 
-Whoever copies our code trusts us with it, and what is on that list may be called by any file with any
+Users copy our code without a second look, and what is on that list may be called by any file with any
 arguments. So nothing is offered but classes: those of `classes.json`, used as it says, and classes of other
 packages, of which the file merely makes objects. That a name is a class cannot be seen from a call of it, so
 functions, and classes that are called, are left out; so are torch's and Python's own names but for the
@@ -19,9 +19,7 @@ from inspector.pickles.values import package_of
 from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
-from inspector.safety.names import judge_global, known_dangers, standard_modules
-
-_MOST_NAMED = 8
+from inspector.safety.names import judge_global, known_dangers, listed, standard_modules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +60,8 @@ def withheld_reason(checkpoint: Checkpoint, names: Sequence[str]) -> str:
     called = frozenset(map(present_name, checkpoint.needs.called))
     calls = [name for name in names if name in called]
     if calls:
-        return f"It calls {_listed(calls)} with arguments of its own, which can run code."
-    return f"It refers to {_listed(names)}, which may be functions, and those can run code."
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+        return f"It calls {listed(calls)} with arguments of its own, which can run code."
+    return f"It refers to {listed(names)}, which may be functions, and those can run code."
 
 
 def _may_be_offered(name: str, constructed: frozenset[str], called: frozenset[str]) -> bool:

@@ -5,7 +5,6 @@ A verdict is never better than the truth: whatever is not known to be harmless c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
@@ -17,7 +16,7 @@ from inspector.records import dataclass
 from inspector.safety.allowlist import allow_list
 from inspector.safety.answer import AMBIGUOUS, Answer, answer_for
 from inspector.safety.calls import CallRow, call_rows
-from inspector.safety.names import GlobalVerdict, judge_global
+from inspector.safety.names import GlobalVerdict, judge_global, listed
 from inspector.safety.offers import offers_for, withheld_reason
 from inspector.safety.weights_only import refusals
 
@@ -71,7 +70,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
 
     Args:
         checkpoint: The file.
-        torch_version: The torch that shall load it; None for the one whose list comes first.
+        torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
     allowed = allow_list(torch_version)
     answer = answer_for(checkpoint, allowed)
@@ -86,10 +85,10 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     reasons = []
     if dangerous:
         reasons.append(
-            f"Loading it with weights_only=False imports {_listed(dangerous)}, which can run anything."
+            f"Loading it with weights_only=False imports {listed(dangerous)}, which can run anything."
         )
     if wanted:
-        reasons.append(f"It imports names that are not on torch's allowlist: {_listed(wanted)}.")
+        reasons.append(f"It imports names that are not on torch's allowlist: {listed(wanted)}.")
     if wanted and not allowed.takes_names:
         reasons.append(f"torch {allowed.torch_version} has no allowlist to add names to: that came with 2.4.")
     if withheld:
@@ -125,7 +124,7 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
 
 
 def _doubts(checkpoint: Checkpoint) -> list[str]:
-    """Say what makes the pickle that was read another than the one that torch would run."""
+    """Return what makes the pickle that was read another than the one that torch would run."""
     doubts = []
     if checkpoint.needs.oddities:
         doubts.append(f"Readers disagree about this pickle: {checkpoint.needs.oddities[0]}.")
@@ -134,8 +133,3 @@ def _doubts(checkpoint: Checkpoint) -> list[str]:
     if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
         doubts.append("It imports getattr: allowing that would allow anything.")
     return doubts
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -48,7 +48,7 @@ def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
 
 
 def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
-    """Give the reasons why `weights_only=True` stops though every name is on its list, one sentence each."""
+    """Yield the reasons why `weights_only=True` stops though every name is on its list, one sentence each."""
     safety = checkpoint.needs
     if not format_of(checkpoint.format).loads_restricted:
         yield _TAR
@@ -79,7 +79,7 @@ def _misuse(name: str, verb: Verb) -> str | None:
 
 
 def _misfit(name: str, verb: Verb) -> str | None:
-    """Say what is done to an object that torch does to others only."""
+    """Return what is done to an object that torch does to other types only."""
     if verb is Verb.APPEND:
         return f"weights_only=True appends to lists only, and this pickle appends to {name}."
     if verb is Verb.SETITEM and name not in _DICTIONARIES:
@@ -90,7 +90,7 @@ def _misfit(name: str, verb: Verb) -> str | None:
 
 
 def names_to_allow(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...]:
-    """Give the names that are missing from torch's list, in the order of their first use.
+    """Return the names that are missing from torch's list, in the order of their first use.
 
     Among them are the types of NumPy's elements, which the file does not name but torch asks for.
     """

@@ -122,7 +122,7 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
 
 
 def payload_offsets(source: Source, entries: Iterable[ZipEntry]) -> Iterator[int | None]:
-    """Return the offset of each record's first payload byte, or None where its local header is missing.
+    """Yield the offset of each record's first payload byte, or None where its local header is missing.
 
     Cheapest when the entries come in the order of their headers.
 

@@ -1,6 +1,6 @@
 """Which imported names a pickle merely makes objects of, and which it calls or hands on to be called.
 
-torch's list of names makes no difference between the two: whoever puts a name there lets REDUCE call it with
+torch's list of names makes no difference between the two: a name on it may be called by REDUCE with
 any arguments. NEWOBJ is `cls.__new__(cls, *args)`, which fails for everything but a class, and the state
 that BUILD sets from a plain dictionary becomes the object's attributes. So a name that is used in no other
 way is a class, of which the file only brings the attributes. REDUCE proves nothing: a function is called the
@@ -52,7 +52,7 @@ def _is_plain_state(state: Value) -> bool:
 
 
 def _arguments(call: Call, made: dict[str, None]) -> list[Value]:
-    """Return the arguments that may be called by whoever gets them, and note the class among them."""
+    """Return the arguments that the callee may call, and note the class among them."""
     args, func = call.args, call.func
     place = _CLASS_AT.get(func.dotted) if isinstance(func, Global) else None
     if place is None or not isinstance(args, tuple) or not place < len(args) <= _MOST_ARGS:
