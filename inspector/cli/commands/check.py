@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from inspector.report.checking import Check
     from inspector.target.machine.profile import Profile
 
-SUMMARY = "Say whether torch.load works on a machine, and why not."
+SUMMARY = "Check whether torch.load works on a machine, and if not, why."
 _MOST_CHARS = 1 << 22
 """Of an error file: more than is looked at, and little enough to be read from anything."""
 

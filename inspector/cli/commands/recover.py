@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inspector.cli.common import DONE, ended_by_signals, remark, say
 
-SUMMARY = "Save what is whole in a damaged file as a new one, and list the rest."
+SUMMARY = "Save what is intact in a damaged file as a new one, and list the rest."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from inspector.remap.plan import Plan
     from inspector.remap.relabel.export import Export
 
-SUMMARY = "Write a copy with other devices; weights stay."
+SUMMARY = "Write a copy with other devices; weights stay the same."
 _MOST_LEFT_OUT = 20
 
 
@@ -27,21 +27,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", metavar="OUT")
     where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
-    where.add_argument("--undo", action="store_true", help="take --in-place back, bit for bit")
-    parser.add_argument("--dry-run", action="store_true", help="say what would change, and write nothing")
+    where.add_argument("--undo", action="store_true", help="undo --in-place, bit for bit")
+    parser.add_argument("--dry-run", action="store_true", help="print what would change; write nothing")
     add_map_options(parser)
     _add_form_options(parser)
-    parser.add_argument("--move-all", action="store_true", help="move state that torch keeps on the CPU, too")
+    parser.add_argument("--move-all", action="store_true", help="also move state that torch keeps on the CPU")
     parser.add_argument("--force", action="store_true", help="replace OUT; change a protected FILE")
-    parser.add_argument("--receipt", metavar="FILE", help="write down what was done and checked, as JSON")
-    parser.add_argument("--keep-times", action="store_true", help="give OUT the times of FILE")
+    parser.add_argument("--receipt", metavar="FILE", help="write a JSON record of what was done and checked")
+    parser.add_argument("--keep-times", action="store_true", help="copy the timestamps of FILE to OUT")
     parser.add_argument(
         "--verify",
         choices=("quick", "full", "torch"),
         default="quick",
-        help="compare samples, every byte, or have torch load the copy, too",
+        help="compare samples, or every byte, or also have torch load the copy",
     )
-    parser.add_argument("--no-verify", action="store_true", help="do not open and compare what was written")
+    parser.add_argument("--no-verify", action="store_true", help="do not reopen and compare the output")
 
 
 def _add_form_options(parser: argparse.ArgumentParser) -> None:
@@ -54,17 +54,17 @@ def _add_form_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GLOB",
-        help="leave out what has this path, as show gives it: 'optimizer', 'model/head.*'; repeatable",
+        help="leave out this path, as show prints it: 'optimizer', 'model/head.*'; repeatable",
     )
     parser.add_argument(
         "--strip-prefix",
         metavar="P",
-        help="remove P from the front of every name; of several models, the path of the one that is meant",
+        help="remove P from the front of every name; of several models, the path of the one to take",
     )
     parser.add_argument(
         "--format",
         choices=("same", "state-dict", "safetensors"),
-        help="a module's tensors by name, without its classes; or those as safetensors; else as OUT ends",
+        help="state-dict: a module's tensors by name, without its classes; default: as OUT ends",
     )
     parser.add_argument("--compact", action="store_true", help="leave out bytes that no tensor views")
 

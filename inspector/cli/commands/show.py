@@ -16,7 +16,7 @@ from inspector.cli.common import (
 )
 from inspector.errors import CancelledError
 
-SUMMARY = "Show what checkpoints hold; nothing in them runs."
+SUMMARY = "Show what checkpoints contain; nothing in them is executed."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from inspector.target.machine.profile import Profile
 
 SUMMARY = "Print Python code that loads the file."
-_STYLES = "plain, resume, module, lightning, transformers, distributed; what fits the file"
+_STYLES = "plain, resume, module, lightning, transformers, distributed; those that fit the file"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

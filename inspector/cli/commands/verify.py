@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="OUT")
     parser.add_argument("--against", required=True, metavar="FILE")
     add_map_options(parser)
-    parser.add_argument("--move-all", action="store_true", help="as it was for remap")
+    parser.add_argument("--move-all", action="store_true", help="as for remap")
     parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
