@@ -48,7 +48,7 @@ else:
 
 @pytest.fixture
 def open_in_child(tmp_path: Path) -> Callable[..., str]:
-    """Open these bytes as a file with a part of the limits and the memory; gives `read` or the error."""
+    """Open these bytes as a file with a part of the limits and the memory; return `read` or the error."""
 
     def open_in_child(data: bytes, part: int = A_TENTH) -> str:
         path = tmp_path / "file.pt"
