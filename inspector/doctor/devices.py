@@ -139,7 +139,7 @@ def _hidden(found: Evidence, name: str, value: str, why: str) -> Diagnosis:
 
 
 def _why_none(value: str, count: int | None) -> str | None:
-    """Return why a list shows no device, or None if it shows one (or nobody can tell).
+    """Return why a list shows no device, or None if it shows one or that is not known.
 
     As the driver reads it: `torch.cuda._parse_visible_devices`, and
     https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables

@@ -24,7 +24,7 @@ __all__ = ["Diagnosis", "examine"]
 def examine(profile: Profile) -> tuple[Diagnosis, ...]:
     """Return all that is known of why a machine can or cannot use its GPUs, worst first, then surest first.
 
-    A machine that nobody probed (a preset) has nothing to be examined.
+    A machine that was not probed (a preset) has nothing to be examined.
     """
     if profile.evidence is None:
         return ()

@@ -1,7 +1,7 @@
 """Rules of the GPU doctor about what CUDA itself complains of: a table of its messages.
 
 The texts are those of `cudaGetErrorString`, as torch hands them on (c10/cuda/CUDAFunctions.cpp); rows name a
-report of somebody who met them.
+report of a user who met them.
 """
 
 from __future__ import annotations

@@ -26,13 +26,13 @@ def wants_cuda(found: Evidence) -> bool:
 
 
 def driver_version(found: Evidence) -> str | None:
-    """Return the version of NVIDIA's driver, by whoever knows it."""
+    """Return the version of NVIDIA's driver, from whichever source knows it."""
     module = found.nvidia.kernel_module
     return found.nvidia.smi.driver or (module if module != "unknown" else None)
 
 
 def driver_cuda(found: Evidence) -> Version | None:
-    """Return the highest CUDA version that the driver speaks, by whoever knows it."""
+    """Return the highest CUDA version that the driver supports, from whichever source knows it."""
     for said in (found.nvidia.smi.cuda, found.nvidia.libcuda.cuda):
         version = cuda_version(said)
         if version is not None:

@@ -1,4 +1,4 @@
-"""What a style is asked to write: the file, what is in it, and where it shall go."""
+"""What a style is asked to write: the file, what is in it, and where it goes."""
 
 from __future__ import annotations
 

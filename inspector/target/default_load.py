@@ -23,8 +23,8 @@ from inspector.target.versions import HAS_WEIGHTS_ONLY, release_of
 Way = Literal["as-it-is", "unchecked", "unsure", "names", "full", "other", "never"]
 """`as-it-is`: the default call loads it and runs nothing. `unchecked`: it loads it, and runs what the file
 asks for. `unsure`: what was read loads, and programs read different things from the file. `names`: it refuses
-until names are allowed. `full`: it refuses whatever is allowed. `other`: something else than the pickle stops
-it, whatever the arguments. `never`: nobody should load it."""
+until names are allowed. `full`: it refuses whatever is allowed. `other`: something other than the pickle
+stops it, whatever the arguments. `never`: it should not be loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class DefaultLoad:
         safety: The verdict on its pickles, by the list of the machine's torch.
         failure: What stops `torch.load(path)`, or None.
         code: The call that our loading code makes, with the names allowed that it allows. For a file that
-            nobody should load, it is the restricted call, which refuses it.
+            should not be loaded, it is the restricted call, which refuses it.
         stop: What stops that call, or None: a device that is missing, or damage.
         way: Both in one word.
     """

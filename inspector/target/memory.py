@@ -4,7 +4,7 @@ What is assumed, and measured with `benchmarks/memory.py` (within 10 % for loads
 
 - A storage that lands on the CPU is read to where it stays: nothing is held twice. One that lands elsewhere
   is read to the CPU first, one at a time, so the largest of them counts once more there.
-- With `mmap=True` the file is mapped. Pages that nobody has read take no memory; pages that were read are
+- With `mmap=True` the file is mapped. Pages that have not been read take no memory; pages that were read are
   the file's own in the page cache, which all processes share and the kernel may take back. They are counted
   apart, as `mapped_nbytes`. A file of the other byte order is swapped in place, and so is no longer mapped.
 - `load_state_dict` copies into a model of the saved sizes and types, on the CPU. With `assign=True` the model

@@ -13,7 +13,7 @@ import re
 Release = tuple[int, int]
 
 NEWEST: Release = (2, 13)
-"""The release that is meant where nobody said which."""
+"""The release that is assumed where it is not known."""
 
 SAYS_TORCH_DEVICE: Release = (1, 2)  # "map_location=torch.device('cpu')", before that "map_location='cpu'"
 READS_ZIP: Release = (1, 4)  # older ones take every zip for TorchScript

@@ -76,7 +76,7 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         target: The machine that the file is to be loaded on, if one is chosen.
 
     Returns:
-        What it means, tied to the file. A text that nobody knows is answered with `UNRECOGNISED`.
+        What it means, tied to the file. An unknown text is answered with `UNRECOGNISED`.
     """
     pasted = read_pasted(text)
     found = _recognise(pasted)
@@ -99,7 +99,7 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         paths=first_paths(tied.paths),
         count=max(tied.count, len(tied.paths)),
         advice=tied.advice or kind.advice,
-        # What a fix would change in a file that is not to blame helps nobody.
+        # A fix for a file that is not to blame would not help.
         fix=None if tied.fits == "no" else tied.fix or kind.fix,
         also=tuple(also)[:_MOST_ALSO],
     )

@@ -84,8 +84,8 @@ class Tied:
         here: What in the file causes it.
         paths: The tensors that do, or the first of them.
         count: How many they are, where `paths` does not name them all.
-        fix: What the window can do, if it is something else than the row says.
-        advice: What to do, if it is something else than the row says.
+        fix: What the window can do, if it differs from what the row says.
+        advice: What to do, if it differs from what the row says.
         finding: The id of the finding that speaks of it, if it is another than the row's.
     """
 

@@ -2,7 +2,7 @@
 
 Terminals add colours and break lines, notebooks add arrows and line numbers, loggers and launchers put a time
 or a rank before each line, word processors turn quotes, web pages turn them into entities. All that goes; the
-words stay. The text is nobody's promise: it is cut first, and no pattern here can be slow on it.
+words stay. The text is not trusted: it is cut first, and no pattern here can be slow on it.
 """
 
 from __future__ import annotations

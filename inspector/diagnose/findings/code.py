@@ -12,7 +12,7 @@ from inspector.safety.verdict import SafetyVerdict
 
 _MOST_NAMED = 8
 _NESTED = "torch.storage._load_from_bytes"
-# They come with torch and Python; whoever has torch can import them.
+# They come with torch and Python, so they can be imported wherever torch can.
 _ALWAYS_THERE = frozenset({"torch", "collections", "builtins", "_codecs", "copyreg", "functools"})
 
 

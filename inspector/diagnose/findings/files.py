@@ -146,7 +146,7 @@ def _bare(name: str) -> str:
 
 
 def _behind_compile(names: list[tuple[str, str]]) -> list[str]:
-    """Return the paths that torch.compile left its mark in; nobody else uses that name."""
+    """Return the paths that torch.compile left its mark in; nothing else uses that name."""
     return [path for path, name in names if "_orig_mod." in name and "_orig_mod" in name.split(".")[:-1]]
 
 

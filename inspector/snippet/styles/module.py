@@ -19,7 +19,7 @@ from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
 
 _MAIN = "__main__"
-# They are there wherever torch is: nobody has to be told.
+# They are there wherever torch is, so they need not be mentioned.
 _WITH_TORCH = frozenset({"torch", "numpy"})
 _IMPORTABLE = "# The file contains no code: these modules must be importable here, as where it was saved."
 _DEFINED = "# The file needs classes from the script that saved it: define them before this line."

@@ -1,7 +1,7 @@
-"""Typed, bounded reading of a JSON document that nobody vouches for; every complaint names its place.
+"""Typed, bounded reading of an untrusted JSON document; every complaint names its place.
 
-Texts come out on one line, cut and with invisible characters escaped, so that whoever shows them later cannot
-forget it.
+Texts come out on one line, cut and with invisible characters escaped, so that no caller
+can forget it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Gpu:
 
     Attributes:
         device: The device's name in torch: `cuda:0`, `mps`, `xpu:1`.
-        name: What its maker calls it; empty where nobody said.
+        name: The vendor's name for it; empty where it is not known.
         memory_nbytes: Its memory, or None where it is not known.
         capability: CUDA's compute capability, or None for others.
     """
