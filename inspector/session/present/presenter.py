@@ -33,21 +33,23 @@ class Presenter:
         self.view = view
         self._good = state
         self._worked_out: object = None
+        self._wanted: object = None
         self.runner = runner
         self.state = state
         self.screen: Screen = compose(state)
 
     def show(self, state: State) -> None:
         """Take a new state and show it; jobs that are no longer in it are cancelled."""
-        state = state.without_job(_COMPOSE)
-        cancel_left(self.state, state)
-        self.state = state
+        composing, state = state.job(_COMPOSE), state.without_job(_COMPOSE)
         asked = _asked(state)
         if _is_large(state) and asked != self._worked_out:
-            self._compose_elsewhere(state, asked)
+            is_new = composing is None or asked != self._wanted
+            self._compose_elsewhere(state, asked, None if is_new else composing)
             return
+        cancel_left(self.state, state)
+        self.state = state
         if not _is_large(state):
-            self._worked_out = None  # or a closed document would be held
+            self._worked_out = self._wanted = None  # or a closed document would be held
         try:
             screen = compose(state)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is shown and the window goes on
@@ -62,22 +64,26 @@ class Presenter:
     def dispose(self) -> None:
         """Release everything and cancel all jobs; nothing is shown afterwards."""
         cancel_left(self.state, State())
-        self._worked_out = None
+        self._worked_out = self._wanted = None
         self.state = self._good = State()
         self.screen = compose(self.state)
 
-    def _compose_elsewhere(self, state: State, asked: object) -> None:
-        composing = Job(kind=_COMPOSE, about=state.path, progress=Progress("working it out"))
-        self.state = state.with_job(composing)
+    def _compose_elsewhere(self, state: State, asked: object, running: Job | None) -> None:
+        """Show what costs little at once, and wait for the worker that has the rest, a new one if need be."""
+        composing = running or Job(kind=_COMPOSE, about=state.path, progress=Progress("updating"))
+        old, self.state = self.state, state.with_job(composing)
+        cancel_left(old, self.state)
         if self.screen.phase == "ready" and self._good.document is state.document:
             self.screen = brought_up_to_date(self.screen, state)
             self.view.show_screen(self.screen)
-        on_done = partial(self._on_composed, asked)
-        run(self, composing, lambda _: compose(state), on_done, self._recover)
+        if running is None:
+            self._wanted = asked
+            run(self, composing, lambda _: compose(state), partial(self._on_composed, asked), self._recover)
 
-    def _on_composed(self, asked: object, screen: Screen) -> None:
+    def _on_composed(self, asked: object, _screen: Screen) -> None:
+        """Compose the screen again, of parts that are cached by now, with what has changed meanwhile."""
         self._worked_out = asked
-        self._put(self.state, screen)
+        self.show(self.state)
 
     def _put(self, state: State, screen: Screen) -> None:
         self.state = self._good = state

@@ -40,12 +40,13 @@ def test_with_many_tensors_the_answer_comes_from_the_worker(large, runner) -> No
     large.set_target("mps")
     assert large.screen.target == "mps"
     assert going(large) == {"cuda:0": "cpu", "cuda:1": "cpu", "cpu": "cpu"}
+    large.set_target("cuda:1")
     large.select(1)
-    assert len(runner.waiting) == 2
+    assert len(runner.waiting) == 2  # no third worker for what costs little
     runner.go_on()  # the first question was overtaken
     assert going(large)["cuda:0"] == "cpu"
     runner.go_on()
-    assert going(large)["cuda:0"] == "mps"
+    assert going(large)["cuda:0"] == "cuda:0"
     assert large.screen.selected == 1
 
 
