@@ -76,9 +76,9 @@ def test_work_is_bounded(begin: Begin) -> None:
     cursor.pickle()
     cursor.breathe()
     cursor.pickle()
-    with pytest.raises(ContainerError, match="holds too much to be read"):
+    with pytest.raises(ContainerError, match="holds too much to read"):
         cursor.breathe()
-    with pytest.raises(ContainerError, match="holds too much to be read"):
+    with pytest.raises(ContainerError, match="holds too much to read"):
         begin(b"", ends_s=0).breathe()
 
 

@@ -73,7 +73,7 @@ def test_nothing_outside_is_removed(tmp_path):
 
 def test_what_is_no_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         read_if_there(tmp_path / "fifo")
     with (tmp_path / "large").open("wb") as file:
         file.truncate(1 << 40)
