@@ -23,7 +23,15 @@ from inspector.gui.start.failure import FailurePageWidget, OpeningPage
 from inspector.gui.widgets.path_text import path_of_url
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.screen import Choice, ExportDraft, ExportPage, ExportResult, ExportWish, FailurePage
+from inspector.session.screen import (
+    Choice,
+    ExportDraft,
+    ExportPage,
+    ExportResult,
+    ExportWish,
+    FailurePage,
+    Loading,
+)
 from tests.gui import fakes
 
 READY = fakes.ready_screen()
@@ -119,6 +127,17 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     window.workspace.pages.open_page("code")
     window.workspace.pages.page("code").style_chosen.emit("resume")
     session.set_code_style.assert_called_once_with("resume")
+    window.show_page("file")
+    page = window.workspace.pages.page("file")
+    page.check_wanted.emit()
+    session.start_job.assert_called_once_with("check")
+    page.check_cancelled.emit()
+    session.stop_job.assert_called_once_with("check")
+    window.workspace.pages.page("memory").loading_chosen.emit(Loading(ranks=2))
+    session.set_loading.assert_called_once_with(Loading(ranks=2))
+    window.actions_by_name["paste_error"].trigger()
+    window.workspace.pages.page("findings").error_pasted.emit("KeyError")
+    session.explain_error.assert_called_once_with("KeyError")
 
 
 def test_choosing_and_activating_a_row(window, session):
