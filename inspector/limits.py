@@ -1,8 +1,9 @@
 """The bounds that untrusted sizes meet before anything is allocated or looped over.
 
 The figures are set so that every genuine checkpoint passes with room to spare (350,000 tensors take 10.5
-million opcodes and 3.7 million values) while the worst file ends within 10 seconds and 1 GB, its report
-included. `tests/hostile/crowds.py` holds the files that they were measured with.
+million opcodes and 3.7 million values) while the worst file ends within some 10 seconds and 1 GB, its report
+included. `tests/hostile/crowds.py` holds the files that they were measured with. Work is counted; time is
+asked for what no count knows, and leaves a slow machine room for the largest genuine file.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Limits:
     marks: int = 1_000_000
     text_nbytes: int = 1 << 20
     long_nbytes: int = 1 << 16
-    seconds: float = 8.0
+    seconds: float = 20.0
     ends_s: float = math.inf
     parts: int = 100_000_000
     chars: int = 128 << 20
