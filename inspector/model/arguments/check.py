@@ -75,11 +75,6 @@ class Arguments:
         return found
 
 
-def may_take(name: str, call: Call) -> bool:
-    """Return whether a call of a name may succeed, as far as its arguments tell."""
-    return Arguments().may_take(name, call)
-
-
 def is_plain(call: Call, dtype: str) -> bool:
     """Return quickly whether a call is that of nearly every tensor, which torch takes if its view is true.
 

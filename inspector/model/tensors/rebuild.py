@@ -283,8 +283,3 @@ _REBUILDS: dict[str, Callable[[tuple[Value, ...], Known], TensorFacts]] = {
     "_rebuild_from_type": _from_type,
     "_rebuild_from_type_v2": _from_type,
 }
-
-
-def describes() -> frozenset[str]:
-    """Return the names of the functions that are understood."""
-    return frozenset(_REBUILDS)

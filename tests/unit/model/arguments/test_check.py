@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from inspector.model.arguments import check as module
-from inspector.model.arguments.check import Arguments, is_judged, is_plain, may_take
+from inspector.model.arguments.check import Arguments, is_judged, is_plain
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 from tests.builders.pickles import NONE, number, op, tuple_
@@ -22,7 +22,7 @@ ON_A_DEVICE = {"torch.cuda.FloatTensor", "torch.cuda.sparse.FloatTensor"}
 
 
 def taken(name: str, *args: Value) -> bool:
-    return may_take(name, Call(Global(*name.rsplit(".", 1)), args, "reduce"))
+    return Arguments().may_take(name, Call(Global(*name.rsplit(".", 1)), args, "reduce"))
 
 
 def test_answers_are_those_of_torch() -> None:
@@ -33,7 +33,7 @@ def test_answers_are_those_of_torch() -> None:
     for one, said in answers:
         call = call_in(one)
         facts = describe_tensor(call)
-        ours = may_take(one.callable, call) and (facts is None or facts.problem is None)
+        ours = Arguments().may_take(one.callable, call) and (facts is None or facts.problem is None)
         if ours != said:
             wrong[one.callable] += 1
             better += [f"{one.callable}: {one.what}"] * ours
@@ -63,16 +63,18 @@ def test_python_2_spells_builtins_otherwise() -> None:
 
 
 def test_arguments_that_are_no_tuple() -> None:
-    assert may_take("collections.OrderedDict", Call(Global("collections", "OrderedDict"), [], "reduce"))
-    assert may_take("builtins.complex", Call(Global("builtins", "complex"), "", "reduce"))
-    assert may_take("torch.Size", Call(Global("torch", "Size"), Dict([]), "reduce"))
-    assert not may_take("torch.Size", Call(Global("torch", "Size"), 1, "reduce"))
-    assert not may_take("mine.Anything", Call(Global("mine", "Anything"), 1, "reduce"))
+    assert Arguments().may_take(
+        "collections.OrderedDict", Call(Global("collections", "OrderedDict"), [], "reduce")
+    )
+    assert Arguments().may_take("builtins.complex", Call(Global("builtins", "complex"), "", "reduce"))
+    assert Arguments().may_take("torch.Size", Call(Global("torch", "Size"), Dict([]), "reduce"))
+    assert not Arguments().may_take("torch.Size", Call(Global("torch", "Size"), 1, "reduce"))
+    assert not Arguments().may_take("mine.Anything", Call(Global("mine", "Anything"), 1, "reduce"))
 
 
 def test_functions_have_no_instances() -> None:
     for dotted, taken_ in (("_codecs.encode", False), ("collections.OrderedDict", True)):
-        assert may_take(dotted, Call(Global(*dotted.split(".")), ("a",), "newobj")) == taken_
+        assert Arguments().may_take(dotted, Call(Global(*dotted.split(".")), ("a",), "newobj")) == taken_
 
 
 def test_every_class_of_tensors_has_its_type() -> None:
