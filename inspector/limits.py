@@ -54,7 +54,7 @@ class Limits:
     long_nbytes: int = 1 << 16
     seconds: float = 20.0
     ends_s: float = math.inf
-    parts: int = 100_000_000
+    parts: int = 40_000_000
     chars: int = 128 << 20
     work: Work | None = None
     records: int = 1_000_000
