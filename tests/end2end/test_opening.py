@@ -46,7 +46,7 @@ def test_a_double_click_runs_nothing_that_lies_in_the_folder(screen, program, tm
 def _has_probe(process: int) -> bool:
     children = Path(f"/proc/{process}/task").glob("*/children")
     numbers = [number for path in children for number in path.read_text().split()]
-    return any(b"probe" in Path(f"/proc/{number}/cmdline").read_bytes() for number in numbers)
+    return any(b"serve.py" in Path(f"/proc/{number}/cmdline").read_bytes() for number in numbers)
 
 
 def test_by_dragging_the_file_into_the_empty_window(screen, program, checkpoint, file_manager):
