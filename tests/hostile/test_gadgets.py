@@ -35,7 +35,7 @@ from inspector.target.machine.profile import parse_target
 from inspector.target.refusal import Refusal, refusal_message
 from tests.builders.pickles import call, dict_, list_, name, new, number, storage, tensor, text, tuple_
 from tests.documents import show_document
-from tests.sweep import IS_SWEEP
+from tests.sweep import IS_SWEEP, tries
 from tests.unit.model.making import by_hand
 from tests.unit.report.rows import BLANK
 
@@ -95,7 +95,7 @@ def test_the_list_is_long() -> None:
 def test_no_text_offers_a_gadget(turn: int) -> None:
     """Each gadget is used in one of the ways here; the next test asks the verdict on all of them."""
     form = list(FORMS)[turn]
-    for gadget in GADGETS[turn :: len(FORMS)]:
+    for gadget in GADGETS[turn :: tries(3, 1) * len(FORMS)]:
         checkpoint = holding(FORMS[form](gadget))
         safety = judge(checkpoint)
         present = present_name(gadget)

@@ -492,7 +492,7 @@ def test_every_genuine_file_in_both_containers(tmp_path: Path) -> None:
             export_form(str(case.path), destination, None, form, overwrite=True)
             assert outline(torch.load(destination, weights_only=False, map_location="cpu")) == wanted
 
-    put_through(check, GENUINE, name=lambda case: case.name)
+    put_through(check, GENUINE, name=lambda case: case.name, every=2)
 
 
 class _Outliner(_Painter):
@@ -540,4 +540,4 @@ def test_preview_says_what_the_export_does(tmp_path: Path) -> None:
         for case in GENUINE
         if case.folder in {"zip", "frameworks"} and case.name != "zip/many_storages.pt"
     ]
-    put_through(check, files, name=lambda case: case.name)
+    put_through(check, files, name=lambda case: case.name, every=2)

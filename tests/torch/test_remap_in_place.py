@@ -56,7 +56,7 @@ def each(check: Callable[[Case, Path], object], files: Iterable[Case], folder: P
         with opened(case, inner) as path:
             check(case, path)
 
-    put_through(check_one, files, name=lambda case: case.name)
+    put_through(check_one, files, name=lambda case: case.name, every=2)
 
 
 def test_what_is_sent_to_the_cpu_loads_there(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.torch.zip_mutations import archives
 from tests.torch.zip_reader import Answer, ask_torch
 
 pytestmark = pytest.mark.torch
-COUNT, SEED = tries(400, 1500), 1
+COUNT, SEED = tries(250, 1500), 1
 
 
 def disagreement(path: Path, torch: Answer) -> tuple[str, str]:

@@ -66,11 +66,6 @@ class DeviceType:
     in_pieces: bool = False
 
     @property
-    def is_accelerator(self) -> bool:
-        """Whether it is something else than the machine's own memory, and than no memory at all."""
-        return self.name not in {"cpu", "meta"}
-
-    @property
     def best(self) -> str:
         """The first device of this type."""
         return f"{self.name}:0" if self.is_numbered else self.name

@@ -22,6 +22,7 @@ from inspector.remap.compare.same_bytes import (
     sample_spans,
     tar_spans,
     total_nbytes,
+    whole_spans,
     zip_spans,
 )
 from tests.builders import tars
@@ -101,6 +102,12 @@ def test_the_step_that_differs_is_named(two, monkeypatch: pytest.MonkeyPatch) ->
     progress.cancel()
     with pytest.raises(CancelledError):
         find_difference(one.read, other.read, [Span(0, 2, 5)], progress)
+
+
+def test_files_of_which_nothing_is_changed_are_compared_whole(two) -> None:
+    assert whole_spans(*two(b"abcd", b"abxd"), Progress()) == [Span(0, 0, 4)]
+    with pytest.raises(ExportError, match="differ in length"):
+        whole_spans(*two(b"abcd", b"abc"), Progress())
 
 
 @pytest.mark.parametrize(("pair", "make"), [(zip_spans, zip_of), (legacy_spans, legacy_of)])

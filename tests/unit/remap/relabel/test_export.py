@@ -115,7 +115,7 @@ def test_genuine_files_come_out_as_planned(tmp_path: Path) -> None:
         plan = planned(case.path, "cpu=cuda:1", move_all=True)
         export_copy(str(case.path), tmp_path / "out", plan, overwrite=True)
 
-    put_through(check, READABLE, name=lambda case: case.name)
+    put_through(check, READABLE, name=lambda case: case.name, every=2)
 
 
 def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

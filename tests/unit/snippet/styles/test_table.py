@@ -14,6 +14,7 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import presets
+from tests.sweep import tries
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, tensor, value
 from tests.work import growth
 
@@ -191,7 +192,7 @@ def training_run(texts: tuple[str, ...], names: tuple[str, ...]) -> Checkpoint:
     )
 
 
-@settings(deadline=None, max_examples=30)  # a busy machine is no failure
+@settings(max_examples=tries(8, 30))
 @given(st.tuples(*[ANYTHING] * 6))
 def test_no_key_path_or_device_can_change_what_a_snippet_does(texts: tuple[str, ...]) -> None:
     tame = training_run(("a", "b", "c", "d", "e", "f"), ())
@@ -219,7 +220,7 @@ def odd_files(texts: tuple[str, ...]) -> Iterator[Checkpoint]:
     yield checkpoint(dataset, names=("torch.utils.data.dataset.TensorDataset",), path=path)
 
 
-@settings(deadline=None, max_examples=15)  # a busy machine is no failure
+@settings(max_examples=tries(5, 15))
 @given(st.tuples(*[ANYTHING] * 4))
 def test_nor_does_it_in_files_of_other_kinds(texts: tuple[str, ...]) -> None:
     for tame, wild in zip(odd_files(("a", "b", "c", "d")), odd_files(texts), strict=True):
@@ -232,7 +233,6 @@ def test_nor_does_it_in_files_of_other_kinds(texts: tuple[str, ...]) -> None:
             assert comments_of(code) == comments_of(expected)
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.text("ab._", max_size=6) | ANYTHING)
 def test_a_module_is_imported_by_a_plain_name_or_not(name: str) -> None:
     rows = checkpoint(tensor("._parameters", "w"), root="module", names=(f"{name}.Net",), safety=SAFE)
@@ -243,7 +243,6 @@ def test_a_module_is_imported_by_a_plain_name_or_not(name: str) -> None:
     assert all(part.isidentifier() for item in names.elts for part in item.value.split("."))
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.tuples(ANYTHING, ANYTHING))
 def test_no_destination_can_either(texts: tuple[str, str]) -> None:
     rows = checkpoint(tensor("m", "w", device="cuda:0"), optimizers=(optimizer("o"),))
@@ -253,7 +252,6 @@ def test_no_destination_can_either(texts: tuple[str, str]) -> None:
         assert shape_of(wild) == shape_of(tame)
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.lists(st.one_of(ANYTHING, st.text("ab._", max_size=6)), min_size=1, max_size=3))
 def test_a_global_becomes_a_plain_name_or_nothing(parts: list[str]) -> None:
     code = render(checkpoint(names=(".".join(parts),)), style="plain", target=THIS)
