@@ -9,7 +9,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order
 from inspector.model.totals import dtype_totals, role_totals
 from inspector.records import dataclass
-from inspector.report.colours import NEUTRAL, device_name
+from inspector.report.colors import NEUTRAL, device_name
 from inspector.units import format_nbytes
 
 _MOST_SEGMENTS = 10
@@ -22,13 +22,13 @@ class Segment:
 
     Attributes:
         label: The device (or role, or dtype) that it stands for.
-        colour: -1 for the CPU and other neutral things, else 0, 1, 2, ... in a fixed order of devices, so
-            that a device keeps its colour on every page.
+        color: -1 for the CPU and other neutral things, else 0, 1, 2, ... in a fixed order of devices, so
+            that a device keeps its color on every page.
         nbytes: Its length.
     """
 
     label: str
-    colour: int
+    color: int
     nbytes: int
 
 
@@ -49,13 +49,13 @@ class Chart:
     bars: tuple[Bar, ...]
 
 
-def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colours: Mapping[str, int]) -> Chart:
+def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colors: Mapping[str, int]) -> Chart:
     """Return stored bytes by device, as saved and after a map.
 
     Args:
         checkpoint: The checkpoint.
         moved: The new device of each storage that moves, by its key.
-        colours: The colour of each device.
+        colors: The color of each device.
     """
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
@@ -64,7 +64,7 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colours: Mapp
         after[moved.get(storage.key, storage.device)] += storage.nbytes
     return Chart(
         title="Memory by device",
-        bars=(_device_bar("As saved", before, colours), _device_bar("After the map", after, colours)),
+        bars=(_device_bar("As saved", before, colors), _device_bar("After the map", after, colors)),
     )
 
 
@@ -78,10 +78,10 @@ def dtype_chart(checkpoint: Checkpoint) -> Chart:
     return _one_bar_each("Dtypes", dtype_totals(checkpoint))
 
 
-def _device_bar(label: str, totals: Counter[str], colours: Mapping[str, int]) -> Bar:
+def _device_bar(label: str, totals: Counter[str], colors: Mapping[str, int]) -> Bar:
     shown = [(device, totals[device]) for device in sorted(totals, key=device_order) if totals[device]]
     segments = tuple(
-        Segment(label=device_name(device), colour=colours.get(device, NEUTRAL), nbytes=nbytes)
+        Segment(label=device_name(device), color=colors.get(device, NEUTRAL), nbytes=nbytes)
         for device, nbytes in _few(shown, _MOST_DEVICES)
     )
     return Bar(label=label, segments=segments, text=format_nbytes(sum(totals.values())))
@@ -92,7 +92,7 @@ def _one_bar_each(title: str, totals: Iterable[tuple[str, int]]) -> Chart:
     bars = tuple(
         Bar(
             label=label,
-            segments=(Segment(label=label, colour=NEUTRAL, nbytes=nbytes),),
+            segments=(Segment(label=label, color=NEUTRAL, nbytes=nbytes),),
             text=format_nbytes(nbytes),
         )
         for label, nbytes in _few(shown, _MOST_SEGMENTS)

@@ -62,9 +62,9 @@ def steps_text(forecast: Forecast) -> str:
 
 def _bar(room: Room, final_nbytes: int) -> Bar:
     passing = room.needed_nbytes - final_nbytes
-    segments = [Segment(label=STAYS, colour=0, nbytes=final_nbytes)]
+    segments = [Segment(label=STAYS, color=0, nbytes=final_nbytes)]
     if passing > 0:
-        segments.append(Segment(label=PASSES, colour=2, nbytes=passing))
+        segments.append(Segment(label=PASSES, color=2, nbytes=passing))
     text = format_nbytes(room.needed_nbytes)
     if room.memory_nbytes is not None:
         text += f" of {format_nbytes(room.memory_nbytes)}"

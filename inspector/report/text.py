@@ -10,7 +10,7 @@ from inspector.containers.notes import sentences
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.model.totals import device_totals
-from inspector.report.colours import device_name
+from inspector.report.colors import device_name
 from inspector.report.details import naming_text, written_by
 from inspector.report.tree import Node, Tree
 from inspector.report.words.verdicts import verdict_words

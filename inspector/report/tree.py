@@ -14,7 +14,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.roles.devices import device_order
 from inspector.records import dataclass
 from inspector.report.arrange import Arrangement, Group, Leaf, arrange
-from inspector.report.colours import device_name
+from inspector.report.colors import device_name
 from inspector.units import cut_text, format_shape
 
 NodeKind = Literal["group", "tensor", "value", "bucket"]
@@ -73,16 +73,16 @@ class Tree:
         nodes: The rows.
         tensor_nodes: The node id of each tensor of the checkpoint, by its index; -1 for a hidden one.
         value_nodes: The node id of each value, by its index; -1 for one that is not shown.
-        colours: Colour index of each device, see `session.screen.Segment.colour`.
+        colors: Color index of each device, see `session.screen.Segment.color`.
     """
 
     nodes: tuple[Node, ...]
     tensor_nodes: tuple[int, ...]
     value_nodes: tuple[int, ...]
-    colours: dict[str, int]
+    colors: dict[str, int]
 
 
-def build_tree(checkpoint: Checkpoint, colours: dict[str, int]) -> Tree:
+def build_tree(checkpoint: Checkpoint, colors: dict[str, int]) -> Tree:
     """Arrange a checkpoint's tensors and values as rows."""
     with collector_paused():
         numbered = _Numbering(checkpoint, arrange(checkpoint))
@@ -91,7 +91,7 @@ def build_tree(checkpoint: Checkpoint, colours: dict[str, int]) -> Tree:
         nodes=tuple(numbered.nodes),
         tensor_nodes=tuple(numbered.tensor_nodes),
         value_nodes=tuple(numbered.value_nodes),
-        colours=colours,
+        colors=colors,
     )
 
 

@@ -11,7 +11,7 @@ from inspector.model.roles.devices import device_order
 from inspector.records import dataclass
 from inspector.remap.plan import Plan, plan_remap, rules_for_target
 from inspector.remap.rules import Rule, check_destination
-from inspector.report.colours import NEUTRAL, device_name
+from inspector.report.colors import NEUTRAL, device_name
 from inspector.session.document import Document
 from inspector.session.screen import DeviceRow
 from inspector.target.machine.profile import Profile
@@ -79,7 +79,7 @@ def map_devices(
 
 
 def device_rows(
-    document: Document, target: Profile, device_map: DeviceMap, colours: Mapping[str, int]
+    document: Document, target: Profile, device_map: DeviceMap, colors: Mapping[str, int]
 ) -> tuple[DeviceRow, ...]:
     """Return the rows of the device map."""
     kept = Counter(document.checkpoint.tensors[index].device for index in device_map.plan.kept)
@@ -89,7 +89,7 @@ def device_rows(
     return tuple(
         DeviceRow(
             device=device_name(device),
-            colour=colours.get(device, NEUTRAL),
+            color=colors.get(device, NEUTRAL),
             summary=f"{format_count(total.tensors, 'tensor')}, {format_nbytes(total.nbytes)}",
             to=device_name(to),
             choices=_choices(device, offered),

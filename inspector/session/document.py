@@ -12,7 +12,7 @@ from inspector.model.totals import DeviceTotal, device_totals
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.relabel.undo import record_path
-from inspector.report.colours import device_colours
+from inspector.report.colors import device_colors
 from inspector.report.details import python_expression
 from inspector.report.tree import Tree, build_tree
 from inspector.safety.verdict import SafetyVerdict, judge
@@ -56,7 +56,7 @@ def open_document(path: str, progress: Progress) -> Document:
         checkpoint = open_checkpoint(path, progress=progress)
         progress.start("arranging")
         totals = device_totals(checkpoint)
-        tree = build_tree(checkpoint, device_colours(total.device for total in totals))
+        tree = build_tree(checkpoint, device_colors(total.device for total in totals))
         return Document(
             checkpoint=checkpoint,
             safety=judge(checkpoint),

@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
-    """A short coloured remark, with the longer text to show on request."""
+    """A short colored remark, with the longer text to show on request."""
 
     text: str
     tone: Tone
@@ -67,7 +67,7 @@ class DeviceRow:
 
     Attributes:
         device: The original device's text.
-        colour: Index of its colour, see `Segment.colour`.
+        color: Index of its color, see `Segment.color`.
         summary: `312 tensors, 1.2 GB`.
         to: The device it goes to now.
         choices: What the drop-down offers; `to` is among them.
@@ -75,7 +75,7 @@ class DeviceRow:
     """
 
     device: str
-    colour: int
+    color: int
     summary: str
     to: str
     choices: tuple[str, ...]

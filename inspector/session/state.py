@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector.containers.source import Stamp
 from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule
-from inspector.report.colours import device_name
+from inspector.report.colors import device_name
 from inspector.session.document import Document
 from inspector.session.jobs.job import Job
 from inspector.session.screen import Destination, ExportDraft, ExportWish, FailurePage, Loading, Phase

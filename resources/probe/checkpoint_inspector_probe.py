@@ -273,7 +273,7 @@ def kernel_module():
 
 
 def libcuda():
-    """Whether the driver's library is there, and the CUDA version it speaks; it is not initialised."""
+    """Whether the driver's library is there, and the CUDA version it speaks; it is not initialized."""
     name = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
     library, number = ctypes.CDLL(name), ctypes.c_int(0)
     known = library.cuDriverGetVersion(ctypes.byref(number)) == 0 and number.value > 0

@@ -85,7 +85,7 @@ def make_node(**fields: object) -> Node:
     return Node(**{**blank, **fields})
 
 
-def make_tree(leaves: list[Leaf], colours: dict[str, int]) -> Tree:
+def make_tree(leaves: list[Leaf], colors: dict[str, int]) -> Tree:
     """Build the tree of some leaves, with the sums of every folder."""
     nodes = [make_node()]
     known: dict[tuple[str, ...], int] = {(): 0}
@@ -107,7 +107,7 @@ def make_tree(leaves: list[Leaf], colours: dict[str, int]) -> Tree:
         if node.kind == "group":
             node.device_text = ", ".join(device for device, _ in node.devices)
     values = tuple(place for place, node in enumerate(nodes) if node.kind == "value")
-    return Tree(nodes=tuple(nodes), tensor_nodes=tuple(tensors), value_nodes=values, colours=colours)
+    return Tree(nodes=tuple(nodes), tensor_nodes=tuple(tensors), value_nodes=values, colors=colors)
 
 
 def _fill(nodes: list[Node], node_id: int, leaf: Leaf) -> None:
@@ -173,19 +173,19 @@ COLOURS = {"cpu": -1, "cuda:0": 0, "cuda:1": 1, "cuda:2": 2, "cuda:3": 3}
 def _charts(tree: Tree, mapping: dict[str, str]) -> tuple[Chart, ...]:
     root = tree.nodes[0]
     before = tuple(
-        Segment(label=device, colour=COLOURS.get(device, 5), nbytes=size) for device, size in root.devices
+        Segment(label=device, color=COLOURS.get(device, 5), nbytes=size) for device, size in root.devices
     )
     sums: dict[str, int] = {}
     for device, size in root.devices:
         to = mapping.get(device, device)
         sums[to] = sums.get(to, 0) + size
     after = tuple(
-        Segment(label=device, colour=COLOURS.get(device, 5), nbytes=size) for device, size in sums.items()
+        Segment(label=device, color=COLOURS.get(device, 5), nbytes=size) for device, size in sums.items()
     )
     total = format_nbytes(root.nbytes)
     shares = {"optimizer state": 0.664, "parameters": 0.332, "buffers": 0.0035, "random state": 0.0005}
     roles = tuple(
-        Bar(label=name, segments=(Segment(label=name, colour=-1, nbytes=size),), text=format_nbytes(size))
+        Bar(label=name, segments=(Segment(label=name, color=-1, nbytes=size),), text=format_nbytes(size))
         for name, size in ((name, round(root.nbytes * share)) for name, share in shares.items())
     )
     return (
@@ -253,7 +253,7 @@ def device_rows(tree: Tree, mapping: dict[str, str]) -> tuple[DeviceRow, ...]:
         rows.append(
             DeviceRow(
                 device=device,
-                colour=COLOURS.get(device, 5),
+                color=COLOURS.get(device, 5),
                 summary=f"{format_count(count, 'tensor')}, {format_nbytes(size)}",
                 to=mapping.get(device, device),
                 choices=("cpu", "cuda:0", "cuda:1", "mps"),
@@ -359,8 +359,8 @@ def ready_screen(leaves: list[Leaf] | None = None, mapping: dict[str, str] | Non
 def forecast_page() -> ForecastPage:
     """What two processes take that load the checkpoint for one GPU each."""
     stays, passes = (
-        Segment(label="stays", colour=0, nbytes=464_000_000),
-        Segment(label="while loading", colour=2, nbytes=9_400_000),
+        Segment(label="stays", color=0, nbytes=464_000_000),
+        Segment(label="while loading", color=2, nbytes=9_400_000),
     )
     return ForecastPage(
         loading=Loading(ranks=2),

@@ -1,4 +1,4 @@
-"""Messages that the installed torch really raises are recognised, and tied to the file that made them."""
+"""Messages that the installed torch really raises are recognized, and tied to the file that made them."""
 
 from __future__ import annotations
 

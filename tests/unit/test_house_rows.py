@@ -186,7 +186,7 @@ def test_a_device_type_is_mapped_and_loaded(warped: Path, cli) -> None:
     assert 'device = "warp:0"' in cli("snippet", warped).out
     assert 'init_process_group("wccl")' in cli("snippet", warped, "--style", "distributed").out
     screen = screen_of(warped, target="warp")
-    assert [(row.device, row.to, row.colour) for row in screen.device_map] == [
+    assert [(row.device, row.to, row.color) for row in screen.device_map] == [
         ("warp:0", "warp:0", 0),
         ("cpu", "cpu", -1),
     ]

@@ -15,11 +15,11 @@ from string import ascii_lowercase, ascii_uppercase
 from inspector.diagnose.errors.code import CODE_ERRORS
 from inspector.diagnose.errors.devices import DEVICE_ERRORS
 from inspector.diagnose.errors.explanation import (
-    UNRECOGNISED,
+    UNRECOGNIZED,
     Context,
     ErrorKind,
     Explanation,
-    Recognised,
+    Recognized,
     Tied,
     first_paths,
 )
@@ -76,23 +76,23 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         target: The machine that the file is to be loaded on, if one is chosen.
 
     Returns:
-        What it means, tied to the file. An unknown text is answered with `UNRECOGNISED`.
+        What it means, tied to the file. An unknown text is answered with `UNRECOGNIZED`.
     """
     pasted = read_pasted(text)
-    found = _recognise(pasted)
+    found = _recognize(pasted)
     if not found:
-        return _unrecognised(pasted, checkpoint, target)
-    recognised, *others = found
-    kind = recognised.kind
+        return _unrecognized(pasted, checkpoint, target)
+    recognized, *others = found
+    kind = recognized.kind
     tied = Tied(fits="unknown", here=_NO_FILE)
     if checkpoint is not None:
-        tied = kind.tie(_context(recognised, pasted, checkpoint, target))
+        tied = kind.tie(_context(recognized, pasted, checkpoint, target))
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
     return Explanation(
         id=kind.id,
-        finding=tied.finding or _finding(recognised, pasted),
+        finding=tied.finding or _finding(recognized, pasted),
         title=kind.title,
-        quoted=escape_text(cut_text(recognised.quoted, _MOST_QUOTED)),
+        quoted=escape_text(cut_text(recognized.quoted, _MOST_QUOTED)),
         cause=kind.cause,
         here=tied.here,
         fits=tied.fits,
@@ -105,9 +105,9 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
     )
 
 
-def _finding(recognised: Recognised, pasted: Pasted) -> str:
+def _finding(recognized: Recognized, pasted: Pasted) -> str:
     """Return the finding that speaks of the same trouble, as far as the text alone tells."""
-    kind, groups = recognised.kind, recognised.groups
+    kind, groups = recognized.kind, recognized.groups
     if kind.finding_of is not None:
         return kind.finding_of(pasted)
     key = (groups.get("kind") or groups.get("key", "")).lower()
@@ -115,14 +115,14 @@ def _finding(recognised: Recognised, pasted: Pasted) -> str:
 
 
 def _context(
-    recognised: Recognised, pasted: Pasted, checkpoint: Checkpoint, target: Profile | None
+    recognized: Recognized, pasted: Pasted, checkpoint: Checkpoint, target: Profile | None
 ) -> Context:
     safety = judge_for(checkpoint, target)
     findings: dict[str, Finding] = {}
     for finding in diagnose(checkpoint, safety, target):
         findings.setdefault(finding.id, finding)
     return Context(
-        groups=recognised.groups,
+        groups=recognized.groups,
         pasted=pasted,
         checkpoint=checkpoint,
         safety=safety,
@@ -134,8 +134,8 @@ def _context(
 # --- which row ----------------------------------------------------------------------------------------------
 
 
-def _recognise(pasted: Pasted) -> list[Recognised]:
-    """Return what is recognised in a text, the error that counts first."""
+def _recognize(pasted: Pasted) -> list[Recognized]:
+    """Return what is recognized in a text, the error that counts first."""
     found = [match for error in pasted.errors[:_MOST_ERRORS] if (match := _first_match(error)) is not None]
     found.sort(key=lambda match: match.kind.is_wrapper)
     if not found or found[0].kind.is_wrapper:
@@ -145,24 +145,24 @@ def _recognise(pasted: Pasted) -> list[Recognised]:
     return found
 
 
-def _first_match(text: str) -> Recognised | None:
+def _first_match(text: str) -> Recognized | None:
     """Return the first row that knows a text, as it stands or as if lines were broken within words."""
     squeezed = squeeze(text)
     small, small_squeezed = text.translate(_SMALL), squeezed.translate(_SMALL)
     for kind in ERROR_KINDS:
         spaced_pattern, squeezed_pattern = _compile(kind.pattern)
         if (match := spaced_pattern.search(small)) is not None:
-            return _recognised(kind, match, text)
+            return _recognized(kind, match, text)
         if (match := squeezed_pattern.search(small_squeezed)) is not None:
-            return _recognised(kind, match, squeezed)
+            return _recognized(kind, match, squeezed)
     return None
 
 
-def _recognised(kind: ErrorKind, match: re.Match[str], text: str) -> Recognised:
+def _recognized(kind: ErrorKind, match: re.Match[str], text: str) -> Recognized:
     """Return the parts of a match as they stand in the text, with their capital letters."""
     names = match.re.groupindex
     groups = {name: text[slice(*match.span(name))] if match[name] is not None else "" for name in names}
-    return Recognised(kind=kind, groups=groups, quoted=text[slice(*match.span())])
+    return Recognized(kind=kind, groups=groups, quoted=text[slice(*match.span())])
 
 
 @cache
@@ -178,7 +178,7 @@ def _compile(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 # --- none of them -------------------------------------------------------------------------------------------
 
 
-def _unrecognised(pasted: Pasted, checkpoint: Checkpoint | None, target: Profile | None) -> Explanation:
+def _unrecognized(pasted: Pasted, checkpoint: Checkpoint | None, target: Profile | None) -> Explanation:
     """Report that nothing is known, what was looked for, and what is wrong with the file all the same."""
     here, worst = _NO_FILE, None
     if checkpoint is not None:
@@ -188,7 +188,7 @@ def _unrecognised(pasted: Pasted, checkpoint: Checkpoint | None, target: Profile
             here = f"What is known about this file may help anyway: {worst.title}. {worst.detail}"
     words = format_count(sum(len(line.split()) for line in pasted.lines), "word")
     return Explanation(
-        id=UNRECOGNISED,
+        id=UNRECOGNIZED,
         finding="" if worst is None else worst.id,
         title="This message is not recognized" if pasted.lines else "There is no text",
         quoted="",

@@ -15,7 +15,7 @@ from inspector.target.machine.profile import Profile
 Fit = Literal["yes", "no", "unknown"]
 """Whether the message fits the file: `no` when it must come from another file or from the user's own code."""
 
-UNRECOGNISED = "unrecognised"
+UNRECOGNIZED = "unrecognised"
 """The id of the explanation of a text that no row of the table knows."""
 
 
@@ -27,7 +27,7 @@ class Explanation:
         id: The kind of message, such as `device-unavailable`; `unrecognised` when no row knows the text.
         finding: The id of the finding that speaks of the same trouble; empty where there is none.
         title: What it is, in a few words.
-        quoted: The part of the text that was recognised; empty for an unrecognised one.
+        quoted: The part of the text that was recognized; empty for an unrecognized one.
         cause: Why torch says that, for someone who knows no more than `torch.load`.
         here: What in this file causes it, or why it cannot come from this file.
         fits: Whether message and file fit together.
@@ -35,8 +35,8 @@ class Explanation:
         count: How many they are.
         advice: What to do.
         fix: What the window can do about it, or None.
-        also: Titles of what else was recognised in the text, for instance in an error before the last.
-        checked: For an unrecognised text: what was looked for, in words.
+        also: Titles of what else was recognized in the text, for instance in an error before the last.
+        checked: For an unrecognized text: what was looked for, in words.
     """
 
     id: str
@@ -135,7 +135,7 @@ class ErrorKind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recognised:
+class Recognized:
     """A row that knows a text.
 
     Attributes:

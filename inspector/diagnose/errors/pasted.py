@@ -1,6 +1,6 @@
 """A pasted error as people paste it: a traceback with its noise, or a few words out of one.
 
-Terminals add colours and break lines, notebooks add arrows and line numbers, loggers and launchers put a time
+Terminals add colors and break lines, notebooks add arrows and line numbers, loggers and launchers put a time
 or a rank before each line, word processors turn quotes, web pages turn them into entities. All that goes; the
 words stay. The text is not trusted: it is cut first, and no pattern here can be slow on it.
 """

@@ -61,7 +61,7 @@ class ChartCard(QFrame):
 
     def _color_of(self, part: Segment) -> QColor:
         tokens = self._theme.tokens
-        return tokens.device(part.colour) if self._by_device else tokens.shade(part.colour)
+        return tokens.device(part.color) if self._by_device else tokens.shade(part.color)
 
 
 class ForecastCard(ChartCard):

@@ -81,7 +81,7 @@ class MemoryPanel(ScrollPanel):
     def show_screen(self, screen: Screen) -> None:
         """Show the charts of a screen."""
         self._charts, self._page = screen.charts, screen.forecast
-        known = screen.tree.colours if screen.tree else {}
+        known = screen.tree.colors if screen.tree else {}
         self._devices = frozenset(known).union(*(row.choices for row in screen.device_map))
         self._build()
 

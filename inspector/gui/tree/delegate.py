@@ -18,7 +18,7 @@ _PAD = 10
 _STRIP_WIDTH, _STRIP_HEIGHT = 36, 8
 _CHIP = 10
 _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
-_CENTRE_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_CENTER_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
 def paint_chip(painter: QPainter, x: float, middle: float, color: QColor) -> None:
@@ -81,7 +81,7 @@ class RowDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _paint_devices(self, painter: QPainter, area: QRectF, node: Node) -> QRectF:
-        tokens, colors = self._theme.tokens, self._tree().colours
+        tokens, colors = self._theme.tokens, self._tree().colors
         ranked = sorted((colors.get(device, -1) % _LAST, nbytes) for device, nbytes in node.devices)
         parts = [(tokens.device(-1 if index == _LAST - 1 else index), nbytes) for index, nbytes in ranked]
         if not parts:
@@ -110,7 +110,7 @@ class RowDelegate(QStyledItemDelegate):
         left, right = (6 if column == Column.NAME else _PAD), (_PAD if column == Column.SIZE else 4)
         room = area.adjusted(left, 0, -right, 0)
         mode = Qt.TextElideMode.ElideMiddle if column == Column.NAME else Qt.TextElideMode.ElideRight
-        align = _CENTRE_LEFT
+        align = _CENTER_LEFT
         if column == Column.SIZE:
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         painter.setPen(QPen(_ink(self._theme.tokens, node, column)))

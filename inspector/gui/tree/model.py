@@ -53,7 +53,7 @@ _EMPTY = Tree(
     ),
     tensor_nodes=(),
     value_nodes=(),
-    colours={},
+    colors={},
 )
 _TITLES = ("Name", "Device", "Shape", "Type", "Size")
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

@@ -42,14 +42,14 @@ class TensorTreeView(QTreeView):
         self._taking_focus = False
         self._typed = ""
         self._since_typed = QElapsedTimer()
-        self._set_behaviour()
+        self._set_behavior()
         self._set_header()
         self.expanded.connect(self._on_expanded)
         self.collapsed.connect(self._on_collapsed)
         self.activated.connect(self._on_activated)
         self.selectionModel().currentChanged.connect(self._on_current_changed)
 
-    def _set_behaviour(self) -> None:
+    def _set_behavior(self) -> None:
         self.setAccessibleName("Contents of the checkpoint")
         self.setUniformRowHeights(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)

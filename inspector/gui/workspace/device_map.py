@@ -56,7 +56,7 @@ class DeviceCard(QFrame):
     def show_row(self, row: DeviceRow, colors: dict[str, int]) -> None:
         """Show one original device and where it goes."""
         self._device = row.device
-        self._color = row.colour
+        self._color = row.color
         self._swatch.update()
         self._name.setText(row.device)
         self._summary.setText(row.summary)

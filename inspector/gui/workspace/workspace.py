@@ -87,5 +87,5 @@ def _mapped(screen: Screen) -> tuple[object, ...]:
 def _device_colors(screen: Screen) -> dict[str, int]:
     """Return the colors of the file's devices, and of those that they are mapped to."""
     parts = (part for chart in screen.charts for bar in chart.bars for part in bar.segments)
-    colors = {part.label: part.colour for part in parts}
-    return colors | {row.device: row.colour for row in screen.device_map}
+    colors = {part.label: part.color for part in parts}
+    return colors | {row.device: row.color for row in screen.device_map}

@@ -74,9 +74,9 @@ def select_model(checkpoint: Checkpoint, form: Form) -> Model:
         return _only(found, f"no weights stand at {wanted}", models)
     if form.ema:
         found = [model for model in models if model.is_average]
-        return _only(found, "no averaged weights were recognised", models)
+        return _only(found, "no averaged weights were recognized", models)
     found = [model for model in models if not model.is_average] or models
-    return _only(found, "no weights of a model were recognised", models)
+    return _only(found, "no weights of a model were recognized", models)
 
 
 def _only(found: Sequence[Model], otherwise: str, models: Sequence[Model]) -> Model:

@@ -10,7 +10,7 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.remap.convert.forms import Form, LeftOut
-from inspector.report.colours import device_name
+from inspector.report.colors import device_name
 from inspector.report.words.results import as_lines, form_changes, left_out, sizes
 from inspector.session.device_map import DeviceMap, Pairs
 from inspector.session.export.kinds import IN_PLACE, KINDS, RECOVER, Kind, form_of, kind_of, offered_kinds

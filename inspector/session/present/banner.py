@@ -8,7 +8,7 @@ from itertools import groupby
 from inspector.model.findings import Finding
 from inspector.model.roles.devices import split_device
 from inspector.model.totals import DeviceTotal
-from inspector.report.colours import device_name
+from inspector.report.colors import device_name
 from inspector.report.words.results import as_lines
 from inspector.report.words.verdicts import (
     load_sentence,

@@ -12,7 +12,7 @@ from inspector.model.obstacles import is_damaged
 from inspector.records import replace
 from inspector.remap.rules import Rule
 from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
-from inspector.report.colours import device_name, more_colours
+from inspector.report.colors import device_name, more_colors
 from inspector.report.details import (
     FactGroup,
     Lookup,
@@ -183,14 +183,14 @@ def _device_rows(
     document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
 ) -> tuple[DeviceRow, ...]:
     device_map = device_map_of(document, target, chosen, branches)
-    return device_rows(document, target, device_map, _colours(document, target, device_map))
+    return device_rows(document, target, device_map, _colors(document, target, device_map))
 
 
 @remembered
 def _charts(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> tuple[Chart, ...]:
     device_map = device_map_of(document, target, chosen, branches)
-    colours = _colours(document, target, device_map)
-    return (device_chart(document.checkpoint, device_map.plan.storages, colours), *_fixed_charts(document))
+    colors = _colors(document, target, device_map)
+    return (device_chart(document.checkpoint, device_map.plan.storages, colors), *_fixed_charts(document))
 
 
 @remembered
@@ -214,9 +214,9 @@ def _branch_rows(branches: Branches) -> tuple[BranchRow, ...]:
     )
 
 
-def _colours(document: Document, target: Profile, device_map: DeviceMap) -> dict[str, int]:
-    """Colour the file's devices as its tree does, and new destinations after them."""
-    return more_colours(document.tree.colours, {*target.devices, *(to for _, to in device_map.going)})
+def _colors(document: Document, target: Profile, device_map: DeviceMap) -> dict[str, int]:
+    """Color the file's devices as its tree does, and new destinations after them."""
+    return more_colors(document.tree.colors, {*target.devices, *(to for _, to in device_map.going)})
 
 
 @remembered

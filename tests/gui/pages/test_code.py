@@ -21,8 +21,8 @@ def code(qtbot, theme) -> CodePanel:
     return panel
 
 
-def colours_of(panel: CodePanel) -> dict[str, str]:
-    """Give the colour of the first place of each word."""
+def colors_of(panel: CodePanel) -> dict[str, str]:
+    """Give the color of the first place of each word."""
     document = panel.findChild(QPlainTextEdit).document()
     found: dict[str, str] = {}
     block = document.begin()
@@ -34,16 +34,16 @@ def colours_of(panel: CodePanel) -> dict[str, str]:
     return found
 
 
-def test_the_code_is_there_and_coloured(code, theme):
+def test_the_code_is_there_and_colored(code, theme):
     assert code.findChild(QPlainTextEdit).toPlainText() == fakes.CODE
-    colours = colours_of(code)
-    assert colours["import"] == theme.tokens.colors["code_keyword"]
-    assert colours['"best.pth"'] == theme.tokens.colors["code_string"]
-    assert colours["load"] == theme.tokens.colors["code_name"]
-    assert colours["# saved on two GPUs"] == theme.tokens.colors["code_comment"]
-    assert colours["1"] == theme.tokens.colors["code_number"]
+    colors = colors_of(code)
+    assert colors["import"] == theme.tokens.colors["code_keyword"]
+    assert colors['"best.pth"'] == theme.tokens.colors["code_string"]
+    assert colors["load"] == theme.tokens.colors["code_name"]
+    assert colors["# saved on two GPUs"] == theme.tokens.colors["code_comment"]
+    assert colors["1"] == theme.tokens.colors["code_number"]
     theme.set_mode("dark")
-    assert colours_of(code)["import"] == theme.tokens.colors["code_keyword"]
+    assert colors_of(code)["import"] == theme.tokens.colors["code_keyword"]
 
 
 def test_the_style_is_chosen_by_the_user_alone(code, qtbot):

@@ -26,7 +26,7 @@ def panel(qtbot, theme) -> MemoryPanel:
     return panel
 
 
-def colours_in(widget) -> set[str]:
+def colors_in(widget) -> set[str]:
     image = widget.grab().toImage()
     return {
         image.pixelColor(x, y).name() for x in range(0, image.width(), 3) for y in range(0, image.height(), 3)
@@ -45,8 +45,8 @@ def test_bars_are_drawn_when_the_drawing_is_there(panel, qtbot, theme):
     views = panel.findChildren(ChartView)
     assert len(views) == 1
     assert "cuda:0 112 MB" in views[0].accessibleDescription()
-    qtbot.waitUntil(lambda: theme.tokens.device(0).name() in colours_in(views[0]))
-    assert theme.tokens.device(1).name() in colours_in(views[0])
+    qtbot.waitUntil(lambda: theme.tokens.device(0).name() in colors_in(views[0]))
+    assert theme.tokens.device(1).name() in colors_in(views[0])
 
 
 def test_another_map_moves_the_same_bars(panel, qtbot, theme):
@@ -63,8 +63,8 @@ def test_bars_follow_the_theme(panel, qtbot, theme):
     light = theme.tokens.device(0).name()
     theme.set_mode("dark")
     view = panel.findChild(ChartView)
-    qtbot.waitUntil(lambda: theme.tokens.device(0).name() in colours_in(view))
-    assert light not in colours_in(view)
+    qtbot.waitUntil(lambda: theme.tokens.device(0).name() in colors_in(view))
+    assert light not in colors_in(view)
 
 
 def test_a_chart_becomes_a_ranking_and_back(panel, qtbot):
@@ -121,12 +121,12 @@ def test_a_piece_says_what_it_is_under_the_pointer(qapp, theme):
     bar = Bar(
         label="As saved",
         segments=(
-            Segment(label="cuda:0", colour=0, nbytes=750),
-            Segment(label="<b>cpu", colour=-1, nbytes=250),
+            Segment(label="cuda:0", color=0, nbytes=750),
+            Segment(label="<b>cpu", color=-1, nbytes=250),
         ),
         text="1 KB",
     )
-    item = BarItem(bar, lambda part: theme.tokens.device(part.colour), qapp.font())
+    item = BarItem(bar, lambda part: theme.tokens.device(part.color), qapp.font())
     event = QGraphicsSceneHoverEvent()
     event.setPos(QPointF(100, 0))
     item.hoverMoveEvent(event)

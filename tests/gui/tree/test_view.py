@@ -199,7 +199,7 @@ def test_a_drop_is_left_to_the_window(view):
     assert not event.isAccepted()
 
 
-def test_a_devices_colour_is_on_its_rows(view, theme, tree):
+def test_a_devices_color_is_on_its_rows(view, theme, tree):
     image: QImage = view.viewport().grab().toImage()
     wanted = {theme.tokens.device(0).name(), theme.tokens.device(1).name()}
     seen = {
@@ -230,7 +230,7 @@ def large_tree(rows: int) -> Tree:
         )
     leaf = fakes.make_node
     nodes += [leaf(parent=1 + place // 1_000, row=place % 1_000, name=str(place)) for place in range(rows)]
-    return Tree(nodes=tuple(nodes), tensor_nodes=(), value_nodes=(), colours={})
+    return Tree(nodes=tuple(nodes), tensor_nodes=(), value_nodes=(), colors={})
 
 
 def test_a_large_tree_is_no_more_work_than_what_is_seen_of_it(view):

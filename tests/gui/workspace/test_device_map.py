@@ -105,15 +105,15 @@ def test_the_wheel_changes_nothing_by_accident(bar):
     assert combo.currentText() == "cuda:0"
 
 
-def test_the_colours_follow_the_theme(bar, theme):
+def test_the_colors_follow_the_theme(bar, theme):
     combo = bar.findChildren(QComboBox)[0]
 
-    def colour() -> str:
+    def color() -> str:
         return combo.itemIcon(1).pixmap(24, 24).toImage().pixelColor(12, 12).name()
 
-    assert colour() == theme.tokens.device(0).name()
+    assert color() == theme.tokens.device(0).name()
     theme.set_mode("dark")
-    assert colour() == theme.tokens.device(0).name()
+    assert color() == theme.tokens.device(0).name()
 
 
 # ------------------------------------------------------------------ branches

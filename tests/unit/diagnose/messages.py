@@ -1,4 +1,4 @@
-"""The error messages of tests/data/errors: each with where it was seen and what must recognise it."""
+"""The error messages of tests/data/errors: each with where it was seen and what must recognize it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Message:
     Attributes:
         source: The thread, or the source file, that it was seen in.
         text: The text.
-        id: The row that must recognise it.
+        id: The row that must recognize it.
         finding: The id of the finding that it belongs to; empty where none does.
         torch: The torch that said it, where that is known.
     """

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
-from inspector.report.colours import NEUTRAL
+from inspector.report.colors import NEUTRAL
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 ROWS = checkpoint(
@@ -16,7 +16,7 @@ ROWS = checkpoint(
 
 def bars(chart: Chart) -> list[tuple[str, str, list[tuple[str, int, int]]]]:
     return [
-        (bar.label, bar.text, [(piece.label, piece.colour, piece.nbytes) for piece in bar.segments])
+        (bar.label, bar.text, [(piece.label, piece.color, piece.nbytes) for piece in bar.segments])
         for bar in chart.bars
     ]
 

@@ -38,7 +38,7 @@ def test_rows_say_what_their_columns_show() -> None:
     assert group.device_text == "cuda:1, cpu"
     assert named(tree, "m", "a", "bias").shape_text == "scalar"
     assert tree.nodes[0].devices == group.devices
-    assert tree.colours == {"cuda:1": 0}
+    assert tree.colors == {"cuda:1": 0}
     assert [tree.nodes[id_].name for id_ in (*tree.tensor_nodes, *tree.value_nodes)] == [
         "weight",
         "bias",

@@ -57,7 +57,7 @@ def made(
         (made("builtins.getattr"), "dangerous"),
         (made("builtins.getattr", uses=(("", Verb.GETATTR),)), "dangerous"),
         (made("builtins.getattr", uses=(("os.system", Verb.GETATTR),)), "dangerous"),
-        (made("builtins.getattr", uses=(("m.Colour.RED", Verb.GETATTR),)), "runs-code"),
+        (made("builtins.getattr", uses=(("m.Color.RED", Verb.GETATTR),)), "runs-code"),
     ],
 )
 def test_verdict(checkpoint: Checkpoint, verdict: str) -> None:

@@ -132,7 +132,7 @@ def test_danger_is_worst() -> None:
 # --- getattr ------------------------------------------------------------------------------------------------
 
 
-def reaching(attribute: str, owner: str = "mine.Colour") -> bytes:
+def reaching(attribute: str, owner: str = "mine.Color") -> bytes:
     return call("__builtin__.getattr", name(owner), text(attribute))
 
 
@@ -160,11 +160,11 @@ def test_getattr_of_anything_else_is_dangerous(made: bytes) -> None:
     assert judge(by_hand(made)).verdict == "dangerous"
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
 
 
 @pytest.mark.torch
 def test_genuine_enumeration_is_no_danger(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    assert judge(saved(tmp_path, {"colour": Colour.RED})).verdict in {"runs-code", "needs-allow-list"}
+    assert judge(saved(tmp_path, {"color": Color.RED})).verdict in {"runs-code", "needs-allow-list"}

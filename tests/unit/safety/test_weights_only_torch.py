@@ -132,7 +132,7 @@ class Slotted:
         self.value = 1
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
 
 
@@ -157,7 +157,7 @@ def objects() -> dict[str, Any]:
         "generator": torch.Generator(),
         "default dictionary": collections.defaultdict(list, a=[1]),
         "deque": collections.deque([1]),
-        "enumeration": Colour.RED,
+        "enumeration": Color.RED,
         "nothing": {"a": torch.zeros(2)},
     }
 

@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.totals import device_totals
 from inspector.progress import Progress
-from inspector.report.colours import device_colours
+from inspector.report.colors import device_colors
 from inspector.report.tree import build_tree
 from inspector.safety.verdict import judge
 from inspector.session.document import Document
@@ -22,7 +22,7 @@ def document_of(rows: Checkpoint) -> Document:
         checkpoint=rows,
         safety=judge(rows),
         totals=totals,
-        tree=build_tree(rows, device_colours(total.device for total in totals)),
+        tree=build_tree(rows, device_colors(total.device for total in totals)),
         open_seconds=0.25,
     )
 

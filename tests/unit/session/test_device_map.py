@@ -42,13 +42,13 @@ def test_rows_say_what_lies_where_and_what_may_be_chosen() -> None:
     rows = rows_of(saved_on("cuda:0", "cuda:0", "cpu"), "cuda:2")
     assert rows["cuda:0"] == DeviceRow(
         device="cuda:0",
-        colour=0,
+        color=0,
         summary="2 tensors, 8.0 KB",
         to="cuda:0",
         choices=("cuda:0", "cuda:1", "cpu"),
         note="",
     )
-    assert rows["cpu"].colour == -1
+    assert rows["cpu"].color == -1
 
 
 def test_a_note_stands_only_where_it_helps() -> None:

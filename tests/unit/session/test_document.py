@@ -18,7 +18,7 @@ def test_opening_prepares_all_that_no_target_changes() -> None:
     document = open_document(str(demo_path()), Progress())
     assert len(document.tree.tensor_nodes) == len(document.checkpoint.tensors) == 283
     assert [total.device for total in document.totals] == ["cuda:0", "cuda:1", "cpu"]
-    assert document.tree.colours == {"cuda:0": 0, "cuda:1": 1, "cpu": -1}
+    assert document.tree.colors == {"cuda:0": 0, "cuda:1": 1, "cpu": -1}
     assert document.safety.verdict == "weights-only"
     assert 0 < document.open_seconds < 60
     assert gc.isenabled()

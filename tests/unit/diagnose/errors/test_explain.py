@@ -1,4 +1,4 @@
-"""Error messages as people paste them: recognised through every kind of noise, and nothing else is."""
+"""Error messages as people paste them: recognized through every kind of noise, and nothing else is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 from inspector.diagnose.errors.explain import ERROR_KINDS, explain_error
-from inspector.diagnose.errors.explanation import UNRECOGNISED
+from inspector.diagnose.errors.explanation import UNRECOGNIZED
 from inspector.diagnose.errors.pasted import MOST_CHARS
 from inspector.model.build import open_checkpoint
 from inspector.model.findings import Fix
@@ -38,7 +38,7 @@ def can_be_applied(fix: Fix) -> bool:
     return fix.style in STYLES or fix.option in OPTIONS
 
 
-def test_real_messages_are_recognised() -> None:
+def test_real_messages_are_recognized() -> None:
     for place, message in enumerate(MESSAGES):
         found = explain_error(message.text, None)
         assert (found.id, found.finding) == (message.id, message.finding), place
@@ -80,7 +80,7 @@ def test_every_row_has_a_message_and_a_name_of_its_own() -> None:
 # --- noise --------------------------------------------------------------------------------------------------
 
 
-def coloured(text: str) -> str:
+def colored(text: str) -> str:
     return "\x1b[0;31m" + text.replace(" ", "\x1b[0m \x1b[38;5;9m", 5) + "\x1b]0;title\x07\x1b[0m"
 
 
@@ -115,7 +115,7 @@ def broken(text: str) -> str:
 
 
 NOISE: dict[str, Callable[[str], str]] = {
-    "colours": coloured,
+    "colors": colored,
     "box": boxed,
     "quotes": quoted,
     "html": in_html,
@@ -183,7 +183,7 @@ def test_source_lines_around_an_error_do_not_count() -> None:
 )
 def test_unknown_text_says_so_and_what_was_checked(text: str) -> None:
     found = explain_error(text, PLAIN, CPU_ONLY)
-    assert (found.id, found.fits, found.fix, found.finding) == (UNRECOGNISED, "unknown", None, "")
+    assert (found.id, found.fits, found.fix, found.finding) == (UNRECOGNIZED, "unknown", None, "")
     assert len(found.checked) >= 5
     assert f"{len(ERROR_KINDS)} kinds of messages" in found.cause
     assert found.here == "Nothing is wrong with this file either."
@@ -192,7 +192,7 @@ def test_unknown_text_says_so_and_what_was_checked(text: str) -> None:
 
 def test_unknown_text_is_answered_with_what_is_known_of_the_file() -> None:
     found = explain_error("Help!", DEMO, CPU_ONLY)
-    assert (found.id, found.finding) == (UNRECOGNISED, "cuda-unavailable")
+    assert (found.id, found.finding) == (UNRECOGNIZED, "cuda-unavailable")
     assert "What is known about this file may help" in found.here
     assert found.paths
     assert found.fix is not None
@@ -248,7 +248,7 @@ def test_huge_texts_are_cut_in_the_middle() -> None:
     filler = "some output of the training script\n" * 100_000
     assert explain_error(filler + error, None).id == "unexpected-eof"
     assert explain_error(error + "\n" + filler, None).id == "unexpected-eof"
-    assert explain_error(filler + error + "\n" + filler, None).id == UNRECOGNISED
+    assert explain_error(filler + error + "\n" + filler, None).id == UNRECOGNIZED
 
 
 def test_random_text_is_answered() -> None:

@@ -31,7 +31,7 @@ EVIL = call("posix.system", text("id"))
 
 def test_uses_are_those_of_all_programs() -> None:
     uses: Uses = set()
-    reach = call("builtins.getattr", name("my.Colour"), text("RED"))
+    reach = call("builtins.getattr", name("my.Color"), text("RED"))
     note_program_uses(
         uses,
         [program(EVIL), program(reach + op("POP") + NONE, kind="rival")],
@@ -39,7 +39,7 @@ def test_uses_are_those_of_all_programs() -> None:
         Limits().counted().look,
         math.inf,
     )
-    assert uses >= {("posix.system", Verb.CALL), ("my.Colour.RED", Verb.GETATTR)}
+    assert uses >= {("posix.system", Verb.CALL), ("my.Color.RED", Verb.GETATTR)}
 
 
 def test_no_program_but_the_objects_may_refer_to_storages() -> None:

@@ -84,11 +84,11 @@ def attributes(*made: bytes) -> set[tuple[str, str]]:
     return noted
 
 
-def reach(owner: bytes = name("my.Colour"), attribute: bytes = text("RED")) -> bytes:
+def reach(owner: bytes = name("my.Color"), attribute: bytes = text("RED")) -> bytes:
     return call("__builtin__.getattr", owner, attribute)
 
 
-TOLD = {("my.Colour.RED", Verb.GETATTR)}
+TOLD = {("my.Color.RED", Verb.GETATTR)}
 NOT_TOLD = {("", Verb.GETATTR)}
 
 
@@ -97,7 +97,7 @@ NOT_TOLD = {("", Verb.GETATTR)}
     [
         (list_(number(1)), set()),
         (reach(), TOLD),
-        (call("builtins.getattr", name("my.Colour"), text("RED")), TOLD),
+        (call("builtins.getattr", name("my.Color"), text("RED")), TOLD),
         (pairs(a=reach(), b=list_(tuple_(reach()))), TOLD),
         (op("EMPTY_DICT") + reach() + number(1) + op("SETITEM"), TOLD),
         (call("a.B", reach()), TOLD),
@@ -165,17 +165,17 @@ def test_shared_and_circular_values_are_looked_at_once() -> None:
     assert attributes(made) == TOLD
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
 
 
 @pytest.mark.torch
 def test_enumerations_are_pickled_with_it_by_some_versions_of_python(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    spelled = pickle.dumps(Colour.RED, 2)
-    checkpoint = saved(tmp_path, {"colour": Colour.RED})
+    spelled = pickle.dumps(Color.RED, 2)
+    checkpoint = saved(tmp_path, {"color": Color.RED})
     reached = [found for found, verb in checkpoint.safety.uses if verb is Verb.GETATTR]
-    assert reached == ([f"{Colour.__module__}.Colour.RED"] if b"getattr" in spelled else [])
+    assert reached == ([f"{Color.__module__}.Color.RED"] if b"getattr" in spelled else [])
 
 
 def test_what_getattr_reaches_is_cut() -> None:

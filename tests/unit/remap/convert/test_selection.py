@@ -40,7 +40,7 @@ def paths(checkpoint: Checkpoint, **how: object) -> str:
         (mapping({"net": module({"w": tensor()})}), Model(("net",), "net", True, False)),
         (mapping({"model": b"N", "ema": STATE}), Model(("ema",), "ema", False, True)),
         (mapping({"model": STATE, "model_ema": OTHER}), Model(("model",), "model", False, False)),
-        # One tensor alone is not recognised as weights, but nothing else could be meant.
+        # One tensor alone is not recognized as weights, but nothing else could be meant.
         (mapping({"w": tensor(), "c": mapping({"d": b"K\x01"})}), Model((), "", False, False)),
         # A dictionary within a model is a part of it.
         (NESTED, Model(("model",), "model", False, False)),
@@ -65,14 +65,14 @@ def test_model_is_named_where_there_are_several(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("root", "form", "said"),
     [
-        (mapping({"a": b"K\x01"}), WEIGHTS, "no weights of a model were recognised"),
+        (mapping({"a": b"K\x01"}), WEIGHTS, "no weights of a model were recognized"),
         (
             STATE,
             Form(only_weights=True, ema=True),
-            "no averaged weights were recognised: the checkpoint itself",
+            "no averaged weights were recognized: the checkpoint itself",
         ),
-        (tensor(), WEIGHTS, "no weights of a model were recognised"),
-        (pickles.list_(tensor(), tensor("1")), WEIGHTS, "no weights of a model were recognised"),
+        (tensor(), WEIGHTS, "no weights of a model were recognized"),
+        (pickles.list_(tensor(), tensor("1")), WEIGHTS, "no weights of a model were recognized"),
     ],
 )
 def test_what_is_not_there_is_said(tmp_path, root, form, said) -> None:

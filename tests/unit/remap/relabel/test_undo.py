@@ -81,7 +81,7 @@ def test_a_record_is_read_as_it_was_written(path: Path, pieces: tuple[Patch, ...
 
 
 @pytest.mark.parametrize("count", range(4))
-def test_a_patch_that_broke_off_is_recognised(path: Path, count: int) -> None:
+def test_a_patch_that_broke_off_is_recognized(path: Path, count: int) -> None:
     record = noted(path)
     patch(path, PIECES[:count])
     patch(path, tuple(Patch(piece.offset, piece.data[: len(piece.data) // 2]) for piece in PIECES[count:]))

@@ -92,13 +92,13 @@ def test_targets_begin_with_this_machine() -> None:
     assert target_of(State(target="this", this_machine=found)) is found
 
 
-def test_new_destinations_get_colours_of_their_own() -> None:
+def test_new_destinations_get_colors_of_their_own() -> None:
     document = saved_on("cuda:1", "cpu")
     screen = ready(document, target="cuda:2")
-    after = {piece.label: piece.colour for piece in screen.charts[0].bars[1].segments}
+    after = {piece.label: piece.color for piece in screen.charts[0].bars[1].segments}
     assert after == {"cuda:1": 0, "cpu": -1}
     moved = ready(document, target="cuda:2", chosen=(("cuda:1", "cuda:0"),))
-    assert [piece.colour for piece in moved.charts[0].bars[1].segments] == [1, -1]
+    assert [piece.color for piece in moved.charts[0].bars[1].segments] == [1, -1]
     assert moved.charts[1:] == screen.charts[1:]
 
 

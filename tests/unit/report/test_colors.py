@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from inspector.report.colours import NEUTRAL, device_colours, device_name, more_colours
+from inspector.report.colors import NEUTRAL, device_colors, device_name, more_colors
 
 
 def test_accelerators_are_numbered_in_their_order() -> None:
-    assert device_colours(["cpu", "cuda:10", "cuda:2", "mps", "meta", "cuda:2"]) == {
+    assert device_colors(["cpu", "cuda:10", "cuda:2", "mps", "meta", "cuda:2"]) == {
         "cuda:2": 0,
         "cuda:10": 1,
         "mps": 2,
@@ -13,17 +13,17 @@ def test_accelerators_are_numbered_in_their_order() -> None:
     }
 
 
-def test_further_devices_come_after_those_that_have_a_colour() -> None:
-    colours = {"cuda:3": 0, "cpu": NEUTRAL}
-    assert more_colours(colours, ["cpu", "cuda:3", "cuda:1", "cuda:0", "meta"]) == {
+def test_further_devices_come_after_those_that_have_a_color() -> None:
+    colors = {"cuda:3": 0, "cpu": NEUTRAL}
+    assert more_colors(colors, ["cpu", "cuda:3", "cuda:1", "cuda:0", "meta"]) == {
         "cuda:3": 0,
         "cpu": NEUTRAL,
         "cuda:0": 1,
         "cuda:1": 2,
         "meta": NEUTRAL,
     }
-    assert more_colours({}, ["cuda:0"]) == {"cuda:0": 0}
-    assert colours == {"cuda:3": 0, "cpu": NEUTRAL}
+    assert more_colors({}, ["cuda:0"]) == {"cuda:0": 0}
+    assert colors == {"cuda:3": 0, "cpu": NEUTRAL}
 
 
 def test_a_name_has_nothing_invisible_in_it_and_an_end() -> None:
