@@ -72,7 +72,7 @@ class Source:
             OSError: They cannot be read.
             ContainerError: They cannot be read, for a reason that is known better.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # the one method that every kind of source brings
 
     def identity(self) -> Stamp | None:
         """Return what tells the source as it is now from what it was before; None where nothing does."""

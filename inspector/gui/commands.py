@@ -24,7 +24,9 @@ _FILTERS = f"Checkpoints ({_KINDS});;All files (*)"
 
 
 class Frame(QMainWindow):
-    """A window as its commands know it.
+    """A window as its commands know it; `MainWindow` fills in the methods.
+
+    They raise here instead of being abstract, since Qt's classes have a metaclass of their own.
 
     Attributes:
         session: The session that it shows.
@@ -183,7 +185,7 @@ class Commands(QObject):
         session.select(matches[place])
 
     def on_search_left(self) -> None:
-        """Give the focus back to the tree."""
+        """Return the focus to the tree."""
         self._window.tree.setFocus()
 
     # View.

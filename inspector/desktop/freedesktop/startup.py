@@ -40,7 +40,7 @@ class _ClientMessageEvent(ctypes.Structure):
 
 
 def end_startup_feedback() -> bool:
-    """Tell the desktop that this launch is over; return False when nobody waits or it cannot be told."""
+    """Send the desktop the end of this launch; return False when nobody waits or it cannot be sent."""
     startup_id = os.environ.pop("DESKTOP_STARTUP_ID", "")
     if not startup_id or os.environ.get("WAYLAND_DISPLAY"):
         return False
