@@ -19,10 +19,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inspector.limits import Limits
+
 if TYPE_CHECKING:
     from inspector.errors import CheckpointError
 
-MOST_SECONDS = 10.0
+MOST_SECONDS = Limits().seconds + 5  # of processor time, the report included
 MOST_LATE_SECONDS = 2.0
 MOST_NBYTES = 1_000_000_000
 _ROOM = 1 << 30  # of address space, beyond what the process has when it starts
