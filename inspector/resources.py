@@ -11,6 +11,9 @@ from pathlib import Path
 PROBE = "probe/checkpoint_inspector_probe.py"
 """The stand-alone script that describes a machine."""
 
+RESCUE = "rescue"
+"""The folder of the start-up hook that `run` gives to the Pythons of a command."""
+
 _PACKAGE = Path(__file__).resolve().parent
 _PLACES = (_PACKAGE / "_resources", _PACKAGE.parent / "resources")
 

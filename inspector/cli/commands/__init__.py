@@ -13,6 +13,7 @@ COMMANDS = {
         "show",
         "check",
         "remap",
+        "run",
         "verify",
         "recover",
         "snippet",

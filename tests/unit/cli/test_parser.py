@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[3]
         (["show", "a"], "show"),
         (["show", "show"], "show"),
         (["remap", "a", "-o", "b"], "remap"),
+        (["run", "--", "python", "a.py"], "run"),
         (["verify", "a", "--against", "b"], "verify"),
         (["recover", "a", "-o", "b"], "recover"),
         (["snippet", "a"], "snippet"),

@@ -1,0 +1,90 @@
+"""The command `run`: a Python program as it is, but for where its loads put what they read."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from inspector.cli.common import PROGRAM, TARGETS
+from inspector.errors import PlanError
+
+if TYPE_CHECKING:
+    from inspector.rescue.calls import Journal
+
+SUMMARY = "Run a Python program with its loads mapped, and report which line needed it."
+_EXAMPLE = f"{PROGRAM} run -- python train.py --epochs 3"
+_NOTES = (
+    f"Example: {_EXAMPLE}. Every load of the program, and of the Pythons that it starts, puts storages whose "
+    "device is not here on the best device that is: torch.load wherever it is called, torch.jit.load, and "
+    "tensors in pickle.load, np.load and joblib.load. What was saved on the CPU stays there. What a load may "
+    "run is not changed: weights_only is as the program has it. Nothing is installed. The exit code is the "
+    "program's, and the report goes to stderr."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `run`."""
+    parser.epilog = _NOTES
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="FROM=TO",
+        help="'*=cpu', 'cuda:1=cuda:0'; repeatable; then only what a rule covers is mapped",
+    )
+    parser.add_argument("--target", metavar="T", help=f"map what is not on T as well: {TARGETS}")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command, report, and end as it did."""
+    from inspector.rescue.command import check_python, find_command
+    from inspector.rescue.hook import hooked
+    from inspector.rescue.journal import read_journal
+    from inspector.rescue.running import end_alike, run_command
+    from inspector.target.machine.profile import parse_target
+
+    words = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not words:
+        raise PlanError("run was given no command", remedy=_EXAMPLE)
+    rules = [_parse_rule(text) for text in options.map]
+    target = None if options.target in {None, "this"} else parse_target(options.target)
+    program = find_command(words)
+    with hooked(rules, target, maps_missing=not rules or options.target is not None) as hook:
+        check_python(program, hook)
+        code = run_command(program.command, hook.environment)
+        journal = read_journal(hook.journal)
+    _report(journal)
+    return end_alike(code)
+
+
+def _parse_rule(text: str) -> tuple[str, str]:
+    """Read a rule that a start-up hook can follow: it sees the device of a storage, and nothing else.
+
+    Raises:
+        PlanError: It is malformed, or asks for more.
+    """
+    from inspector.remap.rules import parse_rule
+
+    rule = parse_rule(text)
+    if rule.device is None:
+        remedy = "map devices, as in 'cuda:1=cuda:0', or write a copy with checkpoint-inspector remap"
+        raise PlanError(
+            f"run cannot follow {text!r}: only devices are known while a program loads", remedy=remedy
+        )
+    if rule.device == "cpu":
+        remedy = "move what is loaded in the program, or write a copy with checkpoint-inspector remap"
+        raise PlanError(
+            "run leaves on the CPU what was saved there: it cannot tell weights from Adam's steps",
+            remedy=remedy,
+        )
+    return rule.device, rule.to
+
+
+def _report(journal: Journal) -> None:
+    """Write the report to stderr, behind what the program wrote there."""
+    from inspector.report.words.rescue import format_journal
+    from inspector.rescue.needs import find_needs
+
+    sys.stderr.write(f"{PROGRAM}: {format_journal(journal, find_needs(journal))}")

@@ -1,0 +1,131 @@
+"""Reads what the hook wrote down; the program could write there too, so that nothing in it is believed.
+
+`resources/rescue/calls.py` says what its lines are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from inspector.records import dataclass, replace
+from inspector.rescue.calls import Call, Journal, Place, Way, Why
+from inspector.units import cut_text
+
+_MOST_FILES = 4096
+_MOST_NBYTES = 64 << 20
+_MOST_LINE = 1 << 16
+_MOST_CHARS = 4096
+_MOST_FAILURES = 20
+_MOST_CALLS = 10_000
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What one call adds up to."""
+
+    storages: int = 0
+    nbytes: int = 0
+
+
+def read_journal(folder: Path) -> Journal:
+    """Add up what all processes wrote; a line that is none of ours is passed over."""
+    found: dict[Call, _Counts] = {}
+    failures: dict[str, None] = {}
+    starts = torches = 0
+    for lines in _files(folder):
+        known: list[Call | None] = []
+        for line in lines:
+            mark, _, rest = line.partition(" ")
+            starts += mark == "S"
+            torches += mark == "T"
+            if mark == "S":  # another process that got the same number
+                known = []
+            elif mark == "D":
+                known.append(_parse_call(rest))
+            elif mark == "!" and len(failures) < _MOST_FAILURES:
+                failures[cut_text(rest, _MOST_CHARS)] = None
+            else:
+                _count(mark, rest, known, found)
+    calls = (replace(call, storages=sums.storages, nbytes=sums.nbytes) for call, sums in found.items())
+    return Journal(
+        calls=tuple(calls),
+        processes=starts,
+        with_torch=torches,
+        failures=tuple(failures),
+    )
+
+
+def _files(folder: Path) -> Iterator[Iterable[str]]:
+    """Yield the lines of each process, the oldest first."""
+    left = _MOST_NBYTES
+    paths = sorted(folder.iterdir(), key=lambda path: (path.lstat().st_mtime_ns, path.name))
+    for path in paths[:_MOST_FILES]:
+        with path.open("rb") as stream:
+            data = stream.read(left)
+        left -= len(data)
+        yield (line.decode("ascii", "replace") for line in data.split(b"\n") if len(line) <= _MOST_LINE)
+
+
+def _count(number: str, nbytes: str, known: list[Call | None], found: dict[Call, _Counts]) -> None:
+    """Add one storage to its call."""
+    if not (_is_number(number) and _is_number(nbytes)) or int(number) >= len(known):
+        return
+    call = known[int(number)]
+    if call is None or (call not in found and len(found) >= _MOST_CALLS):
+        return
+    counts = found.setdefault(call, _Counts())
+    counts.storages += 1
+    counts.nbytes += int(nbytes)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+def _parse_call(text: str) -> Call | None:
+    try:
+        call = json.loads(text)
+        return Call(
+            site=_place(call["site"]),
+            own=_place(call["own"]),
+            saved=_text(call["saved"]),
+            to=None if call["to"] is None else _text(call["to"]),
+            why=_word(call["why"], get_args(Why)),
+            way=_word(call["way"], get_args(Way)),
+            file=None if call["file"] is None else _text(call["file"]),
+        )
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def _place(place: Any) -> Place | None:  # noqa: ANN401 - of JSON that anybody may have written
+    if place is None:
+        return None
+    span = place["span"]
+    return Place(
+        file=_text(place["file"]),
+        line=int(place["line"]),
+        span=None if span is None else _span(span),
+        calls=_text(place["calls"]),
+        takes=int(place["takes"]),
+    )
+
+
+def _span(span: list[object]) -> tuple[int, int, int, int]:
+    first, last, begin, end = (int(str(number)) for number in span)
+    return first, last, begin, end
+
+
+def _text(text: object) -> str:
+    if not isinstance(text, str):
+        raise TypeError
+    return cut_text(text, _MOST_CHARS)
+
+
+def _word(word: object, known: Iterable[Any]) -> Any:  # noqa: ANN401 - one of a Literal
+    if word not in known:
+        raise ValueError
+    return word

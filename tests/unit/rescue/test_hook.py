@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import ExportError
+from inspector.rescue import hook
+from inspector.rescue.hook import hooked
+from inspector.target.machine.profile import parse_target
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_the_folder_is_private_complete_and_gone_afterwards(temporary: Path) -> None:
+    with hooked([("cuda:*", "cpu")], None) as made:
+        assert stat.S_IMODE(made.folder.stat().st_mode) == 0o700
+        assert {path.name for path in made.folder.iterdir()} == {
+            "sitecustomize.py",
+            "calls.py",
+            "rescue.py",
+            "settings.json",
+            "journal",
+        }
+        assert list(made.journal.iterdir()) == []
+        settings = json.loads((made.folder / "settings.json").read_bytes())
+    assert settings == {
+        "rules": [["cuda:*", "cpu"]],
+        "maps_missing": True,
+        "target": None,
+        "kinds": ["cuda", "mps", "xpu"],
+        "lacks": {"mps": ["complex128", "float64"]},
+    }
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_target_brings_its_devices(temporary: Path) -> None:
+    with hooked([], parse_target("cuda"), maps_missing=False) as made:
+        settings = json.loads((made.folder / "settings.json").read_bytes())
+    assert settings["target"] == {"counts": {"cuda": 1}, "destination": "cuda:0"}
+    assert settings["maps_missing"] is False
+
+
+@pytest.mark.parametrize("before", [None, "", "/a:/b"])
+def test_the_folder_is_first_and_an_empty_path_adds_no_working_directory(
+    before: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    if before is not None:
+        monkeypatch.setenv("PYTHONPATH", before)
+    with hooked([], None) as made:
+        places = made.environment["PYTHONPATH"].split(os.pathsep)
+    assert places == [str(made.folder), *(["/a", "/b"] if before else [])]
+    assert os.environ.get("PYTHONPATH") == before
+
+
+def test_no_place_for_the_folder_is_said(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hook, "_fill", fail)
+        with pytest.raises(ExportError, match="the start-up hook cannot be written"), hooked([], None):
+            pass
+    assert list(temporary.iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary / "none"))
+    with pytest.raises(ExportError, match="the folder of the start-up hook cannot be made"), hooked([], None):
+        pass
