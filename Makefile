@@ -6,7 +6,7 @@
 # make lint end2end fmt setup pins clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: run test sweep compiled lint end2end fmt setup pins clean hostile fuzz
+.PHONY: run test others sweep compiled lint end2end fmt setup pins clean hostile fuzz
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
@@ -30,21 +30,26 @@ endif
 # What is started by the hundred starts in half the time with its bytecode, whatever the caller's shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The tests of the real screen mostly wait for it, and run beside the linters; two of them would share a pointer.
-# Meanwhile the tests are compiled, which each process would do for itself otherwise.
+# The tests are compiled once, beside the linters, which each process would do for itself otherwise. Those of the real
+# screen mostly wait for it, and run beside all others; two of them would share a pointer.
 test: $(READY)/test-$(KEY)
 	@mkdir -p build
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint end2end compiled
-	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS) --ignore tests/end2end --cov --cov-report= | tee build/pytest.txt
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
+	@$(MAKE) --no-print-directory --jobs 2 end2end others
 	@$(BIN)/coverage report --omit='inspector/gui/*,inspector/worker/*' --fail-under=100
 	@$(BIN)/coverage report --fail-under=90
 	@tail -n 1 build/pytest.txt
+
+others: $(READY)/test-$(KEY)
+	@mkdir -p build
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS) --ignore tests/end2end --cov --cov-report= | tee build/pytest.txt
 
 sweep:
 	SWEEP=1 $(MAKE) test
 
 end2end: $(READY)/test-$(KEY)
-	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end
+	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end > build/end2end.txt || { cat build/end2end.txt; exit 1; }
+	@tail -n 1 build/end2end.txt
 
 compiled: $(READY)/test-$(KEY)
 	@mkdir -p build

@@ -56,8 +56,8 @@ def training() -> dict:
 
 
 def many() -> dict:
-    """A thousand small tensors, as deep models have them."""
-    return {f"blocks.{number}.attn.weight": noise(16, 16 + number % 5) for number in range(1000)}
+    """Three hundred small tensors, as deep models have them."""
+    return {f"blocks.{number}.attn.weight": noise(16, 16 + number % 5) for number in range(300)}
 
 
 def kinds() -> dict:
@@ -76,7 +76,7 @@ def kinds() -> dict:
     }
 
 
-MAKERS: dict[str, Callable[[], dict]] = {"training": training, "1,000 tensors": many, "all kinds": kinds}
+MAKERS: dict[str, Callable[[], dict]] = {"training": training, "300 tensors": many, "all kinds": kinds}
 
 
 class Sample(NamedTuple):
