@@ -9,7 +9,7 @@ wrong    The answer is about something else: its row is one that the label forbi
          title is one that the label names and another kind of trouble claims the row. Or something that the
          label forbids stands in it. Or it blames a file that cannot be the cause, or acquits the one that is.
 partly   It is about the right thing, but what helps is missing from it, or it points to another finding, or
-         it does not commit itself on a file where the text decides.
+         it does not commit itself on a file where the text decides, or does not say what of it is meant.
 right    Everything else; nothing less counts.
 
 A kind that is nobody's here (`not-ours`) is right when it is not recognized. `open --list` shows what is
@@ -58,6 +58,7 @@ class Label:
         not_finding: Findings that may not.
         target: The machine that the person sits at.
         fits: What may be said of each file.
+        here: What has to be said of each file, where it is not another one that is to blame.
     """
 
     ids: Sequence[str] = ()
@@ -69,6 +70,7 @@ class Label:
     not_finding: Sequence[str] = ()
     target: str = "cuda"
     fits: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    here: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,8 @@ def judge(text: Text) -> tuple[Mark, str]:
     alone = explain_error(text.text, None, target)
     if alone.id == UNRECOGNIZED:
         return ("right", "") if text.kind == NOT_OURS else ("unknown", "")
-    tied = {name: explain_error(text.text, file(name), target) for name in label.fits}
+    files = dict.fromkeys((*label.fits, *label.here))
+    tied = {name: explain_error(text.text, file(name), target) for name in files}
     if wrong := [*_wrong(text, alone), *_wrong_fits(label, tied)]:
         return "wrong", "; ".join(wrong)
     if partly := [*_missing(label, alone), *_unsure(label, tied)]:
@@ -175,7 +178,7 @@ def _wrong(text: Text, answer: Explanation) -> Iterator[str]:
 def _wrong_fits(label: Label, tied: Mapping[str, Explanation]) -> Iterator[str]:
     """Yield the files that are blamed or acquitted wrongly."""
     for name, answer in tied.items():
-        if answer.fits not in (*label.fits[name], "unknown"):
+        if answer.fits not in (*label.fits.get(name, ("yes", "no")), "unknown"):
             yield f"{name}: it says {answer.fits}"
         yield from (f"{name}: {pattern!r}" for pattern in label.never if _any([pattern], _said(answer)))
 
@@ -191,8 +194,11 @@ def _missing(label: Label, answer: Explanation) -> Iterator[str]:
 def _unsure(label: Label, tied: Mapping[str, Explanation]) -> Iterator[str]:
     """Yield the files on which the answer does not commit itself though it could."""
     for name, answer in tied.items():
-        if answer.fits not in label.fits[name]:
+        if name in label.fits and answer.fits not in label.fits[name]:
             yield f"{name}: it does not know"
+        for pattern in label.here.get(name, ()):
+            if not _any([pattern], f"{answer.title} {answer.here}"):
+                yield f"{name}: nothing of {pattern!r} about this file"
 
 
 def _said(answer: Explanation) -> str:
