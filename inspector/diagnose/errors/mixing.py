@@ -31,7 +31,7 @@ def _apart(context: Context) -> Tied:
     """Look for tensors apart in the file; a file that lies on one device is not the cause."""
     for id_ in _FINDINGS:
         found = context.findings.get(id_)
-        if found is not None:
+        if found is not None and found.severity != "note":  # a note is of what breaks nothing by itself
             return of_finding(found, in_full=True)
     devices = sorted({tensor.device for tensor in context.checkpoint.tensors})
     if len(devices) < 2:
@@ -40,8 +40,9 @@ def _apart(context: Context) -> Tied:
         return Tied(fits="no", here=here)
     return Tied(
         fits="unknown",
-        here=f"The tensors of this file are on {listed(devices)}, but those of the model are together, and "
-        f"what torch keeps on the CPU is where it belongs. More likely {_ELSEWHERE}.",
+        here=f"The tensors of this file are on {listed(devices)}, which does not decide: load_state_dict "
+        "copies them to where the model is, and what torch keeps on the CPU is where it belongs. More likely "
+        f"{_ELSEWHERE}.",
     )
 
 

@@ -107,9 +107,11 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         advice="Move the model to the GPU before the optimizer is created and loaded. Or set capturable to "
         "False in every group: for g in optimizer.param_groups: g['capturable'] = False.",
         tie=by_finding(
+            "optimizer-capturable",
             "step-off-accelerator",
-            no="No step counter in this file is on the CPU while its parameter is on a GPU: code moved or "
-            "changed the model or the optimizer.",
+            no="The step counters of this file do not decide that: load_state_dict moves those of a "
+            "capturable optimizer to their parameters. The parameters themselves were on the CPU, or moved "
+            "afterwards.",
         ),
         fix=_RESUME,
     ),

@@ -1,19 +1,16 @@
-"""Rules about devices: what will not load, what will not work together, what no `map_location` reaches."""
+"""Rules about devices: what will not load, what is wanted on the CPU, what no `map_location` reaches."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 
 from inspector.diagnose.branches import branch_fix, devices_fix
 from inspector.diagnose.case import Case, Rule
-from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.model.findings import Finding, Fix, finding
-from inspector.model.roles.devices import device_order, is_accelerator, is_destination
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.findings import Finding, finding
+from inspector.model.roles.devices import device_order, is_accelerator
 from inspector.target.simulate import device_failures
-from inspector.units import format_count
 
 _MOST_DEVICES = 16
 _TITLES = {
@@ -23,19 +20,6 @@ _TITLES = {
     "xpu-unavailable": "Saved on an Intel GPU that the target does not have",
     "unknown-device": "Saved on a device that torch does not support there",
 }
-
-
-@cache
-def _loss_names() -> re.Pattern[str]:
-    """Return what tells the weights of a loss, compiled when a file has use for it.
-
-    A loss is often made beside the model, and its weights are then forgotten by `model.to(device)`.
-    """
-    return re.compile(
-        r"(?:^|[./])(?:(?:criteri(?:on|a)|loss(?:es)?|loss_?f(?:n|unc|unction))[0-9_]*[./].|"
-        r"(?:pos|class|cls|loss)_weights?$)",
-        re.IGNORECASE,
-    )
 
 
 def _unloadable(case: Case) -> Iterator[Finding]:
@@ -63,68 +47,13 @@ def _listed(devices: list[str]) -> str:
     return ", ".join(devices[:_MOST_DEVICES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _mixed(case: Case) -> Iterator[Finding]:
-    """Find parameters and buffers that are not where most of them are, and at those of a loss apart."""
-    weights = _weights_by_device(case.checkpoint)
-    home = _home(weights)
-    if home is None:
-        return
-    strays = [tensor for device, found in weights.items() if device != home for tensor in found]
-    of_loss = [tensor.path for tensor in strays if _loss_names().search(tensor.path)]
-    if of_loss:
-        yield finding(
-            "loss-buffer-left-behind",
-            "warning",
-            "Weights of the loss are not on the model's device",
-            f"The model is on {home}. A loss such as CrossEntropyLoss(weight=...) or "
-            "BCEWithLogitsLoss(pos_weight=...) holds these tensors itself, and model.to(device) does not "
-            "move them: computing the loss fails with 'Expected all tensors to be on the same device'. "
-            "Call criterion.to(device) as well, or map them to the model's device.",
-            of_loss,
-            fix=branch_fix(of_loss, home),
-        )
-    others = [tensor for tensor in strays if not _loss_names().search(tensor.path)]
-    if others:
-        yield _scattered(case, home, others)
+def _mixed(case: Case) -> Iterable[Finding]:
+    """Look closer at a file whose tensors are not all on one device."""
+    if len({tensor.device for tensor in case.checkpoint.tensors} - {"meta"}) < 2:
+        return ()
+    from inspector.diagnose.findings.mixing import find_mixed  # noqa: PLC0415 - most files are on one device
 
-
-def _scattered(case: Case, home: str, strays: list[Tensor]) -> Finding:
-    to = home if case.target is None else case.target.devices[0]
-    devices = len({home, *(tensor.device for tensor in strays)})
-    return finding(
-        "mixed-devices",
-        "warning",
-        f"The model is on {format_count(devices, 'device')}",
-        f"Most of it is on {home}, {format_count(len(strays), 'tensor')} elsewhere. Loaded as saved, a "
-        "forward pass can fail with 'Expected all tensors to be on the same device'. If the model was not "
-        "split on purpose, map everything to one device.",
-        [tensor.path for tensor in strays],
-        fix=Fix(rule=f"*={to}") if is_destination(to) else None,
-    )
-
-
-def _weights_by_device(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
-    """Sort parameters and buffers by device; what has no data is nowhere."""
-    found: dict[str, list[Tensor]] = defaultdict(list)
-    for tensor in checkpoint.tensors:
-        if tensor.device != "meta" and tensor.part_of is None and _is_weight(tensor):
-            found[tensor.device].append(tensor)
-    return found
-
-
-def _is_weight(tensor: Tensor) -> bool:
-    """Return whether a tensor belongs to a model, or to a loss whose state dict was saved beside one."""
-    role = tensor.role
-    return role in {"parameter", "buffer"} or (
-        role == "other" and _loss_names().search(tensor.path) is not None
-    )
-
-
-def _home(weights: dict[str, list[Tensor]]) -> str | None:
-    """Return the device that most of a model is on; None where it is on one device only, or there is none."""
-    if len(weights) < 2:
-        return None
-    return max(weights, key=lambda device: sum(tensor.nbytes for tensor in weights[device]))
+    return find_mixed(case)
 
 
 def _rng_off_cpu(case: Case) -> Iterator[Finding]:
@@ -132,7 +61,7 @@ def _rng_off_cpu(case: Case) -> Iterator[Finding]:
     strays = [
         tensor.path
         for tensor in case.checkpoint.tensors
-        if tensor.role == "rng" and is_accelerator(tensor.device)
+        if tensor.role == "rng" and tensor.dtype == "uint8" and is_accelerator(tensor.device)
     ]
     if strays:
         yield finding(

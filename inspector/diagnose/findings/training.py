@@ -1,11 +1,14 @@
-"""Rules about the state of optimizers: what `optimizer.load_state_dict` and `optimizer.step` stop at."""
+"""Rules about the state of optimizers: what `optimizer.load_state_dict` and `optimizer.step` stop at.
+
+State dicts are restored by `load_state_dict`, which moves slots to their parameters; optimizers that were
+pickled whole are used as they are loaded, see `target.after`.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from inspector.diagnose.branches import branch_fix
 from inspector.diagnose.case import Case, Rule
 from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor
 from inspector.model.findings import Finding, Fix, finding
@@ -18,7 +21,7 @@ _RESUME = Fix(style="resume")
 
 
 def _optimizer_apart(case: Case) -> Iterator[Finding]:
-    """Find optimizer slots that lie on another device than their parameter."""
+    """Find optimizer slots that were saved on another device than their parameter."""
     slots = [
         tensor
         for tensor in case.checkpoint.tensors
@@ -34,11 +37,12 @@ def _optimizer_apart(case: Case) -> Iterator[Finding]:
     if strays:
         yield finding(
             "optimizer-off-parameter-device",
-            "warning",
-            "Optimizer state is on another device than its parameter",
-            "load_state_dict moves it to the parameter, so this is harmless as long as the model was moved "
-            "to its device before. Used as loaded, optimizer.step() fails with 'Expected all tensors to be "
-            "on the same device'.",
+            "note",
+            "Optimizer state was saved on another device than its parameter",
+            "Nothing has to be mapped: optimizer.load_state_dict moves each slot to the device of its "
+            "parameter. Move the model before: one that moves afterwards leaves the state behind, and "
+            "optimizer.step() fails with 'Expected all tensors to be on the same device' or 'Tensors of the "
+            "same index must be on the same device'.",
             strays,
             fix=_RESUME,
         )
@@ -54,52 +58,44 @@ def _name_in_model(tensor: Tensor) -> str:
 
 
 def _step_on_accelerator(case: Case) -> Iterator[Finding]:
-    """Find counters that were moved to a GPU although the optimizer keeps them on the CPU."""
+    """Find counters that were moved to a GPU although the optimizer keeps them on the CPU.
+
+    `load_state_dict` leaves them where `torch.load` puts them. On the GPU of their parameter they are slow,
+    on another one the next step fails.
+    """
     # Only `step`: torch itself moves NAdam's mu_product when it loads a state dict.
     strays = [
-        tensor.path
+        tensor
         for tensor in case.checkpoint.tensors
         if tensor.slot == "step" and tensor.on_cpu_by_design and is_accelerator(tensor.device)
     ]
     if strays:
+        apart = _is_on_other_gpu(case, strays)
         yield finding(
             "step-on-accelerator",
-            "warning",
-            "The optimizer's step counters are on an accelerator",
-            "Neither capturable nor fused is set, so torch expects them on the CPU: each step then "
-            "synchronizes with the GPU, and torch 1.12.0 fails with 'If capturable=False, state_steps "
-            "should not be CUDA tensors'.",
-            strays,
+            "warning" if apart else "note",
+            f"The optimizer's step counters are on {'another GPU' if apart else 'an accelerator'}",
+            "Neither capturable nor fused is set, so torch makes them on the CPU, but load_state_dict leaves "
+            "them where torch.load puts them. On the model's GPU each step then waits for it; on another GPU "
+            "optimizer.step() fails with 'Tensors of the same index must be on the same device', and torch "
+            "1.12.0 fails with 'If capturable=False, state_steps should not be CUDA tensors'.",
+            [tensor.path for tensor in strays],
             fix=Fix(rule="path:**/step@cpu"),
         )
 
 
-def _step_off_accelerator(case: Case) -> Iterator[Finding]:
-    """Find the reverse: counters on the CPU that the optimizer wants beside the parameter."""
-    waiting = [
-        tensor
-        for tensor in case.checkpoint.tensors
-        if tensor.slot == "step" and tensor.device == "cpu" and not tensor.on_cpu_by_design
-    ]
-    beside = _devices_beside(case.checkpoint) if waiting else {}
-    strays = [tensor.path for tensor in waiting if _place_of(tensor) in beside]
-    if strays:
-        homes = sorted({beside[_place_of(tensor)] for tensor in waiting if _place_of(tensor) in beside})
-        yield finding(
-            "step-off-accelerator",
-            "warning",
-            "The optimizer's step counters are on the CPU",
-            "capturable or fused is set (or the optimizer is ASGD), so torch expects the counters on the "
-            "device of their parameter. load_state_dict of a recent torch moves them; used as loaded, "
-            "optimizer.step() fails with 'If capturable=True, params and state_steps must be on supported "
-            "devices'.",
-            strays,
-            fix=branch_fix(strays, homes[0]) if len(homes) == 1 else _RESUME,
-        )
+def _is_on_other_gpu(case: Case, counters: list[Tensor]) -> bool:
+    """Return whether counters are on another GPU than what they count for: on the target, or in the file."""
+    if case.target is not None:
+        home = case.target.devices[0]
+        offered = {tensor.device for tensor in counters} & set(case.target.devices)
+        return is_accelerator(home) and bool(offered - {home})
+    beside = _devices_beside(case.checkpoint)
+    return any(tensor.device != beside.get(_place_of(tensor), tensor.device) for tensor in counters)
 
 
 def _devices_beside(checkpoint: Checkpoint) -> dict[str, str]:
-    """Give, by the place of one parameter's slots, the accelerator that its other slots are on."""
+    """Return, by the place of one parameter's slots, the accelerator that its other slots are on."""
     return {
         _place_of(tensor): tensor.device
         for tensor in checkpoint.tensors
@@ -111,11 +107,41 @@ def _place_of(slot: Tensor) -> str:
     return slot.path.rpartition("/")[0]
 
 
+def _whole_optimizers(case: Case) -> Iterable[Finding]:
+    """Look closer at optimizers that were pickled whole: they are used as they are loaded."""
+    if not any(".param_groups" in tensor.keys for tensor in case.checkpoint.tensors):
+        return ()
+    from inspector.diagnose.findings.optimizers import find_apart  # noqa: PLC0415 - few files have one
+
+    return find_apart(case)
+
+
+def _capturable(case: Case) -> Iterator[Finding]:
+    """Find optimizers that go on with a GPU only, where there is none."""
+    if case.target is None or not any(optimizer.capturable for optimizer in case.checkpoint.optimizers):
+        return
+    from inspector.target.after.course import capturable_groups  # noqa: PLC0415 - few files have one
+    from inspector.target.after.using import takes_capturable  # noqa: PLC0415 - the same
+
+    groups = capturable_groups(case.checkpoint)
+    has_counters = any(tensor.slot == "step" for tensor in case.checkpoint.tensors)
+    if groups and has_counters and not takes_capturable(case.target.devices[0]):
+        yield finding(
+            "optimizer-capturable",
+            "warning",
+            "The optimizer was saved for CUDA graphs, and the target has no GPU for them",
+            "optimizer.load_state_dict takes capturable=True over from the file, and there optimizer.step() "
+            "fails with 'If capturable=True, params and state_steps must be on supported devices'. After "
+            "loading, switch it off: for group in optimizer.param_groups: group['capturable'] = False.",
+            groups,
+        )
+
+
 def _optimizer_mismatch(case: Case) -> Iterator[Finding]:
     """Return which optimizers do not match the parameters in the file."""
-    of_model = sum(
-        1 for tensor in case.checkpoint.tensors if tensor.role == "parameter" and tensor.part_of is None
-    )
+    if not case.checkpoint.optimizers:
+        return
+    of_model = _count_parameters(case.checkpoint)
     for optimizer in case.checkpoint.optimizers:
         if 0 < of_model < optimizer.parameters:
             yield _too_many(optimizer, of_model)
@@ -127,6 +153,18 @@ def _optimizer_mismatch(case: Case) -> Iterator[Finding]:
                 optimizer.detail,
                 [optimizer.path],
             )
+
+
+def _count_parameters(checkpoint: Checkpoint) -> int:
+    """Return how many parameters the models of a file have; tensors that are data have none."""
+    from inspector.target.after.parts import Form, Kind, parts_of  # noqa: PLC0415 - for files with optimizers
+
+    return sum(
+        checkpoint.tensors[row].role == "parameter"
+        for part in parts_of(checkpoint)
+        if part.kind is Kind.MODEL and part.form is not Form.TENSORS
+        for row in part.rows
+    )
 
 
 def _too_many(optimizer: Optimizer, of_model: int) -> Finding:
@@ -146,6 +184,7 @@ def _too_many(optimizer: Optimizer, of_model: int) -> Finding:
 TRAINING_RULES: tuple[Rule, ...] = (
     _optimizer_apart,
     _step_on_accelerator,
-    _step_off_accelerator,
+    _whole_optimizers,
+    _capturable,
     _optimizer_mismatch,
 )

@@ -82,8 +82,30 @@ class Sample:
     fix: Fix | None = None
 
 
+def counter(device: str) -> bytes:
+    """A tensor without dimensions."""
+    return view(storage("n", 1, device=device), size=numbers(), stride=numbers())
+
+
+def module(**parameters: bytes) -> bytes:
+    """A whole module."""
+    return built(call("net.Net"), pairs(_parameters=pairs(**parameters), _modules=pairs(), _buffers=pairs()))
+
+
+def whole(**parameters: bytes) -> Checkpoint:
+    return by_hand(module(**parameters))
+
+
+def whole_optimizer(step: str, exp_avg: str, parameter: str = "cuda:0", **options: bytes) -> Checkpoint:
+    """An optimizer that was pickled itself: its state is kept by parameter, not by number."""
+    slots = pairs(step=counter(step), exp_avg=at(exp_avg, "e"))
+    state = op("EMPTY_DICT") + op("MARK") + at(parameter, "p") + slots + op("SETITEMS")
+    groups = list_(pairs(params=list_(at(parameter, "p")), **options))
+    return by_hand(built(call("torch.optim.adam.Adam"), pairs(state=state, param_groups=groups)))
+
+
 PLAIN = named("a.weight", "b.bias")
-MODULE = built(call("net.Net"), pairs(_parameters=pairs(w=at("cpu")), _modules=pairs(), _buffers=pairs()))
+MODULE = module(w=at("cpu"))
 
 
 def samples() -> dict[str, Sample]:
@@ -126,21 +148,34 @@ def samples() -> dict[str, Sample]:
         ),
         "mixed-devices": Sample(
             has=(
-                by_hand(pairs(a=at("cuda:0", "0", 100), b=at("cuda:1", "1"), c=at("cpu", "2"))),
-                by_hand(pairs(a=at("cuda:0", "0"), b=at("cpu", "1"))),
+                whole(a=at("cuda:0", "0", 100), b=at("cuda:1", "1"), c=at("cpu", "2")),
+                whole(a=at("cuda:0", "0"), b=at("cpu", "1")),
+                by_hand(pairs(**{"a.weight": at("cuda:0", "0"), "a.bias": at("cuda:1", "1")})),
             ),
             lacks=(
-                by_hand(pairs(a=at("cuda:1", "0"), b=at("cuda:1", "1"))),
-                by_hand(pairs(a=at("cuda:1", "0"), b=at("meta", "1"))),
+                whole(a=at("cuda:1", "0"), b=at("cuda:1", "1")),
+                whole(a=at("cuda:1", "0"), b=at("meta", "1")),
+                whole(a=at("cuda:1", "0"), n=counter("cpu")),
+                by_hand(pairs(netG=pairs(weight=at("cuda:0", "0")), netD=pairs(weight=at("cuda:1", "1")))),
+                by_hand(pairs(obs=at("cuda:0", "0"), reward=at("cpu", "1"))),
                 by_hand(pairs(model=pairs(a=at("cuda:1", "0")), other=list_(at("cpu", "1")))),
                 trained("cpu", "cuda:0"),
             ),
-            paths=("b", "c"),
+            paths=("._parameters/b", "._parameters/c"),
             fix=Fix(rule="*=cuda:0"),
         ),
         "optimizer-off-parameter-device": Sample(
-            has=(trained("cpu", "cpu"), trained("cpu", "cuda:1")),
-            lacks=(trained("cpu", "cuda:0"), trained("cuda:1", "cuda:0", capturable=op("NEWTRUE"))),
+            has=(
+                trained("cpu", "cpu"),
+                trained("cpu", "cuda:1"),
+                whole_optimizer("cpu", "cpu"),
+                whole_optimizer("cpu", "cuda:1"),
+            ),
+            lacks=(
+                trained("cpu", "cuda:0"),
+                trained("cuda:1", "cuda:0", capturable=op("NEWTRUE")),
+                whole_optimizer("cpu", "cuda:0"),
+            ),
             paths=("optimizer/state/0/exp_avg",),
             fix=Fix(style="resume"),
         ),
@@ -157,36 +192,52 @@ def samples() -> dict[str, Sample]:
             fix=Fix(rule="path:**/step@cpu"),
         ),
         "step-off-accelerator": Sample(
-            has=(
+            has=(counted_apart := whole_optimizer("cpu", "cuda:0", capturable=op("NEWTRUE")),),
+            lacks=(
+                whole_optimizer("cpu", "cuda:0"),
+                whole_optimizer("cuda:0", "cuda:0", capturable=op("NEWTRUE")),
+                # load_state_dict moves them.
                 trained("cpu", "cuda:0", capturable=op("NEWTRUE")),
                 trained("cpu", "cuda:0", fused=op("NEWTRUE")),
                 trained("cpu", "cuda:0", lambd=number(1), t0=number(1)),
             ),
-            lacks=(
-                trained("cpu", "cuda:0"),
+            paths=tuple(row.path for row in counted_apart.tensors if row.path.endswith("/step")),
+            fix=Fix(rule="*=cuda:0"),
+        ),
+        "optimizer-capturable": Sample(
+            has=(
                 trained("cuda:0", "cuda:0", capturable=op("NEWTRUE")),
                 trained("cpu", "cpu", "cpu", capturable=op("NEWTRUE")),
             ),
-            paths=("optimizer/state/0/step",),
-            fix=Fix(rule="path:optimizer/state/0/step@cuda:0"),
+            lacks=(
+                trained("cuda:0", "cuda:0", fused=op("NEWTRUE")),
+                trained("cuda:0", "cuda:0", capturable=op("NEWFALSE")),
+                trained("cuda:0", "cuda:0"),
+            ),
+            target="cpu",
+            paths=("optimizer/param_groups/0",),
         ),
         "loss-buffer-left-behind": Sample(
             has=(
-                with_loss("cuda:0", "cpu", "criterion.pos_weight"),
-                with_loss("cpu", "cuda:0", "loss_fn.weight"),
-                with_loss("cuda:0", "cpu", "loss_function.weight"),
-                with_loss("cuda:1", "cuda:0", "cls_weights"),
-                by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), criterion=pairs(weight=at("cpu", "1")))),
                 by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), class_weights=at("cpu", "1"))),
+                by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), criterion=pairs(weight=at("cpu", "1")))),
+                by_hand(pairs(model=pairs(w=at("cpu", "0", 9)), loss_fn=pairs(pos_weight=at("mps", "1")))),
+                by_hand(
+                    pairs(model=pairs(w=at("cuda:0", "0", 9)), criterion=module(pos_weight=at("cpu", "1")))
+                ),
+                whole(a=at("cuda:0", "0", 9), pos_weight=at("cpu", "1")),
             ),
             lacks=(
-                with_loss("cuda:0", "cuda:0", "criterion.pos_weight"),
-                with_loss("cuda:0", "meta", "criterion.pos_weight"),
-                with_loss("cuda:0", "cpu", "glossary.weight"),
+                by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), class_weights=at("cuda:0", "1"))),
+                by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), class_weights=at("meta", "1"))),
                 by_hand(pairs(model=pairs(w=at("cuda:0", "0", 9)), loss=at("cpu", "1"))),
+                by_hand(pairs(outputs=list_(at("cuda:0", "0", 9)), class_weights=at("cpu", "1"))),
+                # One state dict of both: copied to where the code has both.
+                with_loss("cuda:0", "cpu", "criterion.pos_weight"),
+                with_loss("cuda:0", "cpu", "glossary.weight"),
             ),
-            paths=("criterion.pos_weight",),
-            fix=Fix(rule="path:criterion.pos_weight@cuda:0"),
+            paths=("class_weights",),
+            fix=Fix(rule="path:class_weights@cuda:0"),
         ),
         "all-ranks-on-one-device": Sample(
             has=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.findings import Fix
-from tests.unit.diagnose.cases import trained
+from tests.unit.diagnose.cases import at, trained, whole, whole_optimizer
 from tests.unit.diagnose.explaining import explained, on
 
 SAME = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
@@ -23,21 +23,27 @@ def test_a_file_on_one_device_is_not_to_blame() -> None:
 
 
 def test_strays_are_named() -> None:
-    found = explained(SAME, on(("a", "cuda:0"), ("b", "cuda:0"), ("c", "cpu")), id_="same-device")
-    assert (found.fits, found.finding, found.paths) == ("yes", "mixed-devices", ("c",))
+    made = whole(a=at("cuda:0", "0"), b=at("cuda:0", "1"), c=at("cpu", "2"))
+    found = explained(SAME, made, id_="same-device")
+    assert (found.fits, found.finding, found.paths) == ("yes", "mixed-devices", ("._parameters/c",))
     assert found.fix == Fix(rule="*=cuda:0")
 
 
 @pytest.mark.parametrize(
     ("made", "finding"),
     [
-        (on(("a", "cuda:0"), ("b", "cuda:0"), ("criterion.pos_weight", "cpu")), "loss-buffer-left-behind"),
-        (trained("cuda:0", "cuda:0"), "step-on-accelerator"),
-        (trained("cpu", "cuda:1"), "optimizer-off-parameter-device"),
+        (whole(a=at("cuda:0", "0", 9), pos_weight=at("cpu", "1")), "loss-buffer-left-behind"),
+        (trained("cuda:1", "cuda:0"), "step-on-accelerator"),
+        (whole_optimizer("cpu", "cuda:1"), "optimizer-off-parameter-device"),
     ],
 )
 def test_the_finding_that_fits_is_told(made, finding: str) -> None:
     assert explained(SAME, made, id_="same-device").finding == finding
+
+
+def test_what_load_state_dict_puts_right_is_not_blamed() -> None:
+    for made in (on(("a.w", "cuda:0"), ("c.w", "cpu")), trained("cpu", "cuda:1")):
+        assert explained(SAME, made, id_="same-device").fits == "unknown"
 
 
 def test_what_stays_on_the_cpu_by_design_is_left_in_peace() -> None:

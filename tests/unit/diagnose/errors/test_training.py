@@ -6,7 +6,7 @@ import pytest
 
 from inspector.model.findings import Fix
 from tests.builders.pickles import op
-from tests.unit.diagnose.cases import generator_state, trained, unnamed
+from tests.unit.diagnose.cases import generator_state, trained, unnamed, whole_optimizer
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, optimizer, value
 
@@ -48,8 +48,8 @@ def test_first_learning_rate() -> None:
         (
             "If capturable=True, params and state_steps must be CUDA tensors.",
             "step-on-cpu",
+            whole_optimizer("cpu", "cuda:0", capturable=op("NEWTRUE")),
             trained("cpu", "cuda:0", capturable=op("NEWTRUE")),
-            trained("cpu", "cuda:0"),
             "step-off-accelerator",
         ),
         (

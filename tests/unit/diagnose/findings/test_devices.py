@@ -64,23 +64,9 @@ def test_a_tag_that_no_rule_can_name_has_no_fix() -> None:
     assert finding.fix is None
 
 
-def test_mixed() -> None:
-    made = checkpoint(*on("cuda:0", "a", "b"), *on("cpu", "stray"), *on("meta", "m"))
-    (finding,) = found(made, "mixed-devices")
-    assert finding.paths == ("stray",)
-    assert finding.fix is not None
-    assert finding.fix.rule == "*=cuda:0"
-    (there,) = found(made, "mixed-devices", CPU_ONLY)
-    assert there.fix is not None
-    assert there.fix.rule == "*=cpu"
-    assert found(checkpoint(*on("cuda:0", "a", "b")), "mixed-devices") == []
-    apart = checkpoint(*on("cuda:0", "a"), *on("cpu", "step", role="optimizer"))
-    assert found(apart, "mixed-devices") == []
-
-
-def test_mixed_on_a_device_that_is_none_has_no_fix() -> None:
-    (finding,) = found(checkpoint(*on("?!", "a", "b"), *on("cpu", "c")), "mixed-devices")
-    assert finding.fix is None
+def test_tensors_on_one_device_are_not_looked_at_closer() -> None:
+    assert found(checkpoint(*on("cuda:0", "a.weight"), *on("meta", "m.weight")), "mixed-devices") == []
+    assert len(found(checkpoint(*on("cuda:0", "a.weight"), *on("cpu", "b.weight")), "mixed-devices")) == 1
 
 
 def slot(name: str, device: str, **fields: object) -> object:
@@ -109,13 +95,17 @@ def test_step_on_accelerator() -> None:
     made = checkpoint(slot("step", "cuda:0", on_cpu_by_design=True))
     (finding,) = found(made, "step-on-accelerator")
     assert finding.fix is not None
+    assert finding.severity == "note"
     assert found(checkpoint(slot("step", "cuda:0")), "step-on-accelerator") == []
     assert found(checkpoint(slot("step", "cpu", on_cpu_by_design=True)), "step-on-accelerator") == []
 
 
 def test_rng_off_cpu() -> None:
-    assert len(found(checkpoint(tensor("rng", role="rng", device="cuda:0")), "rng-off-cpu")) == 1
-    assert found(checkpoint(tensor("rng", role="rng")), "rng-off-cpu") == []
+    state = tensor("rng", role="rng", dtype="uint8", device="cuda:0")
+    assert len(found(checkpoint(state), "rng-off-cpu")) == 1
+    assert found(checkpoint(state._replace(device="cpu")), "rng-off-cpu") == []
+    # What is no byte tensor is no generator's state, whatever it is called.
+    assert found(checkpoint(state._replace(dtype="float32")), "rng-off-cpu") == []
 
 
 def test_hidden() -> None:

@@ -49,25 +49,6 @@ def test_text_that_is_no_rule_gets_no_fix() -> None:
     assert "Map it to a device" in findings(by_hand(at("")), "cpu")["unknown-device"].detail
 
 
-def test_mixed_model_is_sent_to_the_target_where_there_is_one() -> None:
-    checkpoint = by_hand(pairs(a=at("cuda:0", "0", 9), b=at("cuda:1", "1")))
-    for target, rule in ((None, "*=cuda:0"), ("cpu", "*=cpu"), ("mps", "*=mps")):
-        fix = findings(checkpoint, target)["mixed-devices"].fix
-        assert fix is not None
-        assert fix.rule == rule
-    odd = by_hand(pairs(a=at("odd!", "0", 9), b=at("cpu", "1")))
-    assert findings(odd)["mixed-devices"].fix is None
-
-
-def test_parts_do_not_mix() -> None:
-    sparse = call(
-        "torch._utils._rebuild_sparse_tensor",
-        text("torch.sparse_coo"),
-        op("MARK") + at("cpu", "0") + at("cuda:0", "1") + op("EMPTY_TUPLE") + op("TUPLE"),
-    )
-    assert "mixed-devices" not in findings(by_hand(pairs(w=sparse, v=at("cuda:0", "2"))))
-
-
 def test_two_models_with_equal_names_on_two_devices_are_no_reproach_to_the_optimizer() -> None:
     models = {
         "netG": pairs(w=at("cuda:0", "g"), b=at("cuda:0", "i")),

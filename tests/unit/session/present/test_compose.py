@@ -62,7 +62,7 @@ def test_a_screen_shows_the_whole_document() -> None:
     ]
     assert screen.tensor == ()
     assert [row.id for row in screen.findings] == ["cuda-unavailable", "mixed-devices"]
-    assert [row.tone for row in screen.findings] == ["bad", "warning"]
+    assert [row.tone for row in screen.findings] == ["bad", "neutral"]
     assert screen.code is not None
     assert 'torch.load("best.pth"' in screen.code.text
     assert screen.file[0].title == "File"

@@ -1,0 +1,229 @@
+"""One part of a checkpoint from the file to its use: where it ends, who decides that, and what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+
+from inspector.model.checkpoint import Checkpoint, HiddenPlace, Tensor
+from inspector.model.roles.roles import DICTIONARIES
+from inspector.records import dataclass
+from inspector.target.after.complaints import Complaint
+from inspector.target.after.parts import Form, Kind, Part
+from inspector.target.after.restoring import At, Way, load_module, load_slot, move_module
+from inspector.target.after.using import mixing_failure, parallel_failure, rng_failure, step_failure
+from inspector.target.restore import landing_place
+
+_REGISTERED = DICTIONARIES - {"._modules"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """What code does with a part, as far as it decides about devices.
+
+    Attributes:
+        way: How it restores the part; None for the usual way of its form.
+        built_on: Where the code's own tensors are at that moment: those of its model, or the parameters of
+            its optimizer.
+        built_as: Their dtype; empty for that of the file.
+        moved_to: The device of `model.to(device)` afterwards; empty where the model is not moved.
+        inputs: The device of what meets it: a batch, a prediction; empty for none that is elsewhere.
+        foreach: The option of that name of an optimizer.
+    """
+
+    way: Way | None = None
+    built_on: str = "cpu"
+    built_as: str = ""
+    moved_to: str = ""
+    inputs: str = ""
+    foreach: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What becomes of a part.
+
+    Attributes:
+        places: Where its tensors end, in the order of its rows.
+        by_file: Whether the file (and `map_location`) decides that, rather than the code.
+        error: What torch says when the part is restored or moved, or None.
+        warning: What it warns of: nothing was restored; or None.
+        failure: What it says when the part is used then, or None.
+    """
+
+    places: tuple[At, ...]
+    by_file: bool
+    error: Complaint | None = None
+    warning: Complaint | None = None
+    failure: Complaint | None = None
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that it ends on, each once."""
+        return tuple(dict.fromkeys(place.device for place in self.places))
+
+
+def usual_way(part: Part) -> Way:
+    """Return the way in which code restores such a part as a rule."""
+    return Way.COPY if part.form is Form.STATE else Way.USE
+
+
+def is_by_file(part: Part, way: Way | None = None) -> bool:
+    """Return whether the file decides where the tensors of a part are after it has been restored.
+
+    It does so for objects and loose tensors, and for `assign=True`. Whatever is copied, and the state of an
+    optimizer, goes to where the code's own tensors are.
+    """
+    return (way or usual_way(part)) is not Way.COPY
+
+
+def landed_places(checkpoint: Checkpoint, part: Part, landed: Sequence[str] = ()) -> tuple[At, ...]:
+    """Return where `torch.load` puts the tensors of a part.
+
+    Args:
+        checkpoint: The file.
+        part: The part.
+        landed: The device of each tensor of the file, as `LoadOutcome.tensors` has it; as saved if empty.
+    """
+    rows = ((index, checkpoint.tensors[index]) for index in part.rows)
+    return tuple(
+        At(landing_place(landed[index] if landed else row.device, 0), row.dtype, not row.shape)
+        for index, row in rows
+    )
+
+
+def follow(checkpoint: Checkpoint, part: Part, code: Code, landed: Sequence[str] = ()) -> Course:
+    """Follow a part from where `torch.load` put it to its first use.
+
+    Args:
+        checkpoint: The file.
+        part: One of its parts.
+        code: What code does with it.
+        landed: The device of each tensor of the file, as `LoadOutcome.tensors` has it; as saved if empty.
+    """
+    saved = landed_places(checkpoint, part, landed)
+    if part.kind is Kind.OPTIMIZER and part.form is not Form.TENSORS:
+        return _optimizer(checkpoint, part, code, saved)
+    if part.kind is Kind.RNG:
+        failure = next((said for said in map(rng_failure, saved) if said), None)
+        return Course(places=saved, by_file=True, failure=failure)
+    if part.form is Form.TENSORS:
+        failure = mixing_failure([*saved, At(code.inputs)]) if code.inputs else None
+        return Course(places=saved, by_file=True, failure=failure)
+    return _module(checkpoint, part, code, saved)
+
+
+def _module(checkpoint: Checkpoint, part: Part, code: Code, saved: tuple[At, ...]) -> Course:
+    way = code.way or usual_way(part)
+    own = tuple(place._replace(device=code.built_on, dtype=code.built_as or place.dtype) for place in saved)
+    restored = load_module(own, saved, way)
+    places, error = restored.places, restored.error
+    registered = [is_registered(row) for row in part.tensors(checkpoint)]
+    if code.moved_to and not error:
+        moved = move_module(list(compress(places, registered)), code.moved_to)
+        error, then = moved.error, iter(moved.places)
+        places = tuple(
+            next(then) if is_in else place for place, is_in in zip(places, registered, strict=True)
+        )
+    failure = None
+    if not error:
+        first = first_of_parallel(checkpoint, part)
+        failure = parallel_failure(compress(places, registered), first) if first else None
+        failure = failure or mixing_failure([*places, *([At(code.inputs)] if code.inputs else [])])
+    by_file = way is not Way.COPY and not code.moved_to
+    return Course(places=places, by_file=by_file, error=error, warning=restored.warning, failure=failure)
+
+
+def is_registered(row: Tensor) -> bool:
+    """Return whether `module.to(device)` moves a tensor: a parameter or buffer, not a plain attribute."""
+    above = row.keys[-2] if len(row.keys) > 1 else ""
+    is_inside = any(isinstance(key, str) and key.startswith(".") for key in row.keys)
+    return not is_inside or above in _REGISTERED
+
+
+def first_of_parallel(checkpoint: Checkpoint, part: Part) -> str:
+    """Return the device on which a pickled `DataParallel` wants its whole model; empty if it is none."""
+    found = (
+        hidden.device
+        for hidden in checkpoint.hidden_devices
+        if hidden.what is HiddenPlace.DATA_PARALLEL and hidden.path == part.path
+    )
+    return next(found, "") if part.form is Form.OBJECT else ""
+
+
+def _optimizer(checkpoint: Checkpoint, part: Part, code: Code, saved: tuple[At, ...]) -> Course:
+    rows = part.tensors(checkpoint)
+    capturable = is_capturable(checkpoint, part)
+    if part.form is Form.OBJECT:
+        return _whole_optimizer(code, rows, saved, capturable=capturable)
+    parameter = At(code.built_on, code.built_as or "float32")
+    places = saved
+    if code.way is not Way.USE:
+        on_device = any(one.path == part.path and one.capturable for one in checkpoint.optimizers)
+        named = zip(rows, saved, strict=True)
+        places = tuple(
+            load_slot(row.slot or "", place, parameter, on_device=on_device) for row, place in named
+        )
+    now = parameter._replace(device=code.moved_to or code.built_on)
+    failure = _step([now], rows, places, capturable=capturable, foreach=code.foreach)
+    return Course(places=places, by_file=code.way is Way.USE, failure=failure)
+
+
+def _whole_optimizer(
+    code: Code, rows: Sequence[Tensor], saved: tuple[At, ...], *, capturable: bool
+) -> Course:
+    """Follow an optimizer that is used as it comes: it holds its parameters, and a model that moves does so.
+
+    Which state is whose is not told. What is apart from all parameters is apart from its own.
+    """
+    places = tuple(
+        place._replace(device=code.moved_to) if code.moved_to and ".param_groups" in row.keys else place
+        for row, place in zip(rows, saved, strict=True)
+    )
+    pairs = list(zip(rows, places, strict=True))
+    homes = list(dict.fromkeys(place for row, place in pairs if ".param_groups" in row.keys))
+    slots = [(row, place) for row, place in pairs if ".param_groups" not in row.keys]
+    failure = _step(
+        homes or [At(code.built_on)],
+        [row for row, _ in slots],
+        [place for _, place in slots],
+        capturable=capturable,
+        foreach=code.foreach,
+    )
+    return Course(places=places, by_file=True, failure=failure)
+
+
+def _step(
+    homes: Sequence[At],
+    rows: Sequence[Tensor],
+    places: Sequence[At],
+    *,
+    capturable: bool,
+    foreach: bool | None,
+) -> Complaint | None:
+    """Return what `step` says to the first slots that do not fit any of the parameters."""
+    owned: dict[str, dict[str, At]] = {}
+    for row, place in zip(rows, places, strict=True):
+        owner, _, name = row.path.rpartition("/")
+        owned.setdefault(owner, {})[name] = place
+    for slots in owned.values():
+        said = [step_failure(home, slots, capturable=capturable, foreach=foreach) for home in homes]
+        if all(said):
+            return said[0]
+    return None
+
+
+def is_capturable(checkpoint: Checkpoint, part: Part) -> bool:
+    """Return whether a group of an optimizer is `capturable`: made for CUDA graphs, refused on the CPU."""
+    start = f"{part.path}/" if part.path else ""
+    starts = (f"{start}param_groups/", f"{start}.param_groups/")
+    return any(path.startswith(starts) for path in capturable_groups(checkpoint))
+
+
+def capturable_groups(checkpoint: Checkpoint) -> list[str]:
+    """Return the paths of parameter groups of optimizers that are `capturable`."""
+    return [
+        value.path.rpartition("/")[0]
+        for value in checkpoint.values
+        if value.text == "True" and value.path.endswith("/capturable") and "param_groups/" in value.path
+    ]

@@ -1,0 +1,246 @@
+"""The parts of a checkpoint that code restores one by one: models, losses, optimizers, random states, data.
+
+The form in which a part lies in the file decides how code can restore it. A state dict is copied into tensors
+that the code has made, an object brings its own tensors along, loose tensors are used as they come. So only
+of the last two the file says where they are afterwards.
+
+Rows are grouped by the text of their paths, not by their keys: Python hashes tuples of integers without a
+secret, so that a file could make them collide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cache
+from itertools import islice
+from typing import NamedTuple
+
+from inspector.model.checkpoint import Checkpoint, Key, Tensor
+from inspector.model.roles.roles import DICTIONARIES, names_model
+from inspector.records import dataclass
+
+_MOST_NAME = 80
+_MOST_NESTED = 8
+_OPTIMIZER_KEYS = frozenset({"state", "param_groups", ".state", ".param_groups"})
+
+
+class Kind(StrEnum):
+    """What a part is for."""
+
+    MODEL = "model"
+    LOSS = "loss"
+    AVERAGE = "average"
+    """Averaged weights (EMA, SWA)."""
+    OPTIMIZER = "optimizer"
+    SCHEDULER = "scheduler"
+    RNG = "rng"
+    DATA = "data"
+    """Anything else: replay buffers, batches, anchors, embeddings, constants."""
+
+
+class Form(StrEnum):
+    """How a part lies in the file, which decides how code restores it."""
+
+    STATE = "state"
+    """A state dict: `load_state_dict` copies it into tensors that the code has."""
+    OBJECT = "object"
+    """A whole pickled object, such as a module: it comes with its own tensors."""
+    TENSORS = "tensors"
+    """Tensors that are used as `torch.load` returns them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One part.
+
+    Attributes:
+        kind: What it is for.
+        form: How it lies in the file.
+        keys: Where it stands.
+        path: The same as text.
+        rows: Its tensors, as indexes of the checkpoint's rows; parts of composite tensors are left out.
+    """
+
+    kind: Kind
+    form: Form
+    keys: tuple[Key, ...]
+    path: str
+    rows: tuple[int, ...]
+
+    def tensors(self, checkpoint: Checkpoint) -> tuple[Tensor, ...]:
+        """Return its tensors."""
+        return tuple(checkpoint.tensors[row] for row in self.rows)
+
+    def devices(self, checkpoint: Checkpoint) -> tuple[str, ...]:
+        """Return the devices that its tensors were saved on, each once, those without data left out."""
+        found = dict.fromkeys(checkpoint.tensors[row].device for row in self.rows)
+        return tuple(device for device in found if device != "meta")
+
+
+class _Place(NamedTuple):
+    """What a row belongs to: the kind and form of the part, and how many of its keys lead to that part."""
+
+    kind: Kind
+    form: Form
+    length: int
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what tells a loss and the weights of one by their names, compiled when they are needed."""
+    loss = r"(?:\w{1,30}_)?(?:criteri(?:on|a)|loss(?:es)?|loss_?f(?:n|unc|unction))[0-9_]*"
+    weights = r"(?:.*[._])?(?:pos|class|cls|loss)_weights?"
+    return re.compile(loss, re.IGNORECASE), re.compile(weights, re.IGNORECASE)
+
+
+def is_loss_name(key: Key) -> bool:
+    """Return whether a key is a usual name of a loss module: `criterion`, `loss_fn`, `loss_cls`."""
+    return isinstance(key, str) and _patterns()[0].fullmatch(key.removeprefix(".")) is not None
+
+
+def is_loss_weight(key: Key) -> bool:
+    """Return whether a key is a usual name of the weights of a loss: `pos_weight`, `class_weights`."""
+    return isinstance(key, str) and _patterns()[1].fullmatch(key[-_MOST_NAME:]) is not None
+
+
+def parts_of(checkpoint: Checkpoint) -> tuple[Part, ...]:
+    """Sort the tensors of a checkpoint into parts, in the order of their first tensor."""
+    sorter = _Sorter(checkpoint)
+    rows: dict[tuple[str, Kind, Form], list[int]] = {}
+    first: dict[tuple[str, Kind, Form], tuple[Key, ...]] = {}
+    for index, row in enumerate(checkpoint.tensors):
+        if row.part_of is not None:
+            continue
+        place = sorter.place(row)
+        key = _start(row.path, place.length), place.kind, place.form
+        if key not in rows:
+            rows[key], first[key] = [], row.keys[: place.length]
+        rows[key].append(index)
+    return tuple(
+        Part(kind=kind, form=form, keys=first[path, kind, form], path=path, rows=tuple(found))
+        for (path, kind, form), found in rows.items()
+    )
+
+
+def _start(path: str, length: int) -> str:
+    return "/".join(path.split("/", length)[:length])
+
+
+class _Sorter:
+    """Tells rows apart; what a folder is, is found out once."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._states = {one.path for one in checkpoint.optimizers}
+        self._objects = set(_pickled_optimizers(checkpoint))
+        self._modules = set(_modules(checkpoint))
+        self._weights = _weight_folders(checkpoint)
+
+    def place(self, row: Tensor) -> _Place:
+        optimizer = self._optimizer(row)
+        if optimizer is not None:
+            return optimizer
+        above = max(len(row.keys) - 1, 0)
+        if row.role == "rng":
+            return _Place(Kind.RNG, Form.TENSORS, above)
+        module = self._module(row)
+        if module is not None:
+            return _Place(_kind_of_module(row, module), Form.OBJECT, module)
+        if row.role == "scheduler":
+            return _Place(Kind.SCHEDULER, Form.STATE, above)
+        return self._in_folder(row, above)
+
+    def _optimizer(self, row: Tensor) -> _Place | None:
+        """Return the optimizer that a row belongs to: one whose path the row's begins with."""
+        for length in _places_of(row, _OPTIMIZER_KEYS):
+            start = _start(row.path, length)
+            if start in self._objects:
+                return _Place(Kind.OPTIMIZER, Form.OBJECT, length)
+            if start in self._states:
+                return _Place(Kind.OPTIMIZER, Form.STATE, length)
+        if row.role == "optimizer":
+            return _Place(Kind.OPTIMIZER, Form.TENSORS, max(len(row.keys) - 1, 0))
+        return None
+
+    def _module(self, row: Tensor) -> int | None:
+        """Return how many keys lead to the whole module that a row belongs to, or None.
+
+        A tensor that is a plain attribute of it stands in none of its dictionaries.
+        """
+        for at, key in enumerate(row.keys):
+            if key in DICTIONARIES:
+                return at
+            if isinstance(key, str) and key.startswith(".") and _start(row.path, at) in self._modules:
+                return at
+        return None
+
+    def _in_folder(self, row: Tensor, above: int) -> _Place:
+        """Sort a row outside of modules and optimizers: by what it stands among."""
+        form = Form.STATE if row.path.rpartition("/")[0] in self._weights else Form.TENSORS
+        if row.role == "ema":
+            return _Place(Kind.AVERAGE, form, above)
+        if form is Form.STATE:
+            return _Place(
+                Kind.LOSS if above and is_loss_name(row.keys[above - 1]) else Kind.MODEL, form, above
+            )
+        is_loss = bool(row.keys) and is_loss_weight(row.keys[-1])
+        return _Place(Kind.LOSS if is_loss else Kind.DATA, form, above)
+
+
+def _places_of(row: Tensor, names: frozenset[str]) -> Iterator[int]:
+    """Return where these names stand among the keys of a row, the first few."""
+    found = (at for at, key in enumerate(row.keys) if key in names)
+    return islice(found, _MOST_NESTED)
+
+
+def _pickled_optimizers(checkpoint: Checkpoint) -> Iterator[str]:
+    """Find whole optimizers: objects that list their parameters themselves, not by number."""
+    for row in checkpoint.tensors:
+        keys = row.keys
+        if len(keys) > 3 and keys[-4] == ".param_groups" and keys[-2] == "params":
+            yield _start(row.path, len(keys) - 4)
+
+
+def _modules(checkpoint: Checkpoint) -> Iterator[str]:
+    """Find whole modules: objects with dictionaries of parameters, buffers or other modules."""
+    for row in checkpoint.tensors:
+        for at in _places_of(row, DICTIONARIES):
+            yield _start(row.path, at)
+            break
+
+
+def _kind_of_module(row: Tensor, inside: int) -> Kind:
+    """Tell a loss from a model: it is called so, or holds weights that only a loss has."""
+    if row.role == "ema":
+        return Kind.AVERAGE
+    is_loss = (inside and is_loss_name(row.keys[inside - 1])) or (
+        len(row.keys) == inside + 2 and is_loss_weight(row.keys[-1])
+    )
+    return Kind.LOSS if is_loss else Kind.MODEL
+
+
+def _weight_folders(checkpoint: Checkpoint) -> set[str]:
+    """Find the mappings that are state dicts, by the names in them: dotted ones, or those of one layer.
+
+    Other mappings of tensors are data by all appearances, such as `obs`, `action` and `reward` of a replay
+    buffer; unless their own name says that they are weights.
+    """
+    found = set()
+    for row in checkpoint.tensors:
+        last = row.keys[-1] if row.keys else None
+        if row.part_of is None and isinstance(last, str) and _is_weight(row, last):
+            found.add(row.path.rpartition("/")[0])
+    return found
+
+
+_LAYER = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked", "pos_weight"})
+
+
+def _is_weight(row: Tensor, last: str) -> bool:
+    if row.role not in {"parameter", "buffer", "ema"} and not is_loss_name(
+        row.keys[-2] if row.keys[1:] else ""
+    ):
+        return False
+    named = len(row.keys) > 1 and (names_model(row.keys[-2]) or row.role == "ema")
+    return named or "." in last or last in _LAYER or last.startswith(("weight_", "bias_"))

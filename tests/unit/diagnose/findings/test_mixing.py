@@ -1,0 +1,128 @@
+"""What is said of models and losses on several devices, and of which it must not be said."""
+
+from __future__ import annotations
+
+from inspector.diagnose.run import diagnose
+from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.findings import Finding
+from inspector.safety.verdict import judge
+from inspector.target.machine.profile import Profile, parse_target
+from tests.builders.pickles import op, text
+from tests.unit.diagnose.cases import at, whole
+from tests.unit.model.making import by_hand, call, pairs
+from tests.unit.report.rows import checkpoint, optimizer, tensor
+
+IDS = {"mixed-devices", "loss-buffer-left-behind", "optimizer-off-parameter-device", "step-on-accelerator"}
+
+
+def found(made: Checkpoint, target: Profile | None = None) -> list[Finding]:
+    return [finding for finding in diagnose(made, judge(made), target) if finding.id in IDS]
+
+
+def severities(made: Checkpoint, target: Profile | None = None) -> dict[str, str]:
+    return {finding.id: finding.severity for finding in found(made, target)}
+
+
+def weights(place: str, device: str, *names: str, **fields: object) -> list[Tensor]:
+    names = names or ("conv.weight", "conv.bias")
+    return [tensor(place, name, device=device, **fields) for name in names]
+
+
+def test_state_dict_on_two_devices_is_no_more_than_a_note() -> None:
+    (finding,) = found(checkpoint(*weights("model", "cuda:0", "a.w", "b.w"), *weights("model", "cpu", "c.w")))
+    assert (finding.severity, finding.fix, finding.paths) == ("note", None, ("model/c.w",))
+    assert finding.title == "model was saved from several devices"
+    assert finding.detail.startswith("That breaks nothing by itself")
+
+
+def test_state_dicts_on_several_devices_share_a_note() -> None:
+    rows = [
+        row for name in ("netG", "netD") for row in (*weights(name, "cuda:0"), *weights(name, "cpu", "n.w"))
+    ]
+    (finding,) = found(checkpoint(*rows))
+    assert finding.title == "2 state dicts were saved from several devices"
+    assert finding.paths == ("netG/n.w", "netD/n.w")
+    (root,) = found(checkpoint(tensor("a.w", device="cuda:0"), tensor("b.w", device="cuda:1")))
+    assert root.title == "The state dict was saved from several devices"
+
+
+def test_files_of_which_nothing_is_to_be_said() -> None:
+    gan = (*weights("netG", "cuda:0"), *weights("netD", "cuda:1"))
+    average = (*weights("model", "cuda:0"), *weights("ema", "cpu", role="ema"))
+    replay = tuple(tensor("replay", at, "obs", device="cpu", role="other") for at in range(3))
+    batch = (tensor("batch", "obs", device="cpu"), tensor("batch", "mask", device="cuda:0"))
+    counted = (*weights("model", "cuda:0"), *weights("model", "cpu", "bn.num_batches_tracked", shape=()))
+    slots = tensor("o", "state", 0, "exp_avg", device="cuda:1", role="optimizer", slot="exp_avg")
+    resume = (*weights("model", "cuda:1"), slots, tensor("rng", role="rng", dtype="uint8"), optimizer("o"))
+    dqn = (*weights("policy", "cuda:0"), *weights("target_net", "cuda:0"), *replay)
+    for rows in (gan, average, replay, batch, counted, resume, dqn):
+        assert not found(checkpoint(*rows)), [row.path for row in rows]
+
+
+def test_whole_module_on_two_devices_is_warned_of() -> None:
+    made = whole(a=at("cuda:0", "0", 9), b=at("cuda:1", "1"))
+    for target, rule in ((None, "*=cuda:0"), ("cpu", "*=cpu"), ("mps", "*=mps")):
+        (finding,) = found(made, None if target is None else parse_target(target))
+        assert finding.severity == "warning"
+        assert finding.title == "The module is on several devices"
+        assert finding.fix is not None
+        assert finding.fix.rule == rule
+        assert "Call .to(device) on it" in finding.detail
+    (odd,) = found(whole(a=at("odd!", "0", 9), b=at("cpu", "1")))
+    assert odd.fix is None
+
+
+def test_several_whole_modules_share_a_warning() -> None:
+    rows = [
+        tensor(name, "._parameters", key, device=device)
+        for name in ("g", "d")
+        for key, device in (("v", "cuda:0"), ("w", "cuda:1"))
+    ]
+    (finding,) = found(checkpoint(*rows))
+    assert finding.title == "2 modules are on several devices"
+
+
+def test_plain_attribute_is_not_moved_by_the_module() -> None:
+    made = checkpoint(
+        tensor("net", "._parameters", "w", device="cuda:0", nbytes=99),
+        tensor("net", ".anchors", device="cpu", role="other"),
+    )
+    (finding,) = found(made)
+    assert finding.title == "net is on several devices"
+    assert finding.detail.endswith(
+        "to one device: .to(device) does not move plain attributes such as net/.anchors."
+    )
+
+
+def test_parts_of_a_tensor_do_not_mix() -> None:
+    sparse = call(
+        "torch._utils._rebuild_sparse_tensor",
+        text("torch.sparse_coo"),
+        op("MARK") + at("cpu", "0") + at("cuda:0", "1") + op("EMPTY_TUPLE") + op("TUPLE"),
+    )
+    assert not found(by_hand(pairs(weight=sparse, bias=at("cuda:0", "2"))))
+
+
+def test_loss_that_is_copied_needs_no_map() -> None:
+    made = checkpoint(*weights("model", "cuda:0"), tensor("criterion", "pos_weight", role="other"))
+    (finding,) = found(made)
+    assert (finding.severity, finding.fix) == ("note", None)
+    assert "so mapping them changes nothing" in finding.detail
+    inside = checkpoint(*weights("model", "cuda:0"), *weights("model", "cpu", "criterion.pos_weight"))
+    assert severities(inside) == {"mixed-devices": "note"}
+
+
+def test_weights_of_a_loss_that_are_used_as_loaded() -> None:
+    made = checkpoint(*weights("model", "cuda:0"), tensor("class_weights", role="other"))
+    (finding,) = found(made)
+    assert finding.severity == "warning"
+    assert finding.fix is not None
+    assert finding.fix.rule == "path:class_weights@cuda:0"
+    assert not found(made, parse_target("cpu"))  # there the model is on the CPU as well
+    assert len(found(made, parse_target("cuda"))) == 1
+
+
+def test_loss_without_a_model_is_at_home() -> None:
+    assert not found(
+        checkpoint(tensor("class_weights", role="other"), tensor("x", device="cuda:0", role="other"))
+    )

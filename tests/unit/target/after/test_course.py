@@ -1,0 +1,164 @@
+"""Parts from the file to their use; tests/torch holds them against torch."""
+
+from __future__ import annotations
+
+from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
+from inspector.target.after.complaints import Complaint
+from inspector.target.after.course import Code, Course, follow, is_by_file, landed_places, usual_way
+from inspector.target.after.parts import parts_of
+from inspector.target.after.restoring import At, Way
+from tests.unit.report.rows import checkpoint, optimizer, tensor, value
+
+
+def course(made: Checkpoint, code: Code | None = None, landed: tuple[str, ...] = ()) -> Course:
+    return follow(made, parts_of(made)[0], code or Code(), landed)
+
+
+STATE = checkpoint(
+    tensor("model", "a.weight", device="cuda:0"),
+    tensor("model", "b.weight", device="cuda:1", dtype="float16"),
+)
+MODULE = checkpoint(
+    tensor("._modules", "a", "._parameters", "w", device="cuda:0"),
+    tensor("._modules", "b", "._buffers", "n", device="cuda:1"),
+    tensor("._modules", "b", ".mask", device="cuda:1", role="other"),
+)
+
+
+def test_a_state_dict_on_two_devices_breaks_nothing() -> None:
+    found = course(STATE, Code(built_on="cuda:0", built_as="float32"))
+    assert found.devices == ("cuda:0",)
+    assert found.places[1].dtype == "float32"
+    assert not found.by_file
+    assert not found.failure
+
+
+def test_assigned_it_does() -> None:
+    found = course(STATE, Code(way=Way.ASSIGN, built_on="cuda:0"))
+    assert found.devices == ("cuda:0", "cuda:1")
+    assert found.places[1].dtype == "float16"
+    assert found.by_file
+    assert found.failure == Complaint.SAME_DEVICE
+    assert not course(STATE, Code(way=Way.ASSIGN), ("cpu", "cpu")).failure
+    moved = course(STATE, Code(way=Way.ASSIGN, moved_to="cpu"))
+    assert moved.devices == ("cpu",)
+    assert not moved.by_file
+
+
+def test_a_model_that_was_never_moved_meets_its_batch() -> None:
+    assert course(STATE, Code(inputs="cuda:0")).failure == Complaint.SAME_DEVICE
+    assert not course(STATE, Code(moved_to="cuda:0", inputs="cuda:0")).failure
+
+
+def test_a_model_without_data() -> None:
+    found = course(STATE, Code(built_on="meta"))
+    assert (found.warning, found.error) == (Complaint.NO_OP, None)
+    found = course(STATE, Code(built_on="meta", moved_to="cpu"))
+    assert (found.error, found.failure) == (Complaint.NO_DATA, None)
+    found = course(STATE, Code(moved_to="cuda:0"), ("meta", "meta"))
+    assert (found.error, found.failure) == (Complaint.NO_DATA, None)
+
+
+def test_a_whole_module_comes_with_its_devices() -> None:
+    assert course(MODULE).failure == Complaint.SAME_DEVICE
+    assert course(MODULE).by_file
+    assert not course(MODULE, landed=("cpu", "cpu", "cpu")).failure
+
+
+def test_moving_leaves_plain_attributes_where_they_are() -> None:
+    found = course(MODULE, Code(moved_to="cuda:0"))
+    assert [place.device for place in found.places] == ["cuda:0", "cuda:0", "cuda:1"]
+    assert found.failure == Complaint.SAME_DEVICE
+
+
+def test_data_parallel_wants_its_first_device() -> None:
+    ids = tuple(HiddenDevice(path="", device=f"cuda:{at}", what=HiddenPlace.DATA_PARALLEL) for at in (0, 1))
+    rows = (tensor("._modules", "module", "._parameters", "w", device="cuda:1"),)
+    made = checkpoint(*rows, hidden_devices=ids)
+    assert course(made).failure == Complaint.FIRST_DEVICE
+    assert not course(made, Code(moved_to="cuda:0")).failure
+    away = checkpoint(
+        *rows, hidden_devices=(HiddenDevice(path="x", device="cuda:0", what=HiddenPlace.DEVICE),)
+    )
+    assert not course(away).failure
+
+
+def trained(step: str = "cpu", moment: str = "cuda:1", **flags: str) -> Checkpoint:
+    return checkpoint(
+        tensor("o", "state", 0, "step", role="optimizer", slot="step", shape=(), device=step),
+        tensor("o", "state", 0, "exp_avg", role="optimizer", slot="exp_avg", device=moment),
+        *(value("o", "param_groups", 0, name, text=text) for name, text in flags.items()),
+        optimizer("o", capturable="True" in flags.values()),
+    )
+
+
+def test_optimizer_state_follows_the_parameters_of_the_code() -> None:
+    found = course(trained(), Code(built_on="cuda:0", built_as="bfloat16"))
+    assert found.places == (At("cpu", "float32", is_number=True), At("cuda:0", "bfloat16"))
+    assert not found.by_file
+    assert not found.failure
+
+
+def test_it_stays_behind_when_the_model_moves_later() -> None:
+    assert course(trained(), Code(moved_to="cuda:0")).failure == Complaint.FOREACH
+    assert course(trained(), Code(moved_to="cuda:0", foreach=False)).failure == Complaint.SAME_DEVICE
+    assert course(trained(), Code(moved_to="mps")).failure == Complaint.SAME_DEVICE
+
+
+def test_counters_of_another_gpu_stay_there() -> None:
+    assert course(trained("cuda:1"), Code(built_on="cuda:0")).failure == Complaint.FOREACH
+    assert not course(trained("cuda:1"), Code(built_on="cpu")).failure
+    assert not course(trained("cuda:1", capturable="True"), Code(built_on="cuda:0")).failure
+
+
+def test_capturable_state_cannot_go_on_on_the_cpu() -> None:
+    assert course(trained("cuda:0", capturable="True")).failure == Complaint.CAPTURABLE
+    assert not course(trained("cuda:0", fused="True")).failure
+    assert not course(trained("cuda:0", capturable="False")).failure
+
+
+def test_state_that_is_set_without_loading() -> None:
+    found = course(trained(), Code(way=Way.USE, built_on="cuda:0"))
+    assert found.by_file
+    assert found.failure == Complaint.FOREACH
+
+
+def whole(moment: str, *parameters: str, **flags: str) -> Checkpoint:
+    return checkpoint(
+        tensor(".state", "p", "exp_avg", device=moment),
+        *(tensor(".param_groups", 0, "params", at, device=name) for at, name in enumerate(parameters)),
+        *(value(".param_groups", 0, name, text=text) for name, text in flags.items()),
+    )
+
+
+def test_a_whole_optimizer_comes_with_its_parameters() -> None:
+    assert not course(whole("cuda:0", "cuda:0")).failure
+    assert course(whole("cpu", "cuda:0")).failure == Complaint.FOREACH
+    assert not course(whole("cpu", "cuda:0", "cpu")).failure  # which is whose is not told
+    assert course(whole("cpu", "cpu"), Code(moved_to="cuda:0")).failure == Complaint.FOREACH
+    assert course(whole("cpu", "cuda:0")).by_file
+
+
+def test_random_states_are_used_as_they_come() -> None:
+    made = checkpoint(tensor("rng", role="rng", dtype="uint8"))
+    assert not course(made).failure
+    assert course(made, landed=("cuda:0",)).failure == Complaint.BYTE_TENSOR
+
+
+def test_data_is_used_as_it_comes() -> None:
+    made = checkpoint(tensor("obs", device="cuda:0", role="other"))
+    assert not course(made).failure
+    assert course(made, Code(inputs="cpu")).failure == Complaint.SAME_DEVICE
+
+
+def test_who_decides() -> None:
+    state, module = parts_of(STATE)[0], parts_of(MODULE)[0]
+    assert (usual_way(state), usual_way(module)) == (Way.COPY, Way.USE)
+    assert (is_by_file(state), is_by_file(module)) == (False, True)
+    assert is_by_file(state, Way.ASSIGN)
+
+
+def test_places_after_the_load() -> None:
+    part = parts_of(STATE)[0]
+    assert landed_places(STATE, part) == (At("cuda:0"), At("cuda:1", "float16"))
+    assert landed_places(STATE, part, ("cpu", "cpu"))[1] == At("cpu", "float16")

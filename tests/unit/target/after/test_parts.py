@@ -1,0 +1,133 @@
+"""The parts of a checkpoint: what tells a model from data, and a state dict from an object."""
+
+from __future__ import annotations
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.target.after.parts import Form, Kind, is_loss_name, is_loss_weight, parts_of
+from tests.unit.report.rows import checkpoint, optimizer, tensor
+
+
+def told(made: Checkpoint) -> list[tuple[str, Kind, Form, int]]:
+    return [(part.path, part.kind, part.form, len(part.rows)) for part in parts_of(made)]
+
+
+def test_a_training_file() -> None:
+    made = checkpoint(
+        tensor("model", "fc.weight"),
+        tensor("model", "fc.bias"),
+        tensor("optimizer", "state", 0, "step", role="optimizer", slot="step"),
+        tensor("optimizer", "state", 0, "exp_avg", role="optimizer", slot="exp_avg"),
+        tensor("criterion", "weight", role="other"),
+        tensor("class_weights", role="other"),
+        tensor("ema", "fc.weight", role="ema"),
+        tensor("scheduler", "table", role="scheduler"),
+        tensor("rng_state", role="rng", dtype="uint8"),
+        tensor("replay", 0, "obs", role="other"),
+        optimizer("optimizer"),
+    )
+    assert told(made) == [
+        ("model", Kind.MODEL, Form.STATE, 2),
+        ("optimizer", Kind.OPTIMIZER, Form.STATE, 2),
+        ("criterion", Kind.LOSS, Form.STATE, 1),
+        ("", Kind.LOSS, Form.TENSORS, 1),
+        ("ema", Kind.AVERAGE, Form.STATE, 1),
+        ("scheduler", Kind.SCHEDULER, Form.STATE, 1),
+        ("", Kind.RNG, Form.TENSORS, 1),
+        ("replay/0", Kind.DATA, Form.TENSORS, 1),
+    ]
+
+
+def test_each_model_of_a_file_is_a_part_of_its_own() -> None:
+    made = checkpoint(
+        tensor("netG", "main.weight", device="cuda:0"), tensor("netD", "main.weight", device="cuda:1")
+    )
+    parts = parts_of(made)
+    assert [part.path for part in parts] == ["netG", "netD"]
+    assert [part.devices(made) for part in parts] == [("cuda:0",), ("cuda:1",)]
+    assert parts[1].tensors(made) == (made.tensors[1],)
+    assert parts[1].keys == ("netD",)
+
+
+def test_what_has_no_data_is_on_no_device() -> None:
+    made = checkpoint(tensor("a.weight", device="meta"), tensor("a.bias", device="cpu"))
+    assert parts_of(made)[0].devices(made) == ("cpu",)
+
+
+def test_names_tell_weights_from_data() -> None:
+    weights = ("a.weight", "weight", "weight_ih_l0", "bias_hh_l0", "running_mean")
+    for name in weights:
+        assert told(checkpoint(tensor(name)))[0][1:3] == (Kind.MODEL, Form.STATE), name
+    for name in ("obs", "reward", "images", "w"):
+        assert told(checkpoint(tensor(name)))[0][1:3] == (Kind.DATA, Form.TENSORS), name
+    assert told(checkpoint(tensor("model", "w")))[0][1:3] == (Kind.MODEL, Form.STATE)
+    assert told(checkpoint(tensor(0)))[0][1:3] == (Kind.DATA, Form.TENSORS)
+    assert told(checkpoint(tensor()))[0][1:3] == (Kind.DATA, Form.TENSORS)
+    # One dotted name is enough for those beside it.
+    assert told(checkpoint(tensor("model", "a.weight"), tensor("model", 3))) == [
+        ("model", Kind.MODEL, Form.STATE, 2)
+    ]
+
+
+def test_a_whole_module_and_its_attributes() -> None:
+    made = checkpoint(
+        tensor("net", "._modules", "fc", "._parameters", "weight"),
+        tensor("net", "._modules", "fc", ".mask", role="other"),
+        tensor("net", ".anchors", 0, role="other"),
+        tensor("other", ".anchors", role="other"),
+    )
+    assert told(made) == [("net", Kind.MODEL, Form.OBJECT, 3), ("other", Kind.DATA, Form.TENSORS, 1)]
+    assert told(checkpoint(tensor("._parameters", "w")))[0] == ("", Kind.MODEL, Form.OBJECT, 1)
+    averaged = checkpoint(tensor("ema", "._modules", "module", "._parameters", "w", role="ema"))
+    assert told(averaged)[0] == ("ema", Kind.AVERAGE, Form.OBJECT, 1)
+
+
+def test_a_whole_loss() -> None:
+    named = tensor("criterion", "._buffers", "weight", role="buffer")
+    by_weight = tensor("bce", "._buffers", "pos_weight", role="buffer")
+    inside = tensor("model", "._modules", "criterion", "._buffers", "weight", role="buffer")
+    for row, kind in ((named, Kind.LOSS), (by_weight, Kind.LOSS), (inside, Kind.MODEL)):
+        assert told(checkpoint(row))[0][1:3] == (kind, Form.OBJECT)
+
+
+def test_a_whole_optimizer() -> None:
+    made = checkpoint(
+        tensor("opt", ".state", "a parameter", "exp_avg"),
+        tensor("opt", ".param_groups", 0, "params", 0),
+        tensor("net", ".state", "x", role="other"),
+    )
+    assert told(made) == [
+        ("opt", Kind.OPTIMIZER, Form.OBJECT, 2),
+        ("net/.state", Kind.DATA, Form.TENSORS, 1),
+    ]
+
+
+def test_optimizer_state_of_an_unknown_layout() -> None:
+    made = checkpoint(tensor("optimizer", "flat", role="optimizer"), tensor(role="optimizer"))
+    assert told(made) == [
+        ("optimizer", Kind.OPTIMIZER, Form.TENSORS, 1),
+        ("", Kind.OPTIMIZER, Form.TENSORS, 1),
+    ]
+
+
+def test_parts_of_composites_are_left_out() -> None:
+    assert told(checkpoint(tensor("a.w"), tensor("a.w", "values", part_of=0)))[0][3] == 1
+
+
+def test_names_of_losses() -> None:
+    for name in (
+        "criterion",
+        "criteria",
+        "loss",
+        "loss_fn",
+        "losses",
+        "loss_function",
+        "bce_loss",
+        ".criterion2",
+    ):
+        assert is_loss_name(name), name
+    for name in ("glossary", "lossless", "loss_history", "floss", 0, ""):
+        assert not is_loss_name(name), name
+    for name in ("pos_weight", "class_weights", "criterion.pos_weight", "cls_weights", "my_loss_weight"):
+        assert is_loss_weight(name), name
+    for name in ("weight", "outclass_weight_x", "position_weights", 3):
+        assert not is_loss_weight(name), name
