@@ -7,7 +7,7 @@ import importlib.util
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,8 +20,11 @@ _LIBRARIES = (
 )
 
 
-def require_display() -> None:
+def require_display(files: Sequence[str] = ()) -> None:
     """Make sure that Qt will find a screen.
+
+    Args:
+        files: What the window was to open: a terminal shows it as well.
 
     Raises:
         PlanError: There is none, or a library that Qt needs for it is missing.
@@ -31,8 +34,15 @@ def require_display() -> None:
     if os.environ.get("WAYLAND_DISPLAY") and _wayland_answers():
         return
     if not (os.environ.get("DISPLAY") and _x_answers()):
-        raise PlanError("there is no screen to open a window on", remedy=f"use {PROGRAM} show FILE")
+        raise PlanError("there is no screen to open a window on", remedy=_without_a_window(files))
     _require_plugin()
+
+
+def _without_a_window(files: Sequence[str]) -> str:
+    """Return the command that answers without a window."""
+    from inspector.quoting import command, file_word
+
+    return f"use: {command('show', *map(file_word, files))}" if files else f"name a file: {PROGRAM} show"
 
 
 def _wayland_answers() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.diagnose.accepting import with_accepted_fix
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.findings.code import CODE_RULES
 from inspector.diagnose.findings.devices import DEVICE_RULES
@@ -28,5 +29,5 @@ def diagnose(
         target: The machine where it is to be loaded, or None.
     """
     case = Case(checkpoint=checkpoint, safety=judge_for(checkpoint, target, safety), target=target)
-    found = [finding for rule in RULES for finding in rule(case)]
+    found = [with_accepted_fix(one, checkpoint, target) for rule in RULES for one in rule(case)]
     return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))

@@ -153,6 +153,8 @@ class Commands(QObject):
         """Apply the fix of a finding; an argument of torch.load is copied."""
         if fix.option is not None:
             self._copy(f"{fix.option[0]}={fix.option[1]}")
+        elif fix.recovers:
+            self.on_export()
         elif self.session:
             self.session.apply_fix(fix)
 

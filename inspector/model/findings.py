@@ -14,12 +14,12 @@ MOST_PATHS = 20
 """How many paths a finding names; `count` says how many there are."""
 
 
-FixKind = Literal["rule", "option", "style"]
+FixKind = Literal["rule", "option", "style", "recover"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """What mends a finding: one thing that the window can do at a click. Exactly one of the three is set.
+    """What mends a finding: one thing that the window can do at a click. Exactly one of the four is set.
 
     Attributes:
         rule: A map rule, as the device map and `remap --map` take it; else empty.
@@ -27,17 +27,21 @@ class Fix:
             `("map_location", "'cpu'")`; else None. `weights_only=False` is never among them: whether to run
             what is in a file is for its owner to decide, not for a button.
         style: The id of the loading code to show, such as `resume`; else empty. A file may not offer it.
+        recovers: Whether it is to save what is intact in a damaged file.
     """
 
     rule: str = ""
     option: tuple[str, str] | None = None
     style: str = ""
+    recovers: bool = False
 
     @property
     def kind(self) -> FixKind:
-        """Which of the three it is."""
+        """Which of the four it is."""
         if self.option is not None:
             return "option"
+        if self.recovers:
+            return "recover"
         return "style" if self.style else "rule"
 
     @property
@@ -47,6 +51,8 @@ class Fix:
             return f"Load with {self.option[0]}={self.option[1]}"
         if self.style:
             return "Show the loading code"
+        if self.recovers:
+            return "Save what is intact\u2026"
         what, _, to = self.rule.rpartition("@" if self.rule.startswith("path:") else "=")
         named = {"*": "everything"}.get(what, what.removeprefix("path:").removeprefix("**/"))
         return escape_text(cut_text(f"Map {named} to {to}", _MOST_LABEL_CHARS))

@@ -9,6 +9,7 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import device_order
+from inspector.quoting import command, file_word
 from inspector.remap.plan import device_texts
 from inspector.remap.rules import Rule, format_rule, matches_device
 from inspector.units import cut_text
@@ -37,7 +38,7 @@ def refuse_unmatched(rules: Sequence[Rule], checkpoint: Checkpoint) -> None:
             raise PlanError(
                 f"the rule matches nothing: no tensor of the file has this {what}",
                 where=format_rule(rule),
-                remedy="see what the file holds: show FILE",
+                remedy=f"see what the file holds: {command('show', file_word(checkpoint.path))}",
             )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from shlex import quote
+from collections.abc import Iterable, Iterator
 
 from inspector.diagnose.errors.explanation import Explanation
 from inspector.model.checkpoint import Checkpoint
@@ -11,7 +10,9 @@ from inspector.model.findings import Finding, Fix
 from inspector.records import as_document, dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import target_document
+from inspector.report.remedies import Remedy, load_text, remedies_for
 from inspector.report.text import finding_lines, path_lines, wrapped_lines
+from inspector.report.words.fixes import before
 from inspector.report.words.verdicts import (
     load_sentence,
     place,
@@ -19,7 +20,7 @@ from inspector.report.words.verdicts import (
     safety_sentence,
     shown_message,
 )
-from inspector.target.default_load import DefaultLoad
+from inspector.target.default_load import DefaultLoad, Judged
 from inspector.target.machine.profile import Profile
 from inspector.target.simulate import LoadFailure
 from inspector.units import escape_text
@@ -51,6 +52,11 @@ class Check:
         """Whether the file loads on the target and holds nothing but weights."""
         return self.load.loads and self.load.is_safe
 
+    @property
+    def judged(self) -> Judged:
+        """What the lines to be pasted are for."""
+        return Judged(checkpoint=self.checkpoint, target=self.target, load=self.load)
+
 
 def check_document(check: Check) -> Document:
     """Return the document of `check --json`, as the command line's contract fixes it."""
@@ -62,35 +68,47 @@ def check_document(check: Check) -> Document:
         "loads": check.load.loads,
         "error": None if failure is None else failure.message,
         "safe": check.load.is_safe,
-        "findings": [finding_document(finding) for finding in check.findings],
+        "findings": [
+            {**finding_document(finding), "fix": _fix_document(finding.fix, check.judged)}
+            for finding in check.findings
+        ],
     }
     if check.explanation is not None:
-        document["explanation"] = explanation_document(check.explanation)
+        document["explanation"] = explanation_document(check.explanation, check.judged)
     return document
 
 
-def explanation_document(explanation: Explanation) -> Document:
+def explanation_document(explanation: Explanation, judged: Judged | None = None) -> Document:
     """Return the explanation of an error text; `finding` is null where no finding is about the same."""
     return {
         **as_document(explanation),
         "finding": explanation.finding or None,
-        "fix": None if explanation.fix is None else fix_document(explanation.fix),
+        "fix": _fix_document(explanation.fix, judged),
     }
+
+
+def _fix_document(fix: Fix | None, judged: Judged | None) -> Document | None:
+    """Return a fix and, where the file is known, the lines that carry it out, the shortest first."""
+    if fix is None:
+        return None
+    remedies = () if judged is None else remedies_for(fix, judged)
+    lines = [{"kind": one.kind, "language": one.language, "text": one.text} for one in remedies]
+    return {**fix_document(fix), "lines": lines}
 
 
 def format_check(check: Check) -> str:
     """Return the answer as text: the verdict and its error, then the explanation and the findings."""
     sections = (
         _verdict(check),
-        () if check.explanation is None else explanation_lines(check.explanation),
-        _findings(check.findings),
+        () if check.explanation is None else explanation_lines(check.explanation, check.judged),
+        _findings(check),
     )
     texts = ("\n".join(section) for section in sections)
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def explanation_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield the explanation of an error text."""
+def explanation_lines(explanation: Explanation, judged: Judged | None = None) -> Iterator[str]:
+    """Yield the explanation of an error text; without a file there are no lines to paste."""
     yield "The error"
     yield from wrapped_lines(f"{explanation.title}.", _INDENT)
     if explanation.quoted:
@@ -102,7 +120,8 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
     ):
         yield from wrapped_lines(f"{heading}: {text}", _INDENT)
     yield from path_lines(explanation.paths, explanation.count)
-    yield from _fix(explanation.fix)
+    if judged is not None:
+        yield from _remedies(remedies_for(explanation.fix, judged))
     if explanation.also:
         yield from wrapped_lines(f"Also in the text: {'; '.join(explanation.also)}.", _INDENT)
     if explanation.checked:
@@ -118,12 +137,26 @@ def _verdict(check: Check) -> Iterator[str]:
     if load.way == "unsure":
         yield f"{_INDENT}LOADS on {where}, as far as it could be read."
     elif load.failure is None:
-        yield f"{_INDENT}LOADS on {where}: torch.load(path) works there."
+        yield f"{_INDENT}LOADS on {where}: {load_text(check.checkpoint.path)} works there."
     else:
-        yield f"{_INDENT}DOES NOT LOAD on {where}: torch.load(path) stops with"
+        yield f"{_INDENT}DOES NOT LOAD on {where}: {load_text(check.checkpoint.path)} stops with"
         yield from _stopped(load, load.failure)
     yield from _further(load, where)
+    yield from _remedies(_first(check))
     yield f"{_INDENT}{safety_sentence(load)}"
+
+
+def _first(check: Check) -> tuple[Remedy, ...]:
+    """Return the lines that make the file load; they are what most readers came for."""
+    answer = _answer(check)
+    return () if answer is None else remedies_for(answer.fix, check.judged)
+
+
+def _answer(check: Check) -> Finding | None:
+    """Return the finding about what stops the load, or what stops it once its names are allowed."""
+    wanted = [one.finding for one in (check.load.last_error, check.load.failure) if one is not None]
+    found = {finding.id: finding for finding in reversed(check.findings) if finding.fix is not None}
+    return next((found[id_] for id_ in wanted if id_ in found), None)
 
 
 def _further(load: DefaultLoad, where: str) -> Iterator[str]:
@@ -150,25 +183,20 @@ def _message(message: str) -> Iterator[str]:
         yield from wrapped_lines(line.strip(), "      ")
 
 
-def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
-    if not findings:
+def _findings(check: Check) -> Iterator[str]:
+    if not check.findings:
         yield "Nothing else to report."
         return
+    answer = _answer(check)
     yield "Findings"
-    for finding in findings:
+    for finding in check.findings:
         yield from finding_lines(finding)
-        yield from _fix(finding.fix)
+        if finding is not answer:
+            yield from _remedies(remedies_for(finding.fix, check.judged))
 
 
-def _fix(fix: Fix | None) -> Iterator[str]:
-    """Yield the command or the argument that fixes it."""
-    if fix is None:
-        return
-    if fix.kind == "rule":
-        # A rule names devices and paths out of the file, and this line will be pasted into a shell.
-        done = f"checkpoint-inspector remap FILE -o OUT --map {quote(escape_text(fix.rule))}"
-    elif fix.option is not None:
-        done = f"torch.load(path, {fix.option[0]}={fix.option[1]})"
-    else:
-        done = f"checkpoint-inspector snippet FILE --style {fix.style}"
-    yield f"     => {done}"
+def _remedies(remedies: Iterable[Remedy]) -> Iterator[str]:
+    """Yield lines to be pasted, each on a line of its own, whatever its length."""
+    for number, remedy in enumerate(remedies):
+        yield f"     {before(remedy.kind, is_first=not number)}"
+        yield f"       {remedy.text}"

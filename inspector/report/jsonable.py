@@ -76,9 +76,11 @@ def finding_document(finding: Finding) -> Document:
 
 
 def fix_document(fix: Fix) -> Document:
-    """Return what fixes a finding: a map rule, an argument of `torch.load`, or a style of `snippet`."""
+    """Return what fixes a finding: a map rule, an option of `torch.load`, a style of `snippet`, `recover`."""
     if fix.option is not None:
         return {"kind": "option", "option": fix.option[0], "value": fix.option[1]}
+    if fix.recovers:
+        return {"kind": "recover"}
     return {"kind": "style", "style": fix.style} if fix.style else {"kind": "rule", "map": fix.rule}
 
 

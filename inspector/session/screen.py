@@ -95,6 +95,7 @@ class FindingRow:
         fix: What a button of the card does, or None.
         facts: More to be said, as (caption, text).
         steps: Commands to be copied, one a line.
+        lines: Lines to be copied one by one, as (caption, line), the shortest that helps first.
     """
 
     id: str
@@ -105,6 +106,7 @@ class FindingRow:
     fix: Fix | None = None
     facts: tuple[tuple[str, str], ...] = ()
     steps: tuple[str, ...] = ()
+    lines: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,6 +68,15 @@ class DefaultLoad:
         return self.safety.weights_only
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judged:
+    """A file, a machine, and what becomes of the one on the other."""
+
+    checkpoint: Checkpoint
+    target: Profile
+    load: DefaultLoad
+
+
 def judge_load(checkpoint: Checkpoint, target: Profile, known: SafetyVerdict | None = None) -> DefaultLoad:
     """Judge a file on a machine.
 

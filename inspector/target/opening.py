@@ -5,6 +5,7 @@ The order is that of `load` in `torch/serialization.py`, and of `load` in `torch
 
 from __future__ import annotations
 
+from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import file_obstacle, is_gzipped
 from inspector.target import versions
@@ -24,6 +25,17 @@ _NEWEST_VERSION_BEFORE_1_6 = 2
 def opening_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
     """Return (finding, message) for what stops a load before the pickle is read; None if nothing does."""
     return _FAILURES.get(checkpoint.format, _stream_failure)(checkpoint, target, how)
+
+
+def can_map(checkpoint: Checkpoint, release: Release) -> bool:
+    """Return whether `mmap=True` loads a file, and loads what is in it.
+
+    torch maps the file and takes the bytes where a record stands, compressed or not, and says nothing: of a
+    compressed record that is noise (`load_tensor` in `torch/serialization.py`).
+    """
+    if release < versions.HAS_MMAP or not format_of(checkpoint.format).has_records:
+        return False
+    return all(row.file_offset is not None or row.missing for row in checkpoint.storages if row.nbytes)
 
 
 def _zip_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:

@@ -173,4 +173,5 @@ def test_a_window_without_a_session_does_nothing_wrong(theme, qtbot):
     qtbot.addWidget(window)
     for name in ("demo", "reload", "export", "undo", "find_next", "copy_code"):
         BY_ID[name].run(window._commands)
-    window._commands.on_fix_wanted(Fix(rule="*=cpu"))
+    for fix in (Fix(rule="*=cpu"), Fix(recovers=True)):
+        window._commands.on_fix_wanted(fix)

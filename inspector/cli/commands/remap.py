@@ -75,7 +75,10 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _describe(options, form)
     if not (options.output or options.in_place or options.undo):
-        raise PlanError("remap was not told where to write", remedy="add -o OUT, --in-place or --dry-run")
+        raise PlanError(
+            "remap was not told where to write",
+            remedy="add -o and the name of a new file, --in-place or --dry-run",
+        )
     if form is not None:
         return _convert(options, form)
     if options.undo:
@@ -159,7 +162,7 @@ def _change(options: argparse.Namespace) -> int:
     from inspector.report.words.results import joined, patched
 
     if options.receipt is not None or options.keep_times:
-        raise PlanError("--receipt and --keep-times go with a copy", remedy="use -o OUT")
+        raise PlanError("--receipt and --keep-times go with a copy", remedy="write a copy, with -o")
     _, plan = _open(options)
     progress = Progress()
     with ended_by_signals(progress):
@@ -220,7 +223,7 @@ def _read_form(options: argparse.Namespace) -> Form | None:
         return None
     check_form(form)
     if options.output is None and not options.dry_run:
-        raise PlanError("another form is a new file", remedy="name it with -o OUT")
+        raise PlanError("another form is a new file", remedy="name it with -o")
     if options.receipt is not None or options.verify != "quick":
         raise PlanError(
             "--receipt and --verify compare a copy with its file byte by byte, and another form is no copy",

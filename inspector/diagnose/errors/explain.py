@@ -12,6 +12,7 @@ import re
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
+from inspector.diagnose.accepting import accepted_fix
 from inspector.diagnose.errors.code import CODE_ERRORS
 from inspector.diagnose.errors.devices import DEVICE_ERRORS
 from inspector.diagnose.errors.explanation import (
@@ -32,7 +33,7 @@ from inspector.diagnose.errors.training import TRAINING_ERRORS
 from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.findings import Finding
+from inspector.model.findings import Finding, Fix
 from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
 from inspector.units import cut_text, escape_text, format_count
@@ -100,9 +101,14 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         count=max(tied.count, len(tied.paths)),
         advice=tied.advice or kind.advice,
         # A fix for a file that is not to blame would not help.
-        fix=None if tied.fits == "no" else tied.fix or kind.fix,
+        fix=_fix(None if tied.fits == "no" else tied.fix or kind.fix, checkpoint, target),
         also=tuple(also)[:_MOST_ALSO],
     )
+
+
+def _fix(fix: Fix | None, checkpoint: Checkpoint | None, target: Profile | None) -> Fix | None:
+    """Return a fix that can be carried out; without a file nobody knows."""
+    return fix if checkpoint is None else accepted_fix(fix, checkpoint, target)
 
 
 def _finding(recognized: Recognized, pasted: Pasted) -> str:

@@ -37,7 +37,8 @@ def _unloadable(case: Case) -> Iterator[Finding]:
             f"{_listed(devices) or 'it'} to a device of the target, with map_location or in a copy."
         )
         found = [path for device in devices for path in paths.get(device, [])]
-        fix = devices_fix(devices, case.target.devices[0])
+        # One map has to reach every device that stops the load, whatever finding it belongs to.
+        fix = devices_fix(devices if len(by_finding) == 1 else list(failures), case.target.devices[0])
         yield finding(id_, "error", _TITLES[id_], detail, found, fix=fix)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.diagnose.branches import devices_fix
 from inspector.diagnose.case import Case, Rule
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix, finding
@@ -11,12 +12,19 @@ from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
 from inspector.target.memory import HOST, Room, fits, forecast
+from inspector.target.opening import can_map
 from inspector.target.restore import landing_place
 from inspector.target.simulate import device_failures
+from inspector.target.versions import release_of
 from inspector.units import format_nbytes
 
 _PLAIN = LoadCall(weights_only=False)
 _MOST_PER_TENSOR_NBYTES = 1 << 13
+_TO_CPU_FIRST = (
+    "Load to the CPU first, and move only the weights: optimizer state is often two thirds of a checkpoint."
+)
+_MMAP = "mmap=True reads only what is used. Or save only the weights, without the optimizer."
+_NO_MMAP = "mmap=True cannot be used with this file. Save only the weights, without the optimizer."
 
 
 def _all_ranks(case: Case) -> Iterator[Finding]:
@@ -69,6 +77,8 @@ def _too_large(case: Case, target: Profile, room: Room) -> Finding:
     on_gpu = room.device != HOST
     named = room.device if on_gpu else "the CPU"
     elsewhere = on_gpu and room.needed_nbytes < (target.memory_nbytes or 0)
+    release = release_of(target.torch_version)
+    tags = {row.device for row in case.checkpoint.storages if landing_place(row.device, 0) == room.device}
     paths = [
         tensor.path
         for tensor in case.checkpoint.tensors
@@ -80,14 +90,9 @@ def _too_large(case: Case, target: Profile, room: Room) -> Finding:
         f"The file does not fit into the memory of {named}",
         f"torch.load takes {format_nbytes(room.needed_nbytes)} of {named}, which has "
         f"{format_nbytes(room.memory_nbytes or 0)}; a model created before takes its share as well. "
-        + (
-            "Load to the CPU first, and move only the weights: the optimizer state is often two thirds of a "
-            "checkpoint."
-            if on_gpu
-            else "mmap=True reads only what is used. Or save only the weights, without the optimizer."
-        ),
+        + (_TO_CPU_FIRST if on_gpu else _MMAP if can_map(case.checkpoint, release) else _NO_MMAP),
         paths,
-        fix=Fix(rule=f"{room.device}=cpu") if elsewhere else Fix(option=("mmap", "True")),
+        fix=devices_fix(sorted(tags), "cpu") if elsewhere else Fix(option=("mmap", "True")),
     )
 
 

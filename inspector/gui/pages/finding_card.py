@@ -18,7 +18,7 @@ from inspector.session.screen import FindingRow, Fix
 from inspector.units import cut_text
 
 _MOST_LINKS = 4
-_FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code"}
+_FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code", "recover": "export"}
 
 
 def node_label(tree: Tree, node_id: int) -> str:
@@ -49,6 +49,8 @@ class FindingCard(QFrame):
             words.addLayout(_build_fact(caption, text))
         if finding.steps:
             words.addWidget(self._build_steps(finding.steps))
+        for caption, text in finding.lines:
+            words.addLayout(self._build_line(caption, text))
         if tree is not None and finding.nodes:
             words.addWidget(self._build_links(finding, tree))
         words.addLayout(self._build_foot(finding))
@@ -74,6 +76,12 @@ class FindingCard(QFrame):
         shown = WrappedText(text)
         shown.setAccessibleName("What to do")
         return CopyInset(self._theme, shown, lambda: text, "Copy these steps")
+
+    def _build_line(self, caption: str, text: str) -> QLayout:
+        shown = WrappedText(text)
+        shown.setAccessibleName(caption.rstrip(":"))
+        inset = CopyInset(self._theme, shown, lambda: text, "Copy this line")
+        return column(plain_label(caption, "small"), inset, spacing=2)
 
     def _build_links(self, finding: FindingRow, tree: Tree) -> QWidget:
         holder = QWidget()

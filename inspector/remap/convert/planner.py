@@ -159,7 +159,7 @@ class Deciding:
         taken = take_entries(self.container, model, patterns)
         if not any(taken.facts):
             raise PlanError("no weights are left to export", where=model.label)
-        patterns.refuse_unused()
+        patterns.refuse_unused(self.checkpoint.path)
         names = [name for name, _ in taken.entries]
         prefix = find_prefix(form, names)
         names = [name.removeprefix(prefix) for name in names]
@@ -235,7 +235,7 @@ class Deciding:
         container, patterns = mapped_container(self.container, self.plan, self.progress), self._patterns()
         root = container.root
         left_out, kept = self._left_out(container, patterns)
-        patterns.refuse_unused()
+        patterns.refuse_unused(self.checkpoint.path)
         edits, prefix, path = Edits(), "", None
         if self.form.strip_prefix is not None:
             model = select_model(self.checkpoint, self.form)

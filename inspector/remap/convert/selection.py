@@ -12,6 +12,7 @@ from typing import NamedTuple
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
 from inspector.model.roles.roles import DICTIONARIES
+from inspector.quoting import command, file_word
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.rules import Rule
 from inspector.units import cut_text
@@ -185,8 +186,8 @@ class Patterns:
             self._unused = [rule for rule in self._unused if rule not in found]
         return bool(found)
 
-    def refuse_unused(self) -> None:
-        """Refuse patterns that left nothing out: most likely they are mistyped.
+    def refuse_unused(self, path: str) -> None:
+        """Refuse patterns that left nothing out of a file: most likely they are mistyped.
 
         Raises:
             PlanError: There is one.
@@ -196,7 +197,7 @@ class Patterns:
             raise PlanError(
                 "nothing in the file matches the pattern",
                 where=where,
-                remedy="list the paths with: show FILE",
+                remedy=f"list the paths with: {command('show', file_word(path))}",
             )
 
 

@@ -27,7 +27,7 @@ from inspector.remap.relabel.patches import Patch, appended_piece, fits, refuse_
 from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.relabel.writers import CopyWriter
 
-COPY = "write a copy instead, with -o OUT"
+COPY = "write a copy instead, with -o"
 
 
 class Relabeling(NamedTuple):

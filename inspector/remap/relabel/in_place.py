@@ -19,6 +19,7 @@ from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
 from inspector.progress import Progress
+from inspector.quoting import command, file_word
 from inspector.records import dataclass
 from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.files.outfile import explained, sync_folder, writing
@@ -212,12 +213,16 @@ def _lock(fd: int, path: str) -> None:
         return
 
 
+def _undo(path: str) -> str:
+    return command("remap", file_word(path), "--undo")
+
+
 def _refuse_patched(path: str, record_at: Path) -> None:
     if os.path.lexists(record_at):
         raise ExportError(
             "the file was changed before, and its undo record is still there",
             where=str(record_at),
-            remedy=f"remap {path} --undo, or delete the record if the file is as it should be",
+            remedy=f"take that back with: {_undo(path)}; or delete the record if the file is as it should be",
         )
 
 
@@ -233,7 +238,7 @@ def _restored_on_failure(fd: int, record: UndoRecord, record_at: Path) -> Iterat
             raise ExportError(
                 f"{failure}; the file could not be restored: {error.strerror}",
                 where=str(record_at),
-                remedy="remap FILE --undo restores it once it can be written",
+                remedy=f"once it can be written, restore it with: {_undo(str(patched_path(record_at)))}",
             ) from failure
         raise
 

@@ -30,7 +30,7 @@ from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, lay_out_behind
 _LOCAL_CRC, _CENTRAL_CRC = 14, 16  # where the CRC stands in the two headers
 _CENTRAL_LENGTHS = struct.Struct("<28x3H")  # of name, extra field and comment
 _MOST_ALIGNMENT = 1 << 20
-_COPY = "write a copy instead, with -o OUT"
+_COPY = "write a copy instead, with -o"
 
 
 class Patch(NamedTuple):

@@ -151,7 +151,7 @@ def format_undo(record: UndoRecord) -> bytes:
     ]
     body = b"".join(parts)
     if len(body) + len(_MAGIC) + _DIGEST_NBYTES > _MOST_NBYTES or len(texts) > _MOST_TEXT_NBYTES:
-        raise ExportError("the undo record would be too large", remedy="write a copy instead, with -o OUT")
+        raise ExportError("the undo record would be too large", remedy="write a copy instead, with -o")
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 

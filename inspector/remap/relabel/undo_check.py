@@ -19,6 +19,7 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
+from inspector.quoting import command, file_word
 from inspector.remap.plan import Plan, device_texts, plan_moves, with_viewed
 from inspector.remap.relabel.formats import pieces_of
 from inspector.remap.relabel.overlay import Overlay
@@ -35,7 +36,10 @@ _WORDS: dict[FileVerdict, str] = {
 }
 _MOST_QUESTIONS = 10_000_000
 """How often a rule may be asked about a device: some seconds."""
-_ANYHOW = "if you made the change yourself, use remap FILE --undo --force"
+
+
+def _anyhow(path: str) -> str:
+    return f"if you made the change yourself, use: {command('remap', file_word(path), '--undo', '--force')}"
 
 
 def refuse_foreign(source: Source, record: UndoRecord, progress: Progress) -> None:
@@ -60,10 +64,10 @@ def refuse_foreign(source: Source, record: UndoRecord, progress: Progress) -> No
             raise
         except CheckpointError as error:
             what = f"the undo record is of no change that this program makes: {error.what}"
-            raise ExportError(what, where=source.path, remedy=_ANYHOW) from error
+            raise ExportError(what, where=source.path, remedy=_anyhow(source.path)) from error
     if tuple(sorted(pieces)) != record.after:
         what = "the undo record is of no change that this program makes"
-        raise ExportError(what, where=source.path, remedy=_ANYHOW)
+        raise ExportError(what, where=source.path, remedy=_anyhow(source.path))
     del container
     _refuse_worse(source.path, judge(checkpoint).verdict, progress)
 
@@ -109,4 +113,4 @@ def _refuse_worse(path: str, will_be: FileVerdict, progress: Progress) -> None:
         now = _VERDICTS[0]
     if _VERDICTS.index(will_be) > _VERDICTS.index(now):
         what = f"the file that the undo record gives back {_WORDS[will_be]}, unlike the present one"
-        raise ExportError(what, where=path, remedy=_ANYHOW)
+        raise ExportError(what, where=path, remedy=_anyhow(path))

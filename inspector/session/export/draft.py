@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.remap.convert.forms import Form, LeftOut
+from inspector.remap.files.naming import device_word, free_path
 from inspector.report.colors import device_name
 from inspector.report.words.results import as_lines, form_changes, left_out, sizes
 from inspector.session.device_map import DeviceMap, Pairs
@@ -24,9 +24,6 @@ _IN_PLACE = (
 )
 _MOST_MOVES = 16
 _MOST_LEFT_OUT = 4
-_MOST_SUFFIX = 16
-_MOST_STEM_NBYTES = 200
-"""File systems take 255 for a name; the rest is for what is added."""
 
 
 def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
@@ -53,21 +50,8 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
 
 def propose_destination(source: Path, moves: Pairs, kind: Kind = KINDS[0]) -> Path:
     """Return a free path next to the source: `best.cpu.pth`, then `best.cpu-2.pth`, ..."""
-    devices = {to.partition(":")[0] for _, to in moves}
-    word = kind.word or (devices.pop() if len(devices) == 1 else "fixed")
-    name = source.name.removesuffix(".gz")
-    stem, dot, suffix = name.rpartition(".")
-    if not dot or len(suffix) > _MOST_SUFFIX:
-        stem, suffix = name, "pth"
-    suffix = kind.suffix or suffix
-    while len(os.fsencode(stem)) > _MOST_STEM_NBYTES:
-        stem = stem[:-1]
-    candidate = source.with_name(f"{stem}.{word}.{suffix}")
-    number = 2
-    while os.path.lexists(candidate):
-        candidate = source.with_name(f"{stem}.{word}-{number}.{suffix}")
-        number += 1
-    return candidate
+    word = kind.word or device_word({to for _, to in moves})
+    return Path(free_path(str(source), word, kind.suffix))
 
 
 def _summary(device_map: DeviceMap, *, in_place: bool) -> list[str]:

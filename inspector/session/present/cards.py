@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from inspector.model.findings import Finding
+from inspector.model.findings import Finding, Fix
+from inspector.report.words.fixes import before
 from inspector.session.screen import FindingRow, Tone
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.doctor.diagnosis import Diagnosis
+    from inspector.target.default_load import Judged
     from inspector.target.machine.profile import Profile
 
 _MOST_NODES = 20
@@ -20,7 +22,7 @@ _TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutra
 _FITS: dict[str, Tone] = {"yes": "bad", "no": "neutral", "unknown": "warning"}
 
 
-def finding_card(finding: Finding, nodes: Mapping[str, int]) -> FindingRow:
+def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | None = None) -> FindingRow:
     """Return the card of a finding; `nodes` are the tree's, by path."""
     return FindingRow(
         id=finding.id,
@@ -29,10 +31,13 @@ def finding_card(finding: Finding, nodes: Mapping[str, int]) -> FindingRow:
         detail=escape_text(finding.detail),
         nodes=_nodes(finding.paths, nodes),
         fix=finding.fix,
+        lines=_lines(finding.fix, judged),
     )
 
 
-def explanation_card(explanation: Explanation, nodes: Mapping[str, int]) -> FindingRow:
+def explanation_card(
+    explanation: Explanation, nodes: Mapping[str, int], judged: Judged | None = None
+) -> FindingRow:
     """Return the card that answers a pasted error."""
     facts = [
         ("Why", explanation.cause),
@@ -50,6 +55,7 @@ def explanation_card(explanation: Explanation, nodes: Mapping[str, int]) -> Find
         detail=explanation.quoted,
         nodes=_nodes(explanation.paths, nodes),
         fix=explanation.fix,
+        lines=_lines(explanation.fix, judged),
         facts=tuple((caption, text) for caption, text in facts if text),
     )
 
@@ -75,6 +81,15 @@ def _diagnosis_card(diagnosis: Diagnosis) -> FindingRow:
         facts=(*seen, *sure),
         steps=tuple(map(escape_text, diagnosis.steps)),
     )
+
+
+def _lines(fix: Fix | None, judged: Judged | None) -> tuple[tuple[str, str], ...]:
+    if fix is None or judged is None:
+        return ()
+    from inspector.report.remedies import remedies_for  # noqa: PLC0415 - many files need none
+
+    remedies = enumerate(remedies_for(fix, judged))
+    return tuple((before(one.kind, is_first=not number), one.text) for number, one in remedies)
 
 
 def _nodes(paths: tuple[str, ...], nodes: Mapping[str, int]) -> tuple[int, ...]:

@@ -47,6 +47,7 @@ from inspector.session.screen import (
 )
 from inspector.session.state import OPEN, State
 from inspector.snippet.styles.table import render, styles
+from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile, presets
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
@@ -231,7 +232,8 @@ def _finding_rows(document: Document, target: Profile, check: FileCheck | None) 
     checked = check.findings if check is not None else ()
     known = {finding.id for finding in checked}
     others = (finding for finding in _findings(document, target) if finding.id not in known)
-    return tuple(finding_card(finding, nodes) for finding in (*checked, *others))
+    judged = _judged(document, target)
+    return tuple(finding_card(finding, nodes, judged) for finding in (*checked, *others))
 
 
 @remembered
@@ -240,7 +242,12 @@ def _explanation(document: Document, target: Profile, text: str) -> FindingRow |
         return None
     from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - most windows are never asked
 
-    return explanation_card(explain_error(text, document.checkpoint, target), _nodes_by_path(document))
+    found = explain_error(text, document.checkpoint, target)
+    return explanation_card(found, _nodes_by_path(document), _judged(document, target))
+
+
+def _judged(document: Document, target: Profile) -> Judged:
+    return Judged(checkpoint=document.checkpoint, target=target, load=load_of(document, target))
 
 
 @remembered

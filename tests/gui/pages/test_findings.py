@@ -29,6 +29,7 @@ def card_of(qtbot, theme, **fields: object) -> FindingCard:
         (Fix(rule="cuda:*=cpu"), "Map cuda:* to cpu"),
         (Fix(option=("map_location", "'cpu'")), "Copy map_location='cpu'"),
         (Fix(style="resume"), "Show the loading code"),
+        (Fix(recovers=True), "Save what is intact\u2026"),
     ],
 )
 def test_a_fix_is_a_button_that_wants_it(qtbot, theme, fix, text):
@@ -53,6 +54,21 @@ def test_steps_can_be_copied(qtbot, theme):
     words = [label.text() for label in card.findChildren(QLabel)]
     assert words.count("Seen") == 2
     assert "torch 2.13.0+cpu" in words
+
+
+def test_each_line_is_copied_by_itself(qtbot, theme):
+    lines = (
+        ("Load it with:", 'torch.load("a.pth")'),
+        ("Or write a copy with:", "checkpoint-inspector x"),
+    )
+    card = card_of(qtbot, theme, lines=lines)
+    assert [text.toPlainText() for text in card.findChildren(WrappedText)] == [line for _, line in lines]
+    assert [caption for caption, _ in lines] == [
+        label.text() for label in card.findChildren(QLabel) if label.text().endswith("with:")
+    ]
+    for button, (_, line) in zip(card.findChildren(QToolButton), lines, strict=True):
+        button.click()
+        assert QGuiApplication.clipboard().text() == line
 
 
 def test_foreign_text_is_no_mark_up(qtbot, theme):

@@ -152,7 +152,7 @@ def test_without_a_screen_there_is_one_line_and_no_abort(tmp_path, screen) -> No
     assert (answer.returncode, answer.stdout) == (2, b"")
     assert answer.stderr == (
         b"checkpoint-inspector: error: there is no screen to open a window on "
-        b"(use checkpoint-inspector show FILE)\n"
+        b"(use: checkpoint-inspector show " + os.fsencode(DEMO) + b")\n"
     )
 
 

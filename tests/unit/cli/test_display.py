@@ -52,8 +52,10 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> Libraries:
 
 
 def test_without_a_screen_there_is_no_window() -> None:
-    with pytest.raises(PlanError, match=r"there is no screen .* \(use checkpoint-inspector show FILE\)"):
+    with pytest.raises(PlanError, match=r"there is no screen .* \(name a file: checkpoint-inspector show\)"):
         require_display()
+    with pytest.raises(PlanError, match=r"\(use: checkpoint-inspector show a.pth 'b c.pth'\)"):
+        require_display(["a.pth", "b c.pth"])
 
 
 def test_whoever_names_a_platform_knows_best(monkeypatch) -> None:

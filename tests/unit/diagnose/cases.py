@@ -241,7 +241,7 @@ def samples() -> dict[str, Sample]:
         ),
         "all-ranks-on-one-device": Sample(
             has=(
-                by_hand(pairs(w=at("cuda:0"), n=number(1))),
+                by_hand(pairs(model=pairs(w=at("cuda:0")), n=number(1))),
                 by_hand(at("cuda:1")),
                 by_hand(pairs(a=at("cuda", "0"), b=at("cpu", "1"))),
             ),
@@ -253,7 +253,7 @@ def samples() -> dict[str, Sample]:
                 by_hand(at("odd!")),
             ),
             target="cuda:4",
-            paths=("w",),
+            paths=("model/w",),
             fix=Fix(style="distributed"),
         ),
         "does-not-fit": Sample(
@@ -310,6 +310,7 @@ def samples() -> dict[str, Sample]:
             has=(by_hand(pairs(w=at("cpu"), n=number(1)), stored={}),),
             lacks=(PLAIN, by_hand(at("cpu", "0", 0), stored={})),
             paths=("w",),
+            fix=Fix(recovers=True),
         ),
         "invalid-tensor": Sample(
             has=(by_hand(pairs(w=view(size=numbers(9)), n=number(1))), by_hand(at("cpu"), stored={"0": 7})),

@@ -34,7 +34,13 @@ def can_be_applied(fix: Fix | None) -> bool:
         return True
     if fix.kind == "rule":
         return bool(parse_rule(fix.rule))
-    return fix.style in STYLES if fix.kind == "style" else fix.option == ("mmap", "True")
+    if fix.recovers:
+        return True
+    return (
+        fix.style in STYLES
+        if fix.kind == "style"
+        else fix.option in {("mmap", "True"), ("map_location", "'cpu'")}
+    )
 
 
 def test_who_has_it_and_who_has_not() -> None:

@@ -32,7 +32,7 @@ def test_good_file() -> None:
     assert good.is_good
     assert format_check(good) == (
         "best.pth\n"
-        "  LOADS on a machine without a GPU: torch.load(path) works there.\n"
+        '  LOADS on a machine without a GPU: torch.load("best.pth") works there.\n'
         "  SAFE: loads with weights_only=True, runs no code.\n"
         "\n"
         "Nothing else to report.\n"
@@ -92,17 +92,57 @@ def test_line_breaks_of_torch_are_kept_and_its_bold_type_is_not() -> None:
     assert lines[2:5] == ["      E: a", "      (1) b", r"      \u001b[2Jc"]
 
 
-def test_every_kind_of_fix_is_a_line_to_copy() -> None:
-    fixes = (Fix(rule="path:a'b; rm -rf ~@cpu"), Fix(style="resume"), Fix(option=("mmap", "True")), None)
+def test_every_kind_of_fix_is_a_line_of_its_own() -> None:
+    made = checkpoint(storage("0", "cuda:0", 8), tensor("a'b; rm -rf *", device="cuda:0", storage="0"))
+    fixes = (
+        Fix(rule="path:a'b; rm -rf *@cpu"),
+        Fix(style="plain"),
+        Fix(option=("map_location", "'cpu'")),
+        None,
+    )
     findings = tuple(
         finding("id", "note", f"Title {place}", "Detail.", [], fix=fix) for place, fix in enumerate(fixes)
     )
-    lines = format_check(check(checkpoint(tensor("w")), findings=findings)).splitlines()
-    assert [line for line in lines if "=>" in line] == [
-        "     => checkpoint-inspector remap FILE -o OUT --map 'path:a'\"'\"'b; rm -rf ~@cpu'",
-        "     => checkpoint-inspector snippet FILE --style resume",
-        "     => torch.load(path, mmap=True)",
+    lines = format_check(check(made, findings=findings)).splitlines()
+    assert [line for line in lines if line.startswith("     ")] == [
+        "     Detail.",
+        "     Write a copy with:",
+        "       checkpoint-inspector remap best.pth -o best.cpu.pth --map 'path:a'\"'\"'b; rm -rf *@cpu'",
+        "     Detail.",
+        "     Print the code that loads it with:",
+        "       checkpoint-inspector snippet best.pth --target cpu",
+        "     Detail.",
+        "     Load it with:",
+        '       torch.load("best.pth", map_location="cpu")',
+        "     Detail.",
     ]
+
+
+def test_what_makes_it_load_stands_below_the_error_and_nowhere_else() -> None:
+    made = checkpoint(storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
+    load = judge_load(made, CPU_ONLY)
+    found = diagnose(made, load.safety, CPU_ONLY)
+    text = format_check(Check(checkpoint=made, target=CPU_ONLY, load=load, findings=found, explanation=None))
+    line = 'torch.load("best.pth", map_location="cpu")'
+    assert text.count(line) == 1
+    assert text.index("at the tensor w.") < text.index(line) < text.index("SAFE:") < text.index("Findings")
+
+
+def test_lines_stand_in_the_document() -> None:
+    made = checkpoint(storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
+    (found,) = check_document(check(made))["findings"]
+    assert found["fix"] == {
+        "kind": "rule",
+        "map": "cuda:0=cpu",
+        "lines": [
+            {"kind": "load", "language": "python", "text": 'torch.load("best.pth", map_location="cpu")'},
+            {
+                "kind": "copy",
+                "language": "shell",
+                "text": "checkpoint-inspector remap best.pth -o best.cpu.pth --map cuda:0=cpu",
+            },
+        ],
+    }
 
 
 def test_names_out_of_the_file_cannot_paint() -> None:

@@ -84,7 +84,7 @@ def test_everything_but_what_is_excluded(cli, out) -> None:
         (
             ["--exclude", "nowhere"],
             2,
-            "nothing in the file matches the pattern: nowhere (list the paths with: show FILE)",
+            "matches the pattern: nowhere (list the paths with: checkpoint-inspector show ",
         ),
         (["--exclude", ""], 2, "an empty pattern leaves nothing out"),
         (["--strip-prefix", "net."], 2, "names do not begin with 'net.'"),
@@ -168,7 +168,7 @@ def test_what_a_form_cannot_hold_is_told_before(cli) -> None:
 def test_forms_are_new_files(cli, option) -> None:
     answer = cli("remap", DEMO, option, "--compact")
     assert (answer.code, answer.out) == (2, "")
-    assert "another form is a new file (name it with -o OUT)" in answer.err
+    assert "another form is a new file (name it with -o)" in answer.err
 
 
 def test_files_that_stand_there_are_left_alone(cli, out) -> None:

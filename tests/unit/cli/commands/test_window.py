@@ -44,5 +44,5 @@ def test_without_a_screen_the_window_is_a_wrong_command(cli, nobody, camera, mon
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
         "checkpoint-inspector: error: there is no screen to open a window on "
-        "(use checkpoint-inspector show FILE)\n"
+        f"(use: checkpoint-inspector show {demo_path()})\n"
     )

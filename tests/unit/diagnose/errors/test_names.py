@@ -220,6 +220,6 @@ def test_entries_that_are_no_tensors() -> None:
 def test_modules_given_for_state_dicts() -> None:
     text = "Expected state_dict to be dict-like, got <class 'net.Net'>."
     found = explained(text, checkpoint(module_class="net.Net", root="module"), id_="module-given")
-    assert (found.fits, found.fix) == ("yes", Fix(style="module"))
+    assert (found.fits, found.fix) == ("yes", Fix(style="plain"))  # it holds no parameters
     assert explained(text, checkpoint(), id_="module-given").fits == "no"
     assert explained(text, checkpoint(root="sequence"), id_="module-given").fits == "unknown"

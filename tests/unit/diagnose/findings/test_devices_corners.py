@@ -24,9 +24,9 @@ def test_devices_of_one_kind_have_one_finding() -> None:
     found = diagnose(checkpoint, judge(checkpoint), parse_target("cpu"))
     errors = [(row.id, row.fix.rule) for row in found if row.severity == "error" and row.fix]
     assert errors == [
-        ("cuda-unavailable", "cuda:*=cpu"),
+        ("cuda-unavailable", "*=cpu"),
         ("unknown-device", "*=cpu"),
-        ("mps-unavailable", "mps=cpu"),
+        ("mps-unavailable", "*=cpu"),
     ]
     odd = findings(by_hand(pairs(a=at("a=b:0", "0"), b=at("a=b:1", "1"))), "cpu")["unknown-device"]
     assert odd.fix is None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
+from inspector.records import replace
 from inspector.target.machine.profile import Gpu, Profile, parse_target
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor
@@ -23,8 +25,9 @@ def machine(*, gpu: int | None, host: int | None = None, device: str = "cuda:0")
     )
 
 
-def on(device: str, nbytes: int) -> object:
-    return checkpoint(storage("0", device, nbytes), tensor("w", device=device, storage="0"))
+def on(device: str, nbytes: int, **fields: object) -> Checkpoint:
+    stored = storage("0", device, nbytes)._replace(file_offset=64)
+    return checkpoint(stored, tensor("w", device=device, storage="0"), **fields)
 
 
 @pytest.mark.parametrize("device", ["cuda:0", "cuda", "mps", "xpu"])
@@ -34,7 +37,7 @@ def test_what_is_too_large_for_a_gpu(device: str) -> None:
     assert found.severity == "error"
     assert found.paths == ("w",)
     assert f"torch.load takes 2.0 MB of {there}, which has 1.0 MB;" in found.detail
-    assert found.fix == Fix(rule=f"{there}=cpu")
+    assert found.fix == Fix(rule=f"{device}=cpu")  # the name in the file
     assert "does-not-fit" not in findings(on(device, 2 * MB), machine(gpu=3 * MB, device=there))
 
 
@@ -44,6 +47,20 @@ def test_what_the_cpu_cannot_take_either_is_read_piece_by_piece() -> None:
     found = findings(on("cpu", 2 * MB), machine(gpu=None, host=MB))["does-not-fit"]
     assert found.title == "The file does not fit into the memory of the CPU"
     assert found.fix == Fix(option=("mmap", "True"))
+
+
+def test_mapping_is_not_advised_where_it_fails_or_reads_noise() -> None:
+    small = machine(gpu=None, host=MB)
+    packed = on("cpu", 2 * MB)
+    packed = replace(packed, storages=tuple(row._replace(file_offset=None) for row in packed.storages))
+    for made, target in (
+        (on("cpu", 2 * MB, format="legacy"), small),
+        (packed, small),
+        (on("cpu", 2 * MB), replace(small, torch_version="2.0.1")),
+    ):
+        found = findings(made, target)["does-not-fit"]
+        assert found.fix is None
+        assert "mmap=True cannot be used with this file." in found.detail
 
 
 def test_what_fits_twice_needs_no_forecast(monkeypatch) -> None:

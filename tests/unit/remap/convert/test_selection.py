@@ -147,7 +147,7 @@ def test_patterns_cover_what_is_below() -> None:
         if patterns.cover(path)
     ]
     assert covered == ["optimizer/0", "model/head.w", "a/b/bias"]
-    patterns.refuse_unused()
+    patterns.refuse_unused("best.pth")
     assert not Patterns(()).cover("anything")
 
 
@@ -156,7 +156,7 @@ def test_patterns_that_cover_nothing_are_mistyped() -> None:
     assert patterns.cover("x", "optimizer")
     assert not patterns.cover("x")
     with pytest.raises(PlanError, match="nothing in the file matches the pattern: optimiser"):
-        patterns.refuse_unused()
+        patterns.refuse_unused("best.pth")
 
 
 def test_lineage_begins_outermost() -> None:

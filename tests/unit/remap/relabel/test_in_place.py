@@ -178,7 +178,7 @@ def test_a_legacy_file_has_no_room_for_longer_names(tmp_path: Path) -> None:
     error = refused(
         written(tmp_path, legacy_of(OBJECT, STORAGES)), LONGER, "a file of this format has no room"
     )
-    assert error.remedy == "write a copy instead, with -o OUT"
+    assert error.remedy == "write a copy instead, with -o"
 
 
 def test_a_gzip_file_is_refused(tmp_path: Path) -> None:
@@ -431,6 +431,7 @@ def test_what_cannot_be_restored_is_told_with_the_way_out(
         patch.setattr(in_place, "restore", refuse)
         with pytest.raises(ExportError, match="the file could not be restored: Input/output error") as error:
             patch_in_place(str(path), plan)
-    assert error.value.remedy == "remap FILE --undo restores it once it can be written"
+    again = f"checkpoint-inspector remap {path} --undo"
+    assert error.value.remedy == f"once it can be written, restore it with: {again}"
     undo_patch(str(path))
     assert path.read_bytes() == before

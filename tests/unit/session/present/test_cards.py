@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Explanation
 from inspector.doctor.diagnosis import Diagnosis
-from inspector.model.findings import Finding, Fix
+from inspector.model.findings import Finding, Fix, finding
+from inspector.records import replace
 from inspector.session.present import cards
 from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
+from inspector.target.default_load import Judged, judge_load
 from inspector.target.machine.profile import CPU_ONLY
+from tests.unit.report.rows import checkpoint, storage, tensor
 
 NODES = {"model/a": 3, "model/b": 4}
 
@@ -17,6 +20,17 @@ def test_a_finding_keeps_its_fix_and_the_rows_that_the_tree_shows() -> None:
     )
     card = finding_card(finding, NODES)
     assert (card.tone, card.title, card.nodes, card.fix) == ("warning", "a\\u202eb", (4,), fix)
+
+
+def test_lines_to_copy_need_the_file() -> None:
+    made = checkpoint(storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
+    judged = Judged(checkpoint=made, target=CPU_ONLY, load=judge_load(made, CPU_ONLY))
+    found = finding("cuda-unavailable", "error", "a", "b", [], fix=Fix(rule="cuda:0=cpu"))
+    assert finding_card(found, NODES).lines == ()
+    assert finding_card(replace(found, fix=None), NODES, judged).lines == ()
+    lines = finding_card(found, NODES, judged).lines
+    assert lines[0] == ("Load it with:", 'torch.load("best.pth", map_location="cpu")')
+    assert [caption for caption, _ in lines][1:] == ["Or write a copy with:"]
 
 
 def test_an_explanation_says_why_what_and_where() -> None:

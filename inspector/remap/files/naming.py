@@ -1,0 +1,46 @@
+"""What a new file beside another is called: `best.cpu.pth`, then `best.cpu-2.pth`, ..."""
+
+from __future__ import annotations
+
+import os
+import os.path
+from collections.abc import Collection
+
+_MOST_SUFFIX = 16
+_MOST_STEM_NBYTES = 200
+"""File systems take 255 for a name; the rest is for what is added."""
+
+
+def device_word(devices: Collection[str]) -> str:
+    """Return the word that tells a copy by where its tensors go: the type of device, if that is one."""
+    kinds = {device.partition(":")[0] for device in devices}
+    return kinds.pop() if len(kinds) == 1 else "fixed"
+
+
+def free_path(path: str, word: str, suffix: str = "") -> str:
+    """Return a path beside a file at which nothing stands, spelled as the path was given.
+
+    Args:
+        path: The file.
+        word: What tells the new one.
+        suffix: The suffix of the new one; empty for the file's own, of a compressed file without `.gz`.
+    """
+    name = os.path.basename(path)  # noqa: PTH119 - a `Path` would spell it in its own way
+    folder = path.removesuffix(name)
+    stem, own = _split(name.removesuffix(".gz"))
+    number = 1
+    while True:
+        told = word if number == 1 else f"{word}-{number}"
+        candidate = f"{folder}{stem}.{told}.{suffix or own}"
+        if not os.path.lexists(candidate):
+            return candidate
+        number += 1
+
+
+def _split(name: str) -> tuple[str, str]:
+    stem, dot, suffix = name.rpartition(".")
+    if not dot or len(suffix) > _MOST_SUFFIX:
+        stem, suffix = name, "pth"
+    while len(os.fsencode(stem)) > _MOST_STEM_NBYTES:
+        stem = stem[:-1]
+    return stem, suffix
