@@ -28,7 +28,10 @@ def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def asked(folder: Path) -> list[str]:
     found = []
     for path in sorted(folder.rglob("*.py")):
-        for line, text in texts(ast.parse(path.read_text(encoding="utf-8"))):
+        code = path.read_text(encoding="utf-8")
+        if not (_SHOUTED.search(code) or _COMMAND.search(code)):
+            continue
+        for line, text in texts(ast.parse(code)):
             if _SHOUTED.search(text) or _COMMAND.search(text):
                 found.append(f"{path.relative_to(folder)}:{line}: {text}")
     return found
