@@ -24,7 +24,7 @@ def _truncated(case: Case) -> Iterator[Finding]:
             "error",
             "Bytes of some tensors are missing" if missing else "The end of the file is missing",
             "The file is truncated or lost records, so torch.load fails. Fetch or copy it again. Where that "
-            "is not possible, the intact tensors can be saved to a new file.",
+            "is not possible, save what is intact to a new file (checkpoint-inspector recover).",
             [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
             fix=Fix(recovers=True),
         )

@@ -82,7 +82,9 @@ def test_error_text_is_explained(cli) -> None:
     document = json.loads(cli("check", DEMO, "--target", "cpu", "--json", "--error-text", CUDA_ERROR).out)
     assert document["explanation"]["id"] == "device-unavailable"
     assert document["explanation"]["finding"] == "cuda-unavailable"
-    assert document["explanation"]["fix"] == {"kind": "rule", "map": "cuda:*=cpu"}
+    fix = document["explanation"]["fix"]
+    assert (fix["kind"], fix["map"]) == ("rule", "cuda:*=cpu")
+    assert fix["lines"][0]["text"] == f'torch.load("{DEMO}", map_location="cpu")'
     assert document["explanation"]["count"] == 233
 
 
