@@ -179,9 +179,10 @@ def _is_shared(devices: set[str], checkpoint: Checkpoint) -> bool:
 
     Python pickles equal names as one.
     """
-    keys = chain.from_iterable(row.keys for row in (*checkpoint.tensors, *checkpoint.values))
+    keys = chain((row.keys for row in checkpoint.tensors), (row.keys for row in checkpoint.values))
     texts = (row.text.strip("'\"") for row in checkpoint.values)
-    return not devices.isdisjoint(chain((key for key in keys if isinstance(key, str)), texts))
+    names = (key for key in chain.from_iterable(keys) if isinstance(key, str))
+    return not devices.isdisjoint(chain(names, texts))
 
 
 def _may_change(path: str) -> bool:
