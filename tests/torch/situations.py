@@ -204,7 +204,7 @@ HANDED: tuple[Situation, ...] = (
         run="check best.pth --target cpu --error-text TEXT",
         text=NO_CUDA,
         says=("No tensor of this file is on a cuda device", "another file"),
-        never=("=> torch.load", "--map"),
+        never=("=> torch.load", "--map", "What to do: Load it with map_location"),
     ),
     Situation(
         story="handed a file",
@@ -260,6 +260,7 @@ HANDED: tuple[Situation, ...] = (
         run="check best.pth --target cpu --error-text TEXT",
         text=SIZES,
         says=("3 . 2 here, 7 . 2 in your model",),
+        never=("1 tensor of this file have",),
     ),
     Situation(
         story="handed a file",
@@ -293,6 +294,8 @@ HANDED: tuple[Situation, ...] = (
         run="check model.pt --target cpu",
         code=1,
         says=("DOES NOT LOAD", "models.yolo.Model"),
+        fix=r"map_location=['\"]cpu['\"].*weights_only=False|snippet model\.pt|remap model\.pt",
+        never=LITERAL,
     ),
     Situation(
         story="handed a file",
@@ -310,7 +313,8 @@ HANDED: tuple[Situation, ...] = (
         run="check best.pth --target cpu",
         code=1,
         says=("numpy", "weights_only|list of names|allow"),
-        never=("DANGEROUS",),
+        fix=r"safe_globals|weights_only=False|--only weights|snippet best\.pth",
+        never=("DANGEROUS", *LITERAL),
     ),
     Situation(
         story="handed a file",
@@ -319,7 +323,8 @@ HANDED: tuple[Situation, ...] = (
         run="check best.pth --target cpu",
         code=1,
         says=("argparse.Namespace",),
-        never=("DANGEROUS",),
+        fix=r"safe_globals|weights_only=False|--only weights|snippet best\.pth",
+        never=("DANGEROUS", *LITERAL),
     ),
     Situation(
         story="handed a file",
@@ -337,7 +342,7 @@ HANDED: tuple[Situation, ...] = (
         run="check best.pth --target cpu",
         code=1,
         says=("truncated|incomplete|end of the file is missing|cut",),
-        fix="recover|",
+        never=("programs read different things",),
     ),
     Situation(
         story="handed a file",
@@ -433,7 +438,7 @@ HANDED: tuple[Situation, ...] = (
         '  File "code/__torch__.py", line 7, in forward\n'
         f'    _0 = torch.zeros([2], device=torch.device("cpu"))\n{TWO_DEVICES}',
         code=3,
-        says=("trac",),
+        says=("[Tt]raced|TorchScript", "trace it|[Tt]race .*again|torch.jit.script"),
     ),
     Situation(
         story="handed a file",
@@ -623,7 +628,7 @@ RESUMES: tuple[Situation, ...] = (
         run="check run.pt --target cuda --error-text TEXT",
         text=IN_ADAM,
         says=("optimizer", r"model\.to|move"),
-        never=("--map",),
+        never=("--map", "batch was not moved"),
     ),
     Situation(
         story="resumes elsewhere",
