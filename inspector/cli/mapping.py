@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.remap.plan import Plan
     from inspector.remap.rules import Rule
-    from inspector.target.machine.profile import Profile
+    from inspector.target.machine.wish import Wish
 
 
 def add_map_options(parser: argparse.ArgumentParser) -> None:
@@ -26,17 +26,17 @@ def add_map_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="T", help=TARGETS)
 
 
-def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Profile | None]:
-    """Read --map and --target, before any file so that wrong usage comes first; None is this machine."""
+def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Wish]:
+    """Read --map and --target, before any file so that wrong usage comes first."""
     from inspector.remap.rules import parse_rule
-    from inspector.target.machine.profile import parse_target
+    from inspector.target.machine.wish import THIS, parse_wish
 
     rules = tuple(parse_rule(text) for text in options.map)
-    return rules, None if options.target in {None, "this"} else parse_target(options.target)
+    return rules, parse_wish(options.target or THIS)
 
 
 def plan_of(
-    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
+    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> Plan:
     """Return the plan of the rules for a file."""
     from inspector.remap.plan import plan_remap
@@ -45,7 +45,7 @@ def plan_of(
 
 
 def rules_of(
-    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Profile | None
+    checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> tuple[Rule, ...]:
     """Return the rules of --map, then those that --target still needs; with neither, all goes to the CPU.
 
@@ -61,4 +61,4 @@ def rules_of(
     refuse_unmatched(said, checkpoint)
     if options.target is None:
         return said or (parse_rule("*=cpu"),)
-    return said + rules_for_target(checkpoint, target or probe_this_machine(Progress()))
+    return said + rules_for_target(checkpoint, target.profile(lambda: probe_this_machine(Progress())))

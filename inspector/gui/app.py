@@ -114,7 +114,8 @@ class Program(QObject):
         from inspector.session.controller import Session
 
         runner = ThreadRunner()
-        session = Session(window, runner, self._settings.recent, self._probe, self._settings.target)
+        kept = self._settings
+        session = Session(window, runner, kept.recent, self._probe, kept.target, wanted=kept.wanted)
         window.closed.connect(runner.close)
         window.attach(session)
         if demo:

@@ -119,6 +119,7 @@ class MainWindow(Frame):
         """Connect the window to its session."""
         self.session = session
         self.top_bar.target_chosen.connect(session.set_target)
+        self.top_bar.device_chosen.connect(session.set_wanted)
         self.search.query_changed.connect(session.search)
         self._stack.retry_wanted.connect(session.reload)
         self._stack.cancel_wanted.connect(session.cancel_opening)
@@ -155,8 +156,8 @@ class MainWindow(Frame):
             self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
         if old is None or old.recent != screen.recent:
             self._show_recent(old, screen)
-        if old is not None and old.target != screen.target:
-            self._settings.keep_target(screen.target)
+        if old is not None and (old.target, old.wanted) != (screen.target, screen.wanted):
+            self._settings.keep_target(screen.target, screen.wanted)
         if old is None or old.status != screen.status:
             self._status.show_status(screen.status)
         for action in ACTIONS:

@@ -39,11 +39,17 @@ class Settings:
     @property
     def target(self) -> str:
         """The machine that was chosen last, or an empty str."""
-        return self._text("target")
+        return self._text("machine") or _renamed(self._text("target"))
 
-    def keep_target(self, target: str) -> None:
-        """Remember the chosen machine."""
-        self._keep("target", target)
+    def keep_target(self, target: str, wanted: str) -> None:
+        """Remember the chosen machine, and which of its devices is wanted."""
+        self._keep("machine", target)
+        self._keep("wanted", wanted)
+
+    @property
+    def wanted(self) -> str:
+        """The device that was wanted on that machine, or an empty str."""
+        return self._text("wanted")
 
     @property
     def theme(self) -> str:
@@ -77,6 +83,14 @@ class Settings:
     def _keep(self, key: str, value: object) -> None:
         if self._store is not None:
             self._store.setValue(key, value)
+
+
+def _renamed(target: str) -> str:
+    """Return the word for a machine that was kept when `cuda:2` meant two GPUs."""
+    kind, _, count = target.partition(":")
+    if kind != "cuda" or not count.isdigit():
+        return target
+    return kind if count == "1" else f"{count}x{kind}"
 
 
 def _to_text(path: str) -> str:

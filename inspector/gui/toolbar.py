@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from inspector.session.screen import Choice, Screen
 
 _TARGET_WIDTH = 240
+_DEVICE_WIDTH = 130
 
 
 class ActionButton(QToolButton):
@@ -41,10 +42,40 @@ class ActionButton(QToolButton):
         self.setToolTip(f"{self.text()} ({keys})" if keys else self.text())
 
 
-class TopBar(QToolBar):
-    """Shows the target and the search of a screen."""
+class ChoiceBox(CalmComboBox):
+    """A drop-down list of choices of a screen."""
 
-    target_chosen = Signal(object)  # may be a path, of which a Signal(str) would lose bytes
+    chosen = Signal(object)  # may be a path, of which a Signal(str) would lose bytes
+
+    def __init__(self, spoken: str, width: int) -> None:
+        super().__init__()
+        self.setAccessibleName(spoken)
+        self.setMinimumWidth(width)
+        self.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.activated.connect(self._on_activated)
+        self._choices: tuple[Choice, ...] = ()
+
+    def show_choices(self, choices: tuple[Choice, ...], current: str) -> None:
+        """Show the choices, and which of them is the current one."""
+        ids = [choice.id for choice in choices]
+        with blocked(self):
+            if choices != self._choices:
+                self._choices = choices
+                self.clear()
+                for choice in choices:
+                    self.addItem(choice.label)
+            self.setCurrentIndex(ids.index(current) if current in ids else -1)
+        self.setToolTip(plain_tooltip(self.currentText()))
+
+    def _on_activated(self, place: int) -> None:
+        self.chosen.emit(self._choices[place].id)
+
+
+class TopBar(QToolBar):
+    """Shows the target, the device that is wanted there, and the search of a screen."""
+
+    target_chosen = Signal(object)
+    device_chosen = Signal(object)
 
     def __init__(self, theme: Theme, actions: Iterable[QAction]) -> None:
         super().__init__("Toolbar")
@@ -54,47 +85,38 @@ class TopBar(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         for action in actions:
             self.addWidget(ActionButton(theme, action))
-        self._target_label = plain_label("Load on", "muted")
-        self._targets = CalmComboBox()
-        self._targets.setAccessibleName("Machine to load on")
-        self._targets.setMinimumWidth(_TARGET_WIDTH)
-        self._targets.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
-        self._targets.activated.connect(self._on_activated)
-        self._target_label.setBuddy(self._targets)
+        self._targets = ChoiceBox("Machine to load on", _TARGET_WIDTH)
+        self._targets.chosen.connect(self.target_chosen)
+        self._devices = ChoiceBox("Device that is wanted there", _DEVICE_WIDTH)
+        self._devices.chosen.connect(self.device_chosen)
         self.search = SearchBox(theme)
         gap = QWidget()
         gap.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self._shown = [self.addWidget(self._space(12)), self.addWidget(self._target_label)]
-        self._shown.append(self.addWidget(self._targets))
+        self._shown = [self.addWidget(self._space(12)), *self._captioned("Load on", self._targets)]
+        self._shown_by_choice = [self.addWidget(self._space(8)), *self._captioned("Device", self._devices)]
         self.addWidget(gap)
         self._shown.append(self.addWidget(self.search))
-        self._choices: tuple[Choice, ...] = ()
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show what the bar shows of a screen."""
         ready = new.phase == "ready"
         for action in self._shown:
             action.setVisible(ready)
-        if new.targets != self._choices:
-            self._choices = new.targets
-            with blocked(self._targets):
-                self._targets.clear()
-                for choice in new.targets:
-                    self._targets.addItem(choice.label)
-        ids = [choice.id for choice in self._choices]
-        place = ids.index(new.target) if new.target in ids else -1
-        with blocked(self._targets):
-            self._targets.setCurrentIndex(place)
-        self._targets.setToolTip(plain_tooltip(self._targets.currentText()))
+        for action in self._shown_by_choice:
+            action.setVisible(ready and bool(new.devices))
+        self._targets.show_choices(new.targets, new.target)
+        self._devices.show_choices(new.devices, new.wanted)
         if not ready:
             self.search.forget()
         if not ready or old is None or old.query != new.query:
             self.search.show_query(new.query)
 
+    def _captioned(self, caption: str, box: ChoiceBox) -> tuple[QAction, QAction]:
+        label = plain_label(caption, "muted")
+        label.setBuddy(box)
+        return self.addWidget(label), self.addWidget(box)
+
     def _space(self, width: int) -> QWidget:
         space = QWidget()
         space.setFixedWidth(width)
         return space
-
-    def _on_activated(self, place: int) -> None:
-        self.target_chosen.emit(self._choices[place].id)

@@ -10,7 +10,7 @@ from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.roles.device_types import device_type
-from inspector.model.roles.devices import split_device
+from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule, Rules, check_destination, is_same_device
 from inspector.target.machine.profile import Profile
@@ -131,23 +131,31 @@ def device_texts(checkpoint: Checkpoint) -> frozenset[str]:
 def rules_for_target(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...]:
     """Return the rules that make a checkpoint load on a machine: what exists there stays where it is.
 
-    Accelerators that are missing are folded onto those that exist, in turn, or else onto the CPU. The CPU has
+    Accelerators that are missing are folded onto those that exist, in turn, or else onto the CPU. Where one
+    device is wanted, all accelerators go to that, whether they exist or not; the CPU does not. The CPU has
     no number: torch refuses `cpu:0`. Dtypes that a type of accelerator there lacks stay on the CPU, by rules
     that go first.
     """
     lacks = {dtype for kind, _ in target.accelerators for dtype in device_type(kind).lacks}
     dtypes = {row.dtype for row in checkpoint.tensors} & lacks if lacks else ()
-    rules = [Rule(dtype=dtype, to="cpu") for dtype in sorted(dtypes)]
-    for device in sorted(device_texts(checkpoint)):
-        parts = split_device(device)
-        if parts is not None and target.offers(*parts) and (parts[0] != "cpu" or device == "cpu"):
-            continue
-        rules.append(Rule(device=device, to=check_destination(_fold(device, target))))
-    return tuple(rules)
+    moving = (device for device in sorted(device_texts(checkpoint)) if not _is_in_place(device, target))
+    return (
+        *(Rule(dtype=dtype, to="cpu") for dtype in sorted(dtypes)),
+        *(Rule(device=device, to=check_destination(_fold(device, target))) for device in moving),
+    )
+
+
+def _is_in_place(device: str, target: Profile) -> bool:
+    parts = split_device(device)
+    if parts is None or not target.offers(*parts) or (parts[0] == "cpu" and device != "cpu"):
+        return False
+    return target.wanted is None or not is_accelerator(device) or is_same_device(device, target.wanted)
 
 
 def _fold(device: str, target: Profile) -> str:
     parts = split_device(device)
+    if target.wanted is not None and is_accelerator(device):
+        return target.wanted
     accelerators = [name for name in target.devices if name != "cpu"]
     if parts is None or parts[0] == "cpu" or not accelerators:
         return "cpu"

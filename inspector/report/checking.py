@@ -19,6 +19,7 @@ from inspector.report.words.verdicts import (
     refusal_sentence,
     safety_sentence,
     shown_message,
+    understood,
 )
 from inspector.target.default_load import DefaultLoad, Judged
 from inspector.target.machine.profile import Profile
@@ -132,6 +133,8 @@ def explanation_lines(explanation: Explanation, judged: Judged | None = None) ->
 def _verdict(check: Check) -> Iterator[str]:
     yield escape_text(check.checkpoint.path)
     target = check.target
+    if target.wanted is not None:
+        yield f"{_INDENT}Target: {escape_text(understood(target))}."
     where = escape_text(target.label if target.id == "this" else place(target))
     load = check.load
     if load.way == "unsure":

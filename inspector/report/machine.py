@@ -8,6 +8,7 @@ from typing import Any
 
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.records import as_document
+from inspector.report.words.verdicts import understood
 from inspector.target.machine.evidence import Evidence
 from inspector.target.machine.profile import Profile
 from inspector.target.machine.profile_file import MARK
@@ -24,6 +25,9 @@ def target_document(target: Profile) -> Document:
     return {
         "id": target.id,
         "label": target.label,
+        "understood": understood(target),
+        "wanted": target.wanted,
+        "destination": target.destination,
         "devices": list(target.devices),
         "gpus": as_document(target.gpus),
         "memory_nbytes": target.memory_nbytes,
@@ -55,7 +59,7 @@ def profile_document(evidence: Evidence) -> Document:
 
 def format_machine(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> str:
     """Return the description of a machine and its diagnoses, worst first, as plain text."""
-    lines = [escape_text(target.label), *_facts(target)]
+    lines = [escape_text(understood(target)), *_facts(target)]
     for diagnosis in diagnoses:
         lines += ["", *format_diagnosis(diagnosis)]
     return "\n".join(lines) + "\n"

@@ -37,6 +37,8 @@ class Session(Exports):
         recent: tuple[str, ...] = (),
         probe: Probe | None = None,
         target: str = THIS,
+        *,
+        wanted: str = "",
     ) -> None:
         """Start empty.
 
@@ -46,10 +48,11 @@ class Session(Exports):
             recent: Files opened before, newest first.
             probe: Probes this machine; None to leave it unknown.
             target: The machine that was chosen last; ignored if it is no longer known.
+            wanted: The device that was wanted there.
         """
         first = State(recent=recent)
         if any(choice.id == target for choice in targets_of(first)):
-            first = replace(first, target=target)
+            first = replace(first, target=target, wanted=wanted)
         super().__init__(Presenter(view, runner, first), probe)
 
     def dispose(self) -> None:

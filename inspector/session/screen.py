@@ -319,8 +319,9 @@ class Screen:
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
     gone; `jobs` are those that run or left a result; `export` is None without an export.
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
-    ids of the matching tree nodes in order of display. `error_text` is the pasted error message,
-    `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
+    ids of the matching tree nodes in order of display. `devices` are those of the target of which one can be
+    wanted, none where it has no two of a kind; `wanted` is the id of one. `error_text` is the pasted error
+    message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     """
 
     phase: Phase
@@ -335,6 +336,8 @@ class Screen:
     safety: Chip | None
     targets: tuple[Choice, ...]
     target: str
+    devices: tuple[Choice, ...]
+    wanted: str
     tree: Tree | None
     query: str
     matches: tuple[int, ...] | None

@@ -62,6 +62,7 @@ class State:
         failure: Why it could not be opened.
         jobs: The jobs that run, and the results of those that ended.
         target: Id of the chosen target.
+        wanted: The device that is wanted there; empty for none, and ignored where there is no such device.
         this_machine: What the probe found, or None as long as it has not (or there is none).
         machines: Machines whose profiles were read.
         chosen: Destinations that the user chose, by device.
@@ -82,6 +83,7 @@ class State:
     failure: FailurePage | None = None
     jobs: tuple[Job, ...] = ()
     target: str = THIS
+    wanted: str = ""
     this_machine: Profile | None = None
     machines: tuple[Profile, ...] = ()
     chosen: tuple[tuple[str, str], ...] = ()

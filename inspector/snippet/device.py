@@ -36,13 +36,13 @@ class Device:
 
 
 def choose_device(target: Profile, dtypes: Collection[str] = ()) -> Device:
-    """Return the best device of a machine.
+    """Return the device of a machine that is wanted, else the best one.
 
     Args:
         target: The machine.
         dtypes: The dtypes of what goes there, where a device may lack one of them.
     """
-    if target.id == RUN_TIME:
+    if target.id == RUN_TIME and target.wanted is None:
         return Device(choice=choice_lines(dtypes), code="device")
     return fixed_device(best_device(target, dtypes))
 
@@ -53,8 +53,8 @@ def fixed_device(name: str) -> Device:
 
 
 def best_device(target: Profile, dtypes: Collection[str]) -> str:
-    """Return the name of the best device of a machine that has all these dtypes."""
-    devices = iter(target.devices)
+    """Return the wanted device of a machine, else its best one, of those that have all these dtypes."""
+    devices = (target.destination, *target.devices)
     return next(name for name in devices if device_type(name.partition(":")[0]).lacks.isdisjoint(dtypes))
 
 

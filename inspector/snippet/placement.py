@@ -132,7 +132,7 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
         checkpoint: The file.
         target: The machine.
         mapping: What the user chose, as (saved device, where to); the rest stays where it was saved if the
-            machine has such a device, and goes to its best device otherwise.
+            machine has such a device and none is wanted there, and goes to its destination otherwise.
     """
     moving = {(row.dtype, row.device) for row in checkpoint.tensors}
     dtypes = {dtype for dtype, device in moving if is_accelerator(device)}
@@ -156,6 +156,8 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
 def _place(tag: str, target: Profile, best: str, *, decided: bool) -> str | None:
     if not is_accelerator(tag):
         return "cpu"  # torch refuses `cpu:0`
+    if target.wanted is not None:
+        return best
     parts = split_device(tag)
     is_offered = parts is not None and target.offers(*parts)
     if target.id == RUN_TIME and not (decided and is_offered):  # who maps others leaves this one as it is

@@ -214,6 +214,8 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         safety=None,
         targets=(),
         target="",
+        devices=(),
+        wanted="",
         tree=None,
         query="",
         matches=None,
@@ -241,7 +243,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
 TARGETS = (
     Choice(id="this", label="This machine - CPU only"),
     Choice(id="cuda", label="A machine with 1 CUDA GPU"),
-    Choice(id="cuda:2", label="A machine with 2 CUDA GPUs"),
+    Choice(id="2xcuda", label="A machine with 2 CUDA GPUs"),
     Choice(id="mps", label="Apple silicon"),
 )
 
@@ -285,6 +287,8 @@ def ready_screen(leaves: list[Leaf] | None = None, mapping: dict[str, str] | Non
         ),
         targets=TARGETS,
         target="this",
+        devices=(),
+        wanted="",
         tree=tree,
         device_map=device_rows(tree, mapping),
         charts=_charts(tree, mapping),

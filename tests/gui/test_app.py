@@ -58,14 +58,14 @@ def test_the_demo_opens(program, qtbot):
 
 def test_the_last_target_is_chosen_again(qapp, qtbot, copies):
     settings = Settings()
-    settings.keep_target("mps")
+    settings.keep_target("mps", "")
     program = Program(qapp, settings, "light")
     window = program.open_window(copies[0])
     wait_ready(qtbot, window)
     assert window.shown.target == "mps"
     window.session.set_target("cpu")
     assert Settings().target == "cpu"
-    settings.keep_target("a machine that is no more")
+    settings.keep_target("a machine that is no more", "cuda:1")
     other = program.open_window(copies[1])
     wait_ready(qtbot, other)
     assert other.shown.target == "this"

@@ -119,9 +119,24 @@ def test_the_search_shows_its_count_and_place(window):
 # ------------------------------------------------------------------ what the user does
 
 
+def test_a_device_is_chosen_only_where_there_are_several(window, session):
+    box = window.top_bar._devices
+    assert not box.isVisible()
+    devices = (Choice(id="", label="any device"), Choice(id="cuda:1", label="cuda:1"))
+    window.show_screen(replace(READY, devices=devices, wanted="cuda:1"))
+    assert box.isVisible()
+    assert (box.currentText(), box.accessibleName()) == ("cuda:1", "Device that is wanted there")
+    assert Settings().wanted == "cuda:1"
+    box.activated.emit(0)
+    session.set_wanted.assert_called_once_with("")
+    window.show_screen(READY)
+    assert not box.isVisible()
+    assert box.count() == 0
+
+
 def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     window.top_bar._targets.activated.emit(2)
-    session.set_target.assert_called_once_with("cuda:2")
+    session.set_target.assert_called_once_with("2xcuda")
     window.workspace.device_map.mapping_chosen.emit("cuda:0", "mps")
     session.set_mapping.assert_called_once_with("cuda:0", "mps")
     window.workspace.pages.open_page("code")

@@ -31,7 +31,7 @@ from inspector.safety.names import judge_global, standard_modules
 from inspector.safety.offers import offers_for
 from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from inspector.target.refusal import Refusal, refusal_message
 from tests.builders.pickles import call, dict_, list_, name, new, number, storage, tensor, text, tuple_
 from tests.documents import show_document

@@ -11,7 +11,7 @@ import pytest
 
 from inspector.model.build import open_checkpoint
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, list_, number, proto, storage, stream, tensor, text
 

@@ -23,7 +23,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.safety.verdict import judge
 from inspector.target.load_call import LoadCall
 from inspector.target.loading import refusal_of
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import parse_target
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
 from inspector.target.simulate import LoadOutcome, simulate
 from tests.corpus import CORPUS
@@ -56,7 +57,7 @@ MAPS: dict[str, MapLocation] = {
     "0": WrongType(name="int"),
     "['cpu']": WrongType(name="list"),
 }
-TARGETS = (CPU_ONLY, *(parse_target(word) for word in ("cuda:1", "cuda:2", "cuda:8", "mps", "xpu")))
+TARGETS = (CPU_ONLY, *(parse_target(word) for word in ("cuda", "2xcuda", "8xcuda", "mps", "xpu")))
 
 # Kinds of files, each with genuine samples; those that are made here are added by `made`.
 KINDS: dict[str, tuple[str, ...]] = {

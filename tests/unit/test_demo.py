@@ -16,7 +16,8 @@ from inspector.model.totals import device_totals
 from inspector.resources import demo_path
 from inspector.safety.verdict import judge
 from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY, parse_target
+from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.machine.wish import parse_target
 from inspector.target.simulate import first_failure
 
 SCRIPT = Path(__file__).parents[2] / "resources" / "demo" / "make_demo.py"
@@ -73,7 +74,7 @@ def test_it_shows_what_the_program_is_for(demo: Checkpoint) -> None:
     failure = first_failure(demo, CPU_ONLY, LoadCall(weights_only=False))
     assert failure is not None
     assert failure.message.startswith("RuntimeError: Attempting to deserialize object on a CUDA device")
-    assert first_failure(demo, parse_target("cuda:2"), LoadCall(weights_only=False)) is None
+    assert first_failure(demo, parse_target("2xcuda"), LoadCall(weights_only=False)) is None
     assert "mixed-devices" in {finding.id for finding in diagnose(demo, safety)}
 
 

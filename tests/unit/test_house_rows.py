@@ -31,8 +31,8 @@ from inspector.session.state import State
 from inspector.snippet.styles import table
 from inspector.snippet.styles.table import Style
 from inspector.target.machine.evidence import Evidence, TorchFound
-from inspector.target.machine.profile import parse_target
 from inspector.target.machine.profile_file import build_profile
+from inspector.target.machine.wish import parse_target
 from tests.corpus import CORPUS
 from tests.unit.session.present.test_compose import ready
 
@@ -142,7 +142,8 @@ def warped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         name="warp",
         noun="warp core",
         place="a starship",
-        presets=(("1 warp core", 1),),
+        labels=("1 warp core", "{count} warp cores"),
+        presets=(1,),
         lacks=frozenset({"complex128"}),
         since=(2, 0),
         available="torch.warp.is_available()",

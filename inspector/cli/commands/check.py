@@ -21,7 +21,7 @@ from inspector.errors import CancelledError, CheckpointError, ContainerError
 if TYPE_CHECKING:
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.report.checking import Check
-    from inspector.target.machine.profile import Profile
+    from inspector.target.machine.wish import Wish
 
 SUMMARY = "Check whether torch.load works on a machine, and if not, why."
 _MOST_CHARS = 1 << 22
@@ -40,9 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the answer; 1 means that the file does not load there, or holds more than weights."""
-    from inspector.target.machine.profile import parse_target
+    from inspector.target.machine.wish import parse_wish
 
-    target = None if options.target == "this" else parse_target(options.target)
+    target = parse_wish(options.target)
     text = _error_text(options)
     try:
         found = _look(options.file, target, text)
@@ -84,7 +84,7 @@ def _error_text(options: argparse.Namespace) -> str | None:
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _look(path: str, target: Profile | None, text: str | None) -> Check:
+def _look(path: str, target: Wish, text: str | None) -> Check:
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
@@ -93,7 +93,7 @@ def _look(path: str, target: Profile | None, text: str | None) -> Check:
     from inspector.target.machine.this_machine import probe_this_machine
 
     checkpoint = open_checkpoint(path)
-    machine = target or probe_this_machine(Progress())
+    machine = target.profile(lambda: probe_this_machine(Progress()))
     load = judge_load(checkpoint, machine)
     explanation = None
     if text is not None:

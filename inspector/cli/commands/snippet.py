@@ -32,10 +32,10 @@ def run(options: argparse.Namespace) -> int:
     from inspector.snippet.styles.table import render
     from inspector.target.machine.profile import CPU_ONLY, Profile
 
-    rules, target = parse_map(options)
+    rules, wish = parse_map(options)
     if any(rule.device is None for rule in rules):
         raise PlanError("snippets can map devices only, not paths", remedy="use remap for path:GLOB@TO")
-    target = target or Profile(id="this", label="this machine")
+    target = wish.profile(lambda: Profile(id="this", label="this machine"))
     try:
         checkpoint = open_checkpoint(options.file)
     except ContainerError as error:

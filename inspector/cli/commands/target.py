@@ -28,10 +28,10 @@ def run(options: argparse.Namespace) -> int:
     from inspector.doctor.examine import examine
     from inspector.progress import Progress
     from inspector.report.machine import format_machine, machine_document
-    from inspector.target.machine.profile import parse_target
     from inspector.target.machine.this_machine import probe_this_machine
+    from inspector.target.machine.wish import parse_wish
 
-    profile = probe_this_machine(Progress()) if options.target == "this" else parse_target(options.target)
+    profile = parse_wish(options.target).profile(lambda: probe_this_machine(Progress()))
     diagnoses = examine(profile)
     if options.json:
         say_json(machine_document(profile, diagnoses))

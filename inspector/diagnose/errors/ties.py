@@ -56,8 +56,8 @@ def paths_on(context: Context, devices: Sequence[str]) -> list[str]:
 
 
 def fix_for(context: Context, devices: Sequence[str]) -> Fix | None:
-    """Return the rule that sends these devices to the target's best one, without a target to the CPU."""
-    to = "cpu" if context.target is None else context.target.devices[0]
+    """Return the rule that sends these devices to the target's destination, without a target to the CPU."""
+    to = "cpu" if context.target is None else context.target.destination
     return devices_fix(devices, to)
 
 

@@ -32,7 +32,8 @@ class DeviceType:
         name: Its name in torch: `cuda`.
         noun: What people call one such device; empty for those that no machine profile counts.
         place: What a machine with one is called after "on"; empty where its label serves.
-        presets: The machines that are offered as targets, as (label, number of devices).
+        labels: What a machine with one of them is called in a list, and one with more.
+        presets: The numbers of devices of the machines that are offered as targets.
         holds_data: Whether tensors on it have data that can be sent there.
         is_numbered: Whether its devices have numbers: torch refuses `cpu:0`.
         lacks: The dtypes that it has no numbers for.
@@ -51,7 +52,8 @@ class DeviceType:
     name: str
     noun: str = ""
     place: str = ""
-    presets: tuple[tuple[str, int], ...] = ()
+    labels: tuple[str, str] = ("", "")
+    presets: tuple[int, ...] = ()
     holds_data: bool = True
     is_numbered: bool = True
     lacks: frozenset[str] = frozenset()
@@ -70,6 +72,10 @@ class DeviceType:
         """The first device of this type."""
         return f"{self.name}:0" if self.is_numbered else self.name
 
+    def label(self, count: int) -> str:
+        """Return what a machine with so many of them is called."""
+        return self.labels[count > 1].format(count=count)
+
     def devices(self, count: int) -> tuple[str, ...]:
         """Return the names of so many devices."""
         if not self.is_numbered:
@@ -85,7 +91,8 @@ _ROWS = (
     DeviceType(
         name="cuda",
         noun="CUDA GPU",
-        presets=(("1 NVIDIA GPU", 1), ("2 NVIDIA GPUs", 2), ("4 NVIDIA GPUs", 4), ("8 NVIDIA GPUs", 8)),
+        labels=("1 NVIDIA GPU", "{count} NVIDIA GPUs"),
+        presets=(1, 2, 4, 8),
         since=(1, 0),
         missing="cuda-unavailable",
         out_of_range="cuda-index-out-of-range",
@@ -99,7 +106,8 @@ _ROWS = (
         name="mps",
         noun="Apple GPU",
         place="Apple silicon",
-        presets=(("Apple silicon", 1),),
+        labels=("Apple silicon", ""),
+        presets=(1,),
         is_numbered=False,
         lacks=frozenset({"float64", "complex128"}),  # empty_mps in aten/src/ATen/mps/EmptyTensor.cpp
         since=(1, 13),
@@ -112,7 +120,8 @@ _ROWS = (
         name="xpu",
         noun="Intel GPU",
         place="a machine with an Intel GPU",
-        presets=(("Intel GPU (XPU)", 1),),
+        labels=("Intel GPU (XPU)", "{count} Intel GPUs (XPU)"),
+        presets=(1,),
         since=(2, 4),
         missing="xpu-unavailable",
         send_error=_NOT_COMPILED,

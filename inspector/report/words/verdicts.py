@@ -45,6 +45,14 @@ def place(target: Profile) -> str:
     return _PLACES.get(target.id) or device_type(target.id).place or f"a machine with {target.label}"
 
 
+def understood(target: Profile) -> str:
+    """Return what was understood of a target: what there is, and what is wanted of it."""
+    if target.wanted is None:
+        return target.label
+    fewest = f" (the fewest with {target.wanted})" if target.is_fewest else ""
+    return f"{target.label}{fewest}, {target.wanted} wanted"
+
+
 def safety_sentence(load: DefaultLoad) -> str:
     """Return the verdict on the pickles, without a promise to load where something else stops that."""
     said = verdict_words(load.safety)

@@ -30,7 +30,11 @@ class Machines(Part):
 
     def set_target(self, target: str) -> None:
         """Choose the machine to load the file on; the device map follows it again."""
-        self._show(replace(self._state, target=target, chosen=(), branches=()))
+        self._show(replace(self._state, target=target, wanted="", chosen=(), branches=()))
+
+    def set_wanted(self, device: str) -> None:
+        """Choose the device that is wanted there, empty for none; the device map follows it again."""
+        self._show(replace(self._state, wanted=device, chosen=(), branches=()))
 
     def use_machine(self, path: str) -> None:
         """Read the profile of a machine and choose that."""
@@ -41,7 +45,8 @@ class Machines(Part):
     def _on_read_machine(self, machine: Profile) -> None:
         others = [known for known in self._state.machines if known.id != machine.id]
         machines = (machine, *others)[:_MOST_MACHINES]
-        self._show(replace(self._state, machines=machines, target=machine.id, chosen=(), branches=()))
+        state = replace(self._state, machines=machines, target=machine.id)
+        self._show(replace(state, wanted="", chosen=(), branches=()))
 
     def _on_no_machine(self, error: Exception) -> None:
         self._show(self._state)

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "Checkpoint Inspector"
 _MOST_BRANCH = 80
+_MOST_DEVICES = 64
+_MOST_NAME = 30
 _SAVE_INTACT = "Save what is intact\u2026"
 Branches = tuple[Rule, ...]
 
@@ -99,6 +101,8 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
         screen,
         targets=targets_of(state),
         target=state.target,
+        devices=devices_of(state),
+        wanted=target_of(state).wanted or "",
         query=state.query,
         error_text=state.error_text,
         on_disk=state.on_disk,
@@ -110,9 +114,10 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
 
 
 def target_of(state: State) -> Profile:
-    """Return the chosen machine."""
+    """Return the chosen machine, with the device that is wanted there if it has that."""
     known = (*presets(), *state.machines)
-    return next((profile for profile in known if profile.id == state.target), state.machine)
+    machine = next((profile for profile in known if profile.id == state.target), state.machine)
+    return replace(machine, wanted=state.wanted) if state.wanted in machine.devices else machine
 
 
 def targets_of(state: State) -> tuple[Choice, ...]:
@@ -121,6 +126,24 @@ def targets_of(state: State) -> tuple[Choice, ...]:
     this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:])
     others = (*state.machines, *presets())
     return (this, *(Choice(id=profile.id, label=profile.label) for profile in others))
+
+
+def devices_of(state: State) -> tuple[Choice, ...]:
+    """Return what can be wanted of the chosen machine; nothing where it has no two devices of a kind."""
+    machine = target_of(state)
+    if all(count < 2 for _, count in machine.accelerators):
+        return ()
+    names = {gpu.device: gpu.name for gpu in machine.gpus}
+    devices = (device for device in machine.devices[:_MOST_DEVICES] if device != "cpu")
+    any_ = Choice(id="", label="any device")
+    return (
+        any_,
+        *(Choice(id=device, label=_device_label(device, names.get(device, ""))) for device in devices),
+    )
+
+
+def _device_label(device: str, name: str) -> str:
+    return f"{device} ({cut_text(name, _MOST_NAME)})" if name else device
 
 
 def _frame(state: State, title: str) -> Screen:
@@ -139,6 +162,8 @@ def _frame(state: State, title: str) -> Screen:
         safety=None,
         targets=targets_of(state),
         target=state.target,
+        devices=devices_of(state),
+        wanted=target_of(state).wanted or "",
         tree=None,
         query=state.query,
         matches=None,

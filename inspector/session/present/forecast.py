@@ -28,9 +28,10 @@ def forecast_page(
     map_location = TagMap(pairs=device_map.moves) if device_map.moves else None
     code = load_of(document, target).code
     call = replace(code, map_location=map_location, mmap=mmap, refusal=None)
-    best = target.devices[0]
+    best = target.destination
     fills = any(tensor.role == "parameter" for tensor in checkpoint.tensors)
-    own = best.partition(":")[0] if best.startswith("cuda") else best  # each rank's own GPU
+    is_shared = loading.ranks > 1 or target.wanted is None
+    own = best.partition(":")[0] if best.startswith("cuda") and is_shared else best  # each rank's own GPU
     routine = Routine(fills_model=fills, to=own if fills and is_accelerator(best) else None)
     report = forecast_report(forecast(checkpoint, target, call, routine, ranks=loading.ranks), target)
     return ForecastPage(

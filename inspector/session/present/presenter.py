@@ -132,6 +132,7 @@ def _with_choices_of(good: State, state: State) -> State:
     return replace(
         state,
         target=good.target,
+        wanted=good.wanted,
         this_machine=good.this_machine,
         machines=good.machines,
         chosen=good.chosen,

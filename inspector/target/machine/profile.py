@@ -5,15 +5,11 @@ Presets stand for machines one may mean; `this` is filled by the probe script, r
 
 from __future__ import annotations
 
-import os
 from itertools import chain
 
-from inspector.errors import PlanError
 from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
 from inspector.records import dataclass
 from inspector.target.machine.evidence import Evidence
-
-_MOST_GPUS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +31,19 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a machine offers.
+    """What a machine offers, and which of it is wanted.
 
     Attributes:
-        id: The word for it on the command line: `cpu`, `cuda:2`, `mps`, `xpu`, `this`.
+        id: The word for the machine on the command line: `cpu`, `cuda`, `2xcuda`, `mps`, `this`; it does not
+            depend on what is wanted.
         label: What people read.
         accelerators: How many devices of each type it has, as (type, number); ROCm's are `cuda`.
         torch_version: The installed torch, where it is known.
-        gpus: What is known of the devices counted above; empty for a preset.
+        gpus: What is known of the devices counted above; empty for a preset without a size of memory.
         memory_nbytes: The machine's own memory, or None where it is not known.
         evidence: All that a probe found there; None for a machine that was not probed.
+        wanted: The device that was asked for, such as `cuda:1`; None where any will do.
+        is_fewest: Whether no number of devices was given, so that it has the fewest that include `wanted`.
     """
 
     id: str
@@ -54,6 +53,13 @@ class Profile:
     gpus: tuple[Gpu, ...] = ()
     memory_nbytes: int | None = None
     evidence: Evidence | None = None
+    wanted: str | None = None
+    is_fewest: bool = False
+
+    @property
+    def destination(self) -> str:
+        """Where things go: the wanted device, else the best one."""
+        return self.wanted or self.devices[0]
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -72,42 +78,30 @@ class Profile:
 
 CPU_ONLY = Profile(id="cpu", label="CPU only")
 # torch calls the devices of ROCm cuda:0, cuda:1, too.
-_ROCM = Profile(id="rocm", label="1 AMD GPU (ROCm)", accelerators=(("cuda", 1),))
+ROCM = Profile(id="rocm", label="1 AMD GPU (ROCm)", accelerators=(("cuda", 1),))
 
 
 def presets() -> tuple[Profile, ...]:
     """Return the machines that are offered without a probe."""
-    rows = DEVICE_TYPES.values()
-    made = [_preset(row, label, count) for row in rows for label, count in row.presets]
-    return (CPU_ONLY, *made, _ROCM)
+    made = [_preset(row, count) for row in DEVICE_TYPES.values() for count in row.presets]
+    return (CPU_ONLY, *made, ROCM)
 
 
-def _preset(row: DeviceType, label: str, count: int) -> Profile:
-    name = f"{row.name}:{count}" if len(row.presets) > 1 else row.name
-    return Profile(id=name, label=label, accelerators=((row.name, count),))
+def preset_of(name: str, count: int) -> Profile | None:
+    """Return a machine with so many devices of a type, or of `rocm`; None where there is no such machine."""
+    if name == CPU_ONLY.id:
+        return CPU_ONLY if count == 1 else None
+    if name == ROCM.id:
+        label = ROCM.label if count == 1 else f"{count} AMD GPUs (ROCm)"
+        return Profile(id=_word(name, count), label=label, accelerators=(("cuda", count),))
+    row = DEVICE_TYPES.get(name)
+    is_known = row is not None and row.presets and (count == 1 or row.is_numbered)
+    return _preset(row, count) if row is not None and is_known else None
 
 
-def parse_target(text: str) -> Profile:
-    """Return the machine that a word means, or that the file of this name describes.
+def _preset(row: DeviceType, count: int) -> Profile:
+    return Profile(id=_word(row.name, count), label=row.label(count), accelerators=((row.name, count),))
 
-    `cuda` is one GPU, `cuda:N` is N of them. A word wins over a file of the same name.
 
-    Raises:
-        PlanError: It is neither a word for a machine nor a file.
-        ContainerError: The file cannot be read, or is no profile.
-    """
-    wanted = "cuda:1" if text == "cuda" else text
-    for preset in presets():
-        if preset.id == wanted:
-            return preset
-    kind, _, count = wanted.partition(":")
-    if kind == "cuda" and count.isascii() and count.isdigit() and 0 < int(count) <= _MOST_GPUS:
-        return Profile(id=wanted, label=f"{int(count)} NVIDIA GPUs", accelerators=((kind, int(count)),))
-    if text.endswith(".json") or os.path.isfile(text):  # noqa: PTH113 - a path that cannot be is no error here
-        from inspector.target.machine.profile_file import read_profile  # noqa: PLC0415 - most runs name a word
-
-        return read_profile(text)
-    ids = (preset.id for preset in presets())
-    words = dict.fromkeys("cuda, cuda:N (N GPUs)" if word.startswith("cuda") else word for word in ids)
-    remedy = f"use this, {', '.join(words)} or the file of a machine profile"
-    raise PlanError(f"unknown target {text!r}", remedy=remedy)
+def _word(name: str, count: int) -> str:
+    return name if count == 1 else f"{count}x{name}"

@@ -16,7 +16,7 @@ from inspector.target.machine.profile import Profile
         (["--map", "cuda:1=cuda:0"], {"cuda:0", "cpu"}),
         (["--map", "cuda:0=mps", "--map", "cuda:*=xpu:0"], {"mps", "xpu:0", "cpu"}),
         (["--target", "cuda"], {"cuda:0", "cpu"}),
-        (["--target", "cuda:2"], {"cuda:0", "cuda:1", "cpu"}),
+        (["--target", "2xcuda"], {"cuda:0", "cuda:1", "cpu"}),
         (["--target", "mps", "--map", "cuda:1=cpu"], {"mps", "cpu"}),
         (["--map", "path:optimizer/**@cpu"], {"cuda:0", "cuda:1", "cpu"}),
         (["--map", "*=cuda:0"], {"cuda:0", "cpu"}),

@@ -11,7 +11,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import Gpu, Profile, parse_target
+from inspector.target.machine.profile import Gpu, Profile
+from inspector.target.machine.wish import parse_target
 from tests.builders.pickles import list_, name, new, number, op, text
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view
 
@@ -121,14 +122,14 @@ def samples() -> dict[str, Sample]:
         "cuda-index-out-of-range": Sample(
             has=(by_hand(pairs(w=at("cuda:2"), n=number(1))),),
             lacks=(by_hand(at("cuda:1")), by_hand(at("xpu:3"))),
-            target="cuda:2",
+            target="2xcuda",
             paths=("w",),
             fix=Fix(rule="cuda:2=cuda:0"),
         ),
         "mps-unavailable": Sample(
             has=(by_hand(pairs(w=at("mps"), n=number(1))),),
             lacks=(by_hand(at("cuda:0")), PLAIN),
-            target="cuda:1",
+            target="cuda",
             paths=("w",),
             fix=Fix(rule="mps=cuda:0"),
         ),
@@ -252,7 +253,7 @@ def samples() -> dict[str, Sample]:
                 by_hand(at("xpu:0")),
                 by_hand(at("odd!")),
             ),
-            target="cuda:4",
+            target="4xcuda",
             paths=("model/w",),
             fix=Fix(style="distributed"),
         ),

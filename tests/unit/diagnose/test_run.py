@@ -16,7 +16,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import SEVERITIES, Fix
 from inspector.remap.rules import parse_rule
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target, presets
+from inspector.target.machine.profile import CPU_ONLY, Profile, presets
+from inspector.target.machine.wish import parse_target
 from tests.corpus import cases
 from tests.unit.diagnose.cases import PLAIN, findings, samples, trained
 from tests.unit.model.making import by_hand
@@ -159,7 +160,7 @@ def test_every_id_of_the_contract_has_a_rule_or_a_reason() -> None:
     assert WITHOUT_A_RULE.keys() <= FIXED
 
 
-@pytest.mark.parametrize("target", [CPU_ONLY, parse_target("cuda:4")], ids=["cpu", "cuda:4"])
+@pytest.mark.parametrize("target", [CPU_ONLY, parse_target("4xcuda")], ids=["cpu", "4xcuda"])
 def test_many_tensors_are_diagnosed_in_proportion(target: Profile) -> None:
     def prepare(tensors: int) -> Callable[[], object]:
         made = _training(tensors // 4)

@@ -18,7 +18,8 @@ from inspector.doctor import other_makers as doctor_others
 from inspector.doctor.examine import examine
 from inspector.model.findings import SEVERITIES
 from inspector.target.machine.evidence import Python, TorchDevice, TorchFound
-from inspector.target.machine.profile import parse_target, presets
+from inspector.target.machine.profile import presets
+from inspector.target.machine.wish import parse_target
 from tests.unit.diagnose.machines import PROFILES, diagnoses, driver, linux, machine, torch
 
 PYTORCH = "https://github.com/pytorch/pytorch/issues/"

@@ -11,7 +11,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.remap.plan import Plan, device_texts, plan_remap, rules_for_target
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import Rule, parse_rule
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from tests.corpus import CORPUS
 from tests.unit.remap.samples import (
     CPU,
@@ -274,14 +274,28 @@ def checkpoint_on(*devices: str) -> Checkpoint:
     ("target", "rules"),
     [
         ("cpu", {"cuda:0": "cpu", "cuda:3": "cpu", "GPU 1": "cpu", "mps": "cpu", "cpu:0": "cpu"}),
-        ("cuda:2", {"cuda:3": "cuda:1", "GPU 1": "cpu", "mps": "cuda:0", "cpu:0": "cpu"}),
+        ("2xcuda", {"cuda:3": "cuda:1", "GPU 1": "cpu", "mps": "cuda:0", "cpu:0": "cpu"}),
         ("mps", {"cuda:0": "mps", "cuda:3": "mps", "GPU 1": "cpu", "cpu:0": "cpu"}),
+        ("cuda:0", {"cuda:3": "cuda:0", "GPU 1": "cuda:0", "mps": "cuda:0", "cpu:0": "cpu"}),
+        (
+            "4xcuda:1",
+            {"cuda:0": "cuda:1", "cuda:3": "cuda:1", "GPU 1": "cuda:1", "mps": "cuda:1", "cpu:0": "cpu"},
+        ),
+        ("mps:0", {"cuda:0": "mps", "cuda:3": "mps", "GPU 1": "mps", "cpu:0": "cpu"}),
+        (
+            "2xcuda@cpu",
+            {"cuda:0": "cpu", "cuda:3": "cpu", "GPU 1": "cpu", "mps": "cpu", "cpu:0": "cpu"},
+        ),
     ],
 )
 def test_what_a_machine_lacks_is_folded_onto_what_it_has(target: str, rules: dict[str, str]) -> None:
     checkpoint = checkpoint_on("cuda:0", "cuda:3", "cpu", "meta", "mps", "GPU 1", "cpu:0")
     found = rules_for_target(checkpoint, parse_target(target))
     assert {rule.device: rule.to for rule in found} == rules
+
+
+def test_the_other_name_of_the_wanted_device_is_the_wanted_device() -> None:
+    assert rules_for_target(checkpoint_on("mps:0", "meta"), parse_target("mps:0")) == ()
 
 
 def test_texts_are_those_of_storages_and_tensors() -> None:

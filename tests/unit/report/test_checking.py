@@ -11,6 +11,7 @@ from inspector.records import replace
 from inspector.report.checking import Check, check_document, explanation_document, format_check
 from inspector.target.default_load import judge_load
 from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.machine.wish import parse_target
 from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import BLANK, checkpoint, is_harmless, storage, tensor
 
@@ -37,6 +38,16 @@ def test_good_file() -> None:
         "\n"
         "Nothing else to report.\n"
     )
+
+
+def test_what_was_understood_of_the_target_stands_first() -> None:
+    good = replace(check(checkpoint(tensor("w"))), target=parse_target("4xcuda:1"))
+    assert format_check(good).startswith(
+        "best.pth\n"
+        "  Target: 4 NVIDIA GPUs, cuda:1 wanted.\n"
+        "  LOADS on a machine with 4 NVIDIA GPUs: torch.load(path) works there.\n"
+    )
+    assert check_document(good)["target"]["understood"] == "4 NVIDIA GPUs, cuda:1 wanted"
 
 
 def test_error_stands_before_findings() -> None:

@@ -8,7 +8,8 @@ import pytest
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.doctor.examine import examine
 from inspector.report.machine import format_diagnosis, format_machine, machine_document, target_document
-from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import is_harmless
 
 PROFILES = sorted(Path(__file__).parents[2].joinpath("data/profiles").glob("*.json"))
@@ -22,6 +23,9 @@ def test_a_machine_as_json() -> None:
     assert target_document(machine) == {
         "id": "this",
         "label": "l",
+        "understood": "l",
+        "wanted": None,
+        "destination": "cuda:0",
         "devices": ["cuda:0", "cpu"],
         "gpus": [
             {"device": "cuda:0", "name": "L4", "memory_nbytes": 5, "capability": [8, 9]},
@@ -30,6 +34,16 @@ def test_a_machine_as_json() -> None:
         "memory_nbytes": 7,
         "torch_version": "2.5",
     }
+
+
+def test_what_was_understood_of_a_target() -> None:
+    found = target_document(parse_target("4xcuda:2@24gb"))
+    assert found["understood"] == "4 NVIDIA GPUs of 24 GB each, cuda:2 wanted"
+    assert (found["id"], found["wanted"], found["destination"]) == ("4xcuda", "cuda:2", "cuda:2")
+    text = format_machine(parse_target("cuda:1"), ())
+    assert text.startswith(
+        "2 NVIDIA GPUs (the fewest with cuda:1), cuda:1 wanted\n  devices  cuda:0, cuda:1, cpu\n"
+    )
 
 
 def test_a_diagnosis_as_json() -> None:

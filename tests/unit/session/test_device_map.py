@@ -7,7 +7,7 @@ from inspector.session import device_map as mapping
 from inspector.session.device_map import Pairs, device_rows, map_devices
 from inspector.session.document import Document
 from inspector.session.screen import DeviceRow
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
 
@@ -25,9 +25,9 @@ def moves(document: Document, target: str = "cpu", *chosen: tuple[str, str]) -> 
 def test_a_map_follows_the_target_until_somebody_chooses() -> None:
     document = saved_on("cuda:0", "cuda:1", "cpu")
     assert moves(document) == (("cuda:0", "cpu"), ("cuda:1", "cpu"))
-    assert moves(document, "cuda:2") == ()
-    assert moves(document, "cuda:1") == (("cuda:1", "cuda:0"),)
-    assert moves(document, "cuda:1", ("cuda:1", "cpu"), ("cuda:7", "cpu")) == (("cuda:1", "cpu"),)
+    assert moves(document, "2xcuda") == ()
+    assert moves(document, "cuda") == (("cuda:1", "cuda:0"),)
+    assert moves(document, "cuda", ("cuda:1", "cpu"), ("cuda:7", "cpu")) == (("cuda:1", "cpu"),)
     assert moves(document, "cpu", ("cuda:0", "cuda:0")) == (("cuda:1", "cpu"),)
 
 
@@ -39,7 +39,7 @@ def test_the_plan_is_that_of_the_map() -> None:
 
 
 def test_rows_say_what_lies_where_and_what_may_be_chosen() -> None:
-    rows = rows_of(saved_on("cuda:0", "cuda:0", "cpu"), "cuda:2")
+    rows = rows_of(saved_on("cuda:0", "cuda:0", "cpu"), "2xcuda")
     assert rows["cuda:0"] == DeviceRow(
         device="cuda:0",
         color=0,
@@ -53,9 +53,9 @@ def test_rows_say_what_lies_where_and_what_may_be_chosen() -> None:
 
 def test_a_note_stands_only_where_it_helps() -> None:
     document = saved_on("cuda:0", "cuda:1", "cpu")
-    assert {row.note for row in rows_of(document, "cuda:2").values()} == {""}
-    assert rows_of(document, "cuda:1")["cuda:1"].note == ""
-    assert rows_of(document, "cuda:1")["cuda:0"].note == "kept as saved"
+    assert {row.note for row in rows_of(document, "2xcuda").values()} == {""}
+    assert rows_of(document, "cuda")["cuda:1"].note == ""
+    assert rows_of(document, "cuda")["cuda:0"].note == "kept as saved"
     assert rows_of(document, "cpu", ("cuda:1", "cuda:1"))["cuda:1"].note == "the target has no cuda:1"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.records import replace
 from inspector.snippet.device import choose_device, fixed_device
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.snippet.rows import THIS
 
 
@@ -13,7 +15,11 @@ from tests.unit.snippet.rows import THIS
     ("target", "dtype", "code"),
     [
         (CPU_ONLY, "float32", '"cpu"'),
-        (parse_target("cuda:2"), "float64", '"cuda:0"'),
+        (parse_target("2xcuda"), "float64", '"cuda:0"'),
+        (parse_target("2xcuda:1"), "float64", '"cuda:1"'),
+        (parse_target("2xcuda@cpu"), "float64", '"cpu"'),
+        (parse_target("mps:0"), "float64", '"cpu"'),
+        (replace(THIS, wanted="cuda:3"), "float32", '"cuda:3"'),
         (parse_target("xpu"), "float64", '"xpu:0"'),
         (parse_target("mps"), "float32", '"mps"'),
         (parse_target("mps"), "float64", '"cpu"'),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.records import replace
 from inspector.snippet.placement import Placement, place_devices
 from inspector.snippet.script import Bracketed
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, storage, tensor
 
-ONE, TWO, MPS, XPU = (parse_target(text) for text in ("cuda", "cuda:2", "mps", "xpu"))
+ONE, TWO, SECOND, MPS, XPU = (parse_target(text) for text in ("cuda", "2xcuda", "cuda:1", "mps", "xpu"))
 STEP = tensor("step", on_cpu_by_design=True)
 WITH_OWN_DEVICE = "torch._utils._rebuild_wrapper_subclass"
 
@@ -41,6 +43,10 @@ def location(placement: Placement) -> str | None:
         (["cuda:0", "cuda:1", "cpu"], ONE, 'map_location={"cuda:1": "cuda:0"}'),
         (["cuda:0", "cuda:3"], TWO, 'map_location={"cuda:3": "cuda:0"}'),
         (["mps"], TWO, 'map_location={"mps": "cuda:0"}'),
+        (["cuda:0", "cuda:1"], SECOND, 'map_location={"cuda:0": "cuda:1"}'),
+        (["cuda:1", "cpu"], SECOND, None),
+        (["cuda:3", "mps", "cpu"], SECOND, 'map_location={"cuda:3": "cuda:1", "mps": "cuda:1"}'),
+        (["cuda:0"], replace(THIS, wanted="cuda:1"), 'map_location={"cuda:0": "cuda:1"}'),
         (["npu:0", "cpu"], XPU, 'map_location={"npu:0": "xpu:0"}'),
         (["cuda:0", "cpu"], MPS, 'map_location={"cuda:0": "mps"}'),
         (["cuda:0"], THIS, 'map_location={"cuda:0": device}'),

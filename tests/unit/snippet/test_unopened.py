@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from inspector.errors import CheckpointError, PlanError
 from inspector.model.build import open_checkpoint
 from inspector.snippet.unopened import code_for_refused, render_unopened, unopened_styles
-from inspector.target.machine.profile import CPU_ONLY, parse_target, presets
+from inspector.target.machine.profile import CPU_ONLY, presets
+from inspector.target.machine.wish import parse_target
 from tests.builders.pickles import call, list_, proto, stream, text
 from tests.unit.snippet.rows import THIS
 

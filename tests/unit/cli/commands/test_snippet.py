@@ -25,7 +25,7 @@ def test_a_snippet_is_code_and_nothing_else(cli) -> None:
         [],
         ["--target", "cpu"],
         ["--target", "this"],
-        ["--target", "cuda:2", "--map", "cuda:1=cpu"],
+        ["--target", "2xcuda", "--map", "cuda:1=cpu"],
         ["--map", "*=cpu"],
     ],
 )

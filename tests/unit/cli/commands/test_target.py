@@ -51,7 +51,7 @@ def test_another_machine(cli) -> None:
 
 
 def test_a_machine_that_one_only_thinks_of_has_no_diagnosis(cli) -> None:
-    assert cli("target", "--target", "cuda:2").out == "2 NVIDIA GPUs\n  devices  cuda:0, cuda:1, cpu\n"
+    assert cli("target", "--target", "2xcuda").out == "2 NVIDIA GPUs\n  devices  cuda:0, cuda:1, cpu\n"
     found = json.loads(cli("target", "--json", "--target", "mps").out)
     assert (found["profile"], found["diagnoses"]) == (None, [])
 

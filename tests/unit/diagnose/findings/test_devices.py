@@ -6,7 +6,8 @@ from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 
@@ -47,9 +48,9 @@ def test_devices_of_one_kind_make_one_finding() -> None:
 
 def test_index_out_of_range() -> None:
     made = checkpoint(*on("cuda:3", "a"))
-    (finding,) = found(made, "cuda-index-out-of-range", parse_target("cuda:2"))
+    (finding,) = found(made, "cuda-index-out-of-range", parse_target("2xcuda"))
     assert "device_count() is 2" in finding.detail
-    assert found(made, "cuda-index-out-of-range", parse_target("cuda:4")) == []
+    assert found(made, "cuda-index-out-of-range", parse_target("4xcuda")) == []
 
 
 def test_other_devices() -> None:

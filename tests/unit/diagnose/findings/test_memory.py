@@ -7,7 +7,8 @@ import pytest
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.records import replace
-from inspector.target.machine.profile import Gpu, Profile, parse_target
+from inspector.target.machine.profile import Gpu, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor
 

@@ -14,11 +14,13 @@ from inspector.report.words.verdicts import (
     refusal_sentence,
     safety_sentence,
     shown_message,
+    understood,
 )
 from inspector.safety.verdict import FileVerdict
 from inspector.target.default_load import DefaultLoad, Way, judge_load
 from inspector.target.machine.evidence import Evidence
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
 
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
@@ -97,7 +99,7 @@ def test_other_errors_are_quoted_whole() -> None:
     [
         (CPU_ONLY, "a machine without a GPU"),
         (parse_target("cuda"), "a machine with 1 NVIDIA GPU"),
-        (parse_target("cuda:3"), "a machine with 3 NVIDIA GPUs"),
+        (parse_target("3xcuda"), "a machine with 3 NVIDIA GPUs"),
         (parse_target("mps"), "Apple silicon"),
         (parse_target("xpu"), "a machine with an Intel GPU"),
         (Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),)), "this machine"),
@@ -106,6 +108,20 @@ def test_other_errors_are_quoted_whole() -> None:
 )
 def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:
     assert place(target) == name
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("2xcuda", "2 NVIDIA GPUs"),
+        ("2xcuda:1", "2 NVIDIA GPUs, cuda:1 wanted"),
+        ("cuda:1", "2 NVIDIA GPUs (the fewest with cuda:1), cuda:1 wanted"),
+        ("cuda:1@2x80gb", "2 NVIDIA GPUs of 80 GB each, cuda:1 wanted"),
+    ],
+)
+def test_what_was_understood_of_a_target(target: str, said: str) -> None:
+    assert understood(parse_target(target)) == said
+    assert place(parse_target(target)).startswith("a machine with 2 NVIDIA GPUs")
 
 
 def test_nothing_is_said_to_load_that_another_thing_stops() -> None:

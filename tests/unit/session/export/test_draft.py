@@ -13,7 +13,7 @@ from inspector.session.device_map import map_devices
 from inspector.session.export.draft import draft_of, left_out_lines, propose_destination, with_preview
 from inspector.session.export.kinds import KINDS
 from inspector.session.screen import ExportDraft, ExportWish
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
 
@@ -65,7 +65,7 @@ def test_a_draft_says_what_will_change() -> None:
             file_nbytes=5000,
         )
     )
-    draft = draft_of(map_devices(document, parse_target("cuda:2"), (("cuda:0", "cuda:1"), ("cpu", "cuda:1"))))
+    draft = draft_of(map_devices(document, parse_target("2xcuda"), (("cuda:0", "cuda:1"), ("cpu", "cuda:1"))))
     assert draft.destination == str(Path("/somewhere/best.cuda.pth"))
     assert draft.size == "5.0 KB"
     assert draft.summary == (

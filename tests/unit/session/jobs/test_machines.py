@@ -7,8 +7,9 @@ import pytest
 
 from inspector.errors import CancelledError, CheckpointError
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.session.controller import Session
-from inspector.target.machine.profile import Profile
+from inspector.target.machine.profile import Gpu, Profile
 from tests.unit.session.documents import saved_on
 
 GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
@@ -45,6 +46,35 @@ def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, 
     runner.go_on()
     assert session.screen.phase == "empty"
     assert session.screen.targets[0].label == "This machine (2 CUDA GPUs)"
+
+
+def test_a_wanted_device_moves_the_map_and_is_forgotten_with_its_machine(view, runner, files) -> None:
+    files["/a.pth"] = saved_on("cuda:0", "cpu")
+    session = Session(view, runner, (), lambda progress: GPUS, "this", wanted="cuda:1")
+    assert (session.screen.devices, session.screen.wanted) == ((), "")  # nobody knows yet what it has
+    session.open("/a.pth")
+    assert [choice.id for choice in session.screen.devices] == ["", "cuda:0", "cuda:1"]
+    assert session.screen.wanted == "cuda:1"
+    assert {row.device: row.to for row in session.screen.device_map} == {"cuda:0": "cuda:1", "cpu": "cpu"}
+    session.set_mapping("cuda:0", "cpu")
+    session.set_wanted("cuda:0")
+    assert {row.device: row.to for row in session.screen.device_map} == {"cuda:0": "cuda:0", "cpu": "cpu"}
+    session.set_wanted("cuda:1")
+    session.set_target("4xcuda")
+    assert (len(session.screen.devices), session.screen.wanted) == (5, "")
+    session.set_wanted("cuda:9")
+    assert session.screen.wanted == ""
+    session.set_target("cuda")
+    assert session.screen.devices == ()
+
+
+def test_devices_are_named_where_their_names_are_known(view, runner, files) -> None:
+    files["/a.pth"] = saved_on("cuda:0")
+    gpus = (Gpu(device="cuda:0", name="NVIDIA L4"), Gpu(device="cuda:1"))
+    session = Session(view, runner, (), lambda progress: replace(GPUS, gpus=gpus))
+    session.open("/a.pth")
+    labels = [choice.label for choice in session.screen.devices]
+    assert labels == ["any device", "cuda:0 (NVIDIA L4)", "cuda:1"]
 
 
 def test_a_second_file_does_not_ask_while_the_probe_runs(view, runner, files) -> None:
@@ -86,7 +116,7 @@ def test_the_doctor_speaks_of_machines_that_were_looked_at_only(opened, profile)
     assert opened.screen.doctor == ()
     opened.use_machine(str(profile))
     assert opened.screen.doctor
-    opened.set_target("cuda:1")
+    opened.set_target("cuda")
     assert opened.screen.doctor == ()
 
 

@@ -88,7 +88,7 @@ def test_the_demo_is_a_file_like_any_other(session, files) -> None:
 
 def test_another_file_starts_anew_but_for_target_and_style(session) -> None:
     session.open("/a.pth")
-    session.set_target("cuda:1")
+    session.set_target("cuda")
     session.set_mapping("cuda:1", "cpu")
     session.select(1)
     session.search("layer")
@@ -100,7 +100,7 @@ def test_another_file_starts_anew_but_for_target_and_style(session) -> None:
 
 def test_reloading_keeps_the_map_and_the_search(session, view, files) -> None:
     session.open("/a.pth")
-    session.set_target("cuda:2")
+    session.set_target("2xcuda")
     session.set_mapping("cuda:1", "cpu")
     session.search("layer0")
     session.select(1)

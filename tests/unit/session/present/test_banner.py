@@ -15,7 +15,8 @@ from inspector.session.present.banner import banner, safety_chip
 from inspector.session.present.banner import saved_on as sentence
 from inspector.session.screen import Banner
 from inspector.target.default_load import DefaultLoad, judge_load
-from inspector.target.machine.profile import Profile, parse_target
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.wish import parse_target
 from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import checkpoint, is_harmless, value
 from tests.unit.session.documents import document_of, saved_on
@@ -77,7 +78,7 @@ SAYINGS = (
     ),
     (
         saved_on(*EIGHT),
-        "cuda:2",
+        "2xcuda",
         (
             f"bad: Saved on {RUN} (32.0 KB). On a machine with 2 NVIDIA GPUs, torch.load stops here: -> "
             f"Map cuda:2 to cuda:0, cuda:3 to cuda:1, cuda:4 to cuda:0 and 3 more: {THEN}"
@@ -85,7 +86,7 @@ SAYINGS = (
     ),
     (
         saved_on(*EIGHT),
-        "cuda:8",
+        "8xcuda",
         f"good: Saved on {RUN} (32.0 KB). It loads on a machine with 8 NVIDIA GPUs as is.",
     ),
     (saved_on("mps"), "mps", "good: Saved on mps (4.0 KB). It loads on Apple silicon as is."),

@@ -94,10 +94,10 @@ def test_targets_begin_with_this_machine() -> None:
 
 def test_new_destinations_get_colors_of_their_own() -> None:
     document = saved_on("cuda:1", "cpu")
-    screen = ready(document, target="cuda:2")
+    screen = ready(document, target="2xcuda")
     after = {piece.label: piece.color for piece in screen.charts[0].bars[1].segments}
     assert after == {"cuda:1": 0, "cpu": -1}
-    moved = ready(document, target="cuda:2", chosen=(("cuda:1", "cuda:0"),))
+    moved = ready(document, target="2xcuda", chosen=(("cuda:1", "cuda:0"),))
     assert [piece.color for piece in moved.charts[0].bars[1].segments] == [1, -1]
     assert moved.charts[1:] == screen.charts[1:]
 
@@ -157,7 +157,7 @@ def test_a_map_that_is_refused_cannot_be_exported(monkeypatch: pytest.MonkeyPatc
     document = saved_on("cuda:0")
     refused = replace(module.map_devices(document, CPU_ONLY, ()), refusal=PlanError("tensors disagree"))
     monkeypatch.setattr(module, "map_devices", lambda *_asked: refused)
-    screen = ready(document, target="cuda:1")
+    screen = ready(document, target="cuda")
     assert not screen.can_export
     assert screen.banner is not None
     assert screen.banner.advice == "This map cannot be carried out: tensors disagree."

@@ -3,7 +3,7 @@ from __future__ import annotations
 from inspector.session.device_map import map_devices
 from inspector.session.present.forecast import forecast_page
 from inspector.session.screen import ForecastPage, Loading
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from tests.unit.session.documents import saved_on
 
 DOCUMENT = saved_on("cuda:0", "cuda:1")
@@ -26,19 +26,25 @@ def labels(found: ForecastPage) -> list[str]:
 
 def test_it_loads_as_the_device_map_says() -> None:
     assert labels(page("cpu")) == ["CPU memory"]
-    assert labels(page("cuda:2")) == ["CPU memory", "cuda:0", "cuda:1"]
+    assert labels(page("2xcuda")) == ["CPU memory", "cuda:0", "cuda:1"]
     assert labels(page("mps")) == ["CPU memory", "mps"]
 
 
 def test_each_process_has_a_gpu_of_its_own_for_its_model() -> None:
-    found = page("cuda:4", ranks=4)
+    found = page("4xcuda", ranks=4)
     assert labels(found) == ["CPU memory", "cuda:0", "cuda:1", "cuda:2", "cuda:3"]
     assert found.chart is not None
     assert "model.to" in found.chart.title
 
 
+def test_one_process_moves_its_model_to_the_wanted_gpu() -> None:
+    assert labels(page("4xcuda:2")) == ["CPU memory", "cuda:2"]
+    assert labels(page("4xcuda")) == ["CPU memory", "cuda:0", "cuda:1"]
+    assert set(labels(page("4xcuda:2", ranks=2))) == {"CPU memory", "cuda:0", "cuda:1", "cuda:2"}
+
+
 def test_more_processes_than_gpus_fail() -> None:
-    found = page("cuda:2", ranks=3)
+    found = page("2xcuda", ranks=3)
     assert found.chart is None
     assert found.is_tight
 

@@ -10,11 +10,12 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, optimizer, tensor
 
 WEIGHTS = checkpoint(tensor("m", "w", device="cuda:0"), tensor("m", "v", device="cuda:1"))
-CUDA, XPU, MPS = (parse_target(word) for word in ("cuda:2", "xpu", "mps"))
+CUDA, XPU, MPS = (parse_target(word) for word in ("2xcuda", "xpu", "mps"))
 WITH_OWN_DEVICE = "torch._utils._rebuild_wrapper_subclass"
 
 

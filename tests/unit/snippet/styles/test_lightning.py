@@ -6,7 +6,8 @@ import pytest
 
 from inspector.model.checkpoint import Checkpoint, ValueRow
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY, parse_target
+from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.machine.wish import parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, tensor, value
 
 VERSION = value("pytorch-lightning_version", type="str")

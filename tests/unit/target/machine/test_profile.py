@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.errors import ContainerError, PlanError
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target, presets
+from inspector.records import replace
+from inspector.target.machine.profile import CPU_ONLY, Profile, preset_of
+from inspector.target.machine.wish import parse_target
 
 
 @pytest.mark.parametrize(
@@ -13,8 +14,8 @@ from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target, pr
     [
         ("cpu", ("cpu",)),
         ("cuda", ("cuda:0", "cpu")),
-        ("cuda:2", ("cuda:0", "cuda:1", "cpu")),
-        ("cuda:3", ("cuda:0", "cuda:1", "cuda:2", "cpu")),
+        ("2xcuda", ("cuda:0", "cuda:1", "cpu")),
+        ("3xcuda", ("cuda:0", "cuda:1", "cuda:2", "cpu")),
         ("mps", ("mps", "cpu")),
         ("xpu", ("xpu:0", "cpu")),
         ("rocm", ("cuda:0", "cpu")),
@@ -22,26 +23,6 @@ from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target, pr
 )
 def test_words_for_machines(text: str, devices: tuple[str, ...]) -> None:
     assert parse_target(text).devices == devices
-
-
-@pytest.mark.parametrize("text", ["", "gpu", "cuda:0", "cuda:65", "cuda:x", "cuda:\u0663", "tpu:1", "this"])
-def test_words_for_none(text: str) -> None:
-    with pytest.raises(PlanError, match="unknown target"):
-        parse_target(text)
-
-
-def test_a_word_wins_over_a_file(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("cpu", "cuda:7", "far"):
-        (tmp_path / name).write_text('{"checkpoint_inspector_profile": 1}')
-    assert parse_target("cpu") is CPU_ONLY
-    assert parse_target("cuda:7").accelerators == (("cuda", 7),)
-    assert parse_target("far").label == "far (CPU only)"
-
-
-def test_a_profile_that_is_missing_is_no_wrong_word() -> None:
-    with pytest.raises(ContainerError, match="no such file"):
-        parse_target("missing.json")
 
 
 def test_what_a_machine_offers() -> None:
@@ -61,5 +42,30 @@ def test_what_a_machine_offers() -> None:
     assert not machine.offers("npu", 0)
 
 
-def test_ids_of_presets_are_words_for_them() -> None:
-    assert [parse_target(preset.id) for preset in presets()] == list(presets())
+def test_where_things_go() -> None:
+    two = Profile(id="x", label="x", accelerators=(("cuda", 2),))
+    assert two.destination == "cuda:0"
+    assert replace(two, wanted="cuda:1").destination == "cuda:1"
+    assert CPU_ONLY.destination == "cpu"
+
+
+def test_machines_by_type_and_number() -> None:
+    made = {
+        (name, count): preset_of(name, count)
+        for name in ("cpu", "cuda", "mps", "xpu", "rocm")
+        for count in (1, 2)
+    }
+    labels = {key: None if machine is None else (machine.id, machine.label) for key, machine in made.items()}
+    assert labels == {
+        ("cpu", 1): ("cpu", "CPU only"),
+        ("cpu", 2): None,
+        ("cuda", 1): ("cuda", "1 NVIDIA GPU"),
+        ("cuda", 2): ("2xcuda", "2 NVIDIA GPUs"),
+        ("mps", 1): ("mps", "Apple silicon"),
+        ("mps", 2): None,
+        ("xpu", 1): ("xpu", "Intel GPU (XPU)"),
+        ("xpu", 2): ("2xxpu", "2 Intel GPUs (XPU)"),
+        ("rocm", 1): ("rocm", "1 AMD GPU (ROCm)"),
+        ("rocm", 2): ("2xrocm", "2 AMD GPUs (ROCm)"),
+    }
+    assert [preset_of(name, 1) for name in ("", "tpu", "hpu", "meta")] == [None] * 4

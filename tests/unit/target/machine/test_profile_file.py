@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inspector.errors import CheckpointError, ContainerError
 from inspector.report.machine import profile_document
 from inspector.target.machine.evidence import Evidence, System, TorchDevice, TorchFound
-from inspector.target.machine.profile import Gpu, parse_target
+from inspector.target.machine.profile import Gpu
 from inspector.target.machine.profile_file import (
     MARK,
     build_profile,
@@ -19,6 +19,7 @@ from inspector.target.machine.profile_file import (
     parse_evidence,
     read_profile,
 )
+from inspector.target.machine.wish import parse_target
 from tests.unit.target.spoiling import PROFILES, encoded, spoiled, values
 
 
