@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+from inspector.doctor.builds import build_for, install_steps
 from inspector.doctor.diagnosis import Diagnosis, MachineRule
-from inspector.doctor.drivers import build_for, install_command, oldest_compiled, runs_code
+from inspector.doctor.drivers import compiled_for, runs_code
 from inspector.doctor.symptoms import (
-    driver_cuda,
     driver_line,
     gpus_line,
+    has_driver,
     has_gpu_nodes,
+    is_jetson,
     quoted,
     said,
     torch_line,
@@ -20,12 +22,17 @@ from inspector.doctor.symptoms import (
 from inspector.target.machine.evidence import Evidence, SmiGpu, TorchDevice
 
 _MOST_NAMED = 8
+# The packages of Ubuntu's driver, of which libnvidia-compute-NNN brings a libcuda.so of its own; libnvidia-
+# alone would also take libnvidia-container, which docker needs: https://docs.nvidia.com/cuda/wsl-user-guide/
+_UNINSTALL = "sudo apt remove --purge '^nvidia-driver-.*' '^libnvidia-compute-.*'"
 
 
 def no_device_nodes(found: Evidence) -> Diagnosis | None:
     """A container that was started without its host's GPUs; kernel and bus can be seen from inside."""
     if not wants_cuda(found) or not found.system.container or found.system.wsl or has_gpu_nodes(found):
         return None
+    if is_jetson(found):
+        return None  # it has none outside either
     if not found.nvidia.kernel_module and "nvidia" not in found.cards:
         return None  # nothing says that the host has one: see no_gpu
     seen = (
@@ -78,7 +85,7 @@ def wsl_without_gpu(found: Evidence) -> Diagnosis | None:
             "wsl --update   # in Windows; then wsl --shutdown, and open Linux again",
             "wsl --list --verbose   # in Windows: the version must be 2; else wsl --set-version NAME 2",
             "update the NVIDIA driver in Windows, not in Linux",
-            "sudo apt remove --purge '^libnvidia-.*'   # if a Linux driver was installed inside WSL",
+            f"{_UNINSTALL}   # if a Linux driver was installed inside WSL",
         ),
         certainty="certain" if complaint or not found.dxg else "likely",
     )
@@ -86,8 +93,8 @@ def wsl_without_gpu(found: Evidence) -> Diagnosis | None:
 
 def no_permission(found: Evidence) -> Diagnosis | None:
     """Device files that this user may not open."""
-    nodes = [node.path for node in found.nvidia.nodes if _is_needed(node.path) and not node.usable]
-    if not wants_cuda(found) or not nodes:
+    nodes = _closed_nodes(found)
+    if not wants_cuda(found) or not nodes or is_jetson(found):
         return None
     return Diagnosis(
         id="no-permission",
@@ -103,22 +110,33 @@ def no_permission(found: Evidence) -> Diagnosis | None:
     )
 
 
-def _is_needed(path: str) -> bool:
-    return re.fullmatch(r"/dev/nvidia([0-9]+|ctl|-uvm)", path) is not None
+def _closed_nodes(found: Evidence) -> list[str]:
+    """Return the closed device files that keep torch from every GPU: on a cluster, some are always closed."""
+    numbered = [node for node in found.nvidia.nodes if re.fullmatch(r"/dev/nvidia[0-9]+", node.path)]
+    shared = [node for node in found.nvidia.nodes if node.path in {"/dev/nvidiactl", "/dev/nvidia-uvm"}]
+    needed = shared if any(node.usable for node in numbered) else [*numbered, *shared]
+    return [node.path for node in needed if not node.usable]
 
 
 def devices_hidden(found: Evidence) -> Diagnosis | None:
     """A variable of the environment that leaves no GPU."""
     torch = found.torch
-    if torch.state != "imported" or torch.cuda_available or not (torch.cuda or torch.hip):
+    if torch.state != "imported" or torch.cuda_available or not _may_have_gpu(found):
         return None
-    names = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES") if torch.hip else ("CUDA_VISIBLE_DEVICES",)
-    for name in names:
+    for name in _ROCM_VARIABLES if torch.hip else ("CUDA_VISIBLE_DEVICES",):
         value = variable(found, name)
         why = None if value is None else _why_none(value, len(found.nvidia.smi.gpus) or None)
         if value is not None and why is not None:
             return _hidden(found, name, value, why)
     return None
+
+
+def _may_have_gpu(found: Evidence) -> bool:
+    """Return whether there is anything to hide from a build for NVIDIA's or AMD's GPUs."""
+    if found.torch.cuda is None:
+        return found.torch.hip is not None
+    was_asked = bool(found.nvidia.smi.state)
+    return has_driver(found) or "nvidia" in found.cards or is_jetson(found) or not was_asked
 
 
 def _hidden(found: Evidence, name: str, value: str, why: str) -> Diagnosis:
@@ -132,10 +150,14 @@ def _hidden(found: Evidence, name: str, value: str, why: str) -> Diagnosis:
         steps=(
             f"unset {name}   # Windows: set {name}=",
             f"or list one that exists: export {name}=0",
+            "on a cluster the scheduler sets it: request a GPU for the job (--gres=gpu:1)",
             "then restart Python: the variable is read only once",
         ),
         certainty="certain" if found.nvidia.smi.gpus or not value else "likely",
     )
+
+
+_ROCM_VARIABLES = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
 def _why_none(value: str, count: int | None) -> str | None:
@@ -180,8 +202,8 @@ def some_hidden(found: Evidence) -> Diagnosis | None:
 def too_new_or_old(found: Evidence) -> Diagnosis | None:
     """A GPU that torch's code was not compiled for: it is found, tensors can be moved, and kernels fail."""
     architectures = found.torch.arch_list
-    oldest = oldest_compiled(architectures)
-    if found.torch.cuda is None or oldest is None:
+    compiled = compiled_for(architectures)
+    if found.torch.cuda is None or not compiled:
         return None
     devices: tuple[TorchDevice | SmiGpu, ...] = found.torch.cuda_devices or found.nvidia.smi.gpus
     left = [
@@ -192,17 +214,18 @@ def too_new_or_old(found: Evidence) -> Diagnosis | None:
     if not left:
         return None
     capability = left[0][1]
-    is_old = capability < oldest
-    every = tuple(device.capability for device in devices if device.capability is not None)
+    is_old = capability < compiled[0]
     sm = f"sm_{capability[0]}{capability[1]}"
+    kind = "old " if is_old else "new " if capability > compiled[-1] else ""
+    build = None if is_jetson(found) else build_for(found)
     return Diagnosis(
         id="gpu-too-old" if is_old else "gpu-too-new",
         severity="error",
-        title=f"This torch has no code for the {'old' if is_old else 'new'} GPU ({sm})",
+        title=f"This torch has no code for the {kind}GPU ({sm})",
         explanation="torch finds the GPU and can load a checkpoint onto it, but the first operation fails "
         "with 'no kernel image is available for execution on the device', because its GPU code was "
-        f"compiled for other generations. Builds of torch for {'an older' if is_old else 'a newer'} CUDA "
-        "have it.",
+        "compiled for other chips."
+        + ("" if build is None else f" The build for CUDA {build.cuda[0]}.{build.cuda[1]} has it."),
         evidence=(
             torch_line(found),
             *(f"{name or 'a GPU'} is sm_{has[0]}{has[1]}" for name, has in left[:_MOST_NAMED]),
@@ -210,7 +233,7 @@ def too_new_or_old(found: Evidence) -> Diagnosis | None:
             driver_line(found),
             *quoted(said(found, f"{sm} is not compatible|not include kernels|of cuda capability")),
         ),
-        steps=(install_command(build_for(every, driver_cuda(found))),),
+        steps=install_steps(found),
         certainty="certain" if found.torch.cuda_devices else "likely",
     )
 

@@ -1,4 +1,4 @@
-"""Which driver a CUDA version needs, which GPU code runs on which GPU, and which build of torch has both."""
+"""Which driver a CUDA version needs, which CUDA a driver supports, and which GPU code runs on which GPU."""
 
 from __future__ import annotations
 
@@ -22,21 +22,41 @@ _OLDEST_DRIVERS: dict[Version, tuple[str, str]] = {
     (13, 0): ("580", "580"),
 }
 
-# CUDA version, oldest and newest capability in torch's builds for Linux and Windows on x86, best first.
-# https://github.com/pytorch/pytorch/blob/main/RELEASE.md#pytorch-cuda-support-matrix; 12.8 lost the GPUs
-# before Turing (https://github.com/pytorch/pytorch/issues/157517), which 12.6 still has.
-_BUILDS: tuple[tuple[Version, Version, Version], ...] = (
-    ((13, 0), (7, 5), (12, 99)),
-    ((12, 8), (7, 5), (12, 99)),
-    ((12, 6), (5, 0), (9, 99)),
-    ((11, 8), (5, 0), (9, 99)),
-)
+# Driver branch -> the newest CUDA version that it speaks; the branches are the same on Windows. Source:
+# https://docs.nvidia.com/cuda/cuda-toolkit-release-notes, "CUDA Toolkit and Corresponding Driver Versions".
+_NEWEST_CUDA: dict[int, Version] = {
+    384: (9, 0),
+    387: (9, 1),
+    396: (9, 2),
+    410: (10, 0),
+    418: (10, 1),
+    440: (10, 2),
+    450: (11, 0),
+    455: (11, 1),
+    460: (11, 2),
+    465: (11, 3),
+    470: (11, 4),
+    495: (11, 5),
+    510: (11, 6),
+    515: (11, 7),
+    520: (11, 8),
+    525: (12, 0),
+    530: (12, 1),
+    535: (12, 2),
+    545: (12, 3),
+    550: (12, 4),
+    555: (12, 5),
+    560: (12, 6),
+    565: (12, 7),
+    570: (12, 8),
+    575: (12, 9),
+    580: (13, 0),
+    590: (13, 1),
+}
 # The chips of Jetson boards run machine code of their own only; 10.1 was called 11.0 later. So in torch's
 # `DEVICE_REQUIREMENT` (torch/cuda/__init__.py).
 _ALONE = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (10, 1)})
 _RENAMED = ((10, 1), (11, 0))
-
-INDEX = "https://download.pytorch.org/whl/"
 
 
 def parse_version(text: str | None) -> tuple[int, ...]:
@@ -69,29 +89,15 @@ def driver_suffices(driver: str, cuda: Version, *, windows: bool) -> bool | None
     return parse_version(driver) >= parse_version(oldest)
 
 
-def highest_cuda(driver: str, *, windows: bool) -> Version | None:
-    """Return the highest CUDA major version that a driver speaks, by the same table."""
-    fit = [version for version in _OLDEST_DRIVERS if driver_suffices(driver, version, windows=windows)]
-    return max(fit, default=None)
+def highest_cuda(driver: str) -> Version | None:
+    """Return the newest CUDA version that a driver is known to support."""
+    branch = (*parse_version(driver), 0)[0]
+    return max((cuda for oldest, cuda in _NEWEST_CUDA.items() if oldest <= branch), default=None)
 
 
-def build_for(capabilities: tuple[Version, ...], cuda: Version | None) -> str | None:
-    """Return the newest index of torch's builds (`cu126`) for all GPUs of a machine and its driver, or None.
-
-    Without a driver the newest one is taken: a new driver will run every build.
-    """
-    for version, oldest, newest in _BUILDS:
-        fits = all(oldest <= capability <= newest for capability in capabilities)
-        if fits and (cuda is None or version[0] <= cuda[0]):
-            return f"cu{version[0]}{version[1]}"
-    return None
-
-
-def install_command(build: str | None) -> str:
-    """Return the command that installs a build of torch; without one, where to look for it."""
-    if build is None:
-        return "pip install torch, with the index that https://pytorch.org/get-started/locally/ names"
-    return f"pip install --force-reinstall torch --index-url {INDEX}{build}"
+def is_newest_known(driver: str) -> bool:
+    """Return whether a driver is of the last branch in the table, or newer, so that it may support more."""
+    return (*parse_version(driver), 0)[0] >= max(_NEWEST_CUDA)
 
 
 def runs_code(capability: Version, architectures: tuple[str, ...]) -> bool:
@@ -118,7 +124,7 @@ def _runs(capability: Version, architecture: str) -> bool:
     return capability[0] == compiled[0] and capability >= compiled
 
 
-def oldest_compiled(architectures: tuple[str, ...]) -> Version | None:
-    """Return the oldest GPU that a build has code for, or None if nothing is known of it."""
+def compiled_for(architectures: tuple[str, ...]) -> tuple[Version, ...]:
+    """Return the GPUs that a build was compiled for, oldest first; nothing where nothing is known of it."""
     found = [re.match(r"(?:sm|compute)_([0-9]{1,3})([0-9])", architecture) for architecture in architectures]
-    return min(((int(match[1]), int(match[2])) for match in found if match), default=None)
+    return tuple(sorted((int(match[1]), int(match[2])) for match in found if match))

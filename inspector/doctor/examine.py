@@ -6,9 +6,13 @@ well gets a statement that says so, because "nothing to say" would leave the ask
 
 from __future__ import annotations
 
+import re
+
+from inspector.doctor.builds import INDEX
 from inspector.doctor.devices import DEVICE_RULES
 from inspector.doctor.diagnosis import CERTAINTIES, Diagnosis, MachineRule
-from inspector.doctor.drivers import cuda_version, install_command
+from inspector.doctor.drivers import cuda_version
+from inspector.doctor.jetson import JETSON_RULES
 from inspector.doctor.messages import ERROR_RULES
 from inspector.doctor.nvidia import NVIDIA_RULES
 from inspector.doctor.other_makers import OTHER_RULES
@@ -19,6 +23,8 @@ from inspector.target.machine.profile import Profile
 from inspector.units import format_nbytes
 
 __all__ = ["Diagnosis", "examine"]
+
+_VERSION = re.compile(r"([0-9][0-9a-z.]{0,30})(?:\+((?:cu|rocm|xpu|cpu)[0-9.]{0,10}))?")
 
 
 def examine(profile: Profile) -> tuple[Diagnosis, ...]:
@@ -131,12 +137,23 @@ def torch_broken(found: Evidence) -> Diagnosis | None:
         evidence=(f"Python {found.python.version}", *quoted(found.torch.error)),
         steps=(
             "python -c 'import torch'",
-            install_command(None)
-            if found.torch.state == "timeout"
-            else "pip install --force-reinstall torch",
+            *_reinstall(found),
             *(("https://aka.ms/vs/17/release/vc_redist.x64.exe",) if found.system.os == "Windows" else ()),
         ),
     )
+
+
+def _reinstall(found: Evidence) -> tuple[str, ...]:
+    """Return what installs the same torch again: from PyPI, Windows would get one without CUDA."""
+    installed = dict(found.packages)
+    if "conda:pytorch" in installed:
+        return ("conda install --force-reinstall pytorch",)
+    # A profile is a file from elsewhere, and this line will be pasted into a shell.
+    version = _VERSION.fullmatch((*installed.get("torch", ()), "")[0])
+    if version is None:
+        return ("pip install --force-reinstall torch",)
+    index = f" --index-url {INDEX}{version[2]}" if version[2] else ""
+    return (f"pip install --force-reinstall torch=={version[1]}{index}",)
 
 
 def several_torches(found: Evidence) -> Diagnosis | None:
@@ -189,6 +206,7 @@ RULES: tuple[MachineRule, ...] = (
     torch_missing,
     torch_broken,
     *NVIDIA_RULES,
+    *JETSON_RULES,
     *DEVICE_RULES,
     *ERROR_RULES,
     *OTHER_RULES,

@@ -43,7 +43,8 @@ COMPLAINTS: tuple[Complaint, ...] = (
         pattern=r"Error 804|forward compatibility was attempted on non supported HW",
         title="A compatibility package for data center GPUs gets in the way",
         explanation="The container (or LD_LIBRARY_PATH) contains NVIDIA's cuda-compat libraries, which let "
-        "an old driver run a newer CUDA. They work only on data center GPUs, not on GeForce cards.",
+        "an old driver run a newer CUDA. They work only on data center GPUs and some RTX cards for servers, "
+        "not on GeForce cards.",
         steps=(
             "update the NVIDIA driver of the host: the package is not needed then",
             "or use an image for an older CUDA, or remove the package: apt remove 'cuda-compat-*'",

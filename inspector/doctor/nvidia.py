@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
+from inspector.doctor.builds import install_steps
 from inspector.doctor.diagnosis import Diagnosis, MachineRule
-from inspector.doctor.drivers import (
-    build_for,
-    cuda_version,
-    driver_suffices,
-    install_command,
-    oldest_driver,
-)
+from inspector.doctor.drivers import cuda_version, driver_suffices, oldest_driver, parse_version
 from inspector.doctor.symptoms import (
     capabilities,
     driver_cuda,
@@ -17,6 +12,7 @@ from inspector.doctor.symptoms import (
     driver_version,
     gpus_line,
     has_driver,
+    is_jetson,
     is_native_linux,
     is_windows,
     quoted,
@@ -30,7 +26,12 @@ _NOT_THE_FILE = (
     " A checkpoint can neither cause nor fix this: a state dict contains no CUDA version. The CUDA toolkit "
     "(nvcc --version) plays no part either, because torch ships the CUDA libraries it was built for."
 )
-_DOWNLOAD = "install the newest driver for your GPU from https://www.nvidia.com/Download/index.aspx"
+_UBUNTU = ("sudo ubuntu-drivers install   # on Ubuntu",)
+_PAGE = "https://www.nvidia.com/Download/index.aspx"
+_DOWNLOAD = f"install the newest driver for your GPU from {_PAGE}"
+# GPUs older than a capability, and the last branch of drivers for them:
+# https://docs.nvidia.com/datacenter/tesla/drivers/ and https://nvidia.custhelp.com/app/answers/detail/a_id/3142
+_LAST_DRIVERS = (((3, 0), 390), ((5, 0), 470), ((7, 5), 580))
 
 
 def cpu_only_build(found: Evidence) -> Diagnosis | None:
@@ -38,14 +39,13 @@ def cpu_only_build(found: Evidence) -> Diagnosis | None:
     torch = found.torch
     if torch.state != "imported" or torch.cuda or torch.hip or torch.xpu or torch.xpu_available:
         return None
-    if not (has_driver(found) or "nvidia" in found.cards) or found.system.os == "Darwin":
+    if not (has_driver(found) or "nvidia" in found.cards) or found.system.os == "Darwin" or is_jetson(found):
         return None
     conda = [
         f"conda installed {name[6:]} {', '.join(versions)}"
         for name, versions in found.packages
         if name[:6] == "conda:"
     ]
-    command = install_command(build_for(capabilities(found), driver_cuda(found)))
     driver = () if has_driver(found) else (_DOWNLOAD,)
     return Diagnosis(
         id="cpu-only-torch",
@@ -55,14 +55,15 @@ def cpu_only_build(found: Evidence) -> Diagnosis | None:
         "torch.cuda.is_available() is False whatever the driver. Install a CUDA build instead."
         + _NOT_THE_FILE,
         evidence=(torch_line(found), driver_line(found), gpus_line(found), *conda),
-        steps=(*driver, "pip uninstall --yes torch", command),
+        steps=(*driver, *install_steps(found)),
         certainty="certain" if has_driver(found) else "likely",
     )
 
 
 def no_driver(found: Evidence) -> Diagnosis | None:
     """A card without a driver."""
-    if not wants_cuda(found) or has_driver(found) or found.system.container or found.system.wsl:
+    inside = found.system.container or found.system.wsl or is_jetson(found)  # others know more of these
+    if not wants_cuda(found) or has_driver(found) or inside:
         return None
     is_seen = "nvidia" in found.cards
     if not is_seen and (found.system.os == "Linux" or found.cards):
@@ -79,14 +80,14 @@ def no_driver(found: Evidence) -> Diagnosis | None:
             "neither nvidia-smi nor the driver's library was found",
             *quoted(said(found, "NVIDIA driver")),
         ),
-        steps=("sudo ubuntu-drivers install", _DOWNLOAD) if found.system.os == "Linux" else (_DOWNLOAD,),
+        steps=(*_UBUNTU, _DOWNLOAD) if found.system.os == "Linux" else (_DOWNLOAD,),
         certainty="certain" if is_seen else "possible",
     )
 
 
 def driver_not_running(found: Evidence) -> Diagnosis | None:
     """A driver whose kernel module is not loaded: after a new kernel, with Secure Boot, beside nouveau."""
-    if not wants_cuda(found):
+    if not wants_cuda(found) or is_jetson(found):
         return None
     complaint = said(found, "couldn't communicate with the NVIDIA driver")
     is_unloaded = is_native_linux(found) and found.nvidia.libcuda.found and not found.nvidia.kernel_module
@@ -112,16 +113,13 @@ def driver_not_running(found: Evidence) -> Diagnosis | None:
 def driver_too_old(found: Evidence) -> Diagnosis | None:
     """A driver older than the CUDA that torch was built for."""
     cuda = cuda_version(found.torch.cuda)
-    if not wants_cuda(found) or cuda is None:
+    if not wants_cuda(found) or cuda is None or is_jetson(found):
         return None
     complaint = said(found, "driver on your system is too old")
     driver, windows = driver_version(found), is_windows(found)
     if complaint is None and (driver is None or driver_suffices(driver, cuda, windows=windows) is not False):
         return None
-    oldest = oldest_driver(cuda, windows=windows)
-    update = f"update the NVIDIA driver to {oldest} or newer" if oldest else "update the NVIDIA driver"
-    known = driver_cuda(found)
-    build = build_for(capabilities(found), known) if known is not None else None
+    install = [f"or: {step}" for step in install_steps(found)] if driver_cuda(found) is not None else []
     return Diagnosis(
         id="driver-too-old",
         severity="error",
@@ -129,9 +127,20 @@ def driver_too_old(found: Evidence) -> Diagnosis | None:
         explanation=f"torch was built for CUDA {found.torch.cuda}, which this driver does not support yet. "
         "Either update the driver, or install a torch built for an older CUDA." + _NOT_THE_FILE,
         evidence=(torch_line(found), driver_line(found), *quoted(complaint)),
-        steps=(f"{update}: https://www.nvidia.com/Download/index.aspx", f"or: {install_command(build)}"),
+        steps=(_update(found, oldest_driver(cuda, windows=windows)), *install),
         certainty="certain" if complaint else "likely",
     )
+
+
+def _update(found: Evidence, oldest: str | None) -> str:
+    """Return how the driver is updated, or that there is no newer one for the GPU."""
+    weakest = min(capabilities(found), default=None)
+    last = next((branch for before, branch in _LAST_DRIVERS if weakest and weakest < before), None)
+    if last is not None and parse_version(oldest)[:1] > (last,):
+        return f"a newer driver does not help: {last} is the last branch for this GPU"
+    where = " in Windows" if found.system.wsl else " of the host" if found.system.container else ""
+    update = f"update the NVIDIA driver{where}"
+    return f"{update} to {oldest} or newer: {_PAGE}" if oldest else f"{update}: {_PAGE}"
 
 
 def driver_mismatch(found: Evidence) -> Diagnosis | None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
+from inspector.doctor.builds import install_steps
 from inspector.doctor.diagnosis import Diagnosis, MachineRule
-from inspector.doctor.drivers import INDEX, parse_version
+from inspector.doctor.drivers import parse_version
 from inspector.doctor.symptoms import has_driver, quoted, torch_line
 from inspector.target.machine.evidence import Evidence, Node
 
-# The oldest macOS by torch's version; what torch says where it is older: "The MPS backend is supported on
-# macOS 14.0+", see https://github.com/pytorch/pytorch/issues/177819 and /issues/78343.
-_OLDEST_MACOS = (((2, 10), "14.0"), ((), "12.3"))
+# The oldest macOS by torch's version, newest first; what torch says where it is older may name the one
+# before. https://github.com/pytorch/pytorch/pull/162921 (2.9), /pull/133141 and /issues/139425 (2.5), and
+# /issues/78343.
+_OLDEST_MACOS = (((2, 9), "14.0"), ((2, 5), "13.0"), ((), "12.3"))
+# Chips that run code for a relative when ROCm is told to, and what it is told:
+# https://rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html and https://github.com/ROCm/ROCm/issues/1756
+_RELATIVES = ((re.compile(r"gfx103[1-6]"), "10.3.0"), (re.compile(r"gfx110[1-3]"), "11.0.0"))
+_ROCM_SYSTEMS = "https://rocm.docs.amd.com/projects/install-on-linux/   # which GPUs and kernels it supports"
+_ROCM_WSL = "https://rocm.docs.amd.com/projects/radeon/   # ROCm in WSL: its driver is in Windows"
 _GROUPS = "sudo usermod -aG render,video $USER   # then log in again"
 
 
@@ -22,6 +31,8 @@ def rocm_out_of_reach(found: Evidence) -> Diagnosis | None:
     closed = _closed((*found.kfd, *found.dri))
     if found.kfd and closed:
         return _closed_nodes(found, "rocm-no-permission", "AMD", closed)
+    if found.system.wsl or found.system.os == "Windows":
+        return _rocm_of_windows(found)
     container = "docker run --device=/dev/kfd --device=/dev/dri --group-add video --group-add render ..."
     return Diagnosis(
         id="rocm-no-device" if not found.kfd else "rocm-no-gpu",
@@ -34,12 +45,28 @@ def rocm_out_of_reach(found: Evidence) -> Diagnosis | None:
             *(
                 (container,)
                 if found.system.container
-                else ("sudo modprobe amdgpu", "sudo apt install amdgpu-dkms")
+                else ("sudo modprobe amdgpu", "sudo apt install amdgpu-dkms   # from AMD's repository")
             ),
             "rocminfo   # lists the GPUs that ROCm finds",
-            "https://rocm.docs.amd.com/projects/install-on-linux/   # which GPUs and kernels it supports",
+            _ROCM_SYSTEMS,
         ),
         certainty="certain" if not found.kfd else "possible",
+    )
+
+
+def _rocm_of_windows(found: Evidence) -> Diagnosis:
+    """Windows, and Linux inside of it: there is no /dev/kfd, and AMD's driver for Windows does the work."""
+    missing = found.system.wsl and not found.dxg
+    return Diagnosis(
+        id="rocm-windows",
+        severity="error",
+        title="AMD's driver for Windows offers torch no GPU",
+        explanation="Windows, and WSL inside of it, reach an AMD GPU through AMD's driver for Windows, which "
+        "supports ROCm only for some GPUs and from certain versions on."
+        + (" WSL was not given the GPU: there is no /dev/dxg." if missing else ""),
+        evidence=(torch_line(found), *quoted("; ".join(found.torch.cuda_messages))),
+        steps=(*(("wsl --update   # in Windows",) if missing else ()), _ROCM_WSL),
+        certainty="certain" if missing else "likely",
     )
 
 
@@ -50,7 +77,7 @@ def _wrong_build(found: Evidence) -> Diagnosis:
         title="This torch was built for AMD, but the GPU is from NVIDIA",
         explanation="A build of torch supports either ROCm or CUDA. Install one for CUDA.",
         evidence=(torch_line(found), "the card on the bus is from NVIDIA"),
-        steps=("pip uninstall --yes torch", f"pip install torch --index-url {INDEX}cu126"),
+        steps=install_steps(found),
         certainty="likely",
     )
 
@@ -85,17 +112,18 @@ def rocm_without_code(found: Evidence) -> Diagnosis | None:
     left = sorted({name for name in names if name and name not in known})
     if torch.hip is None or not known or not left:
         return None
+    told = [version for chips, version in _RELATIVES if any(map(chips.fullmatch, left))][:1]
     return Diagnosis(
         id="rocm-gpu-unsupported",
         severity="error",
         title=f"This torch has no code for {', '.join(left[:8])}",
         explanation="torch finds the GPU and can load a checkpoint onto it, but operations fail or crash, "
-        "because its GPU code was compiled for other chips. Code for a closely related chip often works "
-        "when ROCm is told to use it.",
+        "because its GPU code was compiled for other chips."
+        + (" Code for a closely related chip often works when ROCm is told to use it." if told else ""),
         evidence=(torch_line(found), f"torch has code for {', '.join(sorted(known))}"),
         steps=(
-            "export HSA_OVERRIDE_GFX_VERSION=10.3.0   # gfx1031 to gfx1036; 11.0.0 for gfx1101 to gfx1103",
-            "or install a newer torch: https://pytorch.org/get-started/locally/",
+            *(f"export HSA_OVERRIDE_GFX_VERSION={version}   # on Linux" for version in told),
+            "or a torch that has code for it: https://pytorch.org/get-started/locally/",
         ),
         certainty="likely",
     )
@@ -127,6 +155,8 @@ def intel_out_of_reach(found: Evidence) -> Diagnosis | None:
         return None
     if torch.xpu is None and "+xpu" not in (torch.version or ""):
         return None
+    if found.cards and "intel" not in found.cards:
+        return _no_intel_gpu(found)
     closed = _closed(found.dri)
     if closed:
         return _closed_nodes(found, "xpu-no-permission", "Intel", closed)
@@ -152,6 +182,18 @@ def intel_out_of_reach(found: Evidence) -> Diagnosis | None:
     )
 
 
+def _no_intel_gpu(found: Evidence) -> Diagnosis:
+    is_nvidia = "nvidia" in found.cards
+    return Diagnosis(
+        id="xpu-without-intel-gpu",
+        severity="error",
+        title="This torch was built for Intel GPUs, and there is none",
+        explanation="A build of torch supports the GPUs of one maker. Install one for this machine's GPU.",
+        evidence=(torch_line(found), f"cards on the bus: {', '.join(sorted(set(found.cards)))}"),
+        steps=install_steps(found) if is_nvidia else ("https://pytorch.org/get-started/locally/",),
+    )
+
+
 def apple_out_of_reach(found: Evidence) -> Diagnosis | None:
     """A Mac whose GPU torch does not use."""
     torch, system = found.torch, found.system
@@ -164,8 +206,8 @@ def apple_out_of_reach(found: Evidence) -> Diagnosis | None:
             id="mps-intel-mac",
             severity="note",
             title="torch cannot use a GPU on this Mac",
-            explanation="torch supports only the GPUs of Macs with Apple silicon. Checkpoints load on the "
-            "CPU here.",
+            explanation="torch supports the GPUs of Apple silicon; up to 2.2, the last release for Intel "
+            "Macs, also some of AMD's. Checkpoints load on the CPU here.",
             evidence=(torch_line(found), "the processor is from Intel"),
         )
     oldest = next(macos for since, macos in _OLDEST_MACOS if parse_version(torch.version) >= since)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.doctor.drivers import cuda_version, highest_cuda
+from inspector.doctor.drivers import cuda_version, highest_cuda, is_newest_known
 from inspector.target.machine.evidence import Evidence, Version
 
 _GPU_NODE = re.compile(r"/dev/nvidia[0-9]+")
@@ -20,6 +20,11 @@ def is_native_linux(found: Evidence) -> bool:
     return found.system.os == "Linux" and not found.system.wsl and found.system.container is None
 
 
+def is_jetson(found: Evidence) -> bool:
+    """Return whether this is one of NVIDIA's Jetson boards: its driver is part of the system ("tegra")."""
+    return found.system.os == "Linux" and "tegra" in found.system.release.lower()
+
+
 def wants_cuda(found: Evidence) -> bool:
     """Return whether torch is there and built for NVIDIA's GPUs, but finds none that it can use."""
     return found.torch.state == "imported" and found.torch.cuda is not None and not found.torch.cuda_available
@@ -33,15 +38,18 @@ def driver_version(found: Evidence) -> str | None:
 
 def driver_cuda(found: Evidence) -> Version | None:
     """Return the highest CUDA version that the driver supports, from whichever source knows it."""
+    told, driver = _told_cuda(found), driver_version(found)
+    return highest_cuda(driver) if told is None and driver else told
+
+
+def _told_cuda(found: Evidence) -> Version | None:
+    """Return the highest CUDA version that the driver itself named."""
     for said in (found.nvidia.smi.cuda, found.nvidia.libcuda.cuda):
         version = cuda_version(said)
         if version is not None:
             return version
     number = re.search(r"found version ([0-9]{4,5})\)", " ".join(found.torch.cuda_messages))
-    if number is not None:
-        return int(number[1]) // 1000, int(number[1]) % 1000 // 10
-    driver = driver_version(found)
-    return highest_cuda(driver, windows=is_windows(found)) if driver else None
+    return None if number is None else (int(number[1]) // 1000, int(number[1]) % 1000 // 10)
 
 
 def has_driver(found: Evidence) -> bool:
@@ -97,7 +105,11 @@ def driver_line(found: Evidence) -> str:
     if version is None:
         return "NVIDIA driver of an unknown version" if has_driver(found) else "no NVIDIA driver"
     line = f"NVIDIA driver {version}"
-    return line if cuda is None else f"{line}, which supports CUDA up to {cuda[0]}.{cuda[1]}"
+    if cuda is None:
+        return line
+    if _told_cuda(found) is None and is_newest_known(version):
+        return f"{line}, which supports CUDA {cuda[0]}.{cuda[1]} or newer"
+    return f"{line}, which supports CUDA up to {cuda[0]}.{cuda[1]}"
 
 
 def gpus_line(found: Evidence) -> str:

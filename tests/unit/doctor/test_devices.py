@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from inspector.target.machine.evidence import Evidence, Libcuda, Node, Nvidia, Smi, SmiGpu, TorchDevice
@@ -56,12 +58,14 @@ def test_without_nvidia_smi_only_an_empty_list_is_certain() -> None:
     assert diagnoses(hidden)["devices-hidden"].certainty == "certain"
     hidden = machine(environment=(("CUDA_VISIBLE_DEVICES", "-1"),))
     assert diagnoses(hidden)["devices-hidden"].certainty == "likely"
+    none = machine(nvidia=Nvidia(smi=Smi(state="missing")), environment=(("CUDA_VISIBLE_DEVICES", "-1"),))
+    assert list(diagnoses(none)) == ["no-gpu"]  # there is nothing to hide
     assert "devices-hidden" not in diagnoses(machine(environment=(("CUDA_VISIBLE_DEVICES", "5"),)))
 
 
 def test_rocm_listens_to_both_variables() -> None:
     rocm = torch("2.3.1", None, hip="6.0")
-    for name in ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
+    for name in ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
         assert diagnoses(machine(torch=rocm, environment=((name, ""),)))["devices-hidden"].title.startswith(
             name
         )
@@ -114,6 +118,36 @@ def test_wsl_without_a_gpu(found: Evidence, certainty: str | None) -> None:
     assert (row and row.certainty) == certainty
 
 
+def test_what_is_uninstalled_in_wsl_leaves_the_tools_for_containers() -> None:
+    (step,) = (
+        row for row in diagnoses(machine(system=linux(wsl=True)))["wsl-without-gpu"].steps if "apt" in row
+    )
+    patterns = re.findall("'(.*?)'", step)
+    packages = ("libnvidia-compute-550", "nvidia-driver-535-open", "libnvidia-compute-535-server")
+    kept = (
+        "libnvidia-container1",
+        "libnvidia-container-tools",
+        "nvidia-container-toolkit",
+        "nvidia-cuda-toolkit",
+    )
+    assert [any(re.search(pattern, name) for pattern in patterns) for name in packages + kept] == [
+        True
+    ] * 3 + [False] * 4
+
+
+def test_one_open_gpu_of_a_cluster_is_enough() -> None:
+    def some(**usable: bool) -> Nvidia:
+        return driver(
+            nodes=tuple(Node(path=f"/dev/nvidia{name[1:]}", usable=is_) for name, is_ in usable.items())
+        )
+
+    assert "no-permission" not in diagnoses(machine(nvidia=some(_0=False, _1=True, _ctl=True)))
+    row = diagnoses(machine(nvidia=some(_0=False, _1=True, _ctl=False)))["no-permission"]
+    assert row.evidence[1] == "not readable and writable: /dev/nvidiactl"
+    row = diagnoses(machine(nvidia=some(_0=False, _1=False, _ctl=True)))["no-permission"]
+    assert row.evidence[1] == "not readable and writable: /dev/nvidia0, /dev/nvidia1"
+
+
 def test_device_files_that_are_closed() -> None:
     def closed(*names: str) -> Nvidia:
         return driver(nodes=tuple(Node(path=f"/dev/nvidia{name}", usable=False) for name in names))
@@ -132,6 +166,7 @@ def test_device_files_that_are_closed() -> None:
         ((12, 0), ("sm_80", "compute_90"), None),
         ((6, 1), ("sm_70", "sm_80"), "gpu-too-old"),
         ((8, 0), ("sm_75", "sm_86"), "gpu-too-new"),
+        ((3, 5), ("sm_50",), "gpu-too-old"),
         ((8, 9), ("sm_80",), None),
         ((8, 9), (), None),
         ((8, 9), ("gfx90a",), None),
@@ -145,6 +180,27 @@ def test_gpus_that_torch_has_no_code_for(
     found = torch(cuda_available=True, cuda_count=1, cuda_devices=devices, arch_list=architectures)
     met = {"gpu-too-new", "gpu-too-old"} & set(diagnoses(machine(torch=found)))
     assert met == ({id_} if id_ else set())
+
+
+@pytest.mark.parametrize(
+    ("capability", "architectures", "title", "build"),
+    [
+        ((12, 0), ("sm_80", "sm_90"), "for the new GPU (sm_120)", "The build for CUDA 12.8 has it."),
+        ((6, 1), ("sm_75", "sm_90"), "for the old GPU (sm_61)", "The build for CUDA 12.6 has it."),
+        ((8, 0), ("sm_75", "sm_86"), "for the GPU (sm_80)", "The build for CUDA 12.6 has it."),
+        ((3, 5), ("sm_50",), "for the old GPU (sm_35)", None),
+    ],
+)
+def test_the_build_that_has_the_code_is_named_where_there_is_one(
+    capability: tuple[int, int], architectures: tuple[str, ...], title: str, build: str | None
+) -> None:
+    devices = (TorchDevice(name="X", capability=capability),)
+    found = torch(cuda_available=True, cuda_count=1, cuda_devices=devices, arch_list=architectures)
+    rows = diagnoses(machine(torch=found, nvidia=driver("550.120", "12.4")))
+    row = rows["gpu-too-new"] if "gpu-too-new" in rows else rows["gpu-too-old"]
+    assert row.title.endswith(title)
+    assert row.explanation.endswith("compiled for other chips." if build is None else f" {build}")
+    assert ("previous-versions" in row.steps[0]) is (build is None)
 
 
 def test_a_gpu_that_only_nvidia_smi_knows() -> None:

@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 
 from inspector.doctor.drivers import (
-    build_for,
+    compiled_for,
     cuda_version,
     driver_suffices,
     highest_cuda,
-    install_command,
-    oldest_compiled,
+    is_newest_known,
     oldest_driver,
     parse_version,
     runs_code,
@@ -67,39 +66,32 @@ def test_a_driver_suffices_for_its_major_version() -> None:
     assert driver_suffices("unknown", (12, 0), windows=False) is None
 
 
-def test_the_highest_cuda_of_a_driver() -> None:
-    assert highest_cuda("470.223.02", windows=False) == (11, 0)
-    assert highest_cuda("566.36", windows=True) == (12, 0)
-    assert highest_cuda("100.1", windows=False) is None
-
-
 @pytest.mark.parametrize(
-    ("capabilities", "cuda", "build"),
+    ("driver", "cuda"),
     [
-        (((8, 6),), (13, 0), "cu130"),
-        (((8, 6),), (12, 2), "cu128"),
-        (((8, 6),), (11, 4), "cu118"),
-        (((6, 1),), (12, 8), "cu126"),
-        (((7, 0),), None, "cu126"),
-        (((6, 1), (8, 6)), (13, 0), "cu126"),
-        (((12, 0),), (12, 9), "cu128"),
-        (((12, 0),), (11, 8), None),
-        (((6, 1), (12, 0)), (13, 0), None),
-        (((3, 5),), (13, 0), None),
-        ((), None, "cu130"),
-        ((), (10, 2), None),
+        ("470.223.02", (11, 4)),
+        ("472.50", (11, 4)),
+        ("535.183.01", (12, 2)),
+        ("566.36", (12, 7)),
+        ("576.02", (12, 9)),
+        ("580.65.06", (13, 0)),
+        ("390.157", (9, 1)),
+        ("999.1", (13, 1)),
+        ("100.1", None),
+        ("unknown", None),
     ],
 )
-def test_the_newest_build_for_all_gpus_and_the_driver(
-    capabilities: tuple[Version, ...], cuda: Version | None, build: str | None
-) -> None:
-    assert build_for(capabilities, cuda) == build
+def test_the_highest_cuda_of_a_driver(driver: str, cuda: Version | None) -> None:
+    assert highest_cuda(driver) == cuda
 
 
-def test_a_build_is_installed_from_its_index() -> None:
-    command = install_command("cu126")
-    assert command == "pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu126"
-    assert "https://pytorch.org/get-started/locally/" in install_command(None)
+def test_a_driver_of_the_last_known_branch_may_support_more() -> None:
+    assert [is_newest_known(driver) for driver in ("580.65.06", "590.44.01", "999", "")] == [
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +131,7 @@ def test_which_code_runs_where_agrees_with_torch() -> None:
     assert compared > 100
 
 
-def test_the_oldest_gpu_with_code() -> None:
-    assert oldest_compiled(("sm_90", "sm_75", "compute_120")) == (7, 5)
-    assert oldest_compiled(("gfx1030",)) is None
-    assert oldest_compiled(()) is None
+def test_which_gpus_a_build_was_compiled_for() -> None:
+    assert compiled_for(("sm_90", "sm_75", "compute_120")) == ((7, 5), (9, 0), (12, 0))
+    assert compiled_for(("gfx1030",)) == ()
+    assert compiled_for(()) == ()

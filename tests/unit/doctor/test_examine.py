@@ -12,6 +12,7 @@ import pytest
 
 from inspector.doctor import devices as doctor_devices
 from inspector.doctor import examine as doctor
+from inspector.doctor import jetson as doctor_jetson
 from inspector.doctor import messages as doctor_errors
 from inspector.doctor import nvidia as doctor_nvidia
 from inspector.doctor import other_makers as doctor_others
@@ -56,9 +57,7 @@ REPORTS = [
     Report(
         name="no-gpu-at-all", ids=["no-gpu"], says="Nothing is broken", step=None, source=f"{PYTORCH}74733"
     ),
-    Report(
-        name="cpu-only-windows", ids=["cpu-only-torch"], says="no GPU code", step="torch/whl/cu128|whl/cu128"
-    ),
+    Report(name="cpu-only-windows", ids=["cpu-only-torch"], says="no GPU code", step="whl/cu1(26|28)"),
     Report(name="cpu-only-conda", ids=["cpu-only-torch"], says="no GPU code", step="whl/cu126"),
     Report(name="no-driver-ubuntu", ids=["no-driver"], says="NVIDIA's driver", step="ubuntu-drivers install"),
     Report(
@@ -230,7 +229,7 @@ def test_recorded_machines_tell_nobody_s_name() -> None:
 
 def test_every_diagnosis_is_met_by_some_test() -> None:
     """A new rule comes with a machine that has it: here, or in the tests of its own module."""
-    modules = (doctor, doctor_nvidia, doctor_devices, doctor_errors, doctor_others)
+    modules = (doctor, doctor_nvidia, doctor_devices, doctor_errors, doctor_others, doctor_jetson)
     ids = set()
     for module in modules:
         for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
@@ -293,6 +292,32 @@ def test_a_torch_that_does_not_start(state: str, says: str) -> None:
     assert says in row.explanation
     assert row.evidence == ("Python 3.11.9", "it said: because")
     assert not any("vc_redist" in step for step in row.steps)
+
+
+@pytest.mark.parametrize(
+    ("packages", "step"),
+    [
+        ((), "pip install --force-reinstall torch"),
+        ((("torch", ("2.5.1",)),), "pip install --force-reinstall torch==2.5.1"),
+        (
+            (("torch", ("2.5.1+cu121",)),),
+            "pip install --force-reinstall torch==2.5.1 --index-url https://download.pytorch.org/whl/cu121",
+        ),
+        (
+            (("torch", ("2.6.0+rocm6.2.4",)),),
+            "pip install --force-reinstall torch==2.6.0 --index-url https://download.pytorch.org/whl/rocm6.2.4",
+        ),
+        ((("torch", ("2.5; rm -rf ~",)),), "pip install --force-reinstall torch"),
+        ((("torch", ("2.5.0a0+872d972e41.nv24.8",)),), "pip install --force-reinstall torch"),
+        ((("conda:pytorch", ("2.5.1 x",)), ("torch", ("2.5.1",))), "conda install --force-reinstall pytorch"),
+    ],
+)
+def test_the_same_build_is_installed_again(
+    packages: tuple[tuple[str, tuple[str, ...]], ...], step: str
+) -> None:
+    """From PyPI, Windows would get a torch without CUDA in place of a broken one with it."""
+    found = machine(torch=TorchFound(state="crashed"), packages=packages)
+    assert step in diagnoses(found)["torch-broken"].steps
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.target.machine.evidence import Evidence, Libcuda, Nvidia, Smi, System
+from inspector.target.machine.evidence import Evidence, Libcuda, Nvidia, Smi, SmiGpu, System
 from tests.unit.diagnose.machines import diagnoses, driver, linux, machine, torch
 
 CPU = torch("2.5.1+cpu", None)
@@ -29,6 +29,7 @@ def test_a_build_without_cuda(found: Evidence, certainty: str | None) -> None:
     if row is not None:
         needs_driver = any("www.nvidia.com" in step for step in row.steps)
         assert needs_driver == (certainty == "likely")
+        assert row.steps[-1].startswith("pip install --force-reinstall torch --index-url")
 
 
 def test_a_build_without_cuda_names_what_conda_took() -> None:
@@ -103,7 +104,8 @@ def test_a_driver_that_is_too_old(cuda: str, nvidia: Nvidia, system: System, old
     else:
         assert row is not None
         assert row.certainty == "likely"
-        assert row.steps[0].startswith(f"update the NVIDIA driver to {oldest} or newer")
+        where = " in Windows" if system.wsl else ""
+        assert row.steps[0].startswith(f"update the NVIDIA driver{where} to {oldest} or newer")
 
 
 def test_torch_itself_says_that_the_driver_is_too_old() -> None:
@@ -113,7 +115,29 @@ def test_torch_itself_says_that_the_driver_is_too_old() -> None:
     assert row.steps[0].startswith("update the NVIDIA driver: ")
     said = "The NVIDIA driver on your system is too old"
     row = diagnoses(machine(torch=torch(cuda_messages=(said,))))["driver-too-old"]
-    assert "get-started" in row.steps[1]
+    assert row.steps[1:] == ()
+    said = "The NVIDIA driver on your system is too old (found version 10020). Please"
+    row = diagnoses(machine(torch=torch(cuda_messages=(said,))))["driver-too-old"]
+    assert row.steps[1].endswith("   # a release built for CUDA 10.2 or older")
+
+
+@pytest.mark.parametrize(
+    ("cuda", "capability", "system", "step"),
+    [
+        ("12.4", (3, 7), linux(), "a newer driver does not help: 470 is the last branch for this GPU"),
+        ("11.8", (2, 1), linux(), "a newer driver does not help: 390 is the last branch for this GPU"),
+        ("13.0", (7, 0), linux(), "update the NVIDIA driver to 580 or newer: "),
+        ("12.4", (8, 6), linux(), "update the NVIDIA driver to 525.60.13 or newer: "),
+        ("12.4", (8, 6), linux(wsl=True), "update the NVIDIA driver in Windows to 528.33 or newer: "),
+        ("12.4", (8, 6), linux(container="docker"), "update the NVIDIA driver of the host to 525.60.13 or"),
+    ],
+)
+def test_where_the_driver_is_updated(
+    cuda: str, capability: tuple[int, int], system: System, step: str
+) -> None:
+    nvidia = driver("390.1", "9.1", SmiGpu(capability=capability))
+    found = machine(torch=torch(cuda=cuda), nvidia=nvidia, system=system, dxg=True)
+    assert diagnoses(found)["driver-too-old"].steps[0].startswith(step)
 
 
 def test_drivers_are_mixed() -> None:

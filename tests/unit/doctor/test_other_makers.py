@@ -39,6 +39,41 @@ def test_in_a_container_the_command_is_another_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("system", "dxg", "certainty"),
+    [
+        (System(os="Windows"), False, "likely"),
+        (linux(wsl=True), True, "likely"),
+        (linux(wsl=True), False, "certain"),
+    ],
+)
+def test_windows_has_no_device_file_for_amd(system: System, dxg: bool, certainty: str) -> None:
+    (row,) = diagnoses(machine(torch=ROCM, system=system, dxg=dxg, cards=("amd",))).values()
+    assert (row.id, row.certainty) == ("rocm-windows", certainty)
+    assert "kfd" not in row.explanation
+    assert "modprobe" not in " ".join(row.steps)
+
+
+@pytest.mark.parametrize(
+    ("chips", "told"),
+    [
+        (("gfx1032",), "10.3.0"),
+        (("gfx1036", "gfx803"), "10.3.0"),
+        (("gfx1102",), "11.0.0"),
+        (("gfx803",), None),
+        (("gfx906",), None),
+        (("gfx1010",), None),
+    ],
+)
+def test_rocm_is_told_of_a_relative_only_where_there_is_one(chips: tuple[str, ...], told: str | None) -> None:
+    devices = tuple(TorchDevice(architecture=chip) for chip in chips)
+    found = torch("2", None, hip="6", cuda_available=True, cuda_devices=devices, arch_list=("gfx90a",))
+    row = diagnoses(machine(torch=found))["rocm-gpu-unsupported"]
+    said = [step for step in row.steps if "HSA_OVERRIDE" in step]
+    assert [told in step for step in said if told] == ([True] if told else [])
+    assert bool(said) is ("closely related" in row.explanation) is (told is not None)
+
+
+@pytest.mark.parametrize(
     ("architecture", "known", "is_met"),
     [
         ("gfx1032", ("gfx1030",), True),
@@ -109,6 +144,21 @@ def test_a_torch_for_intel_that_finds_no_gpu(found: Evidence, id_: str, step: st
     assert rows[id_].steps[0].startswith(step)
 
 
+@pytest.mark.parametrize(
+    ("cards", "id_", "step"),
+    [
+        (("nvidia",), "xpu-without-intel-gpu", "pip install --force-reinstall torch --index-url"),
+        (("amd",), "xpu-without-intel-gpu", "https://pytorch.org/get-started/locally/"),
+        (("intel", "nvidia"), "xpu-driver-missing", "sudo apt install libze"),
+    ],
+)
+def test_a_torch_for_intel_beside_the_gpu_of_another_maker(
+    cards: tuple[str, ...], id_: str, step: str
+) -> None:
+    row = diagnoses(machine(torch=XPU, cards=cards))[id_]
+    assert row.steps[0].startswith(step)
+
+
 def test_a_torch_for_intel_that_finds_one() -> None:
     found = torch("2.8.0+xpu", None, xpu="2025", xpu_available=True, xpu_devices=(TorchDevice(name="Arc"),))
     assert diagnoses(machine(torch=found))["gpu-works"].evidence[1] == "xpu:0: Arc"
@@ -121,7 +171,10 @@ def test_a_torch_for_intel_that_finds_one() -> None:
         (CPU, {"machine": "x86_64", "rosetta": False, "macos": "14.1"}, "mps-intel-mac", "certain"),
         (torch("1.12.0", None, mps_built=True), {"macos": "12.2.1"}, "mps-macos-too-old", "certain"),
         (torch("1.12.0", None, mps_built=True), {"macos": "12.3"}, "mps-no-metal", "possible"),
-        (torch("2.10.0", None, mps_built=True), {"macos": "13.7.4"}, "mps-macos-too-old", "certain"),
+        (torch("2.4.1", None, mps_built=True), {"macos": "12.7.6"}, "mps-no-metal", "possible"),
+        (torch("2.5.1", None, mps_built=True), {"macos": "12.7.6"}, "mps-macos-too-old", "certain"),
+        (torch("2.8.0", None, mps_built=True), {"macos": "13.0"}, "mps-no-metal", "possible"),
+        (torch("2.9.0", None, mps_built=True), {"macos": "13.7.4"}, "mps-macos-too-old", "certain"),
         (torch("2.10.0", None, mps_built=True), {"macos": "26.3.1"}, "mps-no-metal", "possible"),
         (torch("2.10.0", None, mps_built=True), {"macos": None}, "mps-no-metal", "possible"),
         (torch("2.5.1", None, mps_built=False), {"macos": "15.1"}, "mps-not-built", "certain"),

@@ -45,8 +45,14 @@ def test_which_torch_it_is(found: TorchFound, line: str) -> None:
         (
             Nvidia(kernel_module="535.1"),
             "535.1",
-            (12, 0),
-            "NVIDIA driver 535.1, which supports CUDA up to 12.0",
+            (12, 2),
+            "NVIDIA driver 535.1, which supports CUDA up to 12.2",
+        ),
+        (
+            Nvidia(kernel_module="610.1"),
+            "610.1",
+            (13, 1),
+            "NVIDIA driver 610.1, which supports CUDA 13.1 or newer",
         ),
         (Nvidia(kernel_module="100.1"), "100.1", None, "NVIDIA driver 100.1"),
         (Nvidia(smi=Smi(state="ok", cuda="none")), None, None, "NVIDIA driver of an unknown version"),
