@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from inspector.diagnose.errors.explanation import Explanation
+from inspector.doctor.diagnosis import Diagnosis
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
+from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.records import as_document, dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
-from inspector.report.machine import target_document
+from inspector.report.machine import format_diagnosis, target_document
 from inspector.report.remedies import Remedy, load_text, remedies_for
 from inspector.report.text import finding_lines, path_lines, wrapped_lines
 from inspector.report.words.fixes import before
@@ -40,6 +42,7 @@ class Check:
         load: What `torch.load(path)` does there, and how safe that is.
         findings: The findings, worst first.
         explanation: What a given error text means, or None if none was given.
+        diagnoses: Why torch can or cannot use the GPUs of the machine; none for one that was not probed.
     """
 
     checkpoint: Checkpoint
@@ -47,6 +50,7 @@ class Check:
     load: DefaultLoad
     findings: tuple[Finding, ...]
     explanation: Explanation | None
+    diagnoses: tuple[Diagnosis, ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -73,6 +77,7 @@ def check_document(check: Check) -> Document:
             {**finding_document(finding), "fix": _fix_document(finding.fix, check.judged)}
             for finding in check.findings
         ],
+        "diagnoses": as_document(check.diagnoses),
     }
     if check.explanation is not None:
         document["explanation"] = explanation_document(check.explanation, check.judged)
@@ -98,10 +103,13 @@ def _fix_document(fix: Fix | None, judged: Judged | None) -> Document | None:
 
 
 def format_check(check: Check) -> str:
-    """Return the answer as text: the verdict and its error, then the explanation and the findings."""
+    """Return the answer as text: the verdict and its error, the explanation, the machine, the findings."""
+    failure = check.load.last_error
+    needs_device = failure is not None and failure.finding in DEVICE_FINDINGS
     sections = (
         _verdict(check),
         () if check.explanation is None else explanation_lines(check.explanation, check.judged),
+        machine_lines(check.diagnoses, is_asked=needs_device or is_about_devices(check.explanation)),
         _findings(check),
     )
     texts = ("\n".join(section) for section in sections)
@@ -128,6 +136,20 @@ def explanation_lines(explanation: Explanation, judged: Judged | None = None) ->
     if explanation.checked:
         yield f"{_INDENT}Looked for:"
         yield from (f"     - {what}" for what in explanation.checked)
+
+
+def is_about_devices(explanation: Explanation | None) -> bool:
+    """Return whether an error says that torch does not find a device."""
+    return explanation is not None and explanation.finding in DEVICE_FINDINGS
+
+
+def machine_lines(diagnoses: tuple[Diagnosis, ...], *, is_asked: bool) -> Iterator[str]:
+    """Yield why torch does not find a device on the machine; what works is left out where nobody asked."""
+    shown = [diagnosis for diagnosis in diagnoses if is_asked or diagnosis.severity == "error"]
+    if shown:
+        yield "The machine"
+    for diagnosis in shown:
+        yield from format_diagnosis(diagnosis)
 
 
 def _verdict(check: Check) -> Iterator[str]:

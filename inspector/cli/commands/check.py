@@ -20,7 +20,9 @@ from inspector.errors import CancelledError, CheckpointError, ContainerError
 
 if TYPE_CHECKING:
     from inspector.diagnose.errors.explanation import Explanation
+    from inspector.doctor.diagnosis import Diagnosis
     from inspector.report.checking import Check
+    from inspector.target.machine.profile import Profile
     from inspector.target.machine.wish import Wish
 
 SUMMARY = "Check whether torch.load works on a machine, and if not, why."
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     except CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - the error text is explained even where the file cannot be read
-        return _refused(options, as_checkpoint_error(error), text)
+        return _refused(options, as_checkpoint_error(error), text, target)
     if options.json:
         from inspector.report.checking import check_document
 
@@ -106,12 +108,23 @@ def _look(path: str, target: Wish, text: str | None) -> Check:
         load=load,
         findings=diagnose(checkpoint, load.safety, machine),
         explanation=explanation,
+        diagnoses=_examine(machine),
     )
 
 
-def _refused(options: argparse.Namespace, error: CheckpointError, text: str | None) -> int:
+def _examine(machine: Profile) -> tuple[Diagnosis, ...]:
+    """Return what the GPU doctor says of a machine; nothing of one that was not probed."""
+    if machine.evidence is None:
+        return ()
+    from inspector.doctor.examine import examine
+
+    return examine(machine)
+
+
+def _refused(options: argparse.Namespace, error: CheckpointError, text: str | None, target: Wish) -> int:
     """Report why the file cannot be read, and what the error text means all the same."""
-    from inspector.report.checking import explanation_document, explanation_lines
+    from inspector.records import as_document
+    from inspector.report.checking import explanation_document, explanation_lines, machine_lines
     from inspector.report.jsonable import error_document
 
     explanation: Explanation | None = None
@@ -119,13 +132,31 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
         from inspector.diagnose.errors.explain import explain_error
 
         explanation = explain_error(text, None)
+    diagnoses = _causes(explanation, target)
     if options.json:
         document = error_document(options.file, error)
         if explanation is not None:
-            document["explanation"] = explanation_document(explanation)
+            document |= {
+                "explanation": explanation_document(explanation),
+                "diagnoses": as_document(diagnoses),
+            }
         say_json(document)
         return UNREADABLE
     if explanation is not None:
-        say("\n".join(explanation_lines(explanation)) + "\n")
+        say("\n".join((*explanation_lines(explanation), *machine_lines(diagnoses, is_asked=True))) + "\n")
     complain_of(error, options.file)
     return UNREADABLE
+
+
+def _causes(explanation: Explanation | None, target: Wish) -> tuple[Diagnosis, ...]:
+    """Return what the GPU doctor says where an error is about a device that is missing."""
+    from inspector.progress import Progress
+    from inspector.report.checking import is_about_devices
+    from inspector.target.machine.this_machine import probe_this_machine
+
+    if not is_about_devices(explanation):
+        return ()
+    try:
+        return _examine(target.profile(lambda: probe_this_machine(Progress())))
+    except CheckpointError:
+        return ()  # the file is what was asked about

@@ -154,6 +154,9 @@ _ROWS = (
 DEVICE_TYPES: dict[str, DeviceType] = {row.name: row for row in _ROWS}
 """By name. Machines offer their devices in this order, the best first."""
 
+DEVICE_FINDINGS = frozenset(id_ for row in _ROWS for id_ in (row.missing, row.out_of_range) if id_)
+"""Ids of the findings that say that a device is missing."""
+
 # torch parses these names as well, and no tensor can be on such a device.
 _PARSED_ONLY = {
     "lazy": DeviceType(name="lazy", send_error=_NOT_RUN.replace("{NAME}", "Lazy")),

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector.model.findings import Finding, Fix
+from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.report.words.fixes import before
 from inspector.session.screen import FindingRow, Tone
 from inspector.units import escape_text
@@ -38,9 +39,11 @@ def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | No
 def explanation_card(
     explanation: Explanation, nodes: Mapping[str, int], judged: Judged | None = None
 ) -> FindingRow:
-    """Return the card that answers a pasted error."""
+    """Return the card that answers a pasted error; one about devices names what ails the machine."""
+    is_about_devices = explanation.finding in DEVICE_FINDINGS
     facts = [
         ("Why", explanation.cause),
+        ("On the target", _ailments(judged.target) if judged is not None and is_about_devices else ""),
         ("In this file", explanation.here),
         ("What to do", explanation.advice),
     ]
@@ -68,6 +71,11 @@ def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
     from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed
 
     return tuple(map(_diagnosis_card, examine(machine)))
+
+
+def _ailments(machine: Profile) -> str:
+    """Return what the GPU doctor says of a machine, in a line each; its cards below say more."""
+    return "\n".join(card.title for card in doctor_cards(machine) if card.tone != "neutral")
 
 
 def _diagnosis_card(diagnosis: Diagnosis) -> FindingRow:

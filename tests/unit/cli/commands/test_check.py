@@ -4,18 +4,21 @@ import io
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from inspector.cli.commands import check
-from inspector.errors import CancelledError
+from inspector.errors import CancelledError, CheckpointError
 from inspector.resources import demo_path
+from inspector.target.machine import this_machine
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import legacy
 from tests.builders.pickles import call, dict_, op, proto, stream, text
 from tests.corpus import CORPUS
 
 DEMO = demo_path()
+PROFILES = Path(__file__).parents[3] / "data" / "profiles"
 WEIGHTS = CORPUS / "zip" / "state_dict.pt"
 CUDA_ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "
@@ -32,6 +35,64 @@ def test_what_does_not_load_is_answered_with_no(cli) -> None:
     assert "RuntimeError: Attempting to deserialize object on a CUDA device" in answer.out
     assert f'       torch.load("{DEMO}", map_location="cpu")' in lines
     assert f"       checkpoint-inspector remap {DEMO} -o " in answer.out
+
+
+def test_the_machine_says_why_it_lacks_the_device(cli) -> None:
+    hidden = PROFILES / "hidden-by-empty-variable.json"
+    answer = cli("check", DEMO, "--target", hidden)
+    parts = ("DOES NOT LOAD on hidden-by-empty-variable", "\nThe machine\n", "\nFindings\n")
+    places = [answer.out.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "!! CUDA_VISIBLE_DEVICES hides every GPU" in answer.out
+    document = json.loads(cli("check", DEMO, "--target", hidden, "--json").out)
+    assert [row["id"] for row in document["diagnoses"]] == ["devices-hidden"]
+
+
+def test_a_machine_that_works_is_left_out_where_nobody_asks(cli) -> None:
+    works, old = PROFILES / "works-one-of-two-3090.json", PROFILES / "gpu-too-old-1080.json"
+    assert "The machine" not in cli("check", WEIGHTS, "--target", works).out
+    asked = cli("check", DEMO, "--target", works).out  # it was saved on cuda:1
+    assert "torch sees 1 of 2 GPUs" in asked
+    assert "This torch has no code for the old GPU" in cli("check", WEIGHTS, "--target", old).out
+
+
+def test_an_error_about_a_device_names_what_ails_the_machine(cli, tmp_path) -> None:
+    old, damaged = PROFILES / "driver-too-old-470.json", tmp_path / "damaged.pt"
+    damaged.write_bytes(b"PK\x03\x04")
+    for file in (WEIGHTS, damaged):
+        answer = cli("check", file, "--target", old, "--error-text", CUDA_ERROR)
+        assert "The NVIDIA driver is too old for this torch" in answer.out
+        found = json.loads(cli("check", file, "--target", old, "--error-text", CUDA_ERROR, "--json").out)
+        assert [row["id"] for row in found["diagnoses"]] == ["driver-too-old"]
+    answer = cli("check", damaged, "--target", old, "--error-text", "KeyError: 'model'")
+    assert "The machine" not in answer.out
+    assert "The machine" not in cli("check", damaged, "--target", "cpu", "--error-text", CUDA_ERROR).out
+
+
+def test_without_an_answer_about_this_machine_the_error_is_explained_all_the_same(
+    cli, tmp_path, monkeypatch
+) -> None:
+    def fail(_progress: object) -> None:
+        raise CheckpointError("no answer")
+
+    monkeypatch.setattr(this_machine, "probe_this_machine", fail)
+    damaged = tmp_path / "damaged.pt"
+    damaged.write_bytes(b"PK\x03\x04")
+    answer = cli("check", damaged, "--error-text", CUDA_ERROR)
+    assert answer.code == 3
+    assert answer.out.startswith("The error\n")
+
+
+def test_what_was_understood_of_the_target_is_said(cli) -> None:
+    answer = cli("check", DEMO, "--target", "cuda:1")
+    assert answer.code == 0
+    said = "2 NVIDIA GPUs (the fewest with cuda:1), cuda:1 wanted"
+    assert answer.out.splitlines()[1] == f"  Target: {said}."
+    target = json.loads(cli("check", DEMO, "--target", "cuda:1", "--json").out)["target"]
+    assert (target["understood"], target["wanted"], target["destination"]) == (said, "cuda:1", "cuda:1")
+    answer = cli("check", DEMO, "--target", "2xcuda:2")
+    assert (answer.code, answer.out) == (2, "")
+    assert "the target has no cuda:2: 2 NVIDIA GPUs" in answer.err
 
 
 def test_what_loads_is_answered_with_yes(cli) -> None:
@@ -54,7 +115,8 @@ def test_json_is_the_document_of_the_contract(cli, name: str, loads: bool, safe:
     assert answer.code == (0 if loads and safe else 1)
     assert answer.out.count("\n") == 1
     document = json.loads(answer.out)
-    assert set(document) == {"schema", "path", "target", "loads", "error", "safe", "findings"}
+    assert set(document) == {"schema", "path", "target", "loads", "error", "safe", "findings", "diagnoses"}
+    assert document["diagnoses"] == []
     assert (document["schema"], document["path"]) == (1, str(CORPUS / name))
     assert document["target"]["id"] == "cpu"
     assert (document["loads"], document["safe"]) == (loads, safe)

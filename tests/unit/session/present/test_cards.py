@@ -8,6 +8,8 @@ from inspector.session.present import cards
 from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
 from inspector.target.default_load import Judged, judge_load
 from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.machine.wish import parse_target
+from tests.unit.diagnose.machines import PROFILES
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 NODES = {"model/a": 3, "model/b": 4}
@@ -56,6 +58,30 @@ def test_an_explanation_says_why_what_and_where() -> None:
         ("Also in the text", "one; two"),
         ("Looked for", "three"),
     )
+
+
+def test_an_error_about_a_device_names_what_ails_the_machine() -> None:
+    about = Explanation(
+        id="device-unavailable",
+        finding="cuda-unavailable",
+        title="No GPU",
+        quoted="",
+        cause="because",
+        here="",
+        fits="yes",
+        advice="",
+    )
+    made = checkpoint(tensor("w"))
+
+    def facts(about: Explanation, name: str) -> dict[str, str]:
+        machine = parse_target(str(PROFILES / f"{name}.json"))
+        judged = Judged(checkpoint=made, target=machine, load=judge_load(made, machine))
+        return dict(explanation_card(about, NODES, judged).facts)
+
+    old = facts(about, "driver-too-old-470")
+    assert old["On the target"] == "The NVIDIA driver is too old for this torch"
+    assert "On the target" not in facts(about, "works-one-of-two-3090")
+    assert "On the target" not in facts(replace(about, finding=""), "driver-too-old-470")
 
 
 def test_a_machine_that_nobody_looked_at_has_no_cards() -> None:
