@@ -88,6 +88,7 @@ class TopBar(QToolBar):
         self._targets = ChoiceBox("Machine to load on", _TARGET_WIDTH)
         self._targets.chosen.connect(self.target_chosen)
         self._devices = ChoiceBox("Device that is wanted there", _DEVICE_WIDTH)
+        self._devices.setMaximumWidth(_DEVICE_WIDTH)  # its list is as wide as the names of the GPUs
         self._devices.chosen.connect(self.device_chosen)
         self.search = SearchBox(theme)
         gap = QWidget()

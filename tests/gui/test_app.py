@@ -58,13 +58,15 @@ def test_the_demo_opens(program, qtbot):
 
 def test_the_last_target_is_chosen_again(qapp, qtbot, copies):
     settings = Settings()
-    settings.keep_target("mps", "")
+    settings.keep_target("2xcuda", "cuda:1")
     program = Program(qapp, settings, "light")
     window = program.open_window(copies[0])
     wait_ready(qtbot, window)
-    assert window.shown.target == "mps"
+    assert (window.shown.target, window.shown.wanted) == ("2xcuda", "cuda:1")
+    window.session.set_wanted("cuda:0")
+    assert Settings().wanted == "cuda:0"
     window.session.set_target("cpu")
-    assert Settings().target == "cpu"
+    assert (Settings().target, Settings().wanted) == ("cpu", "")
     settings.keep_target("a machine that is no more", "cuda:1")
     other = program.open_window(copies[1])
     wait_ready(qtbot, other)

@@ -128,7 +128,8 @@ def _advice(device_map: DeviceMap, target: Profile) -> str:
         sent = f"{_listed(_few(runs))} to {moves[0][1]}"
     else:
         sent = _listed(_few([f"{device_name(device)} to {to}" for device, to in moves]))
-    return f"Map {sent}: export a fixed copy, or use the loading code."
+    start = f"{target.wanted} is wanted: map" if target.wanted in {to for _, to in moves} else "Map"
+    return f"{start} {sent}: export a fixed copy, or use the loading code."
 
 
 # --- names --------------------------------------------------------------------------------------------------

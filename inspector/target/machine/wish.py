@@ -13,7 +13,7 @@ from collections.abc import Callable
 from inspector.errors import PlanError
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.records import dataclass, replace
-from inspector.target.machine.profile import ROCM, Gpu, Profile, preset_of
+from inspector.target.machine.profile import ROCM, Gpu, Profile, preset_of, presets
 from inspector.units import cut_text, format_count
 
 THIS = "this"
@@ -24,8 +24,8 @@ _MOST_PARTS = 4
 _MOST_NAMED = 4
 _MOST_CHARS = 100
 _EXAMPLES = (
-    "this, cpu, mps, xpu, rocm, cuda (one GPU), 2xcuda (two), cuda:1 (that GPU of two or more), 4xcuda:1, "
-    "each with @24gb if you like, or the file of a machine profile"
+    "cuda is one GPU, 2xcuda two, cuda:1 that GPU of two or more, 4xcuda:1 that one of four, and @24gb behind "
+    "it their memory"
 )
 _WORD = re.compile(r"(?:([0-9]{1,6})x)?([a-z]+)(?::([0-9]{1,6}))?", re.IGNORECASE)
 _MEMORY = re.compile(r"(?:([0-9]{1,6})x)?([0-9]{1,6}(?:\.[0-9]{1,3})?) ?([mgt])(i?)b?", re.IGNORECASE)
@@ -232,4 +232,6 @@ def _with_memory(target: Profile, memory: Memory) -> Profile:
 
 
 def _unknown(text: str) -> PlanError:
-    return PlanError(f"unknown target {cut_text(text, _MOST_CHARS)!r}", remedy=_EXAMPLES)
+    words = ", ".join(preset.id for preset in presets() if preset.id[0].isalpha())
+    remedy = f"{THIS}, {words}, or the file of a machine profile; {_EXAMPLES}"
+    return PlanError(f"unknown target {cut_text(text, _MOST_CHARS)!r}", remedy=remedy)

@@ -31,16 +31,16 @@ def test_a_file_without_the_kind_is_not_to_blame() -> None:
 
 
 def test_numbers() -> None:
-    found = explained(INDEX, on(("a", "cuda:0"), ("b", "cuda:1")), "cuda:1", id_="device-index")
+    found = explained(INDEX, on(("a", "cuda:0"), ("b", "cuda:1")), "cuda", id_="device-index")
     assert (found.fits, found.paths) == ("yes", ("b",))
     assert "Others are on cuda:0: map all" in found.here
     assert found.fix == Fix(rule="cuda:*=cuda:0")
-    alone = explained(INDEX, on(("b", "cuda:1")), "cuda:1", id_="device-index")
+    alone = explained(INDEX, on(("b", "cuda:1")), "cuda", id_="device-index")
     assert (alone.fits, alone.fix) == ("yes", Fix(rule="cuda:1=cuda:0"))
-    other = explained(INDEX, on(("a", "cuda:7")), "cuda:1", id_="device-index")
+    other = explained(INDEX, on(("a", "cuda:7")), "cuda", id_="device-index")
     assert (other.fits, other.fix) == ("no", None)
     assert "they are on cuda:7" in other.here
-    assert explained(INDEX, on(("a", "cpu")), "cuda:1", id_="device-index").fits == "no"
+    assert explained(INDEX, on(("a", "cpu")), "cuda", id_="device-index").fits == "no"
 
 
 def test_tags() -> None:

@@ -57,6 +57,14 @@ SAYINGS = (
         "cpu",
         "good: Saved on meta: 2 tensors without data. It loads on every machine as is.",
     ),
+    (
+        saved_on("cuda:0", "cpu"),
+        "2xcuda:1",
+        (
+            "good: Saved on cuda:0 (4.0 KB) and the CPU (4.0 KB). It loads on a machine with 2 NVIDIA GPUs as "
+            f"is. -> cuda:1 is wanted: map cuda:0 to cuda:1: {THEN}"
+        ),
+    ),
     (saved_on("cuda:0"), "cpu", f"bad: Saved on cuda:0 (4.0 KB). {NO_GPU} -> Map cuda:0 to cpu: {THEN}"),
     (
         saved_on("cuda:0"),

@@ -79,10 +79,10 @@ def test_targets_begin_with_this_machine() -> None:
     assert (choices[0].id, choices[0].label) == ("this", "This machine (taken as CPU only)")
     assert [choice.id for choice in choices[1:]] == [
         "cpu",
-        "cuda:1",
-        "cuda:2",
-        "cuda:4",
-        "cuda:8",
+        "cuda",
+        "2xcuda",
+        "4xcuda",
+        "8xcuda",
         "mps",
         "xpu",
         "rocm",
