@@ -95,7 +95,7 @@ def _settings(
 
 
 def _target(target: Profile) -> dict[str, object]:
-    return {"counts": dict(target.accelerators), "destination": target.devices[0]}
+    return {"counts": dict(target.accelerators), "destination": target.destination}
 
 
 def _environment(folder: Path) -> dict[str, str]:

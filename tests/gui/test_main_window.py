@@ -129,7 +129,7 @@ def test_a_device_is_chosen_only_where_there_are_several(window, session, qtbot)
     box.activated.emit(0)
     session.set_wanted.assert_called_once_with("")
     window.show_screen(READY)
-    assert not box.isVisible()
+    qtbot.waitUntil(lambda: not box.isVisible())
     assert box.count() == 0
 
 

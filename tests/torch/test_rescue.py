@@ -19,7 +19,7 @@ import torch
 
 from inspector.rescue.hook import Hook, hooked
 from inspector.rescue.journal import read_journal
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from tests.pythons import VERSIONS, find_python
 from tests.torch.remapping import tagged
 

@@ -77,7 +77,7 @@ def _modules(case: Case, parts: list[Part]) -> Iterator[Finding]:
     of_loss = [row.path for row in strays if _is_of_loss(row)]
     others = [row for row in strays if not _is_of_loss(row)]
     home = _home(checkpoint, parts)
-    to = home if case.target is None else case.target.devices[0]
+    to = home if case.target is None else case.target.destination
     if of_loss:
         yield _loss_apart(of_loss, home, to)
     if others:
@@ -136,7 +136,7 @@ def _losses(case: Case, parts: Sequence[Part]) -> Iterator[Finding]:
         if part.kind is Kind.LOSS:
             paths = [row.path for row in part.tensors(checkpoint) if row.device not in at_home]
             (copied if part.form is Form.STATE else used).extend(paths)
-    to = home if case.target is None else case.target.devices[0]
+    to = home if case.target is None else case.target.destination
     if used and not (case.target and to == "cpu"):
         yield _loss_apart(used, home, to)
     if copied:

@@ -87,7 +87,7 @@ def _step_on_accelerator(case: Case) -> Iterator[Finding]:
 def _is_on_other_gpu(case: Case, counters: list[Tensor]) -> bool:
     """Return whether counters are on another GPU than what they count for: on the target, or in the file."""
     if case.target is not None:
-        home = case.target.devices[0]
+        home = case.target.destination
         offered = {tensor.device for tensor in counters} & set(case.target.devices)
         return is_accelerator(home) and bool(offered - {home})
     beside = _devices_beside(case.checkpoint)
@@ -125,7 +125,7 @@ def _capturable(case: Case) -> Iterator[Finding]:
 
     groups = capturable_groups(case.checkpoint)
     has_counters = any(tensor.slot == "step" for tensor in case.checkpoint.tensors)
-    if groups and has_counters and not takes_capturable(case.target.devices[0]):
+    if groups and has_counters and not takes_capturable(case.target.destination):
         yield finding(
             "optimizer-capturable",
             "warning",

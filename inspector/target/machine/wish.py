@@ -24,8 +24,8 @@ _MOST_PARTS = 4
 _MOST_NAMED = 4
 _MOST_CHARS = 100
 _EXAMPLES = (
-    "cuda is one GPU, 2xcuda two, cuda:1 that GPU of two or more, 4xcuda:1 that one of four, and @24gb behind "
-    "it their memory"
+    "cuda is one GPU, 2xcuda two, cuda:1 that GPU of two or more, 4xcuda:1 that one of four, and @24gb "
+    "behind it their memory"
 )
 _WORD = re.compile(r"(?:([0-9]{1,6})x)?([a-z]+)(?::([0-9]{1,6}))?", re.IGNORECASE)
 _MEMORY = re.compile(r"(?:([0-9]{1,6})x)?([0-9]{1,6}(?:\.[0-9]{1,3})?) ?([mgt])(i?)b?", re.IGNORECASE)

@@ -45,7 +45,7 @@ def test_what_was_understood_of_the_target_stands_first() -> None:
     assert format_check(good).startswith(
         "best.pth\n"
         "  Target: 4 NVIDIA GPUs, cuda:1 wanted.\n"
-        "  LOADS on a machine with 4 NVIDIA GPUs: torch.load(path) works there.\n"
+        '  LOADS on a machine with 4 NVIDIA GPUs: torch.load("best.pth") works there.\n'
     )
     assert check_document(good)["target"]["understood"] == "4 NVIDIA GPUs, cuda:1 wanted"
 

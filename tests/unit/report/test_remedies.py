@@ -14,7 +14,8 @@ from inspector.records import replace
 from inspector.report.remedies import remedies_for
 from inspector.target.default_load import Judged, judge_load
 from inspector.target.machine.evidence import Evidence
-from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 ROWS = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
@@ -58,7 +59,7 @@ def test_the_shortest_argument_that_does_what_the_rule_does() -> None:
 def test_what_stays_on_the_cpu_is_not_sent_along() -> None:
     state = tensor("rng_state", role="rng", on_cpu_by_design=True, storage="r")
     made = checkpoint(*ROWS, storage("r", "cpu", 8), state)
-    assert given(made, "*=cuda:1", parse_target("cuda:2")) == '{"cuda:0": "cuda:1"}'
+    assert given(made, "*=cuda:1", parse_target("2xcuda")) == '{"cuda:0": "cuda:1"}'
     alone = checkpoint(storage("r", "cpu", 8), state, storage("0", "cpu", 8), tensor("w", storage="0"))
     assert given(alone, "*=cuda:0", GPU) == '"cpu"'
 

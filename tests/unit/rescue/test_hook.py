@@ -11,7 +11,7 @@ import pytest
 from inspector.errors import ExportError
 from inspector.rescue import hook
 from inspector.rescue.hook import hooked
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 
 
 @pytest.fixture(autouse=True)

@@ -61,8 +61,8 @@ SAYINGS = (
         saved_on("cuda:0", "cpu"),
         "2xcuda:1",
         (
-            "good: Saved on cuda:0 (4.0 KB) and the CPU (4.0 KB). It loads on a machine with 2 NVIDIA GPUs as "
-            f"is. -> cuda:1 is wanted: map cuda:0 to cuda:1: {THEN}"
+            "good: Saved on cuda:0 (4.0 KB) and the CPU (4.0 KB). It loads on a machine with 2 NVIDIA GPUs "
+            f"as is. -> cuda:1 is wanted: map cuda:0 to cuda:1: {THEN}"
         ),
     ),
     (saved_on("cuda:0"), "cpu", f"bad: Saved on cuda:0 (4.0 KB). {NO_GPU} -> Map cuda:0 to cpu: {THEN}"),
