@@ -341,7 +341,7 @@ HANDED: tuple[Situation, ...] = (
         make=truncated,
         run="check best.pth --target cpu",
         code=1,
-        says=("truncated|incomplete|end of the file is missing|cut",),
+        says=("truncated|incomplete|end of the file is missing|cut|[Ff]etch",),
         never=("programs read different things",),
     ),
     Situation(
@@ -721,6 +721,16 @@ RESUMES: tuple[Situation, ...] = (
     ),
     Situation(
         story="resumes elsewhere",
+        has="training on cuda:1, the random state on the CPU, where it has to stay; one GPU",
+        make=training("cuda:1"),
+        run="check run.pt --target cuda",
+        code=1,
+        says=("DOES NOT LOAD",),
+        fix=r"torch\.load\(['\"]run\.pt['\"], map_location=(?:\{['\"]cuda:1|['\"]cpu['\"])",
+        never=LITERAL,
+    ),
+    Situation(
+        story="resumes elsewhere",
         has="training on cuda:0; one card of 24 GB",
         make=training("cuda:0"),
         run="check run.pt --target cuda@24gb",
@@ -1018,15 +1028,15 @@ def answer(row: Situation) -> Answer:
     finally:
         sys.stdin = stdin
     lines = f"{out.getvalue()}\n{err.getvalue()}".splitlines()
-    fixes = [place for place, line in enumerate(lines) if line.strip().startswith("=>")]
     is_check = row.run.startswith("check") and "--json" not in row.run
     start = lines.index("The error") if "The error" in lines else 0
-    end = next((place for place in fixes if place >= start), len(lines) - 1) + 1 if is_check else len(lines)
+    fixes = [place + 1 for place, line in enumerate(lines) if place >= start and line.endswith(" with:")]
+    end = fixes[0] + 1 if fixes and is_check else len(lines)
     return Answer(
         code=code,
         whole=_joined(lines),
         first=_joined(lines[start:end]),
-        fix=_joined(lines[fixes[0] : fixes[0] + 1]) if fixes else "",
+        fix=_joined(lines[fixes[0] : end]) if fixes else "",
     )
 
 
