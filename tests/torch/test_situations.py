@@ -10,33 +10,24 @@ from tests.torch.situations import PAGE, ROWS, STORIES, page, wrong
 
 # What is not yet right, and why; a row leaves this table when it is.
 AMISS: dict[str, str] = {
-    "weights saved on the CPU; someone else's traceback is pasted": "the error is not yet answered well enough",
-    "weights for another number of classes": "the error is not yet answered well enough",
+    "weights saved on the CPU; someone else's traceback is pasted": "not answered well enough",
+    "weights for another number of classes": "not answered well enough",
     "a state dict; the code asks for checkpoint['state_dict']": "the error is not yet answered",
     "half-precision weights on a GPU; float32 input": "the error is not yet answered",
     "half of a download": "the first fix is not yet the line to paste",
     "a folder: the browser unpacked the file": "the error is not yet answered",
     "features pickled with joblib on a GPU; no GPU": "the error is not yet answered",
-    "a traced model that fails after .to('cuda')": "the error is not yet answered well enough",
+    "a traced model that fails after .to('cuda')": "not answered well enough",
     "a traceback about two dtypes, and a bfloat16 file": "the error is not yet answered",
     "weights on the GPU; the code calls .numpy()": "the error is not yet answered",
     "a GPU that this torch has no kernels for": "the error is not yet answered",
     "map_location=0": "the error is not yet answered",
     "a compiled extension that is not there": "the error is not yet answered",
     "training on the CPU; the code to resume on a GPU moves the model": "the code leaves something out",
-    "training on cuda:1; a machine with two GPUs": "the machine cannot be named yet",
-    "training on cuda:1; the second GPU is wanted": "the machine cannot be named yet",
-    "training on cuda:0; the second of two GPUs is wanted": "the machine cannot be named yet",
-    "layers on cuda:0 to cuda:3; two GPUs": "the machine cannot be named yet",
-    "a state dict spread over two GPUs; a machine with both": "the machine cannot be named yet",
-    "optimizer.step() finds two devices after resuming": "the error is not yet answered well enough",
-    "a GAN trained on two GPUs; a machine with both": "the machine cannot be named yet",
+    "optimizer.step() finds two devices after resuming": "not answered well enough",
     "a GAN; the code to load it": "the code leaves something out",
-    "training on cuda:0; one card of 24 GB": "the machine cannot be named yet",
     "the script that loads on the CPU; which line fails?": "scripts are not read yet",
     "does it need the same CUDA version, must I save on the CPU?": "beliefs are not answered yet",
-    "four ranks that load one file of cuda:0; the code": "the machine cannot be named yet",
-    "two ranks on one GPU: NCCL stops": "the error is not yet answered",
 }
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
