@@ -56,6 +56,7 @@ from tests.torch.situation_files import (
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "situations.md"
+PROFILES = Path(__file__).parents[1] / "data" / "profiles"
 Story = Literal["handed a file", "resumes elsewhere", "publishes", "on a cluster"]
 STORIES: tuple[Story, ...] = ("handed a file", "resumes elsewhere", "publishes", "on a cluster")
 
@@ -68,11 +69,12 @@ class Situation:
         story: Who it is, see `STORIES`.
         has: What the file is, where it is opened, and what for.
         make: Writes the files into the working folder.
-        run: The command, without the program's name; TEXT stands for `text`.
+        run: The command, without the program's name; TEXT stands for `text`, PROFILES for the machines' folder.
         text: An error text that is pasted, or comes on standard input.
         code: The exit code.
         says: Patterns that the first answer matches, its lines joined.
         fix: A pattern that the first fix matches; empty where none is looked at.
+        also: Patterns that something further down matches.
         never: Patterns that nothing in the whole output matches.
         then: Looks at what the command wrote; None where it writes nothing.
     """
@@ -85,6 +87,7 @@ class Situation:
     code: int = 0
     says: tuple[str, ...] = ()
     fix: str = ""
+    also: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     then: Callable[[], object] | None = None
 
@@ -507,6 +510,26 @@ HANDED: tuple[Situation, ...] = (
         says=("compiled|extension|built", "[Ii]nstall|build"),
         never=("sys.path",),
     ),
+    Situation(
+        story="handed a file",
+        has="weights saved on cuda:0; a Windows laptop with an RTX 4070 and pip's torch for the CPU",
+        make=state_dict("cuda:0"),
+        run="check best.pth --target PROFILES/cpu-only-windows.json",
+        code=1,
+        says=("DOES NOT LOAD",),
+        fix=to_cpu("best.pth"),
+        also=("built without CUDA", "Install a CUDA build"),
+    ),
+    Situation(
+        story="handed a file",
+        has="weights saved on cuda:0; CUDA_VISIBLE_DEVICES is empty in this shell",
+        make=state_dict("cuda:0"),
+        run="check best.pth --target PROFILES/hidden-by-empty-variable.json",
+        code=1,
+        says=("DOES NOT LOAD",),
+        fix=to_cpu("best.pth"),
+        also=("CUDA_VISIBLE_DEVICES",),
+    ),
 )
 
 # --- resumes elsewhere --------------------------------------------------------------------------------------
@@ -767,6 +790,34 @@ RESUMES: tuple[Situation, ...] = (
         says=("LOADS on",),
         never=("can stop",),
     ),
+    Situation(
+        story="resumes elsewhere",
+        has="weights saved on cuda:0; a driver older than torch's CUDA",
+        make=state_dict("cuda:0"),
+        run="check best.pth --target PROFILES/driver-too-old-470.json",
+        code=1,
+        says=("DOES NOT LOAD",),
+        fix=to_cpu("best.pth"),
+        also=("driver is too old",),
+    ),
+    Situation(
+        story="resumes elsewhere",
+        has="training on cuda:1; one of two cards works",
+        make=training("cuda:1"),
+        run="check run.pt --target PROFILES/works-one-of-two-3090.json",
+        code=1,
+        says=("DOES NOT LOAD", "CUDA device 1"),
+        fix=r"torch\.load\(['\"]run\.pt['\"], map_location=(?:\{['\"]cuda:1|['\"]cpu['\"])",
+    ),
+    Situation(
+        story="resumes elsewhere",
+        has="training on cuda:0; an M2",
+        make=training("cuda:0"),
+        run="check run.pt --target PROFILES/works-apple-m2.json",
+        code=1,
+        says=("DOES NOT LOAD",),
+        fix=r"torch\.load\(['\"]run\.pt['\"], map_location=(?:\{['\"]cuda:0['\"]: ['\"]mps|['\"]cpu['\"])",
+    ),
 )
 
 # --- publishes ----------------------------------------------------------------------------------------------
@@ -983,6 +1034,36 @@ CLUSTER: tuple[Situation, ...] = (
         run="target --probe-script",
         says=("import torch|torch",),
     ),
+    Situation(
+        story="on a cluster",
+        has="weights saved on cuda:0; a container started without the GPU",
+        make=state_dict("cuda:0"),
+        run="check best.pth --target PROFILES/docker-without-gpus.json",
+        code=1,
+        says=("DOES NOT LOAD",),
+        fix=to_cpu("best.pth"),
+        also=("--gpus all",),
+    ),
+    Situation(
+        story="on a cluster",
+        has="weights saved on cuda:0; the driver was updated under the running kernel",
+        make=state_dict("cuda:0"),
+        run="check best.pth --target PROFILES/driver-mismatch.json",
+        code=1,
+        says=("DOES NOT LOAD",),
+        fix=to_cpu("best.pth"),
+        also=("restart|reboot",),
+    ),
+    Situation(
+        story="on a cluster",
+        has="weights saved on cuda:0; a node where this user may not use the GPU",
+        make=state_dict("cuda:0"),
+        run="check best.pth --target PROFILES/no-permission-cluster.json",
+        code=1,
+        says=("DOES NOT LOAD",),
+        fix=to_cpu("best.pth"),
+        also=("permission|may not|render|video",),
+    ),
 )
 
 ROWS: tuple[Situation, ...] = (*HANDED, *RESUMES, *PUBLISHES, *CLUSTER)
@@ -1017,7 +1098,8 @@ def answer_to(command: str) -> None:
 def answer(row: Situation) -> Answer:
     """Make the files of a row in the working folder, and run its command."""
     row.make()
-    arguments = [row.text if word == "TEXT" else word for word in shlex.split(row.run)]
+    words = shlex.split(row.run.replace("PROFILES", str(PROFILES)))
+    arguments = [row.text if word == "TEXT" else word for word in words]
     out, err, stdin = io.StringIO(), io.StringIO(), sys.stdin
     sys.stdin = io.StringIO(row.text)
     try:
@@ -1052,6 +1134,7 @@ def wrong(row: Situation) -> Iterator[str]:
     yield from (f"nothing of {pattern!r}" for pattern in row.says if not re.search(pattern, found.first))
     if row.fix and not re.search(row.fix, found.fix):
         yield f"the first fix is {found.fix!r}, not {row.fix!r}"
+    yield from (f"nowhere {pattern!r}" for pattern in row.also if not re.search(pattern, found.whole))
     yield from (f"it says {pattern!r}" for pattern in row.never if re.search(pattern, found.whole))
     if row.then is not None and found.code == 0:
         try:
@@ -1087,6 +1170,7 @@ def page() -> str:
 def _expected(row: Situation) -> str:
     parts = [*(f"`{_cell(pattern)}`" for pattern in row.says)]
     parts += [f"first fix `{_cell(row.fix)}`"] if row.fix.strip("|") else []
+    parts += [f"further down `{_cell(pattern)}`" for pattern in row.also]
     parts += ["what is written is right"] if row.then else []
     parts += [f"not `{_cell(pattern)}`" for pattern in row.never]
     return "; ".join(parts) or "-"
