@@ -69,7 +69,7 @@ class Situation:
         story: Who it is, see `STORIES`.
         has: What the file is, where it is opened, and what for.
         make: Writes the files into the working folder.
-        run: The command, without the program's name; TEXT stands for `text`, PROFILES for the machines' folder.
+        run: The command, without the program's name; TEXT stands for `text`, PROFILES for the machines.
         text: An error text that is pasted, or comes on standard input.
         code: The exit code.
         says: Patterns that the first answer matches, its lines joined.
