@@ -109,7 +109,7 @@ def build_checkpoint(
 
 
 def _name_slots(found: Found, work: Work) -> list[Names]:
-    """Return every optimizer slot the name of its parameter, where that is certain."""
+    """Name the parameter of every optimizer slot, where it is known."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
     work.look(2 * len(found.slots))
     for row, number, owner in found.slots:
@@ -147,6 +147,7 @@ def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
         detail=names.detail,
         capturable=draft.listed.capturable,
         groups=draft.listed.sizes,
+        models=names.models,
     )
 
 

@@ -23,13 +23,13 @@ Role = Literal["parameter", "buffer", "optimizer", "scheduler", "rng", "ema", "o
 
 ROLES: tuple[Role, ...] = ("parameter", "buffer", "optimizer", "scheduler", "rng", "ema", "other")
 
-Naming = Literal["names", "order", "shape", "partial", "unknown"]
+Naming = Literal["names", "order", "shape", "recipe", "partial", "unknown"]
 """How optimizer slots came by their parameter's name.
 
 `names`: the file says so. `order`: a single group, which torch numbers in the model's order, and only one
 assignment of parameters of these shapes keeps it. `shape`: several groups, but each shape occurs once, so
-that no order matters. `partial`: some could be named in one of these ways, the others could not. `unknown`:
-none.
+that no order matters. `recipe`: several groups, and a known way of filling them fits in sizes, order and
+shapes. `partial`: some could be named in one of these ways, the others could not. `unknown`: none.
 """
 
 
@@ -167,6 +167,8 @@ class Optimizer:
         detail: The naming's reason, in one sentence.
         capturable: Whether any group is `capturable` or `fused`, so that `step` belongs on the device.
         groups: How many parameters each of its groups lists.
+        models: Where the models stand whose parameters it holds, in its order if it has one group; empty
+            where that is unknown.
     """
 
     path: str
@@ -177,6 +179,7 @@ class Optimizer:
     detail: str
     capturable: bool
     groups: tuple[int, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 class Verb(StrEnum):

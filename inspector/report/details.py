@@ -30,6 +30,7 @@ _SURENESS: dict[Naming, str] = {
     "names": "Certain",
     "order": "Nearly certain",
     "shape": "Very likely",
+    "recipe": "By a known recipe",
     "partial": "Very likely where there is a name",
     "unknown": "Unknown",
 }

@@ -14,7 +14,7 @@ from typing import Any
 
 from inspector.diagnose.findings.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
-from inspector.model.checkpoint import Checkpoint, Key, Storage, Tensor, ValueRow
+from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Storage, Tensor, ValueRow
 from inspector.model.findings import Finding, Fix
 from inspector.model.totals import device_totals
 from inspector.records import as_document
@@ -109,7 +109,20 @@ def _tail(checkpoint: Checkpoint, safety: SafetyVerdict, findings: tuple[Finding
             "globals_to_allow": list(safety.to_allow),
         },
         "versions": dict(checkpoint.versions),
+        "optimizers": [_optimizer(row) for row in checkpoint.optimizers],
         "findings": [finding_document(finding) for finding in findings],
+    }
+
+
+def _optimizer(row: Optimizer) -> Document:
+    """Return how the slots of an optimizer came by the names of their parameters."""
+    return {
+        "path": row.path,
+        "parameters": row.parameters,
+        "with_state": row.with_state,
+        "naming": row.naming,
+        "detail": row.detail,
+        "models": list(row.models),
     }
 
 

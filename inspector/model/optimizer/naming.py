@@ -1,19 +1,21 @@
-"""Optimizer slots under the name of their parameter: certain, or not at all.
+"""Optimizer slots under the name of their parameter: certain, by a recipe that it names, or not at all.
 
 A file that says the names is believed. Otherwise `Optimizer.state_dict` numbers parameters in the order in
 which they were handed over. A single group is handed over in the model's order: `Adam(model.parameters())`,
-or what a filter left of it. Nothing of the kind holds for several groups, which are filled by name, by layer
-or by number of dimensions, sorted or not; there only a shape that occurs once can tell a parameter. Wherever
-two parameters could be meant, the slots stay without a name and the optimizer says so.
+or what a filter left of it. Several groups are filled by name, by layer or by number of dimensions: a shape
+that occurs once tells a parameter, then the order within each group and the recipes of `recipes.py` where
+they fit. Wherever two parameters could be meant, the slots stay without a name and the optimizer says so.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import permutations
 
 from inspector.model.checkpoint import Key, Naming
-from inspector.model.optimizer.parameters import Parameters, Shape, salted
+from inspector.model.optimizer.parameters import Parameters, Shape, join_parameters, salted
+from inspector.model.optimizer.recipes import recognize
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.values.text import cut_name
 from inspector.records import dataclass
@@ -21,6 +23,10 @@ from inspector.records import dataclass
 Shapes = dict[Key, Shape]
 MOST_COMPARED = 8_000_000
 """Parameters compared for one file; 350,000 of a model beside two copies of it take 3 million."""
+_MOST_PERMUTED = 3
+_MOST_PAIRED = 12
+_MOST_GROUPS = 16
+_WAYS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +34,16 @@ class Names:
     """The outcome for one optimizer.
 
     Attributes:
-        by_id: The parameter's name for each number or name of the optimizer's own, where it is certain.
+        by_id: The parameter's name for each number or name of the optimizer's own, where it is known.
         naming: How.
         detail: Why, in one sentence.
+        models: Where the models stand whose parameters they are.
     """
 
     by_id: dict[Key, str]
     naming: Naming
     detail: str
+    models: tuple[str, ...] = ()
 
 
 _NONE_FITS = Names({}, "unknown", "No set of parameters in this file fits the optimizer's count and shapes.")
@@ -118,16 +126,43 @@ def _name(owned: Owned, whole: Sequence[Parameters], free: Sequence[Parameters],
         return said
     if owned.together:
         return Names({}, "unknown", "It keeps one state for all parameters together.")
+    candidates = whole or (free if len(owned.shapes) > 1 else ())
+    outcome = _agreed(owned, candidates, room)
+    if outcome is None and len(owned.shapes) > 1:
+        outcome = _agreed(owned, _joined(free, optimizer.listed.parameters), room)
+    return outcome or _NONE_FITS
+
+
+def _agreed(owned: Owned, models: Iterable[Parameters], room: _Room) -> Names | None:
+    """Return what all models that fit say; None where none does."""
+    listed = owned.optimizer.listed.parameters + len(owned.optimizer.listed.groups)
     outcome: Names | None = None
-    for model in whole or (free if len(owned.shapes) > 1 else ()):
+    for model in models:
         if not room.spend(listed + len(model.names)):
             return _TOO_MANY
-        other = _match(owned, model)
+        other = _match(owned, model, room)
         outcome = outcome or other
         if outcome is not None and other is not None and other.by_id != outcome.by_id:
             several = "Several sets of parameters in this file fit this optimizer equally well."
             return Names({}, "unknown", several)
-    return outcome or _NONE_FITS
+    return outcome
+
+
+def _joined(models: Sequence[Parameters], count: int) -> Iterator[Parameters]:
+    """Yield models that one optimizer could train together: all in the file's order, few in any, pairs."""
+    sizes: Iterable[int] = range(2, len(models) + 1)
+    if len(models) > _MOST_PERMUTED:
+        yield from _that_count([tuple(models)], count)
+        sizes = (2,) if len(models) <= _MOST_PAIRED else ()
+    for size in sizes:
+        yield from _that_count(permutations(models, size), count)
+
+
+def _that_count(groups: Iterable[tuple[Parameters, ...]], count: int) -> Iterator[Parameters]:
+    """Yield those groups of models that have so many parameters together."""
+    for group in groups:
+        if sum(len(model.names) for model in group) == count:
+            yield join_parameters(group)
 
 
 def _names_in_file(owned: Owned) -> Names | None:
@@ -163,11 +198,12 @@ def _fits_wholly(owned: Owned, model: Parameters) -> bool:
     return _count(owned.shapes.values()) <= _count(model.shapes)
 
 
-def _match(owned: Owned, model: Parameters) -> Names | None:
+def _match(owned: Owned, model: Parameters, room: _Room) -> Names | None:
     """Name what a model leaves only one name for; None if the optimizer cannot be of this model."""
     if len(owned.optimizer.listed.groups) == 1:
         return _match_by_order(owned, model)
-    return _match_by_shape(owned, model)
+    found = _match_by_shape(owned, model)
+    return found if found is None or found.naming == "shape" else _match_by_custom(owned, model, found, room)
 
 
 def _match_by_order(owned: Owned, model: Parameters) -> Names | None:
@@ -189,6 +225,61 @@ def _match_by_order(owned: Owned, model: Parameters) -> Names | None:
         if early == end - late and key in owned.owners
     }
     return _outcome(owned, model, names, "order")
+
+
+def _match_by_custom(owned: Owned, model: Parameters, certain: Names, room: _Room) -> Names:
+    """Add what a recipe that fits, or else the order within each group, says of the other parameters."""
+    groups = [group.ids for group in owned.optimizer.listed.groups]
+    recognized = recognize(groups, owned.shapes, model, room.spend)
+    if recognized is not None:
+        found, custom = recognized.by_id, recognized.reason
+    else:
+        found = _names_in_order(groups, owned.shapes, model, room)
+        custom = "each lists parameters in the model's order"
+    if any(found.get(key, name) != name for key, name in certain.by_id.items()):
+        return certain
+    names = {key: name for key, name in {**found, **certain.by_id}.items() if key in owned.owners}
+    named = sum(1 for key in owned.shapes if key in names)
+    if named <= sum(1 for key in owned.shapes if key in certain.by_id):
+        return certain
+    reason = f"The groups fit {model.where} in sizes, order and shapes as {custom}."
+    if named == len(owned.shapes):
+        return Names(names, "recipe", reason, model.paths)
+    reason = f"{reason} This decides {named} of {len(owned.shapes)}, the others could be several."
+    return Names(names, "partial", reason, model.paths)
+
+
+def _names_in_order(
+    groups: Sequence[Sequence[Key]], shapes: Shapes, model: Parameters, room: _Room
+) -> dict[Key, str]:
+    """Name what is clear once each group keeps the model's order; none of a group that fits backwards too."""
+    found: dict[Key, int] = {}
+    taken: set[int] = set()
+    before = -1
+    while before < len(found) and len(groups) <= _MOST_GROUPS:
+        before = len(found)
+        for ids in groups:
+            if room.spend(_WAYS * len(model.names)):
+                places = _places_in_order(ids, shapes, model, taken, found)
+                found |= places
+                taken.update(places.values())
+    return {key: model.names[place] for key, place in found.items()}
+
+
+def _places_in_order(
+    ids: Sequence[Key], shapes: Shapes, model: Parameters, taken: set[int], found: dict[Key, int]
+) -> dict[Key, int]:
+    """Return where the parameters of one group must stand, among what other groups have not taken."""
+    own = {found[key] for key in ids if key in found}
+    free = [place for place in range(len(model.names)) if place not in taken or place in own]
+    offered = [model.shapes[place] for place in free]
+    wanted = [shapes.get(key) for key in ids]
+    first, last = _pick(wanted, offered), _pick(wanted[::-1], offered[::-1])
+    if first is None or last is None or (len(wanted) > 1 and _pick(wanted[::-1], offered) is not None):
+        return {}
+    end = len(free) - 1
+    ends = zip(ids, first, reversed(last), strict=True)
+    return {key: free[early] for key, early, late in ends if early == end - late}
 
 
 def _pick(wanted: Sequence[Shape | None], offered: Sequence[Shape]) -> list[int] | None:
@@ -228,9 +319,9 @@ def _outcome(owned: Owned, model: Parameters, names: dict[Key, str], naming: Nam
             "order": f"Count, order and shapes agree with {model.where}.",
             "shape": f"Each shape occurs once in {model.where}.",
         }[naming]
-        return Names(names, naming, reason)
+        return Names(names, naming, reason, model.paths)
     groups = "its groups may be filled in any order" if naming == "shape" else "some may be left out"
     reason = (
         f"The shapes decide {named} of {total} against {model.where}, the others could be several: {groups}."
     )
-    return Names(names, "partial" if named else "unknown", reason)
+    return Names(names, "partial" if named else "unknown", reason, model.paths if named else ())

@@ -49,11 +49,13 @@ class Parameters:
         where: What the model is called in sentences.
         names: Their names.
         shapes: Their shapes.
+        paths: Where the model stands; several for models that one optimizer trains together.
     """
 
     where: str
     names: list[str]
     shapes: list[Shape]
+    paths: tuple[str, ...] = ()
 
 
 def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
@@ -69,6 +71,17 @@ def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
         model.path or "the checkpoint",
         [name for name, _ in first.values()],
         [shape for _, shape in first.values()],
+        (model.path,),
+    )
+
+
+def join_parameters(models: Sequence[Parameters]) -> Parameters:
+    """Return the parameters of several models one after the other, each name below its model's."""
+    return Parameters(
+        " and ".join(model.where for model in models),
+        [cut_name(f"{model.where}.{name}") for model in models for name in model.names],
+        [shape for model in models for shape in model.shapes],
+        tuple(path for model in models for path in model.paths),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, ContainerError, NotACheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse
+from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse, Naming
 from inspector.model.findings import Fix, finding
 from inspector.records import replace
 from inspector.report.jsonable import Document, error_document, finding_document, fix_document, write_show
@@ -91,6 +91,16 @@ SHOW: Document = {
     "globals": [{"name": str, "count": Whole, "verdict": set(get_args(GlobalVerdict))}],
     "safety": {"verdict": set(get_args(FileVerdict)), "weights_only": bool, "globals_to_allow": [str]},
     "versions": dict,
+    "optimizers": [
+        {
+            "path": str,
+            "parameters": Whole,
+            "with_state": Whole,
+            "naming": set(get_args(Naming)),
+            "detail": str,
+            "models": [str],
+        }
+    ],
     "findings": [FINDING],
 }
 ERROR: Document = {

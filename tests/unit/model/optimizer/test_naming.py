@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 
 import pytest
 
 from inspector.model.optimizer import naming
 from inspector.model.optimizer.naming import Owned, name_parameters
 from inspector.model.optimizer.parameters import Parameters, Shape, salted
+from inspector.model.optimizer.recipes import Recognized
 from inspector.model.optimizer.state_dict import GroupDraft, Groups, OptimizerDraft
 from inspector.records import replace
 
@@ -124,6 +126,55 @@ def test_model_of_one_optimizer_lends_no_names_to_another(groups: list[list[Shap
     first, second = name_parameters([owned(*groups), owned([A, B])], [model(A, B, C)])
     assert first.by_id
     assert (second.naming, second.by_id) == ("unknown", {})
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted", "where"),
+    [
+        (3, (0, 2), "m0 and m2"),
+        (3, (2, 1, 0), "m2 and m1 and m0"),
+        (5, (3, 1), "m3 and m1"),
+        (5, range(5), "m0 and m1 and m2 and m3 and m4"),
+        (13, range(13), " and ".join(f"m{number}" for number in range(13))),
+        (13, (0, 1), ""),
+    ],
+)
+def test_one_optimizer_may_hold_several_models(count: int, wanted: Sequence[int], where: str) -> None:
+    models = [model((2, number + 2), (number + 2,), where=f"m{number}") for number in range(count)]
+    shapes: list[Shape | None] = [shape for number in wanted for shape in models[number].shapes]
+    (found,) = name_parameters([owned(shapes)], models)
+    if not where:
+        assert found.naming == "unknown"
+        return
+    assert found.naming == "order"
+    assert where in found.detail
+    assert list(found.by_id.values()) == [f"m{number}.p{place}" for number in wanted for place in (0, 1)]
+
+
+def test_custom_names_what_shapes_leave_open() -> None:
+    (found,) = name_parameters([owned([A, C, A], [B])], [model(A, C, B, A)])
+    assert found.naming == "partial"  # it could be filled backwards
+    (found,) = name_parameters([owned([C, A, A], [B])], [model(C, A, B, A)])
+    assert (found.naming, found.by_id) == ("recipe", {0: "p0", 1: "p1", 2: "p3", 3: "p2"})
+    (found,) = name_parameters([owned([C, A, A], [B, B])], [model(C, A, B, A, B, B)])
+    assert (found.naming, set(found.by_id)) == ("partial", {0, 1, 2})
+    assert "decides 3 of 5" in found.detail
+
+
+def test_order_within_groups_is_not_asked_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A shape that occurs once, the order within the first group, and nothing for the rest.
+    one, other = owned([C, A], [A, B, B]), model(C, A, A, B, B, C)
+    (found,) = name_parameters([one], [other])
+    monkeypatch.setattr(naming, "MOST_COMPARED", 45)
+    (poor,) = name_parameters([one], [other])
+    assert set(poor.by_id) < set(found.by_id)
+
+
+def test_custom_that_contradicts_the_shapes_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Recognized({0: "p1", 1: "p0", 2: "p2", 3: "p3"}, "a lie")
+    monkeypatch.setattr(naming, "recognize", lambda *_: wrong)
+    (found,) = name_parameters([owned([C, A, A], [B])], [model(C, A, B, A)])
+    assert (found.naming, found.by_id) == ("partial", {0: "p0", 3: "p2"})
 
 
 def test_too_many_models_and_optimizers_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from inspector.model.checkpoint import Checkpoint
+from tests.sweep import put_through
 from tests.unit.model.making import saved
 
 torch = pytest.importorskip("torch")
@@ -156,23 +157,28 @@ ORDERS: dict[str, Callable[[list[Any]], list[Any]]] = {
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("net", [conv_net, shapes_net, lambda: square_net(12)])
-def test_groups_in_any_order_are_never_named_wrongly(
+def test_groups_in_other_orders_keep_what_the_shapes_tell(
     order: str, net: Callable[[], Any], tmp_path: Path
 ) -> None:
     model = net()
     optimizer = torch.optim.AdamW(decay_groups(model, ordered=ORDERS[order]))
     train(model, optimizer)
     checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
-    named, of = check(checkpoint, truth(model, optimizer))
     row = checkpoint.optimizers[0]
-    assert (row.naming, named) in {("shape", of), ("partial", named), ("unknown", 0)}
+    if net is conv_net and order == "sorted by name":  # a weight and a bias of one shape change places
+        assert row.naming == "recipe"
+        assert "each in the model's order" in row.detail
+        return
+    named, of = check(checkpoint, truth(model, optimizer))
     if net is shapes_net:
-        assert named == of
-    elif net is conv_net:
-        assert 0 < named < of
-        assert row.naming == "partial"
+        assert (row.naming, named) == ("shape", of)
+    elif net is not conv_net:  # could be filled backwards as well
+        assert (row.naming, named) == ("unknown", 0)
+    elif order == "as in the model":
+        assert (row.naming, named) == ("recipe", of)
     else:
-        assert named == 0
+        assert row.naming == "partial"
+        assert 0 < named < of
 
 
 def test_backbone_and_head_are_named_by_shape(tmp_path: Path) -> None:
@@ -185,16 +191,98 @@ def test_backbone_and_head_are_named_by_shape(tmp_path: Path) -> None:
     assert checkpoint.optimizers[0].naming == "shape"
 
 
-def test_swapped_layers_of_one_shape_are_not_named(tmp_path: Path) -> None:
+def test_what_follows_no_custom_gets_the_names_of_the_custom_and_says_so(tmp_path: Path) -> None:
+    """Two layers of one shape that somebody swapped: nothing in the file tells, so the recipe is named."""
     model = nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 3))
     parameters = list(model.parameters())
     parameters[2], parameters[4] = parameters[4], parameters[2]
     optimizer = torch.optim.Adam([{"params": parameters[::2]}, {"params": parameters[1::2]}])
     train(model, optimizer)
     checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
-    check(checkpoint, truth(model, optimizer))
-    names = {tensor.parameter for tensor in checkpoint.tensors if tensor.slot}
-    assert names == {None, "0.weight", "3.weight", "3.bias"}
+    (row,) = checkpoint.optimizers
+    assert row.naming == "recipe"
+    assert "dimensions in one group" in row.detail
+
+
+class Layers(nn.Module):
+    """A transformer in small: an embedding, twelve equal layers, a norm and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(11, 4)
+        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(4, 2, 6) for _ in range(12))
+        self.norm = nn.LayerNorm(4)
+        self.head = nn.Linear(4, 11)
+
+
+class Sided(nn.Module):
+    """A backbone of equal layers and a head of the same shapes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Linear(3, 4)
+        self.backbone = square_net(3)
+        self.head = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+
+
+def split(model: Any, *keys: Callable[[str, Any], Any], by_name: bool = False) -> list[dict[str, Any]]:
+    """Groups of those parameters for which the keys say the same, in the order in which they begin."""
+    groups: dict[Any, list[Any]] = {}
+    named = list(model.named_parameters())
+    for name, parameter in sorted(named) if by_name else named:
+        groups.setdefault(tuple(key(name, parameter) for key in keys), []).append(parameter)
+    return [{"params": group} for group in groups.values()]
+
+
+def layer_of(name: str, _: Any) -> str:
+    parts = name.split(".")
+    return ".".join(parts[:2]) if parts[1].isdigit() else parts[0]
+
+
+def is_decayed(name: str, parameter: Any) -> bool:
+    return parameter.ndim > 1 and not name.endswith("bias")
+
+
+def is_decayed_by_mingpt(name: str, _: Any) -> bool:
+    return not (name.endswith("bias") or "norm" in name or "embed" in name)
+
+
+def kind_of(name: str, parameter: Any) -> str:
+    return "bias" if name.endswith("bias") else "weight" if parameter.ndim > 1 else "norm"
+
+
+CUSTOMS: dict[str, tuple[Callable[[], Any], Callable[[Any], list[dict[str, Any]]]]] = {
+    "Trainer": (Layers, lambda model: split(model, is_decayed)),
+    "timm, no decay first": (Layers, lambda model: split(model, is_decayed)[::-1]),
+    "nanoGPT": (Layers, lambda model: split(model, lambda _, parameter: parameter.ndim > 1)),
+    "minGPT": (Layers, lambda model: split(model, is_decayed_by_mingpt, by_name=True)),
+    "YOLO": (Sided, lambda model: split(model, kind_of)[::-1]),
+    "layer decay": (Layers, lambda model: split(model, layer_of, is_decayed)),
+    "a group for each layer": (Layers, lambda model: split(model, layer_of)),
+    "layers from the top": (Layers, lambda model: split(model, layer_of)[::-1]),
+    "a group for each parameter": (Layers, lambda model: split(model, lambda name, _: name)),
+    "backbone and head": (Sided, lambda model: split(model, lambda name, _: name.startswith("head"))),
+    "head and backbone": (Sided, lambda model: split(model, lambda name, _: name.startswith("head"))[::-1]),
+    "head apart, with and without decay": (
+        Sided,
+        lambda model: split(model, lambda name, _: name.startswith("head"), is_decayed),
+    ),
+    "bias": (Sided, lambda model: split(model, lambda name, _: name.endswith("bias"))),
+}
+
+
+def test_groups_of_every_custom_are_named_wholly(tmp_path: Path) -> None:
+    def check_one(custom: str) -> None:
+        make, groups = CUSTOMS[custom]
+        model = make()
+        optimizer = torch.optim.SGD(groups(model), lr=0.1, momentum=0.9)
+        train(model, optimizer)
+        checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+        named, of = check(checkpoint, truth(model, optimizer))
+        (row,) = checkpoint.optimizers
+        assert (row.naming, named, row.models) == ("recipe", of, ("model",)), row.detail
+
+    put_through(check_one, CUSTOMS)
 
 
 # --- frozen and tied parameters -----------------------------------------------------------------------------
@@ -326,6 +414,24 @@ def test_gan_has_two_of_each(tmp_path: Path) -> None:
         named, of = check(checkpoint, truth(part, optimizer), name)
         assert named == of > 0
     assert [row.naming for row in checkpoint.optimizers] == ["order", "order"]
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_one_optimizer_over_several_models_names_them_by_model(groups: int, tmp_path: Path) -> None:
+    encoder, decoder, other = conv_net(), shapes_net(), square_net()
+    parts = [list(decoder.parameters()), list(encoder.parameters())]
+    optimizer = torch.optim.Adam(
+        [{"params": part} for part in parts] if groups == 2 else [*parts[0], *parts[1]]
+    )
+    for model in (encoder, decoder):
+        train(model, optimizer)
+    file = {"encoder": encoder, "other": other, "decoder": decoder, "optimizer": optimizer}
+    checkpoint = saved(tmp_path, {name: part.state_dict() for name, part in file.items()})
+    whole = nn.ModuleDict({"encoder": encoder, "decoder": decoder})
+    named, of = check(checkpoint, truth(whole, optimizer))
+    assert named == of > 0
+    models = checkpoint.optimizers[0].models
+    assert models == ("decoder", "encoder") if groups == 1 else set(models) == {"decoder", "encoder"}
 
 
 def test_models_that_fit_equally_well_under_other_names_name_nothing(tmp_path: Path) -> None:
