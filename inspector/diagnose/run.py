@@ -9,13 +9,21 @@ from inspector.diagnose.findings.devices import DEVICE_RULES
 from inspector.diagnose.findings.files import FILE_RULES
 from inspector.diagnose.findings.memory import MEMORY_RULES
 from inspector.diagnose.findings.training import TRAINING_RULES
+from inspector.diagnose.findings.wanted import WANTED_RULES
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import SEVERITIES, Finding
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
 
-RULES: tuple[Rule, ...] = (*DEVICE_RULES, *TRAINING_RULES, *MEMORY_RULES, *FILE_RULES, *CODE_RULES)
+RULES: tuple[Rule, ...] = (
+    *DEVICE_RULES,
+    *WANTED_RULES,
+    *TRAINING_RULES,
+    *MEMORY_RULES,
+    *FILE_RULES,
+    *CODE_RULES,
+)
 
 
 def diagnose(

@@ -38,7 +38,11 @@ def _unloadable(case: Case) -> Iterator[Finding]:
         )
         found = [path for device in devices for path in paths.get(device, [])]
         # One map has to reach every device that stops the load, whatever finding it belongs to.
-        fix = devices_fix(devices if len(by_finding) == 1 else list(failures), case.target.destination)
+        reached = devices if len(by_finding) == 1 else list(failures)
+        if case.target.wanted is not None:
+            others = {device for device in paths if is_accelerator(device)} - {case.target.wanted}
+            reached = sorted(failures.keys() | others, key=device_order)
+        fix = devices_fix(reached, case.target.destination)
         yield finding(id_, "error", _TITLES[id_], detail, found, fix=fix)
 
 

@@ -29,8 +29,8 @@ _NO_MMAP = "mmap=True cannot be used with this file. Save only the weights, with
 
 def _all_ranks(case: Case) -> Iterator[Finding]:
     """Warn of several processes that would all load onto the one GPU in the file."""
-    if case.target is None:
-        return
+    if case.target is None or case.target.wanted is not None:
+        return  # who wants one device starts one process
     devices = {storage.device for storage in case.checkpoint.storages}
     saved = [device for device in devices if is_accelerator(device)]
     if len(saved) != 1:

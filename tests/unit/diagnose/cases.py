@@ -240,6 +240,23 @@ def samples() -> dict[str, Sample]:
             paths=("class_weights",),
             fix=Fix(rule="path:class_weights@cuda:0"),
         ),
+        "not-on-wanted-device": Sample(
+            has=(
+                by_hand(pairs(w=at("cuda:0"), n=number(1))),
+                by_hand(pairs(a=at("cuda:3", "0"), b=at("cpu", "1"))),
+                by_hand(pairs(a=at("cuda:2", "0"), b=at("cuda:1", "1"))),
+            ),
+            lacks=(
+                PLAIN,
+                by_hand(at("cuda:1")),
+                by_hand(at("cuda:4")),
+                by_hand(at("mps")),
+                by_hand(at("meta")),
+            ),
+            target="4xcuda:1",
+            paths=("w",),
+            fix=Fix(rule="cuda:0=cuda:1"),
+        ),
         "all-ranks-on-one-device": Sample(
             has=(
                 by_hand(pairs(model=pairs(w=at("cuda:0")), n=number(1))),
