@@ -1,4 +1,4 @@
-"""Rules about devices: what will not load, what is wanted on the CPU, what no `map_location` reaches."""
+"""Rules about devices: what will not load, and what is wanted on the CPU."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from inspector.diagnose.branches import branch_fix, devices_fix
 from inspector.diagnose.case import Case, Rule
+from inspector.diagnose.findings.hidden import find_hidden
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator
@@ -81,21 +82,6 @@ def _rng_off_cpu(case: Case) -> Iterator[Finding]:
         )
 
 
-def _hidden(case: Case) -> Iterator[Finding]:
-    """Find devices that no map_location reaches."""
-    hidden = [item for item in case.checkpoint.hidden_devices if is_accelerator(item.device)]
-    if hidden:
-        places = ", ".join(sorted({f"{item.what} {item.device}" for item in hidden})[:8])
-        yield finding(
-            "hidden-device",
-            "note",
-            "A device that map_location does not change",
-            f"The file holds {places} as a value of its own. torch.load returns it as it was saved; code "
-            "that uses it will expect that device.",
-            [item.path for item in hidden],
-        )
-
-
 def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:
     paths: dict[str, list[str]] = defaultdict(list)
     for tensor in checkpoint.tensors:
@@ -103,4 +89,4 @@ def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:
     return paths
 
 
-DEVICE_RULES: tuple[Rule, ...] = (_unloadable, _mixed, _rng_off_cpu, _hidden)
+DEVICE_RULES: tuple[Rule, ...] = (_unloadable, _mixed, _rng_off_cpu, find_hidden)

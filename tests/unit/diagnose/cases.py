@@ -395,6 +395,26 @@ def samples() -> dict[str, Sample]:
             lacks=(PLAIN, by_hand(name("posix.system")), by_hand(name("mine.Net"))),
             fix=Fix(style="plain"),
         ),
+        "compiled-package": Sample(
+            has=(by_hand(name("flash_attn.modules.mha.MHA")), by_hand(new("apex.optimizers.fused_adam.A"))),
+            lacks=(
+                PLAIN,
+                by_hand(name("mine.flash_attn.MHA")),
+                by_hand(name("torch.nn.modules.linear.Linear")),
+            ),
+            target="cpu",
+        ),
+        "dtype-unsupported": Sample(
+            has=(by_hand(pairs(w=view(storage(kind="DoubleStorage")))),),
+            lacks=(PLAIN, by_hand(pairs(w=view(storage(kind="HalfStorage"))))),
+            target="mps",
+            paths=("w",),
+        ),
+        "quantized-weights": Sample(
+            has=(by_hand(pairs(**{"l.SCB": at("cpu"), "l.weight": view(storage("1", kind="CharStorage"))})),),
+            lacks=(PLAIN, named("l.SCB", "l.weight")),
+            paths=("l.SCB",),
+        ),
         "byteorder": Sample(
             has=(by_hand(at("cpu"), versions=(("version", "3"), ("byteorder", "big"))),),
             lacks=(by_hand(at("cpu"), versions=(("version", "3"), ("byteorder", "little"))), PLAIN),

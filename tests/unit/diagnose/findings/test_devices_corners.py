@@ -87,5 +87,5 @@ def test_product_that_torch_moves_itself_is_no_stray_counter() -> None:
 def test_hidden_devices_are_listed_once() -> None:
     device = call("torch.device", text("cuda"), number(1))
     found = findings(by_hand(list_(device, device, call("torch._C.Generator", device))))["hidden-device"]
-    assert found.detail.startswith("The file holds torch.Generator cuda:1, torch.device cuda:1 as")
+    assert found.detail.startswith("The file holds torch.Generator cuda:1, torch.device cuda:1 outside of")
     assert found.count == 4

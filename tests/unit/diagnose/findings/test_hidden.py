@@ -1,0 +1,103 @@
+"""Devices outside of tensors: what fails on a target that lacks them, and what to set."""
+
+from __future__ import annotations
+
+from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
+from inspector.model.findings import Finding
+from tests.unit.diagnose.cases import findings
+from tests.unit.report.rows import checkpoint, value
+
+
+def hiding(path: str, device: str, what: HiddenPlace = HiddenPlace.DEVICE, **fields: object) -> Checkpoint:
+    return checkpoint(hidden_devices=(HiddenDevice(path=path, device=device, what=what),), **fields)
+
+
+def found(made: Checkpoint, target: str | None) -> Finding:
+    return findings(made, target)["hidden-device"]
+
+
+def test_an_attribute_of_a_module_is_used() -> None:
+    one = found(hiding(".device", "cuda:0"), "cpu")
+    assert one.severity == "warning"
+    assert "an error such as: AssertionError: Torch not compiled with CUDA enabled." in one.detail
+    assert one.detail.endswith('Set it after loading, such as model.device = torch.device("cpu").')
+    assert found(hiding("._modules/a/.device", "cuda:0"), "mps").detail.endswith(
+        'such as torch.device("mps").'
+    )
+
+
+def test_a_value_may_be_a_mere_record() -> None:
+    assert found(hiding("args/device", "cuda:0"), "cpu").severity == "note"
+    for target in (None, "cuda"):
+        there = found(hiding(".device", "cuda:0"), target)
+        assert (there.severity, there.paths) == ("note", (".device",))
+        assert there.detail.endswith("code that uses it will expect that device.")
+
+
+def test_a_number_that_is_not_there() -> None:
+    one = found(hiding(".device", "cuda:1"), "cuda")
+    assert "CUDA error: invalid device ordinal." in one.detail
+    assert found(hiding(".device", "cuda:1"), "2xcuda").severity == "note"
+
+
+def test_only_what_is_missing_is_named() -> None:
+    both = tuple(
+        HiddenDevice(path=f".d{number}", device=f"cuda:{number}", what=HiddenPlace.DEVICE)
+        for number in (0, 1)
+    )
+    one = found(checkpoint(hidden_devices=both), "cuda")
+    assert one.paths == (".d1",)
+    assert "holds torch.device cuda:1 outside" in one.detail
+
+
+def test_each_kind_of_place_has_its_remedy() -> None:
+    for what, target, said, remedy in (
+        (
+            HiddenPlace.GENERATOR,
+            "cpu",
+            "Cannot get CUDA generator without ATen_cuda library.",
+            "Make a new generator",
+        ),
+        (HiddenPlace.MESH, "cpu", "code that uses it ends with an error.", "init_device_mesh"),
+        (
+            HiddenPlace.DATA_PARALLEL,
+            "cpu",
+            "buffers on device cuda:0 (device_ids[0]).",
+            "model = model.module",
+        ),
+        (
+            HiddenPlace.DATA_PARALLEL,
+            "mps",
+            "buffers on device cuda:0 (device_ids[0]).",
+            "model = model.module",
+        ),
+    ):
+        one = found(hiding("", "cuda:0", what), target)
+        assert said in one.detail, what
+        assert remedy in one.detail, what
+    assert found(hiding("", "cuda:0", HiddenPlace.DATA_PARALLEL), "cpu").severity == "warning"
+    fewer = found(hiding("", "cuda:1", HiddenPlace.DATA_PARALLEL), "cuda")
+    assert "invalid device ordinal" in fewer.detail
+
+
+def test_texts_that_modules_keep() -> None:
+    made = checkpoint(value("._modules", "m", ".device", type="str", text="cuda:0"))
+    one = found(made, "cpu")
+    assert (one.severity, one.paths) == ("warning", ("._modules/m/.device",))
+    assert one.detail.endswith('such as "cpu".')
+    for keys, text, kind in (
+        ((".device",), "cpu", "str"),
+        ((".device",), "the GPU", "str"),
+        ((".device",), "cuda:0", "bytes"),
+        (("device",), "cuda:0", "str"),
+        ((".name",), "cuda:0", "str"),
+        ((), "cuda:0", "str"),
+    ):
+        assert "hidden-device" not in findings(checkpoint(value(*keys, type=kind, text=text)), "cpu"), (
+            keys,
+            text,
+        )
+
+
+def test_a_tag_that_is_no_device() -> None:
+    assert found(hiding(".device", "odd!"), "cpu").severity == "warning"
