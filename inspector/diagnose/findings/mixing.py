@@ -15,7 +15,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.roles.devices import is_destination
 from inspector.target.after.complaints import Complaint
-from inspector.target.after.course import is_registered, landed_places
+from inspector.target.after.course import is_registered, landed_places, meeting
 from inspector.target.after.parts import Form, Kind, Part, is_loss_name, is_loss_weight, parts_of
 from inspector.target.after.restoring import META
 from inspector.target.after.using import mixing_failure
@@ -39,8 +39,9 @@ def find_mixed(case: Case) -> Iterator[Finding]:
 
 
 def _is_apart(checkpoint: Checkpoint, part: Part) -> bool:
-    """Return whether tensors of a part cannot meet where they were saved; a counter on the CPU can."""
-    return bool(mixing_failure(place for place in landed_places(checkpoint, part) if place.device != META))
+    """Return whether tensors of a part cannot meet where they were saved."""
+    places = meeting(checkpoint, part, landed_places(checkpoint, part))
+    return mixing_failure(place for place in places if place.device != META) is not None
 
 
 def _home(checkpoint: Checkpoint, parts: Sequence[Part]) -> str:
@@ -60,11 +61,11 @@ def _strays(checkpoint: Checkpoint, part: Part) -> list[Tensor]:
 
 
 def _name(parts: Sequence[Part], noun: str) -> str:
-    """Return what to call some parts: by the path of the only one, where it has one."""
-    if len(parts) > 1:
-        return format_count(len(parts), noun)
-    path = parts[0].path
-    return escape_text(cut_text(path, _MOST_NAME)) if path else f"The {noun}"
+    """Return what to call one or two parts, by their paths, or how many there are."""
+    paths = [escape_text(cut_text(part.path, _MOST_NAME)) for part in parts]
+    if len(paths) > 2 or not all(paths):
+        return format_count(len(paths), noun) if paths[1:] else f"The {noun}"
+    return " and ".join(paths)
 
 
 # --- models -------------------------------------------------------------------------------------------------

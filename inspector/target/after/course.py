@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
 from inspector.model.checkpoint import Checkpoint, HiddenPlace, Tensor
+from inspector.model.optimizer.parameters import serves_all
 from inspector.model.roles.roles import DICTIONARIES
 from inspector.records import dataclass
 from inspector.target.after.complaints import Complaint
@@ -14,6 +15,7 @@ from inspector.target.after.restoring import At, Way, load_module, load_slot, mo
 from inspector.target.after.using import mixing_failure, parallel_failure, rng_failure, step_failure
 from inspector.target.restore import landing_place
 
+_COUNTERS = ("num_batches_tracked", "n_averaged")
 _REGISTERED = DICTIONARIES - {"._modules"}
 
 
@@ -129,9 +131,17 @@ def _module(checkpoint: Checkpoint, part: Part, code: Code, saved: tuple[At, ...
     if not error:
         first = first_of_parallel(checkpoint, part)
         failure = parallel_failure(compress(places, registered), first) if first else None
-        failure = failure or mixing_failure([*places, *([At(code.inputs)] if code.inputs else [])])
+        inputs = [At(code.inputs)] if code.inputs else []
+        failure = failure or mixing_failure([*meeting(checkpoint, part, places), *inputs])
     by_file = way is not Way.COPY and not code.moved_to
     return Course(places=places, by_file=by_file, error=error, warning=restored.warning, failure=failure)
+
+
+def meeting(checkpoint: Checkpoint, part: Part, places: Sequence[At]) -> Iterator[At]:
+    """Yield the places of those tensors of a module that meet others: counters do not."""
+    for row, place in zip(part.tensors(checkpoint), places, strict=True):
+        if not str(row.keys[-1]).endswith(_COUNTERS):
+            yield place
 
 
 def is_registered(row: Tensor) -> bool:
@@ -155,7 +165,7 @@ def _optimizer(checkpoint: Checkpoint, part: Part, code: Code, saved: tuple[At, 
     rows = part.tensors(checkpoint)
     capturable = is_capturable(checkpoint, part)
     if part.form is Form.OBJECT:
-        return _whole_optimizer(code, rows, saved, capturable=capturable)
+        return _whole_optimizer(checkpoint, part, code, saved, capturable=capturable)
     parameter = At(code.built_on, code.built_as or "float32")
     places = saved
     if code.way is not Way.USE:
@@ -165,52 +175,64 @@ def _optimizer(checkpoint: Checkpoint, part: Part, code: Code, saved: tuple[At, 
             load_slot(row.slot or "", place, parameter, on_device=on_device) for row, place in named
         )
     now = parameter._replace(device=code.moved_to or code.built_on)
-    failure = _step([now], rows, places, capturable=capturable, foreach=code.foreach)
+    owned = _by_owner(part, zip(rows, places, strict=True))
+    said = (_step([now], slots, capturable=capturable, foreach=code.foreach) for slots in owned)
+    failure = next((complaint for complaint in said if complaint), None)
     return Course(places=places, by_file=code.way is Way.USE, failure=failure)
 
 
 def _whole_optimizer(
-    code: Code, rows: Sequence[Tensor], saved: tuple[At, ...], *, capturable: bool
+    checkpoint: Checkpoint, part: Part, code: Code, saved: tuple[At, ...], *, capturable: bool
 ) -> Course:
     """Follow an optimizer that is used as it comes: it holds its parameters, and a model that moves does so.
 
-    Which state is whose is not told. What is apart from all parameters is apart from its own.
+    Which state is whose is told by its shape alone. What is apart from all parameters that it could belong
+    to is apart from its own.
     """
+    rows = part.tensors(checkpoint)
     places = tuple(
         place._replace(device=code.moved_to) if code.moved_to and ".param_groups" in row.keys else place
         for row, place in zip(rows, saved, strict=True)
     )
-    pairs = list(zip(rows, places, strict=True))
-    homes = list(dict.fromkeys(place for row, place in pairs if ".param_groups" in row.keys))
-    slots = [(row, place) for row, place in pairs if ".param_groups" not in row.keys]
-    failure = _step(
-        homes or [At(code.built_on)],
-        [row for row, _ in slots],
-        [place for _, place in slots],
-        capturable=capturable,
-        foreach=code.foreach,
-    )
+    homes: dict[str, list[At]] = {}
+    for row, place in zip(rows, places, strict=True):
+        if ".param_groups" in row.keys:
+            homes.setdefault(_sizes(row), []).append(place)
+    every = [place for own in homes.values() for place in own]
+    slots = [pair for pair in zip(rows, places, strict=True) if ".param_groups" not in pair[0].keys]
+    failure = None
+    for owned in _by_owner(part, slots):
+        known = (homes[_sizes(row)] for row, _ in owned if _sizes(row) in homes)
+        own = next(known, every) or [At(code.built_on)]
+        failure = failure or _step(own, owned, capturable=capturable, foreach=code.foreach)
     return Course(places=places, by_file=True, failure=failure)
 
 
+def _sizes(row: Tensor) -> str:
+    """Return a shape as a text: the hash of numbers could be foreseen by who made the file."""
+    return str(row.shape)
+
+
+def _by_owner(part: Part, slots: Iterable[tuple[Tensor, At]]) -> Iterable[list[tuple[Tensor, At]]]:
+    """Sort slots by the parameter that they stand under, in `state`."""
+    owned: dict[str, list[tuple[Tensor, At]]] = {}
+    for row, place in slots:
+        owner = "/".join(row.path.split("/", len(part.keys) + 2)[:-1])
+        owned.setdefault(owner, []).append((row, place))
+    return owned.values()
+
+
 def _step(
-    homes: Sequence[At],
-    rows: Sequence[Tensor],
-    places: Sequence[At],
-    *,
-    capturable: bool,
-    foreach: bool | None,
+    homes: Sequence[At], slots: Sequence[tuple[Tensor, At]], *, capturable: bool, foreach: bool | None
 ) -> Complaint | None:
-    """Return what `step` says to the first slots that do not fit any of the parameters."""
-    owned: dict[str, dict[str, At]] = {}
-    for row, place in zip(rows, places, strict=True):
-        owner, _, name = row.path.rpartition("/")
-        owned.setdefault(owner, {})[name] = place
-    for slots in owned.values():
-        said = [step_failure(home, slots, capturable=capturable, foreach=foreach) for home in homes]
-        if all(said):
-            return said[0]
-    return None
+    """Return what `step` says to slots that fit none of these places of their parameter."""
+    named = {row.path.rpartition("/")[2]: place for row, place in slots}
+    if serves_all(row.slot for row, _ in slots):
+        foreach = False  # LBFGS lays all parameters end to end
+    said = [
+        step_failure(home, named, capturable=capturable, foreach=foreach) for home in dict.fromkeys(homes)
+    ]
+    return said[0] if all(said) else None
 
 
 def is_capturable(checkpoint: Checkpoint, part: Part) -> bool:

@@ -15,6 +15,8 @@ from inspector.target.after.restoring import META, At
 # torch/utils/_foreach_utils.py
 _CAPTURABLE = frozenset({"cuda", "xpu", "hpu", "privateuseone", "xla"})
 _FOREACH = frozenset({"cuda", "xpu", "mtia", "privateuseone"})
+_READ_AS_NUMBERS = frozenset({"step", "mu_product"})
+_OF_COUNTERS = frozenset({"float32", "float64"})
 
 
 def mixing_failure(places: Iterable[At]) -> Complaint | None:
@@ -54,15 +56,20 @@ def step_failure(
     beside = counter is None or (takes_capturable(kind) and _kind(counter.device) == kind)
     if capturable and not beside:
         return Complaint.CAPTURABLE
-    together = [place for name, place in slots.items() if name != "step"]
+    together = [place for name, place in slots.items() if name not in _READ_AS_NUMBERS]
     is_foreach = kind in _FOREACH if foreach is None else foreach
-    if not is_foreach:
-        return mixing_failure([parameter, *together])
-    # The counters are grouped with the rest, and may be on the CPU.
-    apart = [place.device for place in together if place.device != parameter.device]
-    if counter is not None and counter.device not in {"cpu", parameter.device}:
-        apart.append(counter.device)
-    return Complaint.FOREACH if apart else None
+    if is_foreach and not all(_may_be_grouped(place, parameter) for place in slots.values()):
+        return Complaint.FOREACH
+    return mixing_failure([parameter, *together])
+
+
+def _may_be_grouped(place: At, parameter: At) -> bool:
+    """Return whether a slot passes when all tensors of an optimizer are sorted by device and dtype.
+
+    `_group_tensors_by_first_tensors_device_and_dtype` in torch's `aten/src/ATen/native/ForeachUtils.h` lets
+    pass whatever could be a counter by its dtype. Other slots on the CPU fail at the first operation.
+    """
+    return place.device == parameter.device or (place.device == "cpu" and place.dtype in _OF_COUNTERS)
 
 
 def takes_capturable(device: str) -> bool:

@@ -41,8 +41,10 @@ def test_state_dicts_on_several_devices_share_a_note() -> None:
         row for name in ("netG", "netD") for row in (*weights(name, "cuda:0"), *weights(name, "cpu", "n.w"))
     ]
     (finding,) = found(checkpoint(*rows))
-    assert finding.title == "2 state dicts were saved from several devices"
+    assert finding.title == "netG and netD were saved from several devices"
     assert finding.paths == ("netG/n.w", "netD/n.w")
+    more = [row for name in "abc" for row in (*weights(name, "cuda:0"), *weights(name, "cpu", "n.w"))]
+    assert found(checkpoint(*more))[0].title == "3 state dicts were saved from several devices"
     (root,) = found(checkpoint(tensor("a.w", device="cuda:0"), tensor("b.w", device="cuda:1")))
     assert root.title == "The state dict was saved from several devices"
 
@@ -80,7 +82,7 @@ def test_several_whole_modules_share_a_warning() -> None:
         for key, device in (("v", "cuda:0"), ("w", "cuda:1"))
     ]
     (finding,) = found(checkpoint(*rows))
-    assert finding.title == "2 modules are on several devices"
+    assert finding.title == "g and d are on several devices"
 
 
 def test_plain_attribute_is_not_moved_by_the_module() -> None:
@@ -127,3 +129,9 @@ def test_loss_without_a_model_is_at_home() -> None:
     assert not found(
         checkpoint(tensor("class_weights", role="other"), tensor("x", device="cuda:0", role="other"))
     )
+
+
+def test_weights_of_a_loss_within_a_module() -> None:
+    (finding,) = found(whole(a=at("cuda:0", "0", 9), pos_weight=at("cpu", "1")))
+    assert finding.id == "loss-buffer-left-behind"
+    assert finding.paths == ("._parameters/pos_weight",)

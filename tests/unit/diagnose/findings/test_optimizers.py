@@ -10,8 +10,13 @@ from tests.unit.report.rows import checkpoint, tensor
 def test_state_apart_from_its_parameters() -> None:
     found = findings(whole_optimizer("cpu", "cpu"))["optimizer-off-parameter-device"]
     assert found.severity == "warning"
-    assert "'Tensors of the same index must be on the same device ...'" in found.detail
+    assert "'Expected all tensors to be on the same device ...'" in found.detail
     assert [path.rpartition("/")[2] for path in found.paths] == ["step", "exp_avg"]
+
+
+def test_state_on_another_gpu() -> None:
+    found = findings(whole_optimizer("cpu", "cuda:1"))["optimizer-off-parameter-device"]
+    assert "'Tensors of the same index must be on the same device ...'" in found.detail
 
 
 def test_counters_apart_from_capturable_parameters() -> None:

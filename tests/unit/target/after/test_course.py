@@ -14,6 +14,7 @@ def course(made: Checkpoint, code: Code | None = None, landed: tuple[str, ...] =
     return follow(made, parts_of(made)[0], code or Code(), landed)
 
 
+SAME = Complaint.SAME_DEVICE
 STATE = checkpoint(
     tensor("model", "a.weight", device="cuda:0"),
     tensor("model", "b.weight", device="cuda:1", dtype="float16"),
@@ -100,9 +101,20 @@ def test_optimizer_state_follows_the_parameters_of_the_code() -> None:
 
 
 def test_it_stays_behind_when_the_model_moves_later() -> None:
-    assert course(trained(), Code(moved_to="cuda:0")).failure == Complaint.FOREACH
-    assert course(trained(), Code(moved_to="cuda:0", foreach=False)).failure == Complaint.SAME_DEVICE
-    assert course(trained(), Code(moved_to="mps")).failure == Complaint.SAME_DEVICE
+    assert course(trained(), Code(moved_to="cuda:0")).failure is Complaint.SAME_DEVICE
+    assert course(trained(), Code(built_as="float16", moved_to="cuda:0")).failure is Complaint.FOREACH
+    assert course(trained(), Code(built_as="float16", moved_to="cuda:0", foreach=False)).failure is SAME
+    assert course(trained(), Code(built_on="cuda:1", moved_to="cuda:0")).failure is Complaint.FOREACH
+    assert course(trained(), Code(moved_to="mps")).failure is SAME
+
+
+def test_one_state_for_all_parameters_is_never_updated_at_once() -> None:
+    made = checkpoint(
+        tensor("o", "state", 0, "d", role="optimizer", slot="d"),
+        tensor("o", "state", 0, "old_dirs", 0, role="optimizer", slot="old_dirs/0"),
+        optimizer("o"),
+    )
+    assert course(made, Code(built_on="cuda:1", moved_to="cuda:0")).failure is SAME
 
 
 def test_counters_of_another_gpu_stay_there() -> None:
@@ -123,6 +135,14 @@ def test_state_that_is_set_without_loading() -> None:
     assert found.failure == Complaint.FOREACH
 
 
+def test_counters_of_layers_meet_nothing() -> None:
+    made = checkpoint(
+        tensor("._parameters", "w"), tensor("._buffers", "num_batches_tracked", shape=(), device="cuda:0")
+    )
+    assert course(made).devices == ("cpu", "cuda:0")
+    assert not course(made).failure
+
+
 def whole(moment: str, *parameters: str, **flags: str) -> Checkpoint:
     return checkpoint(
         tensor(".state", "p", "exp_avg", device=moment),
@@ -133,10 +153,22 @@ def whole(moment: str, *parameters: str, **flags: str) -> Checkpoint:
 
 def test_a_whole_optimizer_comes_with_its_parameters() -> None:
     assert not course(whole("cuda:0", "cuda:0")).failure
-    assert course(whole("cpu", "cuda:0")).failure == Complaint.FOREACH
+    assert course(whole("cpu", "cuda:0")).failure is SAME
+    assert course(whole("cuda:1", "cuda:0")).failure is Complaint.FOREACH
     assert not course(whole("cpu", "cuda:0", "cpu")).failure  # which is whose is not told
-    assert course(whole("cpu", "cpu"), Code(moved_to="cuda:0")).failure == Complaint.FOREACH
+    assert course(whole("cpu", "cpu"), Code(moved_to="cuda:0")).failure is SAME
     assert course(whole("cpu", "cuda:0")).by_file
+
+
+def test_its_shape_tells_whose_state_it_is() -> None:
+    rows = (
+        tensor(".state", "p", "exp_avg", shape=(2,), device="cpu"),
+        tensor(".state", "q", "exp_avg", shape=(7,), device="cpu"),
+        tensor(".param_groups", 0, "params", 0, shape=(2,), device="cuda:0"),
+        tensor(".param_groups", 0, "params", 1, shape=(3,), device="cpu"),
+    )
+    assert course(checkpoint(*rows)).failure is SAME
+    assert not course(checkpoint(rows[1], *rows[2:])).failure  # of a shape that no parameter has
 
 
 def test_random_states_are_used_as_they_come() -> None:

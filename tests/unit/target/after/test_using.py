@@ -45,10 +45,19 @@ def test_step_of_one_tensor_after_the_other() -> None:
 
 
 def test_step_of_all_tensors_at_once() -> None:
-    assert step_failure(GPU, {"exp_avg": CPU}) == Complaint.FOREACH
+    assert step_failure(GPU, {"exp_avg": OTHER}) is Complaint.FOREACH
     assert not step_failure(GPU, {"exp_avg": GPU, "step": CPU})
     assert not step_failure(GPU, {"exp_avg": GPU, "step": GPU})
-    assert step_failure(GPU, {"exp_avg": GPU, "step": OTHER}) == Complaint.FOREACH
+    assert step_failure(GPU, {"exp_avg": GPU, "step": OTHER}) is Complaint.FOREACH
+
+
+def test_slots_on_the_cpu_pass_for_counters_until_they_are_used() -> None:
+    assert step_failure(GPU, {"exp_avg": CPU}) is Complaint.SAME_DEVICE
+    assert step_failure(GPU, {"exp_avg": At("cpu", "bfloat16")}) is Complaint.FOREACH
+
+
+def test_numbers_that_are_only_read_may_be_anywhere() -> None:
+    assert not step_failure(CPU, {"mu_product": At("cuda:0", is_number=True), "exp_avg": CPU})
 
 
 def test_capturable_wants_its_counters_on_a_gpu() -> None:
