@@ -15,7 +15,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Safety, Tensor
 from inspector.model.found import Found
 from inspector.model.optimizer.naming import Names, Owned, name_parameters
-from inspector.model.optimizer.parameters import Shape, read_parameters, serves_all, slot_shape
+from inspector.model.optimizer.parameters import Parameters, Shape, read_parameters, serves_all, slot_shape
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.facts import describe_safety, list_globals, note_program_uses
 from inspector.model.programs.uses import note_strangers
@@ -35,7 +35,11 @@ _PARAMETER = Tensor._fields.index("parameter")
 
 
 def open_checkpoint(
-    source: Source | str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
+    source: Source | str,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Progress | None = None,
+    *,
+    beside: bool = False,
 ) -> Checkpoint:
     """Describe a source wholly, without executing anything in it or reading any weights.
 
@@ -43,6 +47,8 @@ def open_checkpoint(
         source: What to read, or the path of a file, which is open only meanwhile.
         limits: The bounds of reading.
         progress: Told of the stages, asked for cancellation.
+        beside: Whether the slots of an optimizer in a file of its own get their names from the model in the
+            file beside it.
 
     Raises:
         CheckpointError: The file is missing, no checkpoint, of a format that is not read, or damaged.
@@ -53,7 +59,7 @@ def open_checkpoint(
         limits = limits.started(progress.advance)
         container = read_container(source, limits, progress)
         try:
-            return build_checkpoint(container, limits, progress)
+            return build_checkpoint(container, limits, progress, beside=beside)
         except CheckpointError as error:
             error.programs = container.programs
             raise
@@ -64,9 +70,13 @@ def open_checkpoint(
 
 
 def build_checkpoint(
-    container: Container, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
+    container: Container,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Progress | None = None,
+    *,
+    beside: bool = False,
 ) -> Checkpoint:
-    """Describe what a container holds.
+    """Describe what a container holds; arguments as those of `open_checkpoint`.
 
     Raises:
         ModelError: It holds more rows than the limits allow.
@@ -80,7 +90,12 @@ def build_checkpoint(
     if container.stream is not None:
         note_strangers(found.uses, container.stream, is_legacy=format_of(container.format).is_stream)
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
-    names = _name_slots(found, work) if found.optimizers else []
+    others: list[Parameters] = []
+    if beside and found.optimizers and not any(model.rows for model in found.models):
+        from inspector.model.beside import read_models_beside  # noqa: PLC0415 - few files are an optimizer's
+
+        others = read_models_beside(container.path, limits, progress)
+    names = _name_slots(found, others, work) if found.optimizers else []
     work.look(len(container.storage_ids))
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)
@@ -108,14 +123,14 @@ def build_checkpoint(
 # --- optimizers ---------------------------------------------------------------------------------------------
 
 
-def _name_slots(found: Found, work: Work) -> list[Names]:
+def _name_slots(found: Found, others: list[Parameters], work: Work) -> list[Names]:
     """Name the parameter of every optimizer slot, where it is known."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
     work.look(2 * len(found.slots))
     for row, number, owner in found.slots:
         slots[number][owner].append(found.tensors[row])
     work.look(sum(len(model.rows) for model in found.models))
-    models = [read_parameters(model, found.tensors) for model in found.models if model.rows]
+    models = [read_parameters(model, found.tensors) for model in found.models if model.rows] or others
     work.breathe()
     names = name_parameters(list(map(_owned, found.optimizers, slots)), models)
     for row, number, owner in found.slots:

@@ -53,7 +53,7 @@ def open_document(path: str, progress: Progress) -> Document:
     """
     started = time.perf_counter()
     with collector_paused():
-        checkpoint = open_checkpoint(path, progress=progress)
+        checkpoint = open_checkpoint(path, progress=progress, beside=True)
         progress.start("arranging")
         totals = device_totals(checkpoint)
         tree = build_tree(checkpoint, device_colors(total.device for total in totals))

@@ -66,7 +66,7 @@ def _json(path: str, options: argparse.Namespace) -> str:
 
     with collector_paused():  # also while the rows are written: all of them live to the end
         started = time.perf_counter()
-        checkpoint = open_checkpoint(path)
+        checkpoint = open_checkpoint(path, beside=True)
         seconds = time.perf_counter() - started
         safety = judge(checkpoint)
         findings = diagnose(checkpoint, safety)
@@ -86,7 +86,7 @@ def _text(path: str, options: argparse.Namespace) -> str:
     from inspector.report.tree import build_tree
     from inspector.safety.verdict import judge
 
-    checkpoint = open_checkpoint(path)
+    checkpoint = open_checkpoint(path, beside=True)
     safety = judge(checkpoint)
     tree = build_tree(checkpoint, {})
     query = parse_query(options.filter)

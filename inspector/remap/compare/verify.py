@@ -64,7 +64,8 @@ def _tensors(original: Checkpoint, copy: Checkpoint, plan: Plan) -> list[str]:
 def _all_but_device(row: Tensor) -> tuple[object, ...]:
     place = (row.keys, row.path, row.storage, row.storage_offset, row.part_of)
     looks = (row.dtype, row.shape, row.stride, row.layout, row.requires_grad, row.problem)
-    return (*place, *looks, row.role, row.parameter, row.slot)
+    # Not the name of a slot's parameter: it may come from a file that lies beside one of them only.
+    return (*place, *looks, row.role, row.slot)
 
 
 def _storages(original: Checkpoint, copy: Checkpoint, plan: Plan) -> list[str]:

@@ -122,7 +122,7 @@ def test_source_is_not_touched(tmp_path: Path) -> None:
 
 
 def test_lack_of_memory_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exhausted(*_given: object) -> None:
+    def exhausted(*_given: object, **_options: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr("inspector.model.build.build_checkpoint", exhausted)

@@ -74,7 +74,6 @@ def test_a_device_that_should_not_have_changed_is_found() -> None:
         {"problem": "odd"},
         {"role": "ema"},
         {"slot": "step"},
-        {"parameter": "p"},
         {"part_of": 3},
         {"path": "z"},
     ],
