@@ -50,6 +50,11 @@ def no_device_nodes(found: Evidence) -> Diagnosis | None:
             torch_line(found),
             f"this is a {found.system.container} container",
             *seen,
+            *(
+                f"NVIDIA_VISIBLE_DEVICES={value}"
+                for value in (variable(found, "NVIDIA_VISIBLE_DEVICES"),)
+                if value
+            ),
             "there is no /dev/nvidia0",
         ),
         steps=(
@@ -69,13 +74,15 @@ def wsl_without_gpu(found: Evidence) -> Diagnosis | None:
     if found.dxg and found.nvidia.libcuda.found and complaint is None:
         return None
     missing = "there is no /dev/dxg" if not found.dxg else "the driver's library from Windows is not found"
+    is_bare = found.dxg and complaint is None
     return Diagnosis(
         id="wsl-without-gpu",
         severity="error",
         title="Windows does not share its GPU with WSL",
         explanation="Inside WSL, torch uses the Windows driver, through /dev/dxg and the libraries in "
         "/usr/lib/wsl/lib. One of them is missing or refuses access. Do not install a Linux driver inside "
-        "WSL: it replaces the right library.",
+        "WSL: it replaces the right library."
+        + (" If the GPU of this computer is not from NVIDIA, nothing is wrong with WSL." if is_bare else ""),
         evidence=(
             torch_line(found),
             missing if complaint is None else "the GPU is blocked",
@@ -87,7 +94,7 @@ def wsl_without_gpu(found: Evidence) -> Diagnosis | None:
             "update the NVIDIA driver in Windows, not in Linux",
             f"{_UNINSTALL}   # if a Linux driver was installed inside WSL",
         ),
-        certainty="certain" if complaint or not found.dxg else "likely",
+        certainty="possible" if is_bare else "certain",
     )
 
 

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import re
 
-from inspector.doctor.builds import INDEX
+from inspector.doctor.builds import INDEX, install_steps
 from inspector.doctor.devices import DEVICE_RULES
 from inspector.doctor.diagnosis import CERTAINTIES, Diagnosis, MachineRule
-from inspector.doctor.drivers import cuda_version
+from inspector.doctor.drivers import cuda_version, parse_version
 from inspector.doctor.jetson import JETSON_RULES
 from inspector.doctor.messages import ERROR_RULES
 from inspector.doctor.nvidia import NVIDIA_RULES
 from inspector.doctor.other_makers import OTHER_RULES
-from inspector.doctor.symptoms import driver_line, gpus_line, has_driver, quoted, torch_line, wants_cuda
+from inspector.doctor.symptoms import (
+    driver_line,
+    gpus_line,
+    has_driver,
+    is_jetson,
+    may_have_card,
+    quoted,
+    torch_line,
+    wants_cuda,
+)
 from inspector.model.findings import SEVERITIES
 from inspector.target.machine.evidence import Evidence
 from inspector.target.machine.profile import Profile
@@ -24,6 +33,7 @@ from inspector.units import format_nbytes
 
 __all__ = ["Diagnosis", "examine"]
 
+_NEWEST_PYTHON, _NEWEST_TEXT = (3, 14), "3.14"
 _VERSION = re.compile(r"([0-9][0-9a-z.]{0,30})(?:\+((?:cu|rocm|xpu|cpu)[0-9.]{0,10}))?")
 
 
@@ -49,7 +59,7 @@ def _summary(profile: Profile, found: Evidence) -> Diagnosis:
     """Return how things are where nothing is known to be broken."""
     if profile.gpus or len(profile.devices) > 1 or found.torch.hpu:
         return _well(profile, found)
-    if wants_cuda(found) and has_driver(found):
+    if wants_cuda(found) and has_driver(found) and may_have_card(found):
         return _unexplained(found)
     return _no_gpu(found)
 
@@ -112,10 +122,32 @@ def torch_missing(found: Evidence) -> Diagnosis | None:
         severity="error",
         title="torch is not installed for this Python",
         explanation="It may be installed in another environment: probe with the Python that runs your "
-        "program.",
+        "program." + _no_wheel(found),
         evidence=(f"Python {found.python.version}", *quoted(found.torch.error)),
-        steps=("activate the environment of your program and probe again", "pip install torch"),
+        steps=("activate the environment of your program and probe again", *_first_install(found)),
     )
+
+
+def _no_wheel(found: Evidence) -> str:
+    """Return why pip finds no torch for this Python; empty where it does.
+
+    https://github.com/pytorch/pytorch/blob/main/RELEASE.md#release-compatibility-matrix
+    """
+    python = found.python
+    if python.bits == 32:
+        return " There are no builds of torch for a Python of 32 bits."
+    if python.implementation not in {"", "CPython"}:
+        return f" There are no builds of torch for {python.implementation}."
+    if parse_version(python.version)[:2] > _NEWEST_PYTHON:
+        return f" This Python may be too new for pip to find a torch: 2.14 has builds up to {_NEWEST_TEXT}."
+    return ""
+
+
+def _first_install(found: Evidence) -> tuple[str, ...]:
+    """Return what installs a torch: from PyPI, Windows and Arm can get one without GPU code."""
+    is_nvidia = "nvidia" in found.cards or bool(found.nvidia.smi.gpus) or is_jetson(found)
+    steps = install_steps(found) if is_nvidia else ("pip install torch",)
+    return tuple(step.replace("--force-reinstall ", "") for step in steps)
 
 
 def torch_broken(found: Evidence) -> Diagnosis | None:
@@ -178,7 +210,7 @@ def several_torches(found: Evidence) -> Diagnosis | None:
         evidence=tuple(f"{name.replace(':', ': ')} {version}" for name, version in installed[:8]),
         steps=(
             "pip uninstall --yes torch   # repeat until none is found",
-            "conda remove pytorch",
+            *(("conda remove pytorch",) if any(name == "conda:pytorch" for name, _ in installed) else ()),
             "install it once",
         ),
         certainty="likely",

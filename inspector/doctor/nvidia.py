@@ -15,6 +15,7 @@ from inspector.doctor.symptoms import (
     is_jetson,
     is_native_linux,
     is_windows,
+    may_have_card,
     quoted,
     said,
     torch_line,
@@ -47,16 +48,17 @@ def cpu_only_build(found: Evidence) -> Diagnosis | None:
         if name[:6] == "conda:"
     ]
     driver = () if has_driver(found) else (_DOWNLOAD,)
+    is_seen = may_have_card(found)
     return Diagnosis(
         id="cpu-only-torch",
-        severity="error",
+        severity="error" if is_seen else "warning",
         title="This torch was built without CUDA",
-        explanation="There is an NVIDIA GPU, but the installed torch has no GPU code at all, so "
-        "torch.cuda.is_available() is False whatever the driver. Install a CUDA build instead."
-        + _NOT_THE_FILE,
+        explanation=("There is an NVIDIA GPU" if is_seen else "An NVIDIA driver is installed")
+        + ", but the installed torch has no GPU code at all, so torch.cuda.is_available() is False whatever "
+        "the driver. Install a CUDA build instead." + _NOT_THE_FILE,
         evidence=(torch_line(found), driver_line(found), gpus_line(found), *conda),
         steps=(*driver, *install_steps(found)),
-        certainty="certain" if has_driver(found) else "likely",
+        certainty="likely" if not has_driver(found) else "certain" if is_seen else "possible",
     )
 
 
@@ -91,6 +93,7 @@ def driver_not_running(found: Evidence) -> Diagnosis | None:
         return None
     complaint = said(found, "couldn't communicate with the NVIDIA driver")
     is_unloaded = is_native_linux(found) and found.nvidia.libcuda.found and not found.nvidia.kernel_module
+    is_unloaded = is_unloaded and may_have_card(found)
     if complaint is None and not is_unloaded:
         return None
     return Diagnosis(

@@ -7,7 +7,7 @@ import re
 from inspector.doctor.builds import install_steps
 from inspector.doctor.diagnosis import Diagnosis, MachineRule
 from inspector.doctor.drivers import parse_version
-from inspector.doctor.symptoms import has_driver, quoted, torch_line
+from inspector.doctor.symptoms import has_driver, quoted, torch_line, variable
 from inspector.target.machine.evidence import Evidence, Node
 
 # The oldest macOS by torch's version, newest first; what torch says where it is older may name the one
@@ -17,6 +17,8 @@ _OLDEST_MACOS = (((2, 9), "14.0"), ((2, 5), "13.0"), ((), "12.3"))
 # Chips that run code for a relative when ROCm is told to, and what it is told:
 # https://rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html and https://github.com/ROCm/ROCm/issues/1756
 _RELATIVES = ((re.compile(r"gfx103[1-6]"), "10.3.0"), (re.compile(r"gfx110[1-3]"), "11.0.0"))
+# https://docs.pytorch.org/docs/stable/notes/get_start_xpu.html, https://intel.github.io/llvm/EnvironmentVariables
+_INTEL_VARIABLES = ("ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR")
 _ROCM_SYSTEMS = "https://rocm.docs.amd.com/projects/install-on-linux/   # which GPUs and kernels it supports"
 _ROCM_WSL = "https://rocm.docs.amd.com/projects/radeon/   # ROCm in WSL: its driver is in Windows"
 _GROUPS = "sudo usermod -aG render,video $USER   # then log in again"
@@ -157,6 +159,9 @@ def intel_out_of_reach(found: Evidence) -> Diagnosis | None:
         return None
     if found.cards and "intel" not in found.cards:
         return _no_intel_gpu(found)
+    hidden = [name for name in _INTEL_VARIABLES if variable(found, name) is not None]
+    if hidden:
+        return _hidden_from_intel(found, hidden[0])
     closed = _closed(found.dri)
     if closed:
         return _closed_nodes(found, "xpu-no-permission", "Intel", closed)
@@ -178,6 +183,18 @@ def intel_out_of_reach(found: Evidence) -> Diagnosis | None:
             else "install Intel's driver: https://www.intel.com/content/www/us/en/download-center/home.html",
             "https://pytorch.org/docs/stable/notes/get_start_xpu.html   # the GPUs that are supported",
         ),
+        certainty="likely",
+    )
+
+
+def _hidden_from_intel(found: Evidence, name: str) -> Diagnosis:
+    return Diagnosis(
+        id="xpu-hidden",
+        severity="error",
+        title=f"{name} may hide the Intel GPU",
+        explanation="It lists the devices that a program may see, and torch finds none among them.",
+        evidence=(torch_line(found), f"{name}={variable(found, name)}"),
+        steps=(f"unset {name}   # Windows: set {name}=", "then restart Python"),
         certainty="likely",
     )
 

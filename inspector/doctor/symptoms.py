@@ -25,6 +25,12 @@ def is_jetson(found: Evidence) -> bool:
     return found.system.os == "Linux" and "tegra" in found.system.release.lower()
 
 
+def may_have_card(found: Evidence) -> bool:
+    """Return whether there may be an NVIDIA GPU; that there is none, only the bus of Linux itself tells."""
+    is_seen = "nvidia" in found.cards or bool(found.nvidia.smi.gpus) or has_gpu_nodes(found)
+    return is_seen or is_jetson(found) or not is_native_linux(found)
+
+
 def wants_cuda(found: Evidence) -> bool:
     """Return whether torch is there and built for NVIDIA's GPUs, but finds none that it can use."""
     return found.torch.state == "imported" and found.torch.cuda is not None and not found.torch.cuda_available

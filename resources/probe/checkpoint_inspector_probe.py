@@ -35,7 +35,15 @@ SMI_SECONDS = 10
 NVCC_SECONDS = 5
 MOST_CHARS = 2000
 TORCH_ONLY = "--torch-only"
-ENVIRONMENT = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "CUDA_DEVICE_ORDER")
+ENVIRONMENT = (
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK",
+    "ONEAPI_DEVICE_SELECTOR",
+)
 PACKAGES = re.compile(
     r"torch|torchvision|torchaudio|pytorch|pytorch-cuda|pytorch-mutex|pytorch-triton.*|triton|torch[-_]xla"
     r"|torch[-_]npu|intel[-_]extension[-_]for[-_]pytorch|nvidia[-_]cuda[-_]runtime.*|cudatoolkit|cuda-version"
@@ -219,7 +227,7 @@ def nvidia():
         "smi": smi,
         "kernel_module": attempt(kernel_module),
         "libcuda": attempt(libcuda) or {"found": False, "cuda": None},
-        "nodes": nodes("/dev/nvidia*"),
+        "nodes": nodes("/dev/nvidia*") + nodes("/dev/nvmap"),  # the latter on Jetson boards
     }, uuids
 
 

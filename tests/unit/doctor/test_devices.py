@@ -104,11 +104,20 @@ def test_a_container_without_device_files(found: Evidence, is_met: bool) -> None
         assert f"this is a {found.system.container} container" in row.evidence
 
 
+def test_a_container_tells_what_it_was_given() -> None:
+    given = (("NVIDIA_VISIBLE_DEVICES", "void"),)
+    found = machine(system=linux(container="kubernetes"), cards=("nvidia",), environment=given)
+    assert diagnoses(found)["no-device-nodes"].evidence[-2:] == (
+        "NVIDIA_VISIBLE_DEVICES=void",
+        "there is no /dev/nvidia0",
+    )
+
+
 @pytest.mark.parametrize(
     ("found", "certainty"),
     [
         (machine(system=linux(wsl=True)), "certain"),
-        (machine(system=linux(wsl=True), dxg=True), "likely"),
+        (machine(system=linux(wsl=True), dxg=True), "possible"),
         (machine(system=linux(wsl=True), dxg=True, nvidia=driver()), None),
         (machine(dxg=True), None),
     ],

@@ -18,7 +18,8 @@ from inspector.doctor import nvidia as doctor_nvidia
 from inspector.doctor import other_makers as doctor_others
 from inspector.doctor.examine import examine
 from inspector.model.findings import SEVERITIES
-from inspector.target.machine.evidence import Python, TorchDevice, TorchFound
+from inspector.records import replace
+from inspector.target.machine.evidence import Evidence, Python, TorchDevice, TorchFound
 from inspector.target.machine.profile import presets
 from inspector.target.machine.wish import parse_target
 from tests.unit.diagnose.machines import PROFILES, diagnoses, driver, linux, machine, torch
@@ -186,8 +187,48 @@ REPORTS = [
         step="--device /dev/dri",
         source="https://github.com/open-edge-platform/geti/issues/5387",
     ),
+    Report(
+        name="jetson-cpu-torch",
+        ids=["jetson-cpu-torch"],
+        says="builds for each JetPack",
+        step="jp6/cu126",
+        source="https://forums.developer.nvidia.com/t/72048",
+    ),
+    Report(
+        name="jetson-build-for-servers",
+        ids=["gpu-too-new"],
+        says="compiled for other chips",
+        step="jp6/cu126",
+        source="https://github.com/conda-forge/pytorch-cpu-feedstock/issues/303",
+    ),
+    Report(
+        name="jetson-thor-cu128",
+        ids=["gpu-too-new"],
+        says="compiled for other chips",
+        step="whl/cu130",
+        source="https://github.com/OpenRAL/openral/pull/167",
+    ),
+    Report(
+        name="gb200-torch-of-pypi",
+        ids=["cpu-only-torch"],
+        says="no GPU code",
+        step="whl/cu130",
+        source=f"{PYTORCH}168065",
+    ),
+    Report(
+        name="mps-macos-12-torch-2.5",
+        ids=["mps-macos-too-old"],
+        says="macOS 13.0",
+        step="13.0",
+        source=f"{PYTORCH}139425",
+    ),
     Report(name="torch-broken-windows", ids=["torch-broken"], says="Visual C++ runtime", step="vc_redist"),
-    Report(name="torch-missing", ids=["torch-missing"], says="another environment", step="pip install torch"),
+    Report(
+        name="torch-missing",
+        ids=["torch-missing"],
+        says="another environment",
+        step="pip install torch --index-url",
+    ),
     Report(
         name="several-torches",
         ids=["several-torches", "gpu-works"],
@@ -292,6 +333,41 @@ def test_a_torch_that_does_not_start(state: str, says: str) -> None:
     assert says in row.explanation
     assert row.evidence == ("Python 3.11.9", "it said: because")
     assert not any("vc_redist" in step for step in row.steps)
+
+
+@pytest.mark.parametrize(
+    ("python", "says"),
+    [
+        (Python(version="3.11.9", implementation="CPython", bits=64), None),
+        (Python(version="3.14.0", implementation="CPython", bits=64), None),
+        (Python(), None),
+        (Python(version="3.11.9", bits=32), "32 bits"),
+        (Python(version="3.10.14", implementation="PyPy", bits=64), "PyPy"),
+        (Python(version="3.15.0", implementation="CPython", bits=64), "builds up to 3.14"),
+    ],
+)
+def test_pythons_that_no_torch_is_built_for(python: Python, says: str | None) -> None:
+    row = diagnoses(machine(torch=TorchFound(state="missing"), python=python))["torch-missing"]
+    assert row.explanation.endswith("runs your program.") is (says is None)
+    assert says is None or says in row.explanation
+
+
+@pytest.mark.parametrize(
+    ("found", "step"),
+    [
+        (machine(), "pip install torch"),
+        (machine(cards=("amd",)), "pip install torch"),
+        (machine(cards=("nvidia",)), "pip install torch --index-url https://download.pytorch.org/whl/cu130"),
+        (
+            machine(system=linux(machine="aarch64", release="5.15.1-tegra")),
+            "pip install torch --index-url https://pypi.jetson-ai-lab.io/jp6/cu126",
+        ),
+    ],
+)
+def test_a_first_torch_is_one_for_the_gpu(found: Evidence, step: str) -> None:
+    """On Windows and Arm, PyPI has builds without CUDA only, or had."""
+    row = diagnoses(replace(found, torch=TorchFound(state="missing")))["torch-missing"]
+    assert row.steps[1] == step
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ NO_DRIVER = "Found no NVIDIA driver on your system."
     [
         (machine(torch=CPU, nvidia=driver()), "certain"),
         (machine(torch=CPU, cards=("nvidia",)), "likely"),
-        (machine(torch=CPU, nvidia=Nvidia(libcuda=Libcuda(found=True))), "certain"),
+        (machine(torch=CPU, nvidia=Nvidia(libcuda=Libcuda(found=True))), "possible"),
+        (machine(torch=CPU, nvidia=Nvidia(libcuda=Libcuda(found=True)), cards=("nvidia",)), "certain"),
+        (machine(torch=CPU, nvidia=Nvidia(libcuda=Libcuda(found=True)), system=linux(wsl=True)), "certain"),
         (machine(torch=CPU), None),
         (machine(torch=CPU, system=System(os="Darwin"), cards=("nvidia",)), None),
         (machine(torch=torch("2.8.0+xpu", None, xpu="2025"), nvidia=driver()), None),
@@ -30,6 +32,17 @@ def test_a_build_without_cuda(found: Evidence, certainty: str | None) -> None:
         needs_driver = any("www.nvidia.com" in step for step in row.steps)
         assert needs_driver == (certainty == "likely")
         assert row.steps[-1].startswith("pip install --force-reinstall torch --index-url")
+
+
+def test_a_driver_without_a_card_is_no_fault() -> None:
+    """Images of machines, and laptops that lost their card, have its libraries all the same."""
+    nvidia = Nvidia(libcuda=Libcuda(found=True))
+    cpu_only = diagnoses(machine(torch=CPU, nvidia=nvidia))
+    assert list(cpu_only) == ["cpu-only-torch", "no-gpu"]
+    assert cpu_only["cpu-only-torch"].severity == "warning"
+    assert cpu_only["cpu-only-torch"].explanation.startswith("An NVIDIA driver is installed, but")
+    assert list(diagnoses(machine(nvidia=nvidia))) == ["no-gpu"]
+    assert list(diagnoses(machine(nvidia=nvidia, cards=("nvidia",)))) == ["driver-not-running"]
 
 
 def test_a_build_without_cuda_names_what_conda_took() -> None:
@@ -79,7 +92,7 @@ def test_a_card_without_a_driver(found: Evidence, certainty: str | None) -> None
     ],
 )
 def test_a_driver_that_is_not_running(nvidia: Nvidia, system: System, certainty: str | None) -> None:
-    row = diagnoses(machine(nvidia=nvidia, system=system)).get("driver-not-running")
+    row = diagnoses(machine(nvidia=nvidia, system=system, cards=("nvidia",))).get("driver-not-running")
     assert (row and row.certainty) == certainty
 
 

@@ -159,6 +159,14 @@ def test_a_torch_for_intel_beside_the_gpu_of_another_maker(
     assert row.steps[0].startswith(step)
 
 
+@pytest.mark.parametrize("name", ["ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR"])
+def test_a_variable_that_hides_intels_gpu(name: str) -> None:
+    found = machine(torch=XPU, cards=("intel",), dri=OPEN, environment=((name, "x"),))
+    row = diagnoses(found)["xpu-hidden"]
+    assert row.steps[0].startswith(f"unset {name}")
+    assert f"{name}=x" in row.evidence
+
+
 def test_a_torch_for_intel_that_finds_one() -> None:
     found = torch("2.8.0+xpu", None, xpu="2025", xpu_available=True, xpu_devices=(TorchDevice(name="Arc"),))
     assert diagnoses(machine(torch=found))["gpu-works"].evidence[1] == "xpu:0: Arc"
