@@ -63,7 +63,7 @@ def training(model: nn.Module, prefix: str = "") -> dict[str, Any]:
 
 
 def rows() -> Iterator[Row]:
-    """Give what is measured."""
+    """Return what is measured."""
     torch.manual_seed(0)
     model = Decoder()
     plain, wrapped = training(model), training(model, "module._orig_mod.")

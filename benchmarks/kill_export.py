@@ -108,7 +108,7 @@ class Trial:
         return time.perf_counter() - started, int(rest or 0)
 
     def _settle(self, way: str, rule: str) -> str:
-        """Say what was left, and bring the folder back to where it was."""
+        """Return what was left, and bring the folder back to where it was."""
         outcome = self._settle_copy(rule) if way == "copy" else self._settle_change(rule)
         assert self._hash(self.path) == self.sha256, "the original is not what it was"
         left = sorted(path.name for path in self.path.parent.iterdir() if path != self.path)

@@ -19,7 +19,7 @@ GIGABYTE = 1_000_000_000
 
 
 def training_run(nbytes: int) -> dict[str, object]:
-    """Give a model with Adam's state: 400 tensors, of this size together."""
+    """Return a model with Adam's state: 400 tensors, of this size together."""
     numel = nbytes // (3 * PARAMETERS) // 4
     data = torch.randn(min(numel, 16 << 20)).repeat(-(-numel // (16 << 20)))[:numel].numpy()
 
@@ -40,7 +40,7 @@ def training_run(nbytes: int) -> dict[str, object]:
 
 
 def whole_module(nbytes: int) -> torch.nn.Module:
-    """Give a module to pickle as a whole: linear layers of this size together."""
+    """Return a module to pickle as a whole: linear layers of this size together."""
     numel = nbytes // PARAMETERS // 4
     data = torch.randn(min(numel, 16 << 20)).repeat(-(-numel // (16 << 20)))[:numel].numpy()
     layers = []
@@ -59,7 +59,7 @@ def save_module(module: torch.nn.Module, path: Path, tag: str) -> None:
 
 
 def many_tensors(count: int) -> dict[str, object]:
-    """Give a state dict of many small tensors."""
+    """Return a state dict of many small tensors."""
     return {f"blocks.{index // 10}.part_{index % 10}.weight": torch.zeros(4) for index in range(count)}
 
 

@@ -67,7 +67,7 @@ def compare(
 
 
 def summarise(figures: Sequence[Figures]) -> Figures:
-    """Give the median times, and the highest peak."""
+    """Return the median times, and the highest peak."""
     return Figures(
         seconds=statistics.median(each.seconds for each in figures),
         cpu_seconds=statistics.median(each.cpu_seconds for each in figures),

@@ -94,7 +94,7 @@ class Form:
 
 
 def forms() -> Iterator[Form]:
-    """Give all forms that a CPU can be asked about."""
+    """Return all forms that a CPU can be asked about."""
     copy = Routine(fills_model=True)
     assign = Routine(fills_model=True, assign=True)
     steps = (
@@ -140,7 +140,7 @@ def forms() -> Iterator[Form]:
 
 
 def measured(form: Form, path: Path, numel: int, runs: int) -> int:
-    """Give the growth of a child's highest mark: the middle one of several children."""
+    """Return the growth of a child's highest mark: the middle one of several children."""
     statements = form.around.format(LOAD.format(form.arguments))
     child = CHILD.replace("NUMEL", str(numel))
     command = [sys.executable, "-c", child, str(path), statements]
@@ -151,7 +151,7 @@ def measured(form: Form, path: Path, numel: int, runs: int) -> int:
 
 
 def predicted(form: Form, path: Path) -> int:
-    """Give the forecast of the same: what the host holds, and mapped pages that have been read."""
+    """Return the forecast of the same: what the host holds, and mapped pages that have been read."""
     said = forecast(open_checkpoint(str(path)), CPU_ONLY, form.how, form.routine)
     assert said.failure is None, said.failure
     return max(

@@ -52,7 +52,7 @@ def parse() -> argparse.Namespace:
 
 
 def format_row(row: Row) -> str:
-    """Give a row of the table."""
+    """Return a row of the table."""
     goal = memory_goal = mark = ""
     if row.most_ratio is not None:
         grace = f" + {row.grace_seconds:g} s" if row.grace_seconds else ""
@@ -66,7 +66,7 @@ def format_row(row: Row) -> str:
 
 
 def format_ratios(ratios: list[float]) -> str:
-    """Give the middle one, and in brackets the middle half where that is not the same."""
+    """Return the middle one, and in brackets the middle half where that is not the same."""
     middle = format_ratio(statistics.median(ratios))
     if len(ratios) < 4:
         return middle
@@ -75,7 +75,7 @@ def format_ratios(ratios: list[float]) -> str:
 
 
 def format_ratio(ratio: float) -> str:
-    """Give a ratio as people say it: 1/17, 1.04×."""
+    """Return a ratio as people say it: 1/17, 1.04×."""
     return f"1/{1 / ratio:.3g}" if ratio < 0.5 else f"{ratio:.2f}×"
 
 
@@ -90,7 +90,7 @@ def update(row: str) -> None:
 
 
 def key(line: str) -> str:
-    """Give what names a comparison: the first two cells."""
+    """Return what names a comparison: the first two cells."""
     return "|".join(line.split("|")[1:3])
 
 

@@ -102,7 +102,7 @@ class Bench:
             path.unlink(missing_ok=True)
 
     def runs_for(self, kind: str) -> int:
-        """Give how often to run with a file of this kind: large ones vary less and take longer."""
+        """Return how often to run with a file of this kind: large ones vary less and take longer."""
         return max(3, self.runs // 2) if SIZES[kind] > 1 else self.runs
 
 
@@ -317,7 +317,7 @@ def screen() -> Iterator[list[str]]:
 
 
 def with_torch(action: str, *paths: Path) -> list[str]:
-    """Give the command that does it with torch."""
+    """Return the command that does it with torch."""
     return [PYTHON, str(HERE / "with_torch.py"), action, *map(str, paths)]
 
 

@@ -90,7 +90,7 @@ def varied() -> list[Case]:
 
 
 def disagreement(case: Case, oracle: Document, document: Document) -> str | None:
-    """Say in what the document contradicts the oracle, or None when the two agree.
+    """Return in what the document contradicts the oracle, or None when the two agree.
 
     They agree when every tensor of the oracle is listed with the same keys (ints and strings compared as
     text), dtype, shape, stride, offset, device and storage size, in the same order. Further rows are allowed:

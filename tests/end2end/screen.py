@@ -118,7 +118,7 @@ class RealScreen:
             process.wait()
 
     def log(self, name: str) -> str:
-        """Give what a program has said so far."""
+        """Return what a program has printed so far."""
         return self._log_file(name).read_text(encoding="utf-8", errors="replace")
 
     def remove_log(self, name: str) -> None:
@@ -143,7 +143,7 @@ class RealScreen:
         return []
 
     def all_windows(self) -> list[int]:
-        """Give all windows that the window manager knows, dialogs among them."""
+        """Return all windows that the window manager knows, dialogs among them."""
         said = self.run("xprop", "-root", "_NET_CLIENT_LIST")
         return [int(number, 16) for number in re.findall(r"0x[0-9a-f]+", said)]
 
@@ -156,7 +156,7 @@ class RealScreen:
             raise
 
     def active_window(self) -> int:
-        """Give the window that has the keyboard; 0 when none has."""
+        """Return the window that has the keyboard; 0 when none has."""
         with suppress(RuntimeError):
             return int(self.do("getactivewindow"))
         return 0
@@ -239,7 +239,7 @@ class RealScreen:
     # ------------------------------------------------------------------ pointer and keys
 
     def do(self, *arguments: object) -> str:
-        """Tell xdotool."""
+        """Run a command of xdotool."""
         return self.run("xdotool", *map(str, arguments))
 
     def press(self, *keys: str) -> None:

@@ -122,7 +122,7 @@ def _compare_boundaries(data: bytes) -> None:
 
 
 def _fills_memory(found: Stream) -> bool:
-    """Say whether CPython's memo, which is as long as its highest slot, would be enormous."""
+    """Return whether CPython's memo, which is as long as its highest slot, would be enormous."""
     for start, end in iter_instructions(found.data, 0, found.end):
         opcode, operand = OPCODES[found.data[start]].name, found.data[start + 1 : end]
         if opcode == "LONG_BINPUT" and int.from_bytes(operand, "little") > _MOST_SLOT:

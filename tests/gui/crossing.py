@@ -117,7 +117,7 @@ def write_files(folder: Path, probe: dict[str, Any]) -> dict[str, Path]:
 
 
 def picture_of(window: MainWindow) -> list[str]:
-    """Say all that a window shows: every text, row, link and state of every widget that is not hidden."""
+    """Return all that a window shows: every text, row, link and state of every widget that is not hidden."""
     for kind in (CheckCard, OpeningPage, RunningPage):
         for part in window.findChildren(kind):
             part._on_tick()  # as its timer does, ten times a second

@@ -48,7 +48,7 @@ def elsewhere():
 
 
 def send(content: bytes) -> bytes:
-    """Say anything at all to the running program, and listen until it has had enough."""
+    """Send anything at all to the running program, and listen until it has had enough."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(5)
         connection.connect(find_endpoint().socket)

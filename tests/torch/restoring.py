@@ -138,7 +138,7 @@ def make(folder: Path, files: list[dict[str, Any]]) -> None:
 
 
 class Tagging:
-    """Gives one tag after the other, and the last to all that come then; numbers have their own."""
+    """Hands out one tag after the other, and the last to all that come then; numbers have their own."""
 
     def __init__(self, tags: list[str], numbers: str) -> None:
         self.tags, self.numbers = tags, numbers
@@ -317,7 +317,7 @@ Restored = tuple[Callable[[], dict[str, Any]], Callable[[], object]]
 
 
 def restore_model(found: Any, cell: dict[str, Any]) -> Restored:
-    """Give a model of the code what the file holds, or use that of the file."""
+    """Load into a model of the code what the file holds, or use that of the file."""
     code, what = cell["code"], cell["file"]["what"]
     if cell["file"]["kind"] == "whole" and code["way"] != "load_state_dict":
         model = found["model"]

@@ -201,7 +201,7 @@ def said_by_torch(
 
 
 def compare(ours: LoadOutcome, theirs: dict[str, Any], checkpoint: Checkpoint) -> str:
-    """Give `same words`, `same beginning` or `same devices`; else what differs, in more words."""
+    """Return `same words`, `same beginning` or `same devices`; else what differs, in more words."""
     if ours.failure is not None:
         said = theirs.get("error")
         if said is None:

@@ -48,7 +48,7 @@ class Saved:
 
 
 def codes(saved: Saved, folder: Path) -> Iterator[tuple[str, bool]]:
-    """Give the code of each case, and whether it restores the optimizer."""
+    """Return the code of each case, and whether it restores the optimizer."""
     state = saved.model.state_dict()
     files: dict[str, Any] = {
         "full": {"net": state, "optimizer": saved.adam.state_dict()},

@@ -99,7 +99,7 @@ def test_every_style_for_every_machine(
 
 
 def wanted(rows: Checkpoint, target: Profile, style: str) -> set[str]:
-    """Give the devices of which code has to use one: the best there is, or one that the file names."""
+    """Return the devices of which code has to use one: the best there is, or one that the file names."""
     if style.startswith("distributed") and target.count("mps"):
         return {"cpu"}  # ranks cannot talk to each other on Apple's GPU
     saved = {row.device for row in rows.tensors if row.device != "cpu"}
@@ -107,7 +107,7 @@ def wanted(rows: Checkpoint, target: Profile, style: str) -> set[str]:
 
 
 def is_left_to_the_reader(rows: Checkpoint, target: Profile, style: str) -> bool:
-    """Say whether code leaves it open where a model goes: one that was split, where it can be so again."""
+    """Return whether code leaves it open where a model goes: one that was split, where it can be so again."""
     return rows.path == str(demo_path()) and style == "resume" and target.count("cuda") > 1
 
 

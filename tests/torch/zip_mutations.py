@@ -47,7 +47,7 @@ def pickle(marker: str) -> bytes:
 
 
 def archives(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """Give archives, each with the seed that makes it again."""
+    """Return archives, each with the seed that makes it again."""
     for number in range(count):
         yield f"{seed}-{number:05}", archive(random.Random(f"{seed}-{number}"))
 

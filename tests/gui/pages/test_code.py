@@ -22,7 +22,7 @@ def code(qtbot, theme) -> CodePanel:
 
 
 def colors_of(panel: CodePanel) -> dict[str, str]:
-    """Give the color of the first place of each word."""
+    """Return the color of the first place of each word."""
     document = panel.findChild(QPlainTextEdit).document()
     found: dict[str, str] = {}
     block = document.begin()

@@ -13,7 +13,7 @@ def test_an_answer_is_worked_out_once_for_each_document_and_question() -> None:
 
     @remembered
     def ask(document: Document, question: str) -> str:
-        """Say something."""
+        """Print something."""
         asked.append((id(document), question))
         return question.upper()
 

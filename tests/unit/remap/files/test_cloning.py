@@ -55,7 +55,7 @@ def fclonefileat(source: int, folder: int, made: bytes, flags: int) -> int:
 
 
 class CopyFile2:
-    """Tells of two chunks as Windows does, and stops when it is told to."""
+    """Reports two chunks as Windows does, and stops when it is asked to."""
 
     def __init__(self, result: int = 0) -> None:
         self.result = result

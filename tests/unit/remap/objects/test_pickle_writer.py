@@ -264,7 +264,7 @@ def test_it_can_be_cancelled() -> None:
 
 
 class Renamed:
-    """Gives every storage another name, and moves views by ten elements."""
+    """Renames every storage and moves views by ten elements."""
 
     def name_storage(self, node: PersistentId) -> StorageName | None:
         own = parse_storage_id(node)
