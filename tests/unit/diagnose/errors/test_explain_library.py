@@ -10,8 +10,8 @@ from __future__ import annotations
 from tests.errors_measure import FOLDER, HALVES, amiss, half_of, kinds, lines_of, measure, texts, total
 from tests.unit.diagnose.messages import messages
 
-MOST_WRONG = {"open": 11, "held": 11}
-LEAST_RIGHT = {"open": 0.43, "held": 0.34}
+MOST_WRONG = {"open": 11, "held": 12}
+LEAST_RIGHT = {"open": 0.45, "held": 0.37}
 
 
 def test_most_texts_are_answered_rightly_and_none_wrongly() -> None:
@@ -29,9 +29,8 @@ def test_library_is_of_real_threads_and_split_by_hash() -> None:
     assert {text.kind for _, text in library} <= set(kinds())
     written = [text.text.strip() for _, text in library] + [message.text.strip() for message in messages()]
     assert len(set(written)) == len(written)
-    assert sorted(path.name for path in FOLDER.iterdir()) == [
+    assert sorted(path.name for path in FOLDER.glob("library_*")) == [
         "library_held.toml",
         "library_kinds.toml",
         "library_open.toml",
-        "messages.toml",
     ]
