@@ -14,7 +14,6 @@ AMISS: dict[str, str] = {
     "weights for another number of classes": "not answered well enough",
     "a state dict; the code asks for checkpoint['state_dict']": "the error is not yet answered",
     "half-precision weights on a GPU; float32 input": "the error is not yet answered",
-    "half of a download": "the first fix is not yet the line to paste",
     "a folder: the browser unpacked the file": "the error is not yet answered",
     "features pickled with joblib on a GPU; no GPU": "the error is not yet answered",
     "a traced model that fails after .to('cuda')": "not answered well enough",

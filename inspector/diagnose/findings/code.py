@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.errors.ties import listed
 from inspector.model.findings import Finding, Fix, finding
+from inspector.model.obstacles import lost_directory
 from inspector.pickles.python2 import present_name
 from inspector.safety.verdict import SafetyVerdict
 
@@ -65,6 +66,9 @@ def _safety(case: Case) -> Iterator[Finding]:
         yield finding("dangerous-global", "error", "Loading this file can run commands", reasons, [])
     elif case.safety.is_unsure:
         title = "Programs read different things from this file"
+        if lost_directory(case.checkpoint):  # that is damage first of all
+            title = "What is left of this file cannot be judged"
+            reasons = "Without its end, other programs may make something else of it than what is shown here."
         yield finding("runs-code", "warning", title, reasons, [])
     elif case.safety.verdict == "runs-code":
         title = "This file loads only with weights_only=False, which can run code in the file"

@@ -30,6 +30,7 @@ SAFETY_LABELS: dict[FileVerdict, str] = {
 _UNSURE_LABEL = "ambiguous"
 
 _UNSURE = "programs read different things from this file, so it counts as running code"
+_DAMAGED = "the file is damaged, so other programs may make something else of it"
 _SUGGESTION = re.compile(
     r" Please use `torch\.serialization\.add_safe_globals\(.*?class/function\.", re.DOTALL
 )
@@ -56,6 +57,8 @@ def understood(target: Profile) -> str:
 def safety_sentence(load: DefaultLoad) -> str:
     """Return the verdict on the pickles, without a promise to load where something else stops that."""
     said = verdict_words(load.safety)
+    if load.safety.is_unsure and load.failure is not None and load.failure.finding == "truncated":
+        said = _DAMAGED
     if load.is_safe and load.failure is not None:
         said = "nothing in it runs code"
     return f"{'SAFE' if load.is_safe else 'NOT SAFE'}: {said}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspector.containers.formats import format_of
 from inspector.model.roles.devices import is_accelerator
 from inspector.records import replace
 from inspector.report.forecast import forecast_report
@@ -12,6 +11,8 @@ from inspector.session.screen import ForecastPage, Loading
 from inspector.target.machine.profile import Profile
 from inspector.target.map_location import TagMap
 from inspector.target.memory import Routine, forecast
+from inspector.target.opening import can_map
+from inspector.target.versions import release_of
 
 _MOST_RANKS = 8
 
@@ -23,8 +24,8 @@ def forecast_page(
     checkpoint = document.checkpoint
     if not checkpoint.storages:
         return None
-    can_map = format_of(checkpoint.format).has_records
-    mmap = loading.mmap and can_map
+    maps = can_map(checkpoint, release_of(target.torch_version))
+    mmap = loading.mmap and maps
     map_location = TagMap(pairs=device_map.moves) if device_map.moves else None
     code = load_of(document, target).code
     call = replace(code, map_location=map_location, mmap=mmap, refusal=None)
@@ -37,7 +38,7 @@ def forecast_page(
     return ForecastPage(
         loading=Loading(ranks=loading.ranks, mmap=mmap),
         most_ranks=max(_MOST_RANKS, target.count("cuda")),
-        can_map=can_map,
+        can_map=maps,
         chart=report.chart,
         notes=report.notes,
         is_tight=report.is_tight,

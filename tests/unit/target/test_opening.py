@@ -12,9 +12,9 @@ from inspector.model.build import open_checkpoint
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
-from inspector.target.opening import opening_failure
+from inspector.target.opening import can_map, opening_failure
 from tests.corpus import CORPUS
-from tests.unit.report.rows import checkpoint
+from tests.unit.report.rows import checkpoint, storage
 
 ZIP = checkpoint(versions=(("version", "3"),))
 LEGACY = checkpoint(format="legacy")
@@ -215,3 +215,11 @@ def test_the_container_comes_before_the_arguments(tmp_path: Path) -> None:
     failure = opening_failure(open_checkpoint(str(path)), CPU_ONLY, LoadCall(mmap=True, by_path=False))
     assert failure is not None
     assert failure[0] == "newer-format"
+
+
+def test_only_what_lies_open_in_the_file_can_be_mapped() -> None:
+    packed, lost = storage("0", file_offset=None), storage("1", file_offset=None, missing=True)
+    assert can_map(checkpoint(storage("0"), lost, storage("2", nbytes=0, file_offset=None)), (2, 1))
+    assert not can_map(checkpoint(packed), (2, 13))
+    assert not can_map(checkpoint(storage("0")), (2, 0))
+    assert not can_map(checkpoint(storage("0"), format="legacy"), (2, 13))

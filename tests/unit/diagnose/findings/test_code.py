@@ -31,6 +31,11 @@ def test_what_loading_needs_is_what_the_code_does() -> None:
     assert findings(doubtful)["runs-code"].title == "Programs read different things from this file"
 
 
+def test_damage_is_no_ambiguity() -> None:
+    cut_off = checkpoint(notes=(Note(NoteKind.NO_DIRECTORY),))
+    assert findings(cut_off)["runs-code"].title == "What is left of this file cannot be judged"
+
+
 def test_many_modules_are_cut() -> None:
     detail = whole_module(*(f"a{number}.B" for number in range(20)))
     assert "a7, and 12 more." in detail

@@ -131,6 +131,14 @@ def test_nothing_is_said_to_load_that_another_thing_stops() -> None:
     assert safety_sentence(load_of(asking(called=("os.system",)))).startswith("NOT SAFE: DANGEROUS")
 
 
+def test_damage_is_said_before_ambiguity() -> None:
+    cut_off = load_of(checkpoint(refusal="RuntimeError: no", notes=(Note(NoteKind.NO_DIRECTORY),)))
+    assert cut_off.safety.is_unsure
+    assert safety_sentence(cut_off).startswith("NOT SAFE: the file is damaged, so")
+    shared = load_of(checkpoint(notes=(Note(NoteKind.SHARED_NAME),)))
+    assert safety_sentence(shared).startswith("NOT SAFE: programs read different things")
+
+
 def test_every_verdict_has_its_words() -> None:
     assert set(SAFETY) == set(get_args(FileVerdict))
     load = load_of(asking())

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from inspector.records import replace
 from inspector.session.device_map import map_devices
 from inspector.session.present.forecast import forecast_page
 from inspector.session.screen import ForecastPage, Loading
 from inspector.target.machine.wish import parse_target
-from tests.unit.session.documents import saved_on
+from tests.unit.session.documents import document_of, saved_on
 
 DOCUMENT = saved_on("cuda:0", "cuda:1")
 
@@ -54,6 +55,16 @@ def test_only_a_zip_can_be_mapped() -> None:
     legacy = page("cpu", mmap=True, format="legacy")
     assert not legacy.loading.mmap
     assert not legacy.can_map
+
+
+def test_compressed_records_are_not_mapped() -> None:
+    plain = DOCUMENT.checkpoint
+    storages = tuple(row._replace(file_offset=None) for row in plain.storages)
+    document, target = document_of(replace(plain, storages=storages)), parse_target("cpu")
+    packed = forecast_page(document, target, map_devices(document, target, ()), Loading(mmap=True))
+    assert packed is not None
+    assert not packed.can_map  # torch would read noise, and say nothing
+    assert not packed.loading.mmap
 
 
 def test_nothing_stored_needs_no_forecast() -> None:
