@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from inspector.diagnose.errors.explanation import Explanation
 from inspector.doctor.diagnosis import Diagnosis
@@ -28,6 +29,9 @@ from inspector.target.machine.profile import Profile
 from inspector.target.simulate import LoadFailure
 from inspector.units import escape_text
 
+if TYPE_CHECKING:
+    from inspector.diagnose.beliefs.belief import Belief
+
 _INDENT = "  "
 _BOLD = ("\x1b[1m", "\x1b[0m")
 
@@ -43,6 +47,7 @@ class Check:
         findings: The findings, worst first.
         explanation: What a given error text means, or None if none was given.
         diagnoses: Why torch can or cannot use the GPUs of the machine; none for one that was not probed.
+        beliefs: What becomes of common beliefs, where that was asked for.
     """
 
     checkpoint: Checkpoint
@@ -51,6 +56,7 @@ class Check:
     findings: tuple[Finding, ...]
     explanation: Explanation | None
     diagnoses: tuple[Diagnosis, ...] = ()
+    beliefs: tuple[Belief, ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -81,6 +87,8 @@ def check_document(check: Check) -> Document:
     }
     if check.explanation is not None:
         document["explanation"] = explanation_document(check.explanation, check.judged)
+    if check.beliefs:
+        document["beliefs"] = [as_document(belief) for belief in check.beliefs]
     return document
 
 
@@ -111,6 +119,7 @@ def format_check(check: Check) -> str:
         () if check.explanation is None else explanation_lines(check.explanation, check.judged),
         machine_lines(check.diagnoses, is_asked=needs_device or is_about_devices(check.explanation)),
         _findings(check),
+        _beliefs(check.beliefs),
     )
     texts = ("\n".join(section) for section in sections)
     return "\n\n".join(text for text in texts if text) + "\n"
@@ -218,6 +227,13 @@ def _findings(check: Check) -> Iterator[str]:
         yield from finding_lines(finding)
         if finding is not answer:
             yield from _remedies(remedies_for(finding.fix, check.judged))
+
+
+def _beliefs(beliefs: tuple[Belief, ...]) -> Iterator[str]:
+    if beliefs:
+        from inspector.report.believing import belief_lines  # noqa: PLC0415 - most runs ask for none
+
+        yield from belief_lines(beliefs)
 
 
 def _remedies(remedies: Iterable[Remedy]) -> Iterator[str]:

@@ -19,9 +19,12 @@ from inspector.cli.common import (
 from inspector.errors import CancelledError, CheckpointError, ContainerError
 
 if TYPE_CHECKING:
+    from inspector.diagnose.beliefs.belief import Belief
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.doctor.diagnosis import Diagnosis
+    from inspector.model.checkpoint import Checkpoint
     from inspector.report.checking import Check
+    from inspector.target.default_load import DefaultLoad
     from inspector.target.machine.profile import Profile
     from inspector.target.machine.wish import Wish
 
@@ -35,6 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--target", metavar="T", default="this", help=TARGETS)
     parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--beliefs", action="store_true", help="answer common beliefs from this file")
     error = parser.add_mutually_exclusive_group()
     error.add_argument("--error-text", metavar="TEXT", help="explain this error message or traceback")
     error.add_argument("--error-file", metavar="F", help="the same from a file; - reads standard input")
@@ -47,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     target = parse_wish(options.target)
     text = _error_text(options)
     try:
-        found = _look(options.file, target, text)
+        found = _look(options.file, target, text, beliefs=options.beliefs)
     except CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - the error text is explained even where the file cannot be read
@@ -86,7 +90,7 @@ def _error_text(options: argparse.Namespace) -> str | None:
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _look(path: str, target: Wish, text: str | None) -> Check:
+def _look(path: str, target: Wish, text: str | None, *, beliefs: bool) -> Check:
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
@@ -109,6 +113,7 @@ def _look(path: str, target: Wish, text: str | None) -> Check:
         findings=diagnose(checkpoint, load.safety, machine),
         explanation=explanation,
         diagnoses=_examine(machine),
+        beliefs=_answers(checkpoint, load, machine) if beliefs else (),
     )
 
 
@@ -119,6 +124,12 @@ def _examine(machine: Profile) -> tuple[Diagnosis, ...]:
     from inspector.doctor.examine import examine
 
     return examine(machine)
+
+
+def _answers(checkpoint: Checkpoint, load: DefaultLoad, target: Profile) -> tuple[Belief, ...]:
+    from inspector.diagnose.beliefs.table import answer_beliefs
+
+    return answer_beliefs(checkpoint, load, target)
 
 
 def _refused(options: argparse.Namespace, error: CheckpointError, text: str | None, target: Wish) -> int:

@@ -254,9 +254,24 @@ def test_an_error_inside_a_file_names_the_file_as_well(cli, tmp_path) -> None:
 
 
 def test_interruption(cli, monkeypatch) -> None:
-    def cancelled(*_: object) -> None:
+    def cancelled(*_: object, **__: object) -> None:
         raise CancelledError
 
     monkeypatch.setattr(check, "_look", cancelled)
     answer = cli("check", DEMO)
     assert (answer.code, answer.out, answer.err) == (130, "", "")
+
+
+def test_beliefs_are_answered_where_they_are_asked_for(cli, copy) -> None:
+    plain = cli("check", copy, "--target", "cpu", "--json")
+    asked = cli("check", copy, "--target", "cpu", "--json", "--beliefs")
+    document = json.loads(asked.out)
+    beliefs = document.pop("beliefs")
+    assert (asked.code, document) == (plain.code, json.loads(plain.out))
+    assert list(beliefs[0]) == ["id", "claim", "truth", "here", "why", "code"]
+    assert len({belief["id"] for belief in beliefs}) == len(beliefs) >= 16
+    text = cli("check", copy, "--target", "cpu", "--beliefs").out
+    assert (
+        '\nBeliefs, answered from this file\n  Not so: "The GPU it was trained on must be there."\n' in text
+    )
+    assert all(f'"{belief["claim"]}"' in text for belief in beliefs)
