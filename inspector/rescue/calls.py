@@ -6,12 +6,12 @@ from typing import Literal
 
 from inspector.records import dataclass
 
-Why = Literal["missing", "rule", "no-rule", "no-destination", "function"]
+Why = Literal["missing", "target", "rule", "no-rule", "no-destination", "function"]
 """Why storages were mapped, or were not.
 
-`missing`: the device is not here. `rule`: a rule of --map sends it elsewhere. `no-rule`: it is not here, and
-no rule covers it. `no-destination`: what the rule names is not here either. `function`: torch refused what a
-function given as `map_location` asked for.
+`missing`: the device is not here. `target`: --target wants everything on one device. `rule`: a rule of --map
+sends it elsewhere. `no-rule`: it is not here, and no rule covers it. `no-destination`: what the rule names is
+not here either. `function`: torch refused what a function given as `map_location` asked for.
 """
 
 Way = Literal["load", "jit", "pickle"]

@@ -18,7 +18,7 @@ from inspector.errors import ExportError
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.records import dataclass
 from inspector.resources import RESCUE, resource_path
-from inspector.target.machine.profile import Profile
+from inspector.target.machine.wish import Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +45,12 @@ class Hook:
 
 
 @contextlib.contextmanager
-def hooked(
-    rules: Sequence[tuple[str, str]], target: Profile | None, *, maps_missing: bool = True
-) -> Iterator[Hook]:
+def hooked(rules: Sequence[tuple[str, str]], target: Wish, *, maps_missing: bool = True) -> Iterator[Hook]:
     """Yield the hook for these rules, and remove it afterwards.
 
     Args:
         rules: Device patterns and where they go, in their order.
-        target: The machine whose devices count as being there; None is this one, as torch finds it.
+        target: The machine whose devices count as being there. This one is looked at by the program's torch.
         maps_missing: Whether devices that no rule covers are mapped where they are missing.
 
     Raises:
@@ -80,22 +78,31 @@ def _fill(folder: Path, settings: dict[str, object]) -> None:
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
-def _settings(
-    rules: Sequence[tuple[str, str]], target: Profile | None, *, maps_missing: bool
-) -> dict[str, object]:
+def _settings(rules: Sequence[tuple[str, str]], target: Wish, *, maps_missing: bool) -> dict[str, object]:
     """Return what `resources/rescue/rescue.py` reads."""
     kinds = [row for row in DEVICE_TYPES.values() if row.noun]
     return {
         "rules": rules,
         "maps_missing": maps_missing,
-        "target": None if target is None else _target(target),
+        "target": _target(target),
         "kinds": [row.name for row in kinds],
         "lacks": {row.name: sorted(row.lacks) for row in kinds if row.lacks},
     }
 
 
-def _target(target: Profile) -> dict[str, object]:
-    return {"counts": dict(target.accelerators), "destination": target.destination}
+def _target(wish: Wish) -> dict[str, object] | None:
+    """Return what counts as being there, where things go, and whether all go there; None for this machine."""
+    machine = wish.machine
+    if machine is None:
+        return (
+            None if wish.wanted is None else {"counts": None, "destination": wish.wanted, "takes_all": True}
+        )
+    target = wish.profile(lambda: machine)
+    return {
+        "counts": dict(target.accelerators),
+        "destination": target.destination,
+        "takes_all": target.wanted is not None,
+    }
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -36,15 +36,15 @@ def read_journal(folder: Path) -> Journal:
     failures: dict[str, None] = {}
     starts = torches = 0
     for lines in _files(folder):
-        known: list[Call | None] = []
+        known: dict[str, Call] = {}
         for line in lines:
             mark, _, rest = line.partition(" ")
             starts += mark == "S"
             torches += mark == "T"
             if mark == "S":  # another process that got the same number
-                known = []
+                known = {}
             elif mark == "D":
-                known.append(_parse_call(rest))
+                _learn(rest, known)
             elif mark == "!" and len(failures) < _MOST_FAILURES:
                 failures[cut_text(rest, _MOST_CHARS)] = None
             else:
@@ -69,12 +69,18 @@ def _files(folder: Path) -> Iterator[Iterable[str]]:
         yield (line.decode("ascii", "replace") for line in data.split(b"\n") if len(line) <= _MOST_LINE)
 
 
-def _count(number: str, nbytes: str, known: list[Call | None], found: dict[Call, _Counts]) -> None:
+def _learn(text: str, known: dict[str, Call]) -> None:
+    """Remember a call by its number."""
+    number, _, document = text.partition(" ")
+    call = _parse_call(document)
+    if call is not None:
+        known[number] = call
+
+
+def _count(number: str, nbytes: str, known: dict[str, Call], found: dict[Call, _Counts]) -> None:
     """Add one storage to its call."""
-    if not (_is_number(number) and _is_number(nbytes)) or int(number) >= len(known):
-        return
-    call = known[int(number)]
-    if call is None or (call not in found and len(found) >= _MOST_CALLS):
+    call = known.get(number)
+    if call is None or not _is_number(nbytes) or (call not in found and len(found) >= _MOST_CALLS):
         return
     counts = found.setdefault(call, _Counts())
     counts.storages += 1

@@ -1,9 +1,11 @@
 """Which call in which line loads something, and how that is written into the journal.
 
-A line of the journal is `S` (a process started), `D` and a call as JSON (the calls of a process are numbered
-in their order), a number and a size (a storage of that call was mapped), or `!` and a failure of ours.
+A line of the journal is `S` (a process started), `T` (it imported torch), `D` with a number and a call as
+JSON, such a number and a size (a storage of that call was mapped), or `!` and a failure of ours. Threads write
+lines in any order, so each has its number and needs no lock, which a fork could inherit locked.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -20,7 +22,8 @@ STANDARD = os.path.dirname(os.path.abspath(os.__file__))
 
 _kinds = {}
 _known = {}
-_state = {"pid": 0, "notes": 0}
+_state = {"pid": os.getpid(), "notes": 0}
+_numbers = itertools.count()
 
 
 def kind_of(name):
@@ -140,8 +143,9 @@ def record(note, saved, to, why, nbytes, way="load"):
     if number is None:
         if len(_known) >= MOST_CALLS:
             return
-        number = _known[key] = len(_known)
+        number = next(_numbers)
         call = {"site": describe(site), "own": describe(own), "saved": saved, "to": to, "why": why}
         call.update(way=way_of(inside, way), file=file)
-        note("D " + json.dumps(call))
+        note("D %d %s" % (number, json.dumps(call)))
+        _known[key] = number
     note("%d %d" % (number, nbytes))

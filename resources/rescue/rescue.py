@@ -85,11 +85,15 @@ def best_here(dtype):
     """Return the best device of this machine for a storage: the current one of the first type that it has."""
     for kind in () if is_bare() else SETTINGS["kinds"]:
         count = count_of(kind)
-        # Apple's GPU has no type for some numbers, and where the type is not known it is not risked.
-        lacks = SETTINGS["lacks"].get(kind)
-        if count and not (lacks and (dtype is None or dtype in lacks)):
+        if count and takes(kind, dtype):
             return kind if kind == "mps" else "%s:%d" % (kind, current(kind) % count)
     return "cpu"
+
+
+def takes(kind, dtype):
+    """Return whether a device has a type for such numbers; where theirs is not known it is not risked."""
+    lacks = SETTINGS["lacks"].get(kind)
+    return not lacks or (dtype is not None and dtype not in lacks)
 
 
 def current(kind):
@@ -131,11 +135,12 @@ def decide(device, dtype=None):
             return None
         if is_here(to) is not False:
             return to, "rule"
-    if not is_missing(device):
+    why = must_move(device)
+    if why is None:
         return None if to is None else (None, "no-destination")
     if to is None and not SETTINGS["maps_missing"]:
         return None, "no-rule"
-    return destination(dtype), "missing" if to is None else "no-destination"
+    return destination(dtype), why if to is None else "no-destination"
 
 
 def rule_for(device):
@@ -150,17 +155,21 @@ def destination(dtype):
     """Return where storages go whose device is missing: the device asked for, or the best one here."""
     target = SETTINGS["target"]
     wanted = None if target is None else target["destination"]
-    return wanted if wanted is not None and is_here(wanted) and not is_bare() else best_here(dtype)
+    if wanted is None or is_bare() or not is_here(wanted):
+        return best_here(dtype)
+    return wanted if takes(split(wanted)[0], dtype) else "cpu"
 
 
-def is_missing(device):
-    """Return whether a device is neither on this machine nor, if one was named, on the target."""
+def must_move(device):
+    """Return why a device that no rule covers cannot stay; None where it can."""
     target = SETTINGS["target"]
     if target is not None:
+        if target["takes_all"] and is_here(target["destination"]):
+            return None if is_same(device, target["destination"]) else "target"
         kind, index = split(device)
-        if target["counts"].get(kind, 0) <= (index or 0):
-            return True
-    return is_here(device) is not True
+        if target["counts"] is not None and target["counts"].get(kind, 0) <= (index or 0):
+            return "missing"
+    return None if is_here(device) is True else "missing"
 
 
 # --- storages ----------------------------------------------------------------------------------------------

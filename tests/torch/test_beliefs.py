@@ -18,7 +18,7 @@ from inspector.diagnose.beliefs.belief import Belief
 from inspector.diagnose.beliefs.table import BELIEFS, answer_beliefs
 from inspector.model.build import open_checkpoint
 from inspector.target.default_load import judge_load
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from tests.torch.remapping import tagged
 
 

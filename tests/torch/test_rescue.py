@@ -19,7 +19,7 @@ import torch
 
 from inspector.rescue.hook import Hook, hooked
 from inspector.rescue.journal import read_journal
-from inspector.target.machine.wish import parse_target
+from inspector.target.machine.wish import parse_wish
 from tests.pythons import VERSIONS, find_python
 from tests.torch.remapping import tagged
 
@@ -75,9 +75,8 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Hook]]:
     for name in ("import_ir_module", "import_ir_module_from_buffer"):
         monkeypatch.setattr(torch._C, name, getattr(torch._C, name))
 
-    def begin(*rules: tuple[str, str], target: str | None = None, maps_missing: bool = True) -> Hook:
-        machine = None if target is None else parse_target(target)
-        context = hooked(rules, machine, maps_missing=maps_missing)
+    def begin(*rules: tuple[str, str], target: str = "this", maps_missing: bool = True) -> Hook:
+        context = hooked(rules, parse_wish(target), maps_missing=maps_missing)
         open_hooks.append(context)
         hook = context.__enter__()
         spec = importlib.util.spec_from_file_location(hook.module, hook.folder / "sitecustomize.py")
@@ -292,6 +291,31 @@ def test_a_target_counts_as_the_machine(start, machine) -> None:
     assert moves(hook) == [("cuda:1", "cpu", "missing", 1)]
 
 
+def test_a_wanted_device_takes_all_of_its_kind(start, machine) -> None:
+    machine.has("cuda", 2)
+    hook = start(("cuda:7", "cuda:0"), target="this@cuda:1")
+    for tag in ("cuda:0", "cuda:1", "cuda:5", "cuda:7", "cpu"):
+        torch.load(saved(tag))
+    assert machine.asked == ["cuda:1", "cuda:1", "cuda:1", "cuda:0", "cpu"]
+    assert moves(hook) == [
+        ("cuda:0", "cuda:1", "target", 1),
+        ("cuda:5", "cuda:1", "target", 1),
+        ("cuda:7", "cuda:0", "rule", 1),
+    ]
+    machine.has("cuda", 1)  # not here: what can stay stays
+    torch.load(saved("cuda:0"))
+    torch.load(saved("cuda:3"))
+    assert machine.asked[5:] == ["cuda:0", "cuda:0"]
+
+
+def test_a_wanted_apple_gpu_gets_what_it_has_a_type_for(start, machine) -> None:
+    machine.has("mps")
+    start(target="mps")
+    for dtype in (torch.float32, torch.float64):
+        torch.load(saved("cuda:0", torch.ones(2, dtype=dtype)))
+    assert machine.asked == ["mps", "cpu"]
+
+
 def test_what_a_plug_in_restores_is_its_own(start, machine) -> None:
     hook = start()
     machine.counts["npu"] = 1
@@ -398,7 +422,7 @@ def test_the_hook_starts_in_every_python(version: str, tmp_path: Path) -> None:
     for name, text in TORCH.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    with hooked([], None) as hook:
+    with hooked([], parse_wish("this")) as hook:
         done = subprocess.run(
             [python, tmp_path / "program.py"],
             env=hook.environment,

@@ -11,7 +11,6 @@ from inspector.errors import PlanError
 
 if TYPE_CHECKING:
     from inspector.rescue.calls import Journal
-    from inspector.target.machine.profile import Profile
 
 SUMMARY = "Run a Python program with its loads mapped, and report which line needed it."
 _EXAMPLE = f"{PROGRAM} run -- python train.py --epochs 3"
@@ -44,13 +43,13 @@ def run(options: argparse.Namespace) -> int:
     from inspector.rescue.hook import hooked
     from inspector.rescue.journal import read_journal
     from inspector.rescue.running import end_alike, run_command
-    from inspector.target.machine.wish import THIS
+    from inspector.target.machine.wish import THIS, parse_wish
 
     words = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not words:
         raise PlanError("run was given no command", remedy=_EXAMPLE)
     rules = [_parse_rule(text) for text in options.map]
-    target = None if options.target in {None, THIS} else _parse_target(options.target)
+    target = parse_wish(options.target or THIS)
     program = find_command(words)
     with hooked(rules, target, maps_missing=not rules or options.target is not None) as hook:
         check_python(program, hook)
@@ -58,14 +57,6 @@ def run(options: argparse.Namespace) -> int:
         journal = read_journal(hook.journal)
     _report(journal)
     return end_alike(code)
-
-
-def _parse_target(text: str) -> Profile:
-    from inspector.progress import Progress
-    from inspector.target.machine.this_machine import probe_this_machine
-    from inspector.target.machine.wish import parse_wish
-
-    return parse_wish(text).profile(lambda: probe_this_machine(Progress()))
 
 
 def _parse_rule(text: str) -> tuple[str, str]:

@@ -23,6 +23,7 @@ NOTHING = "no load needed another device: the command works without this"
 
 WHY: dict[Why, str] = {
     "missing": "",
+    "target": "by --target",
     "rule": "by --map",
     "no-rule": "not here, and no rule of --map covers it; --target this maps what is missing",
     "no-destination": "what --map names is not here",

@@ -9,6 +9,7 @@ from inspector.errors import ExportError, PlanError
 from inspector.rescue import command
 from inspector.rescue.command import Program, check_python, find_command
 from inspector.rescue.hook import hooked
+from inspector.target.machine.wish import parse_wish
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_a_program_that_cannot_be_read_is_run_unasked(python: str, monkeypatch: 
 
 
 def check(*python: str) -> None:
-    with hooked([], None) as hook:
+    with hooked([], parse_wish("this")) as hook:
         check_python(Program(command=("x",), python=python), hook)
         assert list(hook.journal.iterdir()) == []  # the question is no run of the program
 

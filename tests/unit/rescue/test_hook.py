@@ -11,7 +11,9 @@ import pytest
 from inspector.errors import ExportError
 from inspector.rescue import hook
 from inspector.rescue.hook import hooked
-from inspector.target.machine.wish import parse_target
+from inspector.target.machine.wish import parse_wish
+
+THIS = parse_wish("this")
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +23,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_folder_is_private_complete_and_gone_afterwards(temporary: Path) -> None:
-    with hooked([("cuda:*", "cpu")], None) as made:
+    with hooked([("cuda:*", "cpu")], THIS) as made:
         assert stat.S_IMODE(made.folder.stat().st_mode) == 0o700
         assert {path.name for path in made.folder.iterdir()} == {
             "sitecustomize.py",
@@ -42,10 +44,21 @@ def test_the_folder_is_private_complete_and_gone_afterwards(temporary: Path) -> 
     assert list(temporary.iterdir()) == []
 
 
-def test_a_target_brings_its_devices(temporary: Path) -> None:
-    with hooked([], parse_target("cuda"), maps_missing=False) as made:
+@pytest.mark.parametrize(
+    ("text", "counts", "destination", "takes_all"),
+    [
+        ("cuda", {"cuda": 1}, "cuda:0", False),
+        ("cpu", {}, "cpu", False),
+        ("2xcuda:1", {"cuda": 2}, "cuda:1", True),
+        ("this@cuda:1", None, "cuda:1", True),
+    ],
+)
+def test_a_target_brings_its_devices(
+    temporary: Path, text: str, counts: object, destination: str, takes_all: bool
+) -> None:
+    with hooked([], parse_wish(text), maps_missing=False) as made:
         settings = json.loads((made.folder / "settings.json").read_bytes())
-    assert settings["target"] == {"counts": {"cuda": 1}, "destination": "cuda:0"}
+    assert settings["target"] == {"counts": counts, "destination": destination, "takes_all": takes_all}
     assert settings["maps_missing"] is False
 
 
@@ -56,7 +69,7 @@ def test_the_folder_is_first_and_an_empty_path_adds_no_working_directory(
     monkeypatch.delenv("PYTHONPATH", raising=False)
     if before is not None:
         monkeypatch.setenv("PYTHONPATH", before)
-    with hooked([], None) as made:
+    with hooked([], THIS) as made:
         places = made.environment["PYTHONPATH"].split(os.pathsep)
     assert places == [str(made.folder), *(["/a", "/b"] if before else [])]
     assert os.environ.get("PYTHONPATH") == before
@@ -68,9 +81,9 @@ def test_no_place_for_the_folder_is_said(temporary: Path, monkeypatch: pytest.Mo
 
     with monkeypatch.context() as patch:
         patch.setattr(hook, "_fill", fail)
-        with pytest.raises(ExportError, match="the start-up hook cannot be written"), hooked([], None):
+        with pytest.raises(ExportError, match="the start-up hook cannot be written"), hooked([], THIS):
             pass
     assert list(temporary.iterdir()) == []
     monkeypatch.setattr(tempfile, "tempdir", str(temporary / "none"))
-    with pytest.raises(ExportError, match="the folder of the start-up hook cannot be made"), hooked([], None):
+    with pytest.raises(ExportError, match="the folder of the start-up hook cannot be made"), hooked([], THIS):
         pass

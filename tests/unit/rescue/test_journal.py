@@ -22,12 +22,12 @@ CALL = {
 SITE = Place(file="/x/train.py", line=3, span=(3, 3, 4, 23), calls="load", takes=1)
 
 
-def written(call: dict[str, object] = CALL, **changes: object) -> str:
-    return f"D {json.dumps({**call, **changes})}\n"
+def written(number: int = 0, call: dict[str, object] = CALL, **changes: object) -> str:
+    return f"D {number} {json.dumps({**call, **changes})}\n"
 
 
 def test_processes_are_added_up(tmp_path: Path) -> None:
-    (tmp_path / "10").write_text(f"S\nT\n{written()}{written(file=None)}0 24\n0 8\n1 4\n")
+    (tmp_path / "10").write_text(f"S\nT\n{written()}{written(1, file=None)}0 24\n0 8\n1 4\n")
     (tmp_path / "11").write_text(f"S\nT\n{written(file=None)}0 100\nS\n! gone: 'x'\n! gone: 'x'\n")
     found = read_journal(tmp_path)
     assert (found.processes, found.with_torch, found.failures) == (3, 2, ("gone: 'x'",))
@@ -48,16 +48,18 @@ def test_processes_are_added_up(tmp_path: Path) -> None:
 
 def test_a_second_process_of_the_same_number_counts_its_own_calls(tmp_path: Path) -> None:
     (tmp_path / "10").write_text(
-        f"S\n{written()}{written(saved='cuda:2')}1 8\nS\n{written(saved='mps')}0 9\n1 7\n"
+        f"S\n{written()}{written(1, saved='cuda:2')}1 8\nS\n{written(saved='mps')}0 9\n1 7\n"
     )
     assert [(call.saved, call.nbytes) for call in read_journal(tmp_path).calls] == [("cuda:2", 8), ("mps", 9)]
 
 
 BROKEN = [
-    "D {",
-    "D []",
-    "D {}",
-    f"D {'[' * 30000}",
+    "D 0 {",
+    "D 0",
+    "D",
+    "D 0 []",
+    "D 0 {}",
+    f"D 0 {'[' * 30000}",
     written(saved=7),
     written(why="because"),
     written(way="hope"),
@@ -68,7 +70,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("line", BROKEN)
 def test_a_call_that_is_none_is_passed_over(tmp_path: Path, line: str) -> None:
-    (tmp_path / "10").write_text(f"S\n{line.rstrip()}\n0 8\n{written(site=None, to=None)}1 5\n")
+    (tmp_path / "10").write_text(f"S\n{line.rstrip()}\n0 8\n{written(1, site=None, to=None)}1 5\n")
     found = read_journal(tmp_path)
     assert [(call.site, call.to, call.nbytes) for call in found.calls] == [(None, None, 5)]
 
@@ -83,7 +85,7 @@ def test_a_count_that_is_none_is_passed_over(tmp_path: Path, line: str) -> None:
 
 def test_what_a_program_writes_itself_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "_MOST_CALLS", 2)
-    calls = "".join(written(saved=f"cuda:{index}") for index in range(5))
+    calls = "".join(written(index, saved=f"cuda:{index}") for index in range(5))
     counts = "".join(f"{index} 1\n" for index in range(5))
     failures = "".join(f"! {index}\n" for index in range(100))
     (tmp_path / "10").write_text(f"S\n{calls}{counts}0 1\n{failures}")

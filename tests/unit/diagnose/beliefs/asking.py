@@ -6,7 +6,8 @@ from inspector.diagnose.beliefs.belief import Belief
 from inspector.diagnose.beliefs.table import answer_beliefs
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.target.default_load import judge_load
-from inspector.target.machine.profile import Profile, parse_target
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 CPU = parse_target("cpu")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.model.checkpoint import GlobalUse, HiddenDevice, HiddenPlace
 from inspector.records import replace
-from inspector.target.machine.profile import parse_target
+from inspector.target.machine.wish import parse_target
 from tests.unit.diagnose.beliefs.asking import CPU, ask, module, weights, wrong
 from tests.unit.report.rows import checkpoint, storage, tensor
 
@@ -28,7 +28,7 @@ def slots(*, by_design: bool) -> object:
 
 
 def test_devices_of_a_file_are_no_condition() -> None:
-    one_gpu, two_gpus = parse_target("cuda"), parse_target("cuda:2")
+    one_gpu, two_gpus = parse_target("cuda"), parse_target("2xcuda")
     rows = [
         ("cpu", ask(weights("a"))["same-gpu"], "false", "Nothing in this file was saved on a GPU.", LOADS),
         ("gone", ask(GPU)["same-gpu"], "false", "(CPU only) has no cuda:1, and map_location", LOADS),
