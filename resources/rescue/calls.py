@@ -1,8 +1,8 @@
 """Which call in which line loads something, and how that is written into the journal.
 
 A line of the journal is `S` (a process started), `T` (it imported torch), `D` with a number and a call as
-JSON, such a number and a size (a storage of that call was mapped), or `!` and a failure of ours. Threads write
-lines in any order, so each has its number and needs no lock, which a fork could inherit locked.
+JSON, such a number and a size (a storage of that call was mapped), or `!` and a failure of ours. Threads
+write in any order, so each line has its number and needs no lock, which a fork could inherit locked.
 """
 
 import itertools

@@ -33,8 +33,11 @@ def attempt(do, *arguments):
     return start().attempt(do, *arguments)
 
 
+CALLS = start().part("calls")  # now, while torch is imported: threads would meet it half imported later
+
+
 def record(*arguments):
-    attempt(start().part("calls").record, note, *arguments)
+    attempt(CALLS.record, note, *arguments)
 
 
 # --- what is here ------------------------------------------------------------------------------------------
@@ -263,7 +266,7 @@ def _restore_refused(error, storage, location):
     end = error.__traceback__
     while end.tb_next is not None:
         end = end.tb_next
-    if start().part("calls").kind_of(end.tb_frame.f_code.co_filename) != "loader":
+    if CALLS.kind_of(end.tb_frame.f_code.co_filename) != "loader":
         return None
     to, why = decide(location, dtype_of()) or (location, "")
     if to is None:
