@@ -18,8 +18,8 @@ from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
 
 RULES: tuple[Rule, ...] = (
-    *DEVICE_RULES,
     *WANTED_RULES,
+    *DEVICE_RULES,
     *TRAINING_RULES,
     *MEMORY_RULES,
     *FILE_RULES,

@@ -194,8 +194,17 @@ def screenshot(
     size: tuple[int, int] = (1280, 800),
     theme: str = "light",
     page: str = "memory",
+    target: Profile | None = None,
 ) -> None:
     """Render the real window with a file opened in it to a PNG.
+
+    Args:
+        path: The file; None for the empty window.
+        out: The picture.
+        size: Of the window, in pixels.
+        theme: `light` or `dark`.
+        page: The page at the right.
+        target: The machine to load the file on; None for this one, without its GPUs.
 
     Raises:
         TimeoutError: The file took too long to open.
@@ -207,6 +216,8 @@ def screenshot(
     try:
         _wait(lambda: window.shown is not None and window.shown.phase != "opening")
         if window.shown is not None and window.shown.phase == "ready":
+            if target is not None and window.session is not None:
+                window.session.choose_machine(target)
             window.workspace.pages.open_page(page)
             if page == "tensor":
                 _select_first_tensor(window)

@@ -81,7 +81,7 @@ class FindingCard(QFrame):
         shown = WrappedText(text)
         shown.setAccessibleName(caption.rstrip(":"))
         inset = CopyInset(self._theme, shown, lambda: text, "Copy this line")
-        return column(plain_label(caption, "small"), inset, spacing=2)
+        return column(plain_label(caption, "small", wrap=True), inset, spacing=2)
 
     def _build_links(self, finding: FindingRow, tree: Tree) -> QWidget:
         holder = QWidget()

@@ -11,8 +11,8 @@ from inspector.session.jobs.part import Part
 from inspector.session.jobs.running import start
 from inspector.session.present.failure import failure_page
 from inspector.session.present.presenter import Presenter
-from inspector.session.state import PROBE
-from inspector.target.machine.profile import Profile
+from inspector.session.state import PROBE, THIS
+from inspector.target.machine.profile import Profile, presets
 from inspector.target.machine.profile_file import read_profile
 
 Probe = Callable[[Progress], Profile]
@@ -40,13 +40,18 @@ class Machines(Part):
         """Read the profile of a machine and choose that."""
         # Each path is a kind of its own: of two profiles dropped on the window both are read.
         reading = Job(kind=f"machine {path}", about=None, progress=Progress("reading a machine profile"))
-        start(self._desk, reading, lambda _: read_profile(path), self._on_read_machine, self._on_no_machine)
+        start(self._desk, reading, lambda _: read_profile(path), self.choose_machine, self._on_no_machine)
 
-    def _on_read_machine(self, machine: Profile) -> None:
-        others = [known for known in self._state.machines if known.id != machine.id]
-        machines = (machine, *others)[:_MOST_MACHINES]
-        state = replace(self._state, machines=machines, target=machine.id)
-        self._show(replace(state, wanted="", chosen=(), branches=()))
+    def choose_machine(self, machine: Profile) -> None:
+        """Choose a machine that is known in full, and the device that is wanted there."""
+        wanted, bare = machine.wanted or "", replace(machine, wanted=None, is_fewest=False)
+        state = replace(self._state, target=machine.id, wanted=wanted, chosen=(), branches=())
+        if machine.id == THIS:
+            state = replace(state, this_machine=bare)
+        elif bare not in presets():
+            others = [known for known in state.machines if known.id != machine.id]
+            state = replace(state, machines=(bare, *others)[:_MOST_MACHINES])
+        self._show(state)
 
     def _on_no_machine(self, error: Exception) -> None:
         self._show(self._state)

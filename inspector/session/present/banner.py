@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from inspector.model.findings import Finding
+from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.model.roles.devices import split_device
 from inspector.model.totals import DeviceTotal
 from inspector.report.colors import device_name
@@ -38,8 +39,18 @@ _TONES: dict[FileVerdict, Tone] = {
 }
 
 
-def banner(document: Document, target: Profile, device_map: DeviceMap, findings: Sequence[Finding]) -> Banner:
-    """Return what `torch.load` does on the target, and what the device map makes of it; the worst first."""
+def banner(
+    document: Document, target: Profile, device_map: DeviceMap, findings: Sequence[Finding], ailment: str = ""
+) -> Banner:
+    """Return what `torch.load` does on the target, and what the device map makes of it; the worst first.
+
+    Args:
+        document: The file.
+        target: The machine.
+        device_map: Where each device goes.
+        findings: The findings of the file on the machine, worst first.
+        ailment: What keeps torch from the machine's GPUs; empty where nothing is known to.
+    """
     saved = saved_on(document)
     advice = _advice(device_map, target)
     load = load_of(document, target)
@@ -51,6 +62,8 @@ def banner(document: Document, target: Profile, device_map: DeviceMap, findings:
         if failure.device not in dict(device_map.going):  # no map of storages can help
             detail = next((found.detail for found in findings if found.id == failure.finding), "")
             advice = _plain(detail.rpartition(failure.message)[2].lstrip(". "))  # the error is said already
+        if ailment and failure.finding in DEVICE_FINDINGS:
+            advice = f"{ailment}. {advice}".strip()
         before = refusal_sentence(load)
         stops = f"{before} Then, on {where}, it" if before else f"On {where}, torch.load"
         text = escape_text(shown_message(load, failure))

@@ -43,7 +43,7 @@ def explanation_card(
     is_about_devices = explanation.finding in DEVICE_FINDINGS
     facts = [
         ("Why", explanation.cause),
-        ("On the target", _ailments(judged.target) if judged is not None and is_about_devices else ""),
+        ("On the target", ailments(judged.target) if judged is not None and is_about_devices else ""),
         ("In this file", explanation.here),
         ("What to do", explanation.advice),
     ]
@@ -73,7 +73,7 @@ def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
     return tuple(map(_diagnosis_card, examine(machine)))
 
 
-def _ailments(machine: Profile) -> str:
+def ailments(machine: Profile) -> str:
     """Return what the GPU doctor says of a machine, in a line each; its cards below say more."""
     return "\n".join(card.title for card in doctor_cards(machine) if card.tone != "neutral")
 

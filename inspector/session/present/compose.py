@@ -29,7 +29,7 @@ from inspector.session.device_map import DeviceMap, Pairs, device_rows, map_devi
 from inspector.session.document import Document, load_of
 from inspector.session.jobs.check import check_of
 from inspector.session.present.banner import banner, safety_chip
-from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
+from inspector.session.present.cards import ailments, doctor_cards, explanation_card, finding_card
 from inspector.session.present.check import check_page
 from inspector.session.present.export import export_page
 from inspector.session.present.forecast import forecast_page
@@ -115,7 +115,7 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
 
 def target_of(state: State) -> Profile:
     """Return the chosen machine, with the device that is wanted there if it has that."""
-    known = (*presets(), *state.machines)
+    known = (*state.machines, *presets())
     machine = next((profile for profile in known if profile.id == state.target), state.machine)
     return replace(machine, wanted=state.wanted) if state.wanted in machine.devices else machine
 
@@ -124,7 +124,8 @@ def targets_of(state: State) -> tuple[Choice, ...]:
     """Return the machines to choose from."""
     label = state.machine.label
     this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:])
-    others = (*state.machines, *presets())
+    taken = {profile.id for profile in state.machines}
+    others = (*state.machines, *(preset for preset in presets() if preset.id not in taken))
     return (this, *(Choice(id=profile.id, label=profile.label) for profile in others))
 
 
@@ -200,7 +201,8 @@ def device_map_of(document: Document, target: Profile, chosen: Pairs, branches: 
 @remembered
 def _banner(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> Banner:
     device_map = device_map_of(document, target, chosen, branches)
-    found = banner(document, target, device_map, _findings(document, target))
+    ailment = ailments(target).partition("\n")[0]
+    found = banner(document, target, device_map, _findings(document, target), ailment)
     return replace(found, action=_SAVE_INTACT) if is_damaged(document.checkpoint) else found
 
 

@@ -5,6 +5,8 @@ import sys
 import pytest
 
 from inspector.resources import demo_path
+from inspector.target.machine import this_machine
+from inspector.target.machine.profile import Profile
 
 DEMO = demo_path()
 
@@ -16,8 +18,21 @@ def test_a_picture_is_taken_as_asked(cli, copy, camera) -> None:
     options = ["--size", "640x480", "--theme", "dark", "--page", "code"]
     assert cli("screenshot", copy, out, *options).code == 0
     assert out.read_bytes() == b"picture"
-    assert camera == {"error": None, "path": str(copy), "size": (640, 480), "theme": "dark", "page": "code"}
+    taken = {"path": str(copy), "size": (640, 480), "theme": "dark", "page": "code", "target": None}
+    assert camera == {"error": None, **taken}
     assert sorted(path.name for path in copy.parent.iterdir()) == ["demo.pth", "out.png"]
+
+
+def test_the_window_can_show_another_machine(cli, copy, camera, monkeypatch) -> None:
+    here = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
+    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: here)
+    for word, label, wanted in (
+        ("4xcuda:2", "4 NVIDIA GPUs", "cuda:2"),
+        ("this@cuda:1", "this machine (2 CUDA GPUs)", "cuda:1"),
+    ):
+        assert cli("screenshot", copy, copy.with_name("out.png"), "--target", word, "--force").code == 0
+        assert (camera["target"].label, camera["target"].wanted) == (label, wanted)
+    assert cli("screenshot", copy, copy.with_name("out.png"), "--target", "gpu").code == 2
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.controller import Session
 from inspector.target.machine.profile import Gpu, Profile
+from inspector.target.machine.wish import parse_target
 from tests.unit.session.documents import saved_on
 
 GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
@@ -66,6 +67,24 @@ def test_a_wanted_device_moves_the_map_and_is_forgotten_with_its_machine(view, r
     assert session.screen.wanted == ""
     session.set_target("cuda")
     assert session.screen.devices == ()
+
+
+def test_a_machine_that_is_known_in_full_is_chosen_with_what_is_wanted(view, runner, files) -> None:
+    files["/a.pth"] = saved_on("cuda:0")
+    session = Session(view, runner)
+    session.open("/a.pth")
+    ids = [choice.id for choice in session.screen.targets]
+    session.choose_machine(parse_target("2xcuda:1"))
+    assert (session.screen.target, session.screen.wanted) == ("2xcuda", "cuda:1")
+    assert [choice.id for choice in session.screen.targets] == ids  # it is one of those that are offered
+    session.choose_machine(parse_target("2xcuda:0@24gb"))
+    assert (session.screen.target, session.screen.wanted) == ("2xcuda", "cuda:0")
+    labels = {choice.id: choice.label for choice in session.screen.targets}
+    assert labels["2xcuda"] == "2 NVIDIA GPUs of 24 GB each"
+    assert len(session.screen.targets) == len(labels) == len(ids)
+    session.choose_machine(replace(GPUS, wanted="cuda:1"))
+    assert (session.screen.target, session.screen.wanted) == ("this", "cuda:1")
+    assert session.screen.targets[0].label == "This machine (2 CUDA GPUs)"
 
 
 def test_devices_are_named_where_their_names_are_known(view, runner, files) -> None:

@@ -277,3 +277,13 @@ def test_chip_tells_the_safety(document: Document, text: str, tone: str) -> None
     chip = safety_chip(document.safety)
     assert (chip.text, chip.tone) == (text, tone)
     assert len(chip.tooltip) > 40
+
+
+def test_what_keeps_torch_from_the_gpu_is_said_first() -> None:
+    document, target = saved_on("cuda:0"), parse_target("cpu")
+    found = banner(
+        document, target, map_devices(document, target, ()), (), "CUDA_VISIBLE_DEVICES hides every GPU"
+    )
+    assert found.advice == f"CUDA_VISIBLE_DEVICES hides every GPU. Map cuda:0 to cpu: {THEN}"
+    loads = banner(saved_on("cpu"), target, map_devices(saved_on("cpu"), target, ()), (), "No driver")
+    assert loads.advice == ""
