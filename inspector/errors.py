@@ -85,6 +85,7 @@ class UnsupportedFormatError(ContainerError):
 
     Attributes:
         form: The format, in the words of `show --json`; None where it has no such word.
+        devices: Devices that its code names, where it holds code.
     """
 
     kind = "unsupported-format"
@@ -94,6 +95,7 @@ class UnsupportedFormatError(ContainerError):
     ) -> None:
         super().__init__(what, where=where, remedy=remedy)
         self.form = form
+        self.devices: tuple[str, ...] = ()
 
 
 class PickleError(CheckpointError):

@@ -107,6 +107,12 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         from inspector.containers.zip.salvage import salvage_zip  # noqa: PLC0415 - healthy files never need it
 
         return salvage_zip(source, limits, progress, error)
+    except UnsupportedFormatError as error:
+        from inspector.containers.zip.code import devices_in_code, with_devices  # noqa: PLC0415 - as above
+
+        raise with_devices(
+            error, devices_in_code(source, records.directory.entries, records.prefix)
+        ) from None
     names = [other.name for other in records.directory.entries]
     shares = _share_a_name(names)
     rivals = [

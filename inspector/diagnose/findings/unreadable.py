@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.errors import CheckpointError
+from inspector.errors import CheckpointError, UnsupportedFormatError
 from inspector.model.findings import Finding, Severity
 from inspector.safety.unread import advice, judge_unread
 
@@ -34,7 +34,22 @@ def diagnose_failure(error: CheckpointError) -> tuple[Finding, ...]:
         findings.append(
             Finding(id=error.finding, severity="error", title=_TITLES[error.finding], detail=detail)
         )
+    if isinstance(error, UnsupportedFormatError) and error.devices:
+        findings.append(_traced(error.devices))
     return tuple(findings)
+
+
+def _traced(devices: tuple[str, ...]) -> Finding:
+    return Finding(
+        id="traced-device",
+        severity="note",
+        title="A device is written in the traced code",
+        detail=f"The code makes tensors on {' and '.join(devices)}: tracing wrote the device of each tensor "
+        "that forward() made as a constant. torch.jit.load(map_location=...) and .to() move the parameters "
+        "and leave these where they are; on another device it can end with 'Expected all tensors to be on "
+        "the same device'. Trace it again on the device where it is to run, or keep what is made with "
+        "device=x.device by torch.jit.script.",
+    )
 
 
 def _sentence(text: str) -> str:

@@ -42,7 +42,12 @@ def open_failure_page(error: Exception, path: str, target: Profile) -> FailurePa
         return page
     from inspector.diagnose.findings.unreadable import diagnose_failure  # noqa: PLC0415 - most files can be opened
 
-    page = replace(page, title=next((found.title for found in diagnose_failure(error)), CANNOT_OPEN))
+    page = replace(
+        page,
+        title=next(
+            (found.title for found in diagnose_failure(error) if found.severity != "note"), CANNOT_OPEN
+        ),
+    )
     from inspector.snippet.unopened import code_for_refused  # noqa: PLC0415 - as above
 
     return replace(page, code=code_for_refused(path, error, target))

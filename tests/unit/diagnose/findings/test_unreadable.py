@@ -67,3 +67,12 @@ def test_what_loading_runs_comes_first(tmp_path: Path) -> None:
         damage.programs = caught.value.programs
         _, second = diagnose_failure(damage)
         assert ("Fetch it again." in second.detail) == (called == "sklearn.svm.SVC")
+
+
+def test_devices_in_traced_code_are_a_note() -> None:
+    error = UnsupportedFormatError("this is a TorchScript archive", form="torchscript")
+    assert diagnose_failure(error) == ()
+    error.devices = ("cpu", "cuda:0")
+    (found,) = diagnose_failure(error)
+    assert (found.id, found.severity) == ("traced-device", "note")
+    assert "The code makes tensors on cpu and cuda:0" in found.detail

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.errors import CheckpointError, ExportError
+from inspector.errors import CheckpointError, ExportError, UnsupportedFormatError
 from inspector.model.build import open_checkpoint
 from inspector.session.present.failure import failure_page, open_failure_page
 from inspector.session.screen import FailurePage
@@ -41,6 +41,13 @@ def test_a_file_of_another_format_comes_with_code_that_loads_it(name: str, call:
     page = open_failure_page(caught.value, path, CPU_ONLY)
     assert call in page.code
     ast.parse(page.code)
+    assert page.title == "This file cannot be opened"
+
+
+def test_a_note_is_no_title() -> None:
+    error = UnsupportedFormatError("this is a TorchScript archive", form="torchscript")
+    error.devices = ("cpu",)
+    page = open_failure_page(error, "a.pt", CPU_ONLY)
     assert page.title == "This file cannot be opened"
 
 
