@@ -101,18 +101,12 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     """Take a torch.save zip apart, and return its records, too, for those who read them; errors as above."""
     try:
         records = Records(read_directory(source, limits, progress))
-        entry = find_pickle(records, source.path)
+        entry = _find_object(source, records)
         payload_offset(source, entry)  # raises where the header of the pickle's record was overwritten
     except DamagedError as error:
         from inspector.containers.zip.salvage import salvage_zip  # noqa: PLC0415 - healthy files never need it
 
         return salvage_zip(source, limits, progress, error)
-    except UnsupportedFormatError as error:
-        from inspector.containers.zip.code import devices_in_code, with_devices  # noqa: PLC0415 - as above
-
-        raise with_devices(
-            error, devices_in_code(source, records.directory.entries, records.prefix)
-        ) from None
     names = [other.name for other in records.directory.entries]
     shares = _share_a_name(names)
     rivals = [
@@ -157,6 +151,18 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         refused=tuple(places.refused.items()),
     )
     return container, records
+
+
+def _find_object(source: Source, records: Records) -> ZipEntry:
+    """Return the record of the object's pickle; what is refused as TorchScript tells of its code."""
+    try:
+        return find_pickle(records, source.path)
+    except UnsupportedFormatError as error:
+        from inspector.containers.zip.code import devices_in_code, with_devices  # noqa: PLC0415 - few are such
+
+        raise with_devices(
+            error, devices_in_code(source, records.directory.entries, records.prefix)
+        ) from None
 
 
 def find_records(source: Source) -> Callable[[str], Extent | None]:
