@@ -22,6 +22,8 @@ from inspector.model.roles.roles import DICTIONARIES, names_model
 from inspector.records import dataclass
 
 _MOST_NAME = 80
+# What a model is built with: its loss is a part of it then, and moves with it.
+_ARGUMENTS = frozenset({"hyper_parameters", "hparams", "config", "cfg", "args"})
 _MOST_NESTED = 8
 _OPTIMIZER_KEYS = frozenset({"state", "param_groups", ".state", ".param_groups"})
 
@@ -184,7 +186,7 @@ class _Sorter:
             return _Place(
                 Kind.LOSS if above and is_loss_name(row.keys[above - 1]) else Kind.MODEL, form, above
             )
-        is_loss = bool(row.keys) and is_loss_weight(row.keys[-1])
+        is_loss = bool(row.keys) and is_loss_weight(row.keys[-1]) and row.keys[0] not in _ARGUMENTS
         return _Place(Kind.LOSS if is_loss else Kind.DATA, form, above)
 
 

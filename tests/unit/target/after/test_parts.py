@@ -89,6 +89,10 @@ def test_a_whole_loss() -> None:
         assert told(checkpoint(row))[0][1:3] == (kind, Form.OBJECT)
 
 
+def test_arguments_of_a_model_are_no_loss() -> None:
+    assert told(checkpoint(tensor("hyper_parameters", "class_weights", role="other")))[0][1] is Kind.DATA
+
+
 def test_a_whole_optimizer() -> None:
     made = checkpoint(
         tensor("opt", ".state", "a parameter", "exp_avg"),
