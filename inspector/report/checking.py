@@ -61,7 +61,12 @@ class Check:
     @property
     def is_good(self) -> bool:
         """Whether the file loads on the target and holds nothing but weights."""
-        return self.load.loads and self.load.is_safe
+        return self.loads and self.load.is_safe
+
+    @property
+    def loads(self) -> bool:
+        """Whether nothing stops `torch.load(path)` there, nor does the memory run out."""
+        return self.load.loads and not any(finding.id == "does-not-fit" for finding in self.findings)
 
     @property
     def judged(self) -> Judged:
@@ -76,7 +81,7 @@ def check_document(check: Check) -> Document:
         "schema": SCHEMA,
         "path": check.checkpoint.path,
         "target": target_document(check.target),
-        "loads": check.load.loads,
+        "loads": check.loads,
         "error": None if failure is None else failure.message,
         "safe": check.load.is_safe,
         "findings": [
@@ -170,6 +175,8 @@ def _verdict(check: Check) -> Iterator[str]:
     load = check.load
     if load.way == "unsure":
         yield f"{_INDENT}LOADS on {where}, as far as it could be read."
+    elif load.failure is None and not check.loads:
+        yield f"{_INDENT}DOES NOT FIT on {where}: {load_text(check.checkpoint.path)} runs out of memory."
     elif load.failure is None:
         yield f"{_INDENT}LOADS on {where}: {load_text(check.checkpoint.path)} works there."
     else:

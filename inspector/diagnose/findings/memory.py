@@ -76,7 +76,7 @@ def _most_nbytes(checkpoint: Checkpoint) -> int:
 def _too_large(case: Case, target: Profile, room: Room) -> Finding:
     on_gpu = room.device != HOST
     named = room.device if on_gpu else "the CPU"
-    elsewhere = on_gpu and room.needed_nbytes < (target.memory_nbytes or 0)
+    elsewhere = on_gpu and room.needed_nbytes < (target.memory_nbytes or room.needed_nbytes + 1)
     release = release_of(target.torch_version)
     tags = {row.device for row in case.checkpoint.storages if landing_place(row.device, 0) == room.device}
     paths = [

@@ -6,9 +6,15 @@ from collections.abc import Iterator
 
 from inspector.diagnose.branches import devices_fix
 from inspector.diagnose.case import Case, Rule
+from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator
+from inspector.target.load_call import LoadCall
+from inspector.target.machine.profile import Profile
+from inspector.target.map_location import TagMap
+from inspector.target.memory import fits, forecast
 from inspector.target.restore import landing_place, restore_failure
+from inspector.units import format_nbytes
 
 _MOST_NAMED = 4
 
@@ -27,15 +33,29 @@ def _elsewhere(case: Case) -> Iterator[Finding]:
     if not others:
         return
     named = ", ".join(others[:_MOST_NAMED]) + (", ..." if len(others) > _MOST_NAMED else "")
+    full = _overflow(case.checkpoint, target, others)
     yield finding(
         "not-on-wanted-device",
         "note",
         f"Saved on {named}, and {wanted} is wanted",
         "torch.load puts each tensor on the device that it was saved on, if there is one, and not on "
-        f"{wanted}. Map it there, with map_location or in a copy.",
+        f"{wanted}. {full or 'Map it there, with map_location or in a copy.'}",
         [tensor.path for tensor in case.checkpoint.tensors if tensor.device in others],
-        fix=devices_fix(others, wanted),
+        fix=None if full else devices_fix(others, wanted),
     )
+
+
+def _overflow(checkpoint: Checkpoint, target: Profile, others: list[str]) -> str:
+    """Return that all of it would not fit into the memory of the wanted device; empty where it does."""
+    memory = next((gpu.memory_nbytes for gpu in target.gpus if gpu.device == target.wanted), None)
+    if memory is None or sum(row.nbytes for row in checkpoint.storages) <= memory // 2:
+        return ""  # whatever its allocator makes of it
+    place = TagMap(pairs=tuple((tag, target.destination) for tag in others))
+    rooms = fits(forecast(checkpoint, target, LoadCall(weights_only=False, map_location=place)), target)
+    needed = next((room.needed_nbytes for room in rooms if room.device == target.wanted), 0)
+    if needed <= memory:
+        return ""
+    return f"It would take {format_nbytes(needed)} there, and {target.wanted} has {format_nbytes(memory)}."
 
 
 WANTED_RULES: tuple[Rule, ...] = (_elsewhere,)

@@ -70,7 +70,8 @@ def banner(
         return Banner(tone="bad", headline=f"{saved} {stops} stops here:", advice=advice, error_text=text)
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:
-        headline = f"{saved} torch.load does not read it: {_small(damage.title)}."
+        stops = f"On {place(target)}" if damage.id == "does-not-fit" else "torch.load does not read it"
+        headline = f"{saved} {stops}: {_small(damage.title)}."
         return Banner(tone="bad", headline=headline, advice=_plain(damage.detail), error_text=None)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)

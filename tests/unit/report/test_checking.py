@@ -50,6 +50,21 @@ def test_what_was_understood_of_the_target_stands_first() -> None:
     assert check_document(good)["target"]["understood"] == "4 NVIDIA GPUs, cuda:1 wanted"
 
 
+def test_what_does_not_fit_is_not_said_to_load() -> None:
+    made = checkpoint(storage("0", "cuda:0", 10**6), tensor("w", device="cuda:0", storage="0"))
+    target = parse_target("cuda@0.5mb")
+    load = judge_load(made, target)
+    found = diagnose(made, load.safety, target)
+    bad = Check(checkpoint=made, target=target, load=load, findings=found, explanation=None)
+    assert not bad.is_good
+    assert (
+        'DOES NOT FIT on a machine with 1 NVIDIA GPU of 0.5 MB: torch.load("best.pth") runs out'
+        in format_check(bad)
+    )
+    document = check_document(bad)
+    assert (document["loads"], document["error"]) == (False, None)
+
+
 def test_error_stands_before_findings() -> None:
     failure = LoadFailure(finding="x", device="cuda:0", storage="0", message="RuntimeError: no", tensor="w")
     made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))

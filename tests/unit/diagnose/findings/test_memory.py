@@ -45,6 +45,8 @@ def test_what_is_too_large_for_a_gpu(device: str) -> None:
 def test_what_the_cpu_cannot_take_either_is_read_piece_by_piece() -> None:
     found = findings(on("cuda:0", 2 * MB), machine(gpu=MB, host=2 * MB))["does-not-fit"]
     assert found.fix == Fix(option=("mmap", "True"))
+    found = findings(on("cuda:0", 2 * MB), machine(gpu=MB, host=None))["does-not-fit"]
+    assert found.fix == Fix(rule="cuda:0=cpu")  # mmap would be no help to the GPU
     found = findings(on("cpu", 2 * MB), machine(gpu=None, host=MB))["does-not-fit"]
     assert found.title == "The file does not fit into the memory of the CPU"
     assert found.fix == Fix(option=("mmap", "True"))

@@ -47,6 +47,25 @@ def test_what_lands_elsewhere(
     assert (found and found.fix) == (None if rule is None else Fix(rule=rule))
 
 
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("2xcuda:1", None),
+        ("2xcuda:1@3mb", None),
+        ("2xcuda:1@1gb", None),
+        ("2xcuda:1@1.5mb", "It would take 2.0 MB there, and cuda:1 has 1.5 MB."),
+        ("2xcuda@cpu@1.5mb", None),
+    ],
+)
+def test_what_would_not_fit_on_the_wanted_device_is_not_sent_there(target: str, said: str | None) -> None:
+    rows = [storage(str(index), f"cuda:{index}", 10**6) for index in (0, 1)]
+    rows += [tensor(f"t{index}", device=f"cuda:{index}", storage=str(index)) for index in (0, 1)]
+    made = checkpoint(*rows)
+    found = findings(made, target)["not-on-wanted-device"]
+    assert found.detail.endswith(said or "Map it there, with map_location or in a copy.")
+    assert (found.fix is None) is (said is not None)
+
+
 def test_without_a_target_nothing_is_wanted() -> None:
     assert "not-on-wanted-device" not in findings(on("cuda:0"), None)
 

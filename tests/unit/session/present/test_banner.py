@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.diagnose.run import diagnose
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Safety
 from inspector.model.findings import Finding
@@ -287,3 +288,12 @@ def test_what_keeps_torch_from_the_gpu_is_said_first() -> None:
     assert found.advice == f"CUDA_VISIBLE_DEVICES hides every GPU. Map cuda:0 to cpu: {THEN}"
     loads = banner(saved_on("cpu"), target, map_devices(saved_on("cpu"), target, ()), (), "No driver")
     assert loads.advice == ""
+
+
+def test_what_does_not_fit_is_read_all_the_same() -> None:
+    document, target = saved_on("cuda:0"), parse_target("cuda@0.001mb")
+    rows = diagnose(document.checkpoint, judge(document.checkpoint), target)
+    found = banner(document, target, map_devices(document, target, ()), rows)
+    assert found.headline.endswith(
+        "On a machine with 1 NVIDIA GPU of 0.001 MB: the file does not fit into the memory of cuda:0."
+    )
