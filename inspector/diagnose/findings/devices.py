@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from inspector.diagnose.branches import branch_fix, devices_fix
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.findings.hidden import find_hidden
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator
 from inspector.target.simulate import device_failures
@@ -54,8 +54,9 @@ def _listed(devices: list[str]) -> str:
 
 
 def _mixed(case: Case) -> Iterable[Finding]:
-    """Look closer at a file whose tensors are not all on one device."""
-    if len({tensor.device for tensor in case.checkpoint.tensors} - {"meta"}) < 2:
+    """Look closer at a file whose tensors are not all on one device, or whose model wants a certain one."""
+    hidden = (one.what is HiddenPlace.DATA_PARALLEL for one in case.checkpoint.hidden_devices)
+    if len({tensor.device for tensor in case.checkpoint.tensors} - {"meta"}) < 2 and not any(hidden):
         return ()
     from inspector.diagnose.findings.mixing import find_mixed  # noqa: PLC0415 - most files are on one device
 

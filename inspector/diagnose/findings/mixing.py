@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from inspector.diagnose.branches import branch_fix
 from inspector.diagnose.case import Case
@@ -15,14 +16,16 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.roles.devices import is_destination
 from inspector.target.after.complaints import Complaint
-from inspector.target.after.course import is_registered, landed_places, meeting
+from inspector.target.after.course import first_of_parallel, is_registered, landed_places, meeting
 from inspector.target.after.parts import Form, Kind, Part, is_loss_name, is_loss_weight, parts_of
 from inspector.target.after.restoring import META
 from inspector.target.after.using import mixing_failure
+from inspector.target.restore import restore_failure
 from inspector.units import cut_text, escape_text, format_count
 
 _MODELS = frozenset({Kind.MODEL, Kind.AVERAGE})
 _MOST_NAME = 60
+_MOST = 16
 
 
 def find_mixed(case: Case) -> Iterator[Finding]:
@@ -32,6 +35,7 @@ def find_mixed(case: Case) -> Iterator[Finding]:
     apart = [part for part in parts if part.kind in _MODELS and _is_apart(checkpoint, part)]
     objects = [part for part in apart if part.form is Form.OBJECT]
     yield from _modules(case, objects)
+    yield from _parallel(case, parts)
     states = [part for part in apart if part.form is Form.STATE]
     if states:
         yield _state_dicts(checkpoint, states)
@@ -103,6 +107,31 @@ def _advice(strays: Sequence[Tensor]) -> str:
     return f"Map everything to one device: .to(device) does not move plain attributes such as {name}."
 
 
+def _parallel(case: Case, parts: Sequence[Part]) -> Iterator[Finding]:
+    """Find pickled `DataParallel` wrappers whose model is not on the first of their devices."""
+    checkpoint = case.checkpoint
+    for part in islice((part for part in parts if part.form is Form.OBJECT), _MOST):
+        first = first_of_parallel(checkpoint, part)
+        rows = [row for row in part.tensors(checkpoint) if is_registered(row) and row.device != first]
+        if first and rows and _is_there(case, first):
+            yield finding(
+                "data-parallel-device",
+                "warning",
+                f"nn.DataParallel wants the model on {first}",
+                f"The model was pickled in its wrapper, which replicates it from {first}, the first of its "
+                f"device_ids. With {format_count(len(rows), 'tensor')} elsewhere, forward fails with 'module "
+                f"{Complaint.FIRST_DEVICE} {first} (device_ids[0])'. Map everything there, or take the model "
+                "out of the wrapper: model = model.module.",
+                [row.path for row in rows],
+                fix=Fix(rule=f"*={first}"),
+            )
+
+
+def _is_there(case: Case, device: str) -> bool:
+    """Return whether the target has a device; without a target it may."""
+    return case.target is None or restore_failure(device, case.target) is None
+
+
 def _is_of_loss(row: Tensor) -> bool:
     """Return whether a tensor of a module is the weight of a loss within."""
     return is_loss_weight(row.keys[-1]) or any(is_loss_name(key) for key in row.keys[-4:-1])
@@ -135,7 +164,9 @@ def _losses(case: Case, parts: Sequence[Part]) -> Iterator[Finding]:
     used: list[str] = []
     for part in parts:
         if part.kind is Kind.LOSS:
-            paths = [row.path for row in part.tensors(checkpoint) if row.device not in at_home]
+            # A number on the CPU may meet tensors on any device.
+            rows = (row for row in part.tensors(checkpoint) if row.shape or row.device != "cpu")
+            paths = [row.path for row in rows if row.device not in at_home]
             (copied if part.form is Form.STATE else used).extend(paths)
     to = home if case.target is None else case.target.destination
     if used and not (case.target and to == "cpu"):
@@ -147,7 +178,8 @@ def _losses(case: Case, parts: Sequence[Part]) -> Iterator[Finding]:
             "The loss was saved on another device than the model",
             "load_state_dict copies these weights to where your code made the loss, so mapping them changes "
             "nothing. model.to(device) does not move a loss that is no part of the model: call "
-            f"criterion.to(device) as well, or computing the loss fails with '{Complaint.SAME_DEVICE}'.",
+            "criterion.to(device) as well. Where its weights are elsewhere, computing the loss fails with "
+            f"'{Complaint.SAME_DEVICE}'.",
             copied,
         )
 

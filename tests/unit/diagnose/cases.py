@@ -105,6 +105,13 @@ def whole_optimizer(step: str, exp_avg: str, parameter: str = "cuda:0", **option
     return by_hand(built(call("torch.optim.adam.Adam"), pairs(state=state, param_groups=groups)))
 
 
+def parallel(*ids: int, **parameters: bytes) -> Checkpoint:
+    """A model within `nn.DataParallel`, pickled as a whole."""
+    wrapped = pairs(module=module(**parameters))
+    state = pairs(device_ids=list_(*map(number, ids)), _parameters=pairs(), _modules=wrapped)
+    return by_hand(built(call("torch.nn.parallel.data_parallel.DataParallel"), state))
+
+
 PLAIN = named("a.weight", "b.bias")
 MODULE = module(w=at("cpu"))
 
@@ -204,6 +211,16 @@ def samples() -> dict[str, Sample]:
             ),
             paths=tuple(row.path for row in counted_apart.tensors if row.path.endswith("/step")),
             fix=Fix(rule="*=cuda:0"),
+        ),
+        "data-parallel-device": Sample(
+            has=(
+                parallel(1, 0, w=at("cuda:0")),
+                parallel(0, w=at("cuda:0", "0", 9), v=at("cuda:1", "1")),
+                parallel(0, w=at("cpu")),
+            ),
+            lacks=(parallel(0, 1, w=at("cuda:0")), parallel(w=at("cuda:1")), whole(w=at("cuda:1"))),
+            paths=("._modules/module/._parameters/w",),
+            fix=Fix(rule="*=cuda:1"),
         ),
         "optimizer-capturable": Sample(
             has=(

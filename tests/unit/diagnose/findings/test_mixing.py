@@ -9,7 +9,7 @@ from inspector.safety.verdict import judge
 from inspector.target.machine.profile import Profile
 from inspector.target.machine.wish import parse_target
 from tests.builders.pickles import op, text
-from tests.unit.diagnose.cases import at, whole
+from tests.unit.diagnose.cases import at, findings, parallel, whole
 from tests.unit.model.making import by_hand, call, pairs
 from tests.unit.report.rows import checkpoint, optimizer, tensor
 
@@ -135,3 +135,19 @@ def test_weights_of_a_loss_within_a_module() -> None:
     (finding,) = found(whole(a=at("cuda:0", "0", 9), pos_weight=at("cpu", "1")))
     assert finding.id == "loss-buffer-left-behind"
     assert finding.paths == ("._parameters/pos_weight",)
+
+
+def test_wrapper_wants_its_first_device() -> None:
+    made = parallel(0, 1, w=at("cuda:1"))
+    two = Profile(id="x", label="x", accelerators=(("cuda", 2),))
+    for target in (None, two):
+        found_ = findings(made, target)["data-parallel-device"]
+        assert "parameters and buffers on device cuda:0 (device_ids[0])'" in found_.detail
+    assert "data-parallel-device" not in findings(made, "cpu")  # there it cannot be used at all
+
+
+def test_number_of_a_loss_on_the_cpu_is_no_stray() -> None:
+    number = tensor("pos_weight", role="other", shape=())
+    assert not found(checkpoint(*weights("model", "cuda:0"), number))
+    away = number._replace(device="cuda:1")
+    assert len(found(checkpoint(*weights("model", "cuda:0"), away))) == 1
