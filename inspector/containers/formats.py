@@ -131,6 +131,12 @@ def _is_pickle(source: Source) -> bool:
     return head[:1] == b"\x80" and b"\x02" <= head[1:] <= b"\x05"
 
 
+def _is_part(source: Source) -> bool:
+    from inspector.containers.foreign.folders import is_part  # noqa: PLC0415 - healthy files never need it
+
+    return _is_pickle(source) and is_part(source.path)
+
+
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
     from inspector.containers.tar.archive import read_tar  # noqa: PLC0415 - files of 2017 are rare
 
@@ -196,6 +202,12 @@ FORMATS: tuple[Format, ...] = (
         what="a safetensors file",
         matches=_is_safetensors,
         remedy="load it with safetensors.torch.load_file; it holds no device",
+    ),
+    Format(
+        name="unpacked",
+        what="one part of an unpacked checkpoint",
+        matches=_is_part,
+        remedy="give the folder that it is in, to be told how to pack it again",
     ),
     Format(
         name="pickle",

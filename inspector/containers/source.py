@@ -19,7 +19,7 @@ from typing import Literal, Self
 
 from inspector.containers.programs import Programs
 from inspector.containers.raw.inflated import MAGIC, Inflated
-from inspector.errors import ContainerError, DamagedError, ExportError, NotACheckpointError, TooLargeError
+from inspector.errors import ContainerError, DamagedError, ExportError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
 from inspector.progress import Progress
@@ -365,8 +365,9 @@ def _open(path: str) -> int:
 
 def _refusal(path: str, mode: int) -> ContainerError:
     if stat.S_ISDIR(mode):
-        what = "this is a folder, and this version reads single files"
-        return NotACheckpointError(what, where=path, remedy="give the path of a file in it")
+        from inspector.containers.foreign.folders import name_folder  # noqa: PLC0415 - few give a folder
+
+        return name_folder(path)
     return ContainerError(
         "this is not a regular file", where=path, remedy="give the path of a checkpoint file"
     )

@@ -385,6 +385,23 @@ HANDED: tuple[Situation, ...] = (
     ),
     Situation(
         story="handed a file",
+        has="a folder: the file manager unpacked the file",
+        make=unzipped,
+        run="check best.pth --target cpu",
+        code=3,
+        says=("unpacked checkpoint", r"zip -0 -r packed\.pth whole"),
+    ),
+    Situation(
+        story="handed a file",
+        has="data.pkl of a checkpoint that was unpacked",
+        make=unzipped,
+        run="check best.pth/whole/data.pkl --target cpu",
+        code=3,
+        says=("part of an unpacked checkpoint", "folder"),
+        never=("program that wrote it", "not written by torch"),
+    ),
+    Situation(
+        story="handed a file",
         has="a checkpoint compressed with gzip",
         make=lambda: (
             state_dict("cpu", _use_new_zipfile_serialization=False)(),
@@ -979,7 +996,7 @@ CLUSTER: tuple[Situation, ...] = (
         make=sharded(),
         run="check llm --target cuda",
         code=3,
-        says=("folder", "a file in it"),
+        says=("folder", r"a file in it, such as llm/pytorch_model-0000\d-of-00002\.bin"),
     ),
     Situation(
         story="on a cluster",

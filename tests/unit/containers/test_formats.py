@@ -103,16 +103,21 @@ def test_tar_of_something_else_is_named_without_the_magic_word(write: Write) -> 
     assert (error.what, error.form) == ("this is a tar archive", "tar")
 
 
-def test_rows_are_in_an_order_that_keeps_formats_apart() -> None:
+def test_rows_are_in_an_order_that_keeps_formats_apart(tmp_path: Path) -> None:
+    (tmp_path / "data.pkl").touch()
+    (tmp_path / "version").touch()
     samples = [
-        ZIP,
-        TAR,
-        tars.archive({"a": b"x"}, mtime=0),
-        legacy.checkpoint(stream(NONE)),
-        b"\x10\0\0\0\0\0\0\0{",
-        pickle.dumps([1], 2),
+        (ZIP, "x"),
+        (TAR, "x"),
+        (tars.archive({"a": b"x"}, mtime=0), "x"),
+        (legacy.checkpoint(stream(NONE)), "x"),
+        (b"\x10\0\0\0\0\0\0\0{", "x"),
+        (pickle.dumps([1], 2), str(tmp_path / "data.pkl")),
+        (pickle.dumps([1], 2), "x"),
     ]
-    found = [[form.matches(BytesSource(data, "x")) for form in FORMATS].index(True) for data in samples]
+    found = [
+        [form.matches(BytesSource(data, path)) for form in FORMATS].index(True) for data, path in samples
+    ]
     assert found == list(range(len(FORMATS)))
 
 
