@@ -106,7 +106,7 @@ def build_checkpoint(
         tensors=tuple(found.tensors),
         storages=storages,
         values=tuple(found.values),
-        globals=list_globals(container.programs),
+        globals=list_globals(container.programs, container.stream),
         hidden_devices=tuple(found.hidden_devices),
         optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,

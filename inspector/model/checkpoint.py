@@ -124,10 +124,17 @@ class ValueRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalUse:
-    """A name that loading the file would import, and how often the pickles ask for it."""
+    """A name that loading the file would import.
+
+    Attributes:
+        name: The dotted name.
+        count: How often the pickles ask for it.
+        storages_before: How many storages are loaded before they do so first.
+    """
 
     name: str
     count: int
+    storages_before: int = 0
 
 
 class HiddenPlace(StrEnum):

@@ -205,6 +205,7 @@ class State:
             if len(self.globals) >= self.limits.names:
                 raise BrokenStreamError(f"the pickle imports more than {self.limits.names:,} names")
             node = self.globals[key] = Global(module, name)
+            node.after = len(self.persistent_ids)
             node.common = node.dotted in self.expected.common
             self.created += 3  # two strs and their place in the table
         node.count += 1

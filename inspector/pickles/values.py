@@ -82,10 +82,11 @@ class Global:
         present: The same under its present name where Python 2 had another: `builtins` for `__builtin__`.
         package: The top-level package of the module.
         count: How many instructions asked for it.
+        after: How many persistent ids stand before the first of them.
         common: Whether every checkpoint calls it, for each of its tensors.
     """
 
-    __slots__ = ("common", "count", "dotted", "module", "name", "package", "present")
+    __slots__ = ("after", "common", "count", "dotted", "module", "name", "package", "present")
 
     def __init__(self, module: str, name: str) -> None:
         self.module = module
@@ -94,6 +95,7 @@ class Global:
         self.present = present_name(self.dotted)
         self.package = package_of(module)
         self.count = 0
+        self.after = 0
         self.common = False
 
 

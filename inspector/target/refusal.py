@@ -46,14 +46,14 @@ class Refusal:
         name: The first name that is not on torch's list, dotted; empty where no name is the reason.
         opcode: The byte of the instruction that it does not know; None where none is the reason. With
             neither, only the beginning of torch's text is known.
-        tensors_before: How many tensor rows stand before it in the file. A device that is missing there
-            stops the load earlier.
+        storages_before: How many storages are loaded before it. A device that is missing there stops the
+            load earlier.
     """
 
     finding: str
     name: str = ""
     opcode: int | None = None
-    tensors_before: int = 0
+    storages_before: int = 0
 
 
 def refusal_message(refusal: Refusal, release: Release) -> str:

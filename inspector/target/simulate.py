@@ -8,7 +8,7 @@ known, so their errors are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, takewhile
 
 from inspector.model.checkpoint import Checkpoint, HiddenPlace, Tensor
 from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacles
@@ -113,12 +113,19 @@ def _refused(
     refusal = how.refusal
     if refusal is None or not how.is_weights_only(release):
         return None
-    if failure is not None and failure.tensor:
-        before = checkpoint.tensors[: refusal.tensors_before]
-        if any(tensor.path == failure.tensor for tensor in before):
-            return None
+    if failure is not None and _storages_before(checkpoint, failure) < refusal.storages_before:
+        return None
     message = refusal_message(refusal, release)
     return LoadFailure(finding=refusal.finding, device="", storage="", message=message)
+
+
+def _storages_before(checkpoint: Checkpoint, failure: LoadFailure) -> int:
+    """Return how many storages are loaded before the one that fails, or before the tensor that does."""
+    order = {storage.key: place for place, storage in enumerate(checkpoint.storages)}
+    if failure.storage:
+        return order[failure.storage]
+    rows = takewhile(lambda row: row.path != failure.tensor, checkpoint.tensors)
+    return 1 + max((order.get(row.storage or "", -1) for row in rows), default=-1)
 
 
 def _named(checkpoint: Checkpoint, failure: LoadFailure | None) -> LoadFailure | None:

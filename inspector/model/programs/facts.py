@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.programs import Program, count_globals
 from inspector.errors import CheckpointError
 from inspector.model.arguments.check import Arguments
@@ -16,6 +17,7 @@ from inspector.model.programs.constructing import split_by_use
 from inspector.model.programs.uses import PERSISTENT_ID, Uses, note_attributes
 from inspector.model.values.text import cut_name
 from inspector.pickles.instructions import OPCODES
+from inspector.pickles.machine import Stream
 from inspector.pickles.oddities import Oddity
 from inspector.pickles.values import Global
 from inspector.records import replace
@@ -57,11 +59,32 @@ def note_program_uses(
             uses.add((PERSISTENT_ID, Verb.LOAD))
 
 
-def list_globals(programs: Iterable[Program]) -> tuple[GlobalUse, ...]:
-    """Return the names that the programs import, in the order of the first use."""
+def list_globals(programs: Iterable[Program], stream: Stream | None = None) -> tuple[GlobalUse, ...]:
+    """Return the names that the programs import, in the order of the first use.
+
+    Args:
+        programs: The programs.
+        stream: The one that loads the storages.
+    """
+    before = {} if stream is None else _storages_before(stream)
     return tuple(
-        GlobalUse(name=cut_name(name), count=count) for name, count in count_globals(programs).items()
+        GlobalUse(name=cut_name(name), count=count, storages_before=before.get(name, 0))
+        for name, count in count_globals(programs).items()
     )
+
+
+def _storages_before(stream: Stream) -> dict[str, int]:
+    """Return, by name, how many storages a stream loads before it asks for the name."""
+    most = max((node.after for node in stream.globals), default=0)
+    keys: set[str] = set()
+    loaded = [0]
+    for node in stream.persistent_ids[:most]:  # nearly always a few: the names come with the first tensors
+        storage_id = parse_storage_id(node)
+        if storage_id is not None:
+            keys.add(storage_id.key)
+            keys.update(() if storage_id.view is None else storage_id.view[:1])
+        loaded.append(len(keys))
+    return {node.dotted: loaded[node.after] for node in stream.globals}
 
 
 def describe_safety(  # noqa: PLR0913 - each is told by another reader of the file

@@ -13,7 +13,7 @@ from inspector.safety.verdict import judge
 from inspector.target.loading import load_call, refusal_of
 from inspector.target.refusal import Refusal
 from tests.corpus import CORPUS
-from tests.unit.report.rows import checkpoint, tensor, value
+from tests.unit.report.rows import checkpoint, storage, tensor, value
 
 INT = Safety(opcodes=("INT", "STOP"), protocol=1, oddities=())
 
@@ -56,27 +56,24 @@ def test_the_first_instruction_that_is_not_known(
 def test_old_truth_comes_with_the_first_tensor_or_before_it(row, before: int) -> None:
     found = refusal(checkpoint(row, tensor("w"), value("later", type="bool"), safety=INT))
     assert found is not None
-    assert (found.opcode, found.tensors_before) == (CODES["INT"], before)
+    assert (found.opcode, found.storages_before) == (CODES["INT"], before)
 
 
-def test_a_name_stands_where_its_value_does() -> None:
-    rows = (tensor("w"), value("args", type="argparse.Namespace"), tensor("v"))
-    found = refusal(checkpoint(*rows, value("more", type="argparse.Namespace"), globals=names(rows[1].type)))
-    assert found == Refusal(finding="needs-allow-list", name="argparse.Namespace", tensors_before=1)
+def test_the_name_that_the_file_asks_for_first_is_the_one() -> None:
+    listed = (
+        GlobalUse(name="a.B", count=3, storages_before=2),
+        GlobalUse(name="c.D", count=1, storages_before=1),
+    )
+    found = refusal(checkpoint(storage("0"), storage("1"), globals=listed))
+    assert found == Refusal(finding="needs-allow-list", name="a.B", storages_before=2)
 
 
-def test_the_name_that_stands_first_is_the_one() -> None:
-    rows = (tensor("w"), value("args", type="a.B"))
-    found = refusal(checkpoint(*rows, globals=names("a.B", "c.Module")))
-    assert found == Refusal(finding="needs-allow-list", name="c.Module")
-
-
-def test_a_tensor_of_a_numpy_array_asks_for_numpy_s_names() -> None:
-    array = tensor("n", device="xla:0", stride=None, storage_offset=None)
-    listed = names("torch._utils._rebuild_device_tensor_from_numpy", "numpy.core.multiarray._reconstruct")
-    found = refusal(checkpoint(tensor("w"), array, globals=listed))
-    assert found is not None
-    assert (found.name, found.tensors_before) == ("numpy.core.multiarray._reconstruct", 1)
+def test_where_a_name_that_the_file_does_not_hold_is_asked_for_is_not_known() -> None:
+    safety = Safety(
+        opcodes=("STOP",), protocol=2, oddities=(), uses=(("numpy.dtypes.Float64DType", Verb.CALL),)
+    )
+    found = refusal(checkpoint(storage("0"), safety=safety))
+    assert found == Refusal(finding="needs-allow-list", name="numpy.dtypes.Float64DType", storages_before=1)
 
 
 def test_what_is_dangerous_says_so() -> None:
@@ -92,4 +89,4 @@ def test_a_misuse_has_neither_name_nor_instruction() -> None:
 def test_a_genuine_module(tmp_path: Path) -> None:
     found = refusal(open_checkpoint(str(CORPUS / "zip" / "module_custom.pt")))
     assert found is not None
-    assert (found.name, found.tensors_before) == ("__main__.Net", 0)
+    assert (found.name, found.storages_before) == ("__main__.Net", 0)

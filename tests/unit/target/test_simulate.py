@@ -122,7 +122,7 @@ def test_tensors_sent_to_a_device_that_is_there_load() -> None:
 
 # --- calls with arguments -----------------------------------------------------------------------------------
 
-REFUSED = Refusal(finding="needs-allow-list", name="net.Net", tensors_before=1)
+REFUSED = Refusal(finding="needs-allow-list", name="net.Net", storages_before=1)
 
 
 @pytest.mark.parametrize("version", [None, "2.6.0", "1.12.1", "1.0.1"])
@@ -142,7 +142,7 @@ def test_where_everything_lands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tensors_before", "weights_only", "finding"),
+    ("storages_before", "weights_only", "finding"),
     [
         (0, True, "needs-allow-list"),  # the name is asked for before the tensor
         (1, True, "cuda-unavailable"),  # after it
@@ -151,10 +151,10 @@ def test_where_everything_lands() -> None:
     ],
 )
 def test_a_refusal_or_a_device_whichever_comes_first(
-    tensors_before: int, weights_only: bool | None, finding: str
+    storages_before: int, weights_only: bool | None, finding: str
 ) -> None:
     made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))
-    refusal = replace(REFUSED, tensors_before=tensors_before)
+    refusal = replace(REFUSED, storages_before=storages_before)
     outcome = simulate(made, CPU_ONLY, LoadCall(weights_only=weights_only, refusal=refusal))
     assert outcome.failure is not None
     assert outcome.failure.finding == finding
