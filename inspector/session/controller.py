@@ -96,6 +96,11 @@ class Session(Exports):
         if self._ready is not None:
             self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS]))
 
+    def ask_beliefs(self) -> None:
+        """Answer common beliefs about checkpoints from this file, and from those that are opened later."""
+        if self._ready is not None and not self._state.asks_beliefs:
+            self._show(replace(self._state, asks_beliefs=True))
+
     def select(self, node: int | None) -> None:
         """Show the facts of a tree node."""
         if self._ready is not None:

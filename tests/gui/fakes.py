@@ -229,6 +229,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         error_text="",
         explanation=None,
         doctor=(),
+        beliefs=(),
         code=None,
         file=(),
         check=CheckPage(),

@@ -22,7 +22,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT.png")
     parser.add_argument("--size", default="1280x800", metavar="WxH", type=_size)
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
-    parser.add_argument("--page", choices=("memory", "tensor", "findings", "code", "file"), default="memory")
+    parser.add_argument(
+        "--page", choices=("memory", "tensor", "findings", "code", "file", "beliefs"), default="memory"
+    )
     parser.add_argument("--target", metavar="T", help=TARGETS)
     parser.add_argument("--force", action="store_true", help="replace OUT even if it is no picture")
 

@@ -6,6 +6,7 @@ from inspector.diagnose.beliefs.belief import Answer, Row
 from inspector.diagnose.beliefs.facts import Facts, and_joined, shown, tensors
 from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.pickles.python2 import present_name
+from inspector.target.machine.wish import THIS
 from inspector.units import escape_text, format_nbytes
 
 _NO_GPU = "Nothing in this file was saved on a GPU."
@@ -36,12 +37,13 @@ def _saved_on(facts: Facts) -> str:
 
 def _missing(facts: Facts) -> str:
     missing = [total.device for total in facts.accelerators if not _is_there(facts, total.device)]
-    where = escape_text(facts.target.label)
+    is_this = facts.target.id == THIS
+    where = "This machine" if is_this else f"The target ({escape_text(facts.target.label)})"
     if not missing:
-        return f" The target ({where}) has all of them." if facts.accelerators else ""
+        return f" {where} has all of them." if facts.accelerators else ""
     names = and_joined([shown(name) for name in missing], "or")
     loads = ', and map_location="cpu" loads it there' if facts.loads_on_cpu else ""
-    return f" The target ({where}) has no {names}{loads}."
+    return f" {where} has no {names}{loads}."
 
 
 def _is_there(facts: Facts, device: str) -> bool:

@@ -98,6 +98,14 @@ def _build_file(theme: Theme, commands: Commands, session: Session) -> QWidget:
     return panel
 
 
+def _build_beliefs(theme: Theme, _: Commands, session: Session) -> QWidget:
+    from inspector.gui.pages.beliefs import BeliefsPanel
+
+    panel = BeliefsPanel(theme)
+    panel.answers_wanted.connect(session.ask_beliefs)
+    return panel
+
+
 PAGES = (
     Page(
         id="memory",
@@ -117,6 +125,7 @@ PAGES = (
     ),
     Page(id="code", text="C&ode", icon="code", reads=("code",), build=_build_code),
     Page(id="file", text="&File", icon="file", reads=("file", "check", "tree"), build=_build_file),
+    Page(id="beliefs", text="&Beliefs", icon="help", reads=("beliefs", "tree"), build=_build_beliefs),
 )
 
 

@@ -1,4 +1,4 @@
-"""The three answers that a belief can get."""
+"""Words around the answers to beliefs; the answers are in `diagnose/beliefs`."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ if TYPE_CHECKING:
 
 TRUTH_LABELS: dict[Truth, str] = {"true": "True", "false": "Not so", "depends": "It depends"}
 """The word for each."""
+
+IN_THIS_FILE = "In this file"
+INSTEAD = "Write:"
+ABOUT = "What people believe about checkpoints, answered from this file and for the chosen target."

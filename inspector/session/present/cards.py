@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.device_types import DEVICE_FINDINGS
+from inspector.report.words.beliefs import IN_THIS_FILE, INSTEAD, TRUTH_LABELS
 from inspector.report.words.fixes import before
 from inspector.session.screen import FindingRow, Tone
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
+    from inspector.diagnose.beliefs.belief import Belief
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.doctor.diagnosis import Diagnosis
     from inspector.target.default_load import Judged
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_NODES = 20
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}
+_TRUTHS: dict[str, Tone] = {"true": "good", "false": "neutral", "depends": "warning"}
 _FITS: dict[str, Tone] = {"yes": "bad", "no": "neutral", "unknown": "warning"}
 
 
@@ -44,7 +47,7 @@ def explanation_card(
     facts = [
         ("Why", explanation.cause),
         ("On the target", ailments(judged.target) if judged is not None and is_about_devices else ""),
-        ("In this file", explanation.here),
+        (IN_THIS_FILE, explanation.here),
         ("What to do", explanation.advice),
     ]
     if explanation.also:
@@ -71,6 +74,18 @@ def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
     from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed
 
     return tuple(map(_diagnosis_card, examine(machine)))
+
+
+def belief_card(belief: Belief) -> FindingRow:
+    """Return the card that answers a belief."""
+    return FindingRow(
+        id=belief.id,
+        tone=_TRUTHS[belief.truth],
+        title=f"{TRUTH_LABELS[belief.truth]}: \u201c{belief.claim}\u201d",
+        detail=belief.why,
+        facts=((IN_THIS_FILE, belief.here),),
+        lines=((INSTEAD, belief.code),) if belief.code else (),
+    )
 
 
 def ailments(machine: Profile) -> str:

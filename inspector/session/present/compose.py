@@ -29,7 +29,13 @@ from inspector.session.device_map import DeviceMap, Pairs, device_rows, map_devi
 from inspector.session.document import Document, load_of
 from inspector.session.jobs.check import check_of
 from inspector.session.present.banner import banner, safety_chip
-from inspector.session.present.cards import ailments, doctor_cards, explanation_card, finding_card
+from inspector.session.present.cards import (
+    ailments,
+    belief_card,
+    doctor_cards,
+    explanation_card,
+    finding_card,
+)
 from inspector.session.present.check import check_page
 from inspector.session.present.export import export_page
 from inspector.session.present.forecast import forecast_page
@@ -85,6 +91,7 @@ def compose(state: State) -> Screen:
         tensor=_node_facts(document, state.selected),
         findings=_finding_rows(document, target_of(state), check_of(state)),
         explanation=_explanation(document, target_of(state), state.error_text),
+        beliefs=_beliefs(document, target_of(state)) if state.asks_beliefs else (),
         doctor=doctor_cards(target_of(state)),
         code=_code(*asked, state.style),
         file=_file(document),
@@ -177,6 +184,7 @@ def _frame(state: State, title: str) -> Screen:
         findings=(),
         error_text=state.error_text,
         explanation=None,
+        beliefs=(),
         doctor=(),
         code=None,
         file=(),
@@ -271,6 +279,14 @@ def _explanation(document: Document, target: Profile, text: str) -> FindingRow |
 
     found = explain_error(text, document.checkpoint, target)
     return explanation_card(found, _nodes_by_path(document), _judged(document, target))
+
+
+@remembered
+def _beliefs(document: Document, target: Profile) -> tuple[FindingRow, ...]:
+    from inspector.diagnose.beliefs.table import answer_beliefs  # noqa: PLC0415 - few windows are asked
+
+    answers = answer_beliefs(document.checkpoint, load_of(document, target), target)
+    return tuple(map(belief_card, answers))
 
 
 def _judged(document: Document, target: Profile) -> Judged:

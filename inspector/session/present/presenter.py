@@ -121,6 +121,7 @@ def _asked(state: State) -> object:
         state.branches,
         state.loading,
         state.error_text,
+        state.asks_beliefs,
         state.query,
         state.style,
         check_of(state),

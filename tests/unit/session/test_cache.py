@@ -22,7 +22,7 @@ def test_an_answer_is_worked_out_once_for_each_document_and_question() -> None:
         *("A", "A", "A", "B", "A")
     ]
     assert asked == [(id(first), "a"), (id(second), "a"), (id(first), "b")]
-    assert ask.__doc__ == "Say something."
+    assert ask.__doc__ == "Print something."
 
 
 def test_old_answers_make_room() -> None:

@@ -33,6 +33,13 @@ def test_devices_of_a_file_are_no_condition() -> None:
         ("cpu", ask(weights("a"))["same-gpu"], "false", "Nothing in this file was saved on a GPU.", LOADS),
         ("gone", ask(GPU)["same-gpu"], "false", "(CPU only) has no cuda:1, and map_location", LOADS),
         ("there", ask(TWO, two_gpus)["same-gpu"], "false", "(2 NVIDIA GPUs) has all of them.", LOADS),
+        (
+            "this",
+            ask(GPU, replace(CPU, id="this"))["same-gpu"],
+            "false",
+            " This machine has no cuda:1, and",
+            LOADS,
+        ),
         ("part", ask(TWO, CPU)["same-gpu"], "false", "has no cuda or cuda:0", LOADS),
         ("sizes", ask(TWO)["same-gpu"], "false", "cuda:0 (16 B); 16 B on the CPU.", LOADS),
         (
