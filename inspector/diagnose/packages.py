@@ -24,6 +24,7 @@ class Package:
         modules: How the names begin that come from it.
         classes: The last steps of the names that are meant; empty for all.
         steps: Names with one of these steps anywhere are meant too: what people copy into their own projects.
+        is_builtin: Whether it comes with torch, so that nothing is needed where it runs.
         runs_on: Where it runs (`cuda` is NVIDIA's, `rocm` AMD's); None where no place is known to fail.
         fails: What Python or torch says in other places, or while it is imported there; `{NAME}` stands for
             the backend.
@@ -36,6 +37,7 @@ class Package:
     modules: tuple[str, ...] = ()
     classes: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
+    is_builtin: bool = False
     runs_on: frozenset[str] | None = None
     fails: str = ""
     install: str = ""
@@ -83,10 +85,10 @@ PACKAGES: tuple[Package, ...] = (
     Package(
         name="xFormers",
         modules=("xformers",),
-        runs_on=_GPUS,
-        fails="NotImplementedError: No operator found for `memory_efficient_attention_forward` with inputs",
-        install="Each release of xFormers is built for one torch: take the one for the installed torch.",
-        instead=f"{_SDPA} computes the same.",
+        install="Each release of xFormers is built for one torch: take the one for the installed torch. Its "
+        "attention is for GPUs; on a CPU it can end with 'No operator found for "
+        "`memory_efficient_attention_forward`'.",
+        instead=f"{_SDPA} computes the same attention.",
         source="https://github.com/facebookresearch/xformers/blob/main/xformers/ops/fmha/dispatch.py",
     ),
     Package(
@@ -144,6 +146,7 @@ PACKAGES: tuple[Package, ...] = (
             | {"Embedding", "EmbeddingBag", "EmbeddingPackedParams"}
             | {f"Conv{relu}{dims}d" for relu in ("", "ReLU") for dims in (1, 2, 3)}
         ),
+        is_builtin=True,
         runs_on=frozenset({"cpu"}),
         fails="NotImplementedError: Could not run 'quantized::linear' with arguments from the '{NAME}' "
         "backend.",
@@ -157,8 +160,9 @@ PACKAGES: tuple[Package, ...] = (
         classes=frozenset(
             {"TensorCoreTiledLayout", "TensorCoreTiledAQTTensorImpl", "TensorCoreTiledLayoutType"}
         ),
-        runs_on=frozenset({"cuda"}),
-        instead="Quantize the original weights again on that machine.",
+        install="It is packed for the kind of device that it was quantized on: moving it ends with "
+        "'TensorCoreTiledAQTTensorImpl does not support conversion from ... to ...'.",
+        instead="For another kind of device, quantize the original weights again there.",
         source="https://github.com/pytorch/ao/blob/main/torchao/dtypes/uintx/tensor_core_tiled_layout.py",
     ),
     Package(

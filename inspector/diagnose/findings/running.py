@@ -25,16 +25,12 @@ def _compiled(case: Case) -> Iterator[Finding]:
     for package, used in packages_of(names):
         kind = "" if case.target is None else kind_of(case.target)
         of_it = f"This file asks for {listed(used)}."
-        if kind not in _PLACES or package.runs_on is None or kind in package.runs_on:
-            yield finding(
-                "compiled-package",
-                "note",
-                f"The file needs {package.name}",
-                _joined(of_it, package.install),
-                [],
-            )
-        else:
+        if kind in _PLACES and package.runs_on is not None and kind not in package.runs_on:
             yield _misplaced(package, package.runs_on, of_it, kind)
+        elif not package.is_builtin:
+            instead = package.instead if package.runs_on is None else ""
+            said = _joined(of_it, package.install, instead)
+            yield finding("compiled-package", "note", f"The file needs {package.name}", said, [])
 
 
 def _misplaced(package: Package, runs_on: frozenset[str], of_it: str, kind: str) -> Finding:
@@ -48,7 +44,7 @@ def _misplaced(package: Package, runs_on: frozenset[str], of_it: str, kind: str)
         f"The file needs {package.name}, which runs on {places} only",
         _joined(
             of_it,
-            f"On {_PLACES[kind]} it ends with: {fails}." if fails else "",
+            f"On {_PLACES[kind]} it ends with an error such as: {fails}." if fails else "",
             "Leave the model on the CPU." if on_cpu else "",
             package.instead,
             package.install if on_cpu else "",

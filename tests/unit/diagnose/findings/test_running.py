@@ -44,7 +44,8 @@ def test_what_runs_on_cpus_too_is_left_there() -> None:
     assert "arguments from the 'CUDA' backend. Leave the model on the CPU." in found.detail
     assert "from the 'MPS' backend" in needs(name, "mps").detail
     assert "from the 'CUDA' backend" in needs(name, "rocm").detail
-    assert needs(name, "cpu").title == "The file needs torch's quantized layers"
+    for target in ("cpu", None):  # it comes with torch
+        assert "compiled-package" not in findings(asking(name), target)
     assert "it ends with" not in needs("spconv.pytorch.conv.SubMConv3d", "mps").detail
 
 
@@ -65,6 +66,7 @@ def test_where_nobody_can_say_that_it_fails_nothing_is_said() -> None:
         found = needs("bitsandbytes.nn.modules.Linear8bitLt", target)
         assert found.severity == "note"
         assert "Release 0.50 runs on CPUs" in found.detail
+    assert "torch.nn.LayerNorm takes the weights" in needs("apex.normalization.FusedLayerNorm", "cuda").detail
 
 
 def test_a_dtype_matters_more_where_the_file_brings_the_model() -> None:
