@@ -18,6 +18,7 @@ from inspector.model.findings import Fix
 from inspector.model.obstacles import find_obstacle, is_ambiguous, is_gzipped
 from inspector.quoting import command, file_word, python_text, shell_word
 from inspector.records import dataclass, replace
+from inspector.remap.convert.forms import SAFETENSORS_SUFFIX
 from inspector.remap.files.naming import device_word, free_path
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.relabel.undo import record_path
@@ -198,4 +199,5 @@ def _may_change(path: str) -> bool:
 def _beside(path: str, word: str) -> str:
     """Return the path of a new file: beside the file, or in the working directory if that cannot be."""
     folder, name = os.path.split(path)
-    return free_path(path if os.access(folder or ".", os.W_OK) else name, word)
+    suffix = "pth" if name.lower().endswith(SAFETENSORS_SUFFIX) else ""  # that suffix asks for another form
+    return free_path(path if os.access(folder or ".", os.W_OK) else name, word, suffix)

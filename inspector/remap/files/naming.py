@@ -7,6 +7,7 @@ import os.path
 from collections.abc import Collection
 
 _MOST_SUFFIX = 16
+_BEFORE_TAR = (".pth", ".pt", ".ckpt")
 _MOST_STEM_NBYTES = 200
 """File systems take 255 for a name; the rest is for what is added."""
 
@@ -41,6 +42,9 @@ def _split(name: str) -> tuple[str, str]:
     stem, dot, suffix = name.rpartition(".")
     if not dot or len(suffix) > _MOST_SUFFIX:
         stem, suffix = name, "pth"
+    elif suffix == "tar" and stem.endswith(_BEFORE_TAR):  # `model_best.pth.tar` is a habit of years
+        stem, _, before = stem.rpartition(".")
+        suffix = f"{before}.{suffix}"
     while len(os.fsencode(stem)) > _MOST_STEM_NBYTES:
         stem = stem[:-1]
     return stem, suffix

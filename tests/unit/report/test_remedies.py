@@ -191,6 +191,11 @@ def test_a_copy_of_a_file_in_a_folder_that_takes_none(file: Path, monkeypatch: p
     assert found["copy"] == "checkpoint-inspector remap /data/best.pth -o best.cpu.pth --map cuda:0=cpu"
 
 
+def test_a_name_that_asks_for_another_form() -> None:
+    found = lines(on("cuda:0", path="model.safetensors"), Fix(rule="cuda:0=cpu"))
+    assert found["copy"] == "checkpoint-inspector remap model.safetensors -o model.cpu.pth --map cuda:0=cpu"
+
+
 def test_hostile_names_are_quoted() -> None:
     found = lines(on("cuda:0", path='-a "b"\n$(c).pth'), Fix(rule="cuda:0=cpu"))
     assert found["load"] == 'torch.load(\'-a "b"\\n$(c).pth\', map_location="cpu")'

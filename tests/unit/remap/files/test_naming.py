@@ -27,6 +27,9 @@ def test_the_path_stays_as_it_was_given(tmp_path: Path, monkeypatch: pytest.Monk
         ("best", "best.cpu.pth"),
         ("v1.0 of the long-suffixed model", "v1.0 of the long-suffixed model.cpu.pth"),
         ("b/b", "b/b.cpu.pth"),
+        ("model_best.pth.tar", "model_best.cpu.pth.tar"),
+        ("data.tar", "data.cpu.tar"),
+        (".pth.tar", ".cpu.pth.tar"),
     ):
         assert free_path(path, "cpu") == free, path
     assert free_path("best.pth", "weights", "safetensors") == "best.weights.safetensors"
