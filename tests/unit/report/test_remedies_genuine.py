@@ -24,6 +24,7 @@ from inspector.snippet.styles.table import styles
 from inspector.target.default_load import Judged, judge_load
 from inspector.target.loading import load_call
 from inspector.target.machine.profile import Profile, presets
+from inspector.target.machine.wish import parse_target
 from inspector.target.map_location import TagMap
 from inspector.target.simulate import first_failure
 from tests.corpus import cases
@@ -36,6 +37,9 @@ _ON_DEVICES = {
     "xpu-unavailable",
     "unknown-device",
 }
+
+
+MACHINES = (*presets(), parse_target("2xcuda:1"), parse_target("cuda:3"))
 
 
 def opened(path: Path) -> Checkpoint | None:
@@ -66,11 +70,9 @@ def remapped(checkpoint: Checkpoint, rule: str) -> Checkpoint:
 
 
 def test_each_fix_is_taken_and_removes_what_was_found() -> None:
-    machines = presets()
-
     def check(case: object) -> None:
         checkpoint = opened(case.path)
-        for target in machines if checkpoint is not None else ():
+        for target in MACHINES if checkpoint is not None else ():
             judged, findings = found_on(checkpoint, target)
             for finding in findings:
                 if finding.fix is not None and finding.fix.kind == "rule":
@@ -94,7 +96,7 @@ def test_each_fix_is_taken_and_removes_what_was_found() -> None:
 def lines(checkpoint: Checkpoint) -> Iterator[tuple[Judged, Finding, tuple[Remedy, ...]]]:
     """All lines for a file, each set of lines once."""
     known = set()
-    for target in presets():
+    for target in MACHINES:
         judged, findings = found_on(checkpoint, target)
         for finding in findings:
             remedies = remedies_for(finding.fix, judged)
