@@ -18,7 +18,7 @@ def test_memory_of_the_gpu() -> None:
     assert (found.fits, found.paths) == ("yes", ("a",))
     assert "takes 16 B on cuda:0" in found.here
     assert found.fix == Fix(option=("map_location", "'cpu'"))
-    many = explained(OOM, on(("a", "cuda:0")), "cuda:4", id_="gpu-memory")
+    many = explained(OOM, on(("a", "cuda:0")), "4xcuda", id_="gpu-memory")
     assert (many.finding, many.fix) == ("all-ranks-on-one-device", Fix(style="distributed"))
     small = Profile(
         id="this", label="this", accelerators=(("cuda", 1),), gpus=(Gpu(device="cuda:0", memory_nbytes=1000),)
