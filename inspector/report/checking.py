@@ -31,6 +31,7 @@ from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.diagnose.beliefs.belief import Belief
+    from inspector.diagnose.script.answer import ScriptAnswer
 
 _INDENT = "  "
 _BOLD = ("\x1b[1m", "\x1b[0m")
@@ -48,6 +49,7 @@ class Check:
         explanation: What a given error text means, or None if none was given.
         diagnoses: Why torch can or cannot use the GPUs of the machine; none for one that was not probed.
         beliefs: What becomes of common beliefs, where that was asked for.
+        script: What a given script does with the file, or None if none was given.
     """
 
     checkpoint: Checkpoint
@@ -57,11 +59,13 @@ class Check:
     explanation: Explanation | None
     diagnoses: tuple[Diagnosis, ...] = ()
     beliefs: tuple[Belief, ...] = ()
+    script: ScriptAnswer | None = None
 
     @property
     def is_good(self) -> bool:
-        """Whether the file loads on the target and holds nothing but weights."""
-        return self.loads and self.load.is_safe
+        """Whether the file loads on the target, holds nothing but weights, and the script works."""
+        works = self.script is None or self.script.is_good
+        return self.loads and self.load.is_safe and works
 
     @property
     def loads(self) -> bool:
@@ -94,6 +98,10 @@ def check_document(check: Check) -> Document:
         document["explanation"] = explanation_document(check.explanation, check.judged)
     if check.beliefs:
         document["beliefs"] = [as_document(belief) for belief in check.beliefs]
+    if check.script is not None:
+        from inspector.report.scripts import script_document  # noqa: PLC0415 - most runs follow no script
+
+        document["script"] = script_document(check.script)
     return document
 
 
@@ -115,11 +123,20 @@ def _fix_document(fix: Fix | None, judged: Judged | None) -> Document | None:
     return {**fix_document(fix), "lines": lines}
 
 
+def _script(answer: ScriptAnswer | None) -> Iterator[str]:
+    """Yield what a script does with the file."""
+    if answer is not None:
+        from inspector.report.scripts import script_lines  # noqa: PLC0415 - most runs follow no script
+
+        yield from script_lines(answer)
+
+
 def format_check(check: Check) -> str:
     """Return the answer as text: the verdict and its error, the explanation, the machine, the findings."""
     failure = check.load.last_error
     needs_device = failure is not None and failure.finding in DEVICE_FINDINGS
     sections = (
+        _script(check.script),
         _verdict(check),
         () if check.explanation is None else explanation_lines(check.explanation, check.judged),
         machine_lines(check.diagnoses, is_asked=needs_device or is_about_devices(check.explanation)),

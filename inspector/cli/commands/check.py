@@ -21,6 +21,7 @@ from inspector.errors import CancelledError, CheckpointError, ContainerError
 if TYPE_CHECKING:
     from inspector.diagnose.beliefs.belief import Belief
     from inspector.diagnose.errors.explanation import Explanation
+    from inspector.diagnose.script.answer import ScriptAnswer
     from inspector.doctor.diagnosis import Diagnosis
     from inspector.model.checkpoint import Checkpoint
     from inspector.report.checking import Check
@@ -42,6 +43,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     error = parser.add_mutually_exclusive_group()
     error.add_argument("--error-text", metavar="TEXT", help="explain this error message or traceback")
     error.add_argument("--error-file", metavar="F", help="the same from a file; - reads standard input")
+    parser.add_argument(
+        "--script", metavar="F.py", help="which line of this Python script or notebook fails with the file"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
     from inspector.target.machine.wish import parse_wish
 
     target = parse_wish(options.target)
-    text = _error_text(options)
+    text, script = _error_text(options), _script(options.script)
     try:
-        found = _look(options.file, target, text, beliefs=options.beliefs)
+        found = _look(options.file, target, text, script, beliefs=options.beliefs)
     except CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - the error text is explained even where the file cannot be read
@@ -90,7 +94,24 @@ def _error_text(options: argparse.Namespace) -> str | None:
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _look(path: str, target: Wish, text: str | None, *, beliefs: bool) -> Check:
+def _script(path: str | None) -> tuple[str, str] | None:
+    """Return the name and text of the script to follow; None without one.
+
+    Raises:
+        CheckpointError: It cannot be read.
+    """
+    if path is None:
+        return None
+    from inspector.diagnose.script.reading import parse_script, read_script
+
+    name, text = ("stdin", sys.stdin.read(_MOST_CHARS)) if path == "-" else read_script(path)
+    parse_script(text, name)  # what is no script is refused before the file is opened
+    return name, text
+
+
+def _look(
+    path: str, target: Wish, text: str | None, script: tuple[str, str] | None, *, beliefs: bool
+) -> Check:
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.progress import Progress
@@ -114,7 +135,18 @@ def _look(path: str, target: Wish, text: str | None, *, beliefs: bool) -> Check:
         explanation=explanation,
         diagnoses=_examine(machine),
         beliefs=_answers(checkpoint, load, machine) if beliefs else (),
+        script=_follow(script, checkpoint, machine),
     )
+
+
+def _follow(script: tuple[str, str] | None, checkpoint: Checkpoint, machine: Profile) -> ScriptAnswer | None:
+    """Follow a script with the file."""
+    if script is None:
+        return None
+    from inspector.diagnose.script.answer import answer_script
+
+    name, text = script
+    return answer_script(text, name, checkpoint, machine)
 
 
 def _examine(machine: Profile) -> tuple[Diagnosis, ...]:

@@ -1,0 +1,1 @@
+"""Follows a script: statements, expressions, calls, and the functions of other packages."""

@@ -1,0 +1,19 @@
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.bn = nn.BatchNorm1d(8)
+        self.fc2 = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.bn(self.fc1(x))))
+
+
+net = Net().cuda()
+checkpoint = torch.load("ckpt_dp_cuda.pth.tar", weights_only=False)
+net.load_state_dict(checkpoint["state_dict"])
+net.eval()

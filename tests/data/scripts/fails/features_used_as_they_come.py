@@ -1,0 +1,5 @@
+import torch
+
+data = torch.load("features_cuda.pth")
+features, labels = data["features"], data["labels"]
+print(features.shape)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from tests.unit.diagnose.script.following import FILES
+
+CUDA = str(FILES / "sd_cuda.pth")
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text('import torch\nsd = torch.load("sd_cuda.pth")\n', encoding="utf-8")
+    return path
+
+
+def test_line_and_patch_come_first(cli, script) -> None:
+    answer = cli("check", CUDA, "--target", "cpu", "--script", script)
+    code, out = answer.code, answer.out
+    assert code == 1
+    assert out.startswith("The script train.py\n  Line 2 fails.\n")
+    assert '+sd = torch.load("sd_cuda.pth", map_location="cpu")' in out
+    answer = cli("check", CUDA, "--target", "cpu", "--script", script, "--json")
+    code, out = answer.code, answer.out
+    assert code == 1
+    assert json.loads(out)["script"]["line"] == 2
+
+
+def test_script_that_fails_means_no_where_the_file_loads(cli, script) -> None:
+    assert cli("check", CUDA, "--target", "cuda", "--script", script).code == 0
+    script.write_text('import torch\nsd = torch.load("sd_cuda.pth")["model"]\n', encoding="utf-8")
+    assert cli("check", CUDA, "--target", "cuda", "--script", script).code == 1
+
+
+def test_script_from_a_pipe(cli, script, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(script.read_text(encoding="utf-8")))
+    assert "The script stdin\n" in cli("check", CUDA, "--target", "cpu", "--script", "-").out
+
+
+def test_what_is_no_script_is_refused(cli, script) -> None:
+    script.write_text("def f(:\n", encoding="utf-8")
+    answer = cli("check", CUDA, "--target", "cpu", "--script", script)
+    err = answer.err
+    assert (answer.code, answer.out) == (3, "")
+    assert "this is not valid Python" in err
+    assert "train.py, line 1" in err
+    assert cli("check", CUDA, "--script", f"{script}.none").code == 3

@@ -1,0 +1,70 @@
+"""Scripts in a few lines, followed with the small files of `tests/data/scripts`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from inspector.diagnose.script.answer import ScriptAnswer, answer_script
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import Checkpoint
+from inspector.records import replace
+from inspector.target.machine.profile import Profile
+
+FILES = Path(__file__).parents[3] / "data" / "scripts" / "files"
+STEPS = FILES.parent / "steps"
+MACHINES = {"cpu": (), "cuda": (("cuda", 1),), "2cuda": (("cuda", 2),), "mps": (("mps", 1),)}
+NET = """import torch
+from torch import nn, optim
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.bn = nn.BatchNorm1d(8)
+        self.fc2 = nn.Linear(8, 2)
+    def forward(self, x):
+        return self.fc2(torch.relu(self.bn(self.fc1(x))))
+model = Net()
+"""
+"""Eleven lines that make the model of the files; what follows begins at line 12."""
+LOADED = NET + 'model.load_state_dict(torch.load("sd_cpu.pth"))\n'
+"""The same, loaded at line 12."""
+
+
+@cache
+def opened(name: str) -> Checkpoint:
+    return open_checkpoint(str(FILES / name))
+
+
+def machine(name: str, version: str | None = None) -> Profile:
+    return Profile(id=name, label=name, accelerators=MACHINES[name], torch_version=version)
+
+
+def follow(
+    text: str, file: str = "sd_cpu.pth", target: str = "cpu", version: str | None = None
+) -> ScriptAnswer:
+    return answer_script(text, "train.py", opened(file), machine(target, version))
+
+
+def said(text: str, file: str = "sd_cpu.pth", target: str = "cpu") -> str:
+    """The answer in a word or two: `works`, `lost 12`, or the kind and line of the problem."""
+    answer = follow(text, file, target)
+    if answer.line:
+        return f"{answer.kind} {answer.line}"
+    return f"lost {answer.lost.line}" if answer.lost is not None else answer.outcome
+
+
+def check(steps: str) -> None:
+    """Follow each script of a file of `steps/`: behind `NET`, with a file, on a machine."""
+    wrong = []
+    for part in (STEPS / f"{steps}.txt").read_text(encoding="utf-8").split("=== ")[1:]:
+        head, lines = part.split("\n", 1)
+        file, target, wanted = head.split(" | ")
+        found = said(NET + lines, file, target)
+        if found != wanted:
+            wrong.append((lines, found, wanted))
+    assert wrong == []
+
+
+def loaded_as(file: str, **changes: object) -> Checkpoint:
+    return replace(opened(file), **changes)

@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from tests.unit.diagnose.script.following import check
+
+
+def test_optimizers() -> None:
+    check("optimizers")

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from inspector.diagnose.script.places import (
+    Branch,
+    Places,
+    is_empty_container,
+    module_tensors,
+    plain_value,
+    state_dicts,
+    tensors_in,
+)
+from inspector.model.checkpoint import Tensor, ValueRow
+from tests.unit.diagnose.script.following import loaded_as, opened
+
+
+def value(kind: str, text: str, *keys: str | int) -> ValueRow:
+    return ValueRow(keys=keys, path="/".join(map(str, keys)), type=kind, text=text)
+
+
+def test_tree_of_a_file() -> None:
+    places = Places(opened("train_cuda.pth"))
+    assert list(places.root.children) == ["model", "optimizer", "epoch"]
+    model = places.at(("model",))
+    assert isinstance(model, Branch)
+    assert "fc1.weight" in dict(tensors_in(model))
+    row = places.at(("model", "fc1.weight"))
+    assert isinstance(row, Tensor)
+    assert opened("train_cuda.pth").tensors[places.index(row)] is row
+    assert places.at(("model", "none", "more")) is None
+    assert places.at(("epoch", "more")) is None
+
+
+def test_state_dicts_of_files() -> None:
+    found = {
+        name: state_dicts(Places(opened(name))) for name in ("sd_cpu.pth", "train_cuda.pth", "gan_cuda.pth")
+    }
+    assert found == {
+        "sd_cpu.pth": [()],
+        "train_cuda.pth": [("model",)],
+        "gan_cuda.pth": [("netG",), ("netD",)],
+    }
+
+
+def test_parameters_of_a_whole_module() -> None:
+    names = [name for name, _ in module_tensors(Places(opened("whole_cpu.pth")).root)]
+    assert names[:2] == ["fc1.weight", "fc1.bias"]
+    assert "bn.running_mean" in names
+    odd = Branch()
+    odd.children["._modules"] = Branch()
+    odd.children["._modules"].children["a"] = value("int", "1", "a")
+    assert list(module_tensors(odd)) == []
+
+
+def test_values_below_a_leaf_are_left_out() -> None:
+    rows = (
+        value("int", "1", "a"),
+        value("int", "2", "a", "b"),
+        value("int", "3"),
+        value("str", "x", "a", "b", "c"),
+    )
+    places = Places(loaded_as("sd_cpu.pth", tensors=(), values=rows))
+    assert list(places.root.children) == ["a"]
+
+
+def test_plain_values() -> None:
+    rows = [
+        ("NoneType", "None"),
+        ("bool", "True"),
+        ("int", "7"),
+        ("float", "0.5"),
+        ("int", "x"),
+        ("str", "a"),
+    ]
+    assert [plain_value(value(*row)) for row in rows] == [None, True, 7, 0.5, ..., ...]
+    assert plain_value(value("int", "1" * 40)) is ...
+    assert is_empty_container(value("dict", "{}"))
