@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from keyword import iskeyword
 
 from inspector.containers.formats import format_of
@@ -52,15 +52,19 @@ class Lookup:
         storages: The storages by key.
         viewers: The indexes of the tensors that view a storage, by its key.
         optimizers: The optimizers by path.
+        after: What becomes of a tensor after the load, by its index.
     """
 
     storages: dict[str, Storage]
     viewers: dict[str, list[int]]
     optimizers: dict[str, Optimizer]
+    after: Callable[[int], str]
 
 
 def look_up(checkpoint: Checkpoint) -> Lookup:
     """Prepare for `tensor_facts`."""
+    from inspector.report.words.after import AfterWords  # noqa: PLC0415 - only when a tensor is looked at
+
     viewers: dict[str, list[int]] = defaultdict(list)
     for index, tensor in enumerate(checkpoint.tensors):
         if tensor.storage is not None:
@@ -69,13 +73,17 @@ def look_up(checkpoint: Checkpoint) -> Lookup:
         storages={storage.key: storage for storage in checkpoint.storages},
         viewers=viewers,
         optimizers={optimizer.path: optimizer for optimizer in checkpoint.optimizers},
+        after=AfterWords(checkpoint).of,
     )
 
 
 def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[FactGroup, ...]:
     """Return all that is known about a tensor without reading its data."""
     tensor = checkpoint.tensors[index]
-    groups = [_group("Tensor", _about(tensor, lookup)), _group("Layout", _layout(tensor))]
+    groups = [
+        _group("Tensor", _about(tensor, lookup, lookup.after(index))),
+        _group("Layout", _layout(tensor)),
+    ]
     storage = None if tensor.storage is None else lookup.storages.get(tensor.storage)
     if storage is not None:
         groups.append(_group("Storage", _storage(storage)))
@@ -160,18 +168,19 @@ def _about_file(checkpoint: Checkpoint) -> list[tuple[str, str]]:
     return rows
 
 
-def _about(tensor: Tensor, lookup: Lookup) -> list[tuple[str, str]]:
+def _about(tensor: Tensor, lookup: Lookup, after: str) -> list[tuple[str, str]]:
     rows = [
         ("Path", tensor.path or "(root)"),
         ("Python", python_expression(tensor)),
         ("Device", tensor.device),
+        ("After loading", after),
         ("Role", _ROLES[tensor.role]),
     ]
     if tensor.slot is not None:
         optimizer = _optimizer_around(tensor, lookup)
         rows += [("Slot", tensor.slot), ("Parameter", tensor.parameter or "unknown")]
         rows += [] if optimizer is None else [("Certainty", naming_text(optimizer))]
-    if tensor.on_cpu_by_design:
+    if tensor.on_cpu_by_design and tensor.device == "cpu":
         rows.append(("On the CPU", "by design: torch keeps this state there"))
     if tensor.problem is not None:
         rows.append(("Problem", tensor.problem))

@@ -17,7 +17,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from inspector.model.checkpoint import Checkpoint, Key, Tensor
+from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor
 from inspector.model.roles.roles import DICTIONARIES, names_model
 from inspector.records import dataclass
 
@@ -81,8 +81,14 @@ class Part:
         return tuple(device for device in found if device != "meta")
 
 
-class _Place(NamedTuple):
-    """What a row belongs to: the kind and form of the part, and how many of its keys lead to that part."""
+class Place(NamedTuple):
+    """What a tensor belongs to.
+
+    Attributes:
+        kind: The kind of the part.
+        form: Its form.
+        length: How many of the tensor's keys lead to it.
+    """
 
     kind: Kind
     form: Form
@@ -109,60 +115,82 @@ def is_loss_weight(key: Key) -> bool:
 
 def parts_of(checkpoint: Checkpoint) -> tuple[Part, ...]:
     """Sort the tensors of a checkpoint into parts, in the order of their first tensor."""
-    sorter = _Sorter(checkpoint)
-    rows: dict[tuple[str, Kind, Form], list[int]] = {}
-    first: dict[tuple[str, Kind, Form], tuple[Key, ...]] = {}
+    sorter = Sorter(checkpoint)
+    drafts: dict[tuple[str, Place], _Draft] = {}
+    known: dict[tuple[str, Role], list[int]] = {}
     for index, row in enumerate(checkpoint.tensors):
         if row.part_of is not None:
             continue
-        place = sorter.place(row)
-        key = _start(row.path, place.length), place.kind, place.form
-        if key not in rows:
-            rows[key], first[key] = [], row.keys[: place.length]
-        rows[key].append(index)
+        # Most rows stand beside one of the same role, and belong where that belongs.
+        beside = row.path[: row.path.rfind("/") + 1], row.role
+        rows = known.get(beside)
+        if rows is None:
+            place = sorter.place(row)
+            start = _start(row.path, place.length)
+            draft = drafts.setdefault((start, place), _Draft(row.keys[: place.length], []))
+            rows = draft.rows
+            if not _is_by_name(row, place):
+                known[beside] = rows
+        rows.append(index)
     return tuple(
-        Part(kind=kind, form=form, keys=first[path, kind, form], path=path, rows=tuple(found))
-        for (path, kind, form), found in rows.items()
+        Part(kind=place.kind, form=place.form, keys=draft.keys, path=path, rows=tuple(draft.rows))
+        for (path, place), draft in drafts.items()
     )
+
+
+class _Draft(NamedTuple):
+    """A part that is being collected: where it stands, and its rows so far."""
+
+    keys: tuple[Key, ...]
+    rows: list[int]
+
+
+def _is_by_name(row: Tensor, place: Place) -> bool:
+    """Return whether the last key of a row had a say, so that it tells nothing of those beside it."""
+    if place.form is Form.OBJECT:
+        return len(row.keys) == place.length + 2
+    return place.form is Form.TENSORS and place.kind in {Kind.LOSS, Kind.DATA}
 
 
 def _start(path: str, length: int) -> str:
     return "/".join(path.split("/", length)[:length])
 
 
-class _Sorter:
-    """Tells rows apart; what a folder is, is found out once."""
+class Sorter:
+    """Tells for each tensor of a checkpoint what part it belongs to."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
+        """Look for what makes a part: optimizers, whole modules, names of weights."""
         self._states = {one.path for one in checkpoint.optimizers}
         self._objects = set(_pickled_optimizers(checkpoint))
         self._modules = set(_modules(checkpoint))
         self._weights = _weight_folders(checkpoint)
 
-    def place(self, row: Tensor) -> _Place:
+    def place(self, row: Tensor) -> Place:
+        """Return what a tensor belongs to; one that is a part of another belongs where that does."""
         optimizer = self._optimizer(row)
         if optimizer is not None:
             return optimizer
         above = max(len(row.keys) - 1, 0)
         if row.role == "rng":
-            return _Place(Kind.RNG, Form.TENSORS, above)
+            return Place(Kind.RNG, Form.TENSORS, above)
         module = self._module(row)
         if module is not None:
-            return _Place(_kind_of_module(row, module), Form.OBJECT, module)
+            return Place(_kind_of_module(row, module), Form.OBJECT, module)
         if row.role == "scheduler":
-            return _Place(Kind.SCHEDULER, Form.STATE, above)
+            return Place(Kind.SCHEDULER, Form.STATE, above)
         return self._in_folder(row, above)
 
-    def _optimizer(self, row: Tensor) -> _Place | None:
+    def _optimizer(self, row: Tensor) -> Place | None:
         """Return the optimizer that a row belongs to: one whose path the row's begins with."""
         for length in _places_of(row, _OPTIMIZER_KEYS):
             start = _start(row.path, length)
             if start in self._objects:
-                return _Place(Kind.OPTIMIZER, Form.OBJECT, length)
+                return Place(Kind.OPTIMIZER, Form.OBJECT, length)
             if start in self._states:
-                return _Place(Kind.OPTIMIZER, Form.STATE, length)
+                return Place(Kind.OPTIMIZER, Form.STATE, length)
         if row.role == "optimizer":
-            return _Place(Kind.OPTIMIZER, Form.TENSORS, max(len(row.keys) - 1, 0))
+            return Place(Kind.OPTIMIZER, Form.TENSORS, max(len(row.keys) - 1, 0))
         return None
 
     def _module(self, row: Tensor) -> int | None:
@@ -170,6 +198,8 @@ class _Sorter:
 
         A tensor that is a plain attribute of it stands in none of its dictionaries.
         """
+        if not _has_attributes(row):
+            return None
         for at, key in enumerate(row.keys):
             if key in DICTIONARIES:
                 return at
@@ -177,17 +207,17 @@ class _Sorter:
                 return at
         return None
 
-    def _in_folder(self, row: Tensor, above: int) -> _Place:
+    def _in_folder(self, row: Tensor, above: int) -> Place:
         """Sort a row outside of modules and optimizers: by what it stands among."""
-        form = Form.STATE if row.path.rpartition("/")[0] in self._weights else Form.TENSORS
+        form = Form.STATE if row.path[: row.path.rfind("/") + 1] in self._weights else Form.TENSORS
         if row.role == "ema":
-            return _Place(Kind.AVERAGE, form, above)
+            return Place(Kind.AVERAGE, form, above)
         if form is Form.STATE:
-            return _Place(
+            return Place(
                 Kind.LOSS if above and is_loss_name(row.keys[above - 1]) else Kind.MODEL, form, above
             )
         is_loss = bool(row.keys) and is_loss_weight(row.keys[-1]) and row.keys[0] not in _ARGUMENTS
-        return _Place(Kind.LOSS if is_loss else Kind.DATA, form, above)
+        return Place(Kind.LOSS if is_loss else Kind.DATA, form, above)
 
 
 def _places_of(row: Tensor, names: frozenset[str]) -> Iterator[int]:
@@ -207,9 +237,13 @@ def _pickled_optimizers(checkpoint: Checkpoint) -> Iterator[str]:
 def _modules(checkpoint: Checkpoint) -> Iterator[str]:
     """Find whole modules: objects with dictionaries of parameters, buffers or other modules."""
     for row in checkpoint.tensors:
-        for at in _places_of(row, DICTIONARIES):
-            yield _start(row.path, at)
-            break
+        if _has_attributes(row):
+            yield from (_start(row.path, at) for at in islice(_places_of(row, DICTIONARIES), 1))
+
+
+def _has_attributes(row: Tensor) -> bool:
+    """Return whether attributes lead to a row; quickly, since most files have none."""
+    return "/." in row.path or row.path.startswith(".")
 
 
 def _kind_of_module(row: Tensor, inside: int) -> Kind:
@@ -230,16 +264,18 @@ def _weight_folders(checkpoint: Checkpoint) -> set[str]:
     """
     found = set()
     for row in checkpoint.tensors:
-        last = row.keys[-1] if row.keys else None
-        if row.part_of is None and isinstance(last, str) and _is_weight(row, last):
-            found.add(row.path.rpartition("/")[0])
+        folder = row.path[: row.path.rfind("/") + 1]
+        if folder not in found and row.part_of is None and row.keys and _is_weight(row, row.keys[-1]):
+            found.add(folder)
     return found
 
 
 _LAYER = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked", "pos_weight"})
 
 
-def _is_weight(row: Tensor, last: str) -> bool:
+def _is_weight(row: Tensor, last: Key) -> bool:
+    if not isinstance(last, str):
+        return False
     if row.role not in {"parameter", "buffer", "ema"} and not is_loss_name(
         row.keys[-2] if row.keys[1:] else ""
     ):

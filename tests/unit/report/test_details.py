@@ -37,6 +37,7 @@ def test_a_tensor_is_described_without_its_data() -> None:
             "Path": "m/w",
             "Python": "checkpoint['m']['w']",
             "Device": "cuda:0",
+            "After loading": "It stays where torch.load puts it.",
             "Role": "parameter",
         },
         "Layout": {
@@ -99,6 +100,8 @@ def test_why_a_tensor_is_on_the_cpu_and_what_is_wrong_with_it() -> None:
     )
     assert shown["Tensor"]["On the CPU"] == "by design: torch keeps this state there"
     assert shown["Tensor"]["Problem"] == r"it runs past\u000aits end"
+    moved = facts(checkpoint(tensor("rng", role="rng", device="cuda:0", on_cpu_by_design=True)))
+    assert "On the CPU" not in moved["Tensor"]
 
 
 @pytest.mark.parametrize(
