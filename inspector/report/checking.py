@@ -154,11 +154,13 @@ def explanation_lines(explanation: Explanation, judged: Judged | None = None) ->
     if explanation.quoted:
         yield from wrapped_lines(f'"{explanation.quoted}"', _INDENT)
     for heading, text in (
+        ("Your line", explanation.where),
         ("Why", explanation.cause),
         ("In this file", explanation.here),
         ("What to do", explanation.advice),
     ):
-        yield from wrapped_lines(f"{heading}: {text}", _INDENT)
+        if text:
+            yield from wrapped_lines(f"{heading}: {text}", _INDENT)
     yield from path_lines(explanation.paths, explanation.count)
     if judged is not None:
         yield from _remedies(remedies_for(explanation.fix, judged))

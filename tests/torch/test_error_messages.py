@@ -98,11 +98,12 @@ def test_map_locations_that_a_file_does_not_take() -> None:
     assert explained(loaded(script, weights_only=True)).id == "weights-only-format"
 
 
-def test_mixed_devices() -> None:
+def test_tensors_without_data() -> None:
     found = explained(lambda: torch.ones(2) + torch.ones(2, device="meta"), CORPUS / "zip" / "train.pt")
-    assert (found.id, found.fits) == ("same-device", "no")
+    assert (found.id, found.fits) == ("meta-tensor", "no")
     layer = nn.Linear(2, 2, device="meta")
-    assert explained(lambda: layer(torch.ones(1, 2))).id == "same-device"
+    assert explained(lambda: layer(torch.ones(1, 2))).id == "meta-tensor"
+    assert explained(lambda: layer.to("cpu")).id == "meta-tensor"
 
 
 # --- weights_only -------------------------------------------------------------------------------------------

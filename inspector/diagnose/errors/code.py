@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.state_names import state_dicts
-from inspector.diagnose.errors.ties import listed, nothing_to_see, plain, top_keys
+from inspector.diagnose.errors.ties import global_names, listed, nothing_to_see, plain, top_keys
 from inspector.model.findings import Fix
-from inspector.pickles.python2 import present_name
 from inspector.pickles.values import package_of
 
 _MODULE = Fix(style="module")
 _PLAIN = Fix(style="plain")
 
 
-def _names(context: Context) -> list[str]:
-    names = [use.name for use in context.checkpoint.globals]
-    return list(dict.fromkeys([*names, *map(present_name, names)]))
-
-
-def _of_module(context: Context) -> Tied:
-    """Return which objects of this file come from the module that is not there."""
-    module = context.groups["module"].strip(".")
-    wanted = [name for name in _names(context) if name.startswith(f"{module}.")]
-    if wanted:
-        here = f"This file asks for {listed(wanted)}."
-        if context.checkpoint.module_class is not None:
-            here += f" It is a whole pickled module, {plain(context.checkpoint.module_class)}."
-        return Tied(fits="yes", here=here, fix=_MODULE, finding=_finding(context))
-    here = f"This file asks for nothing from {plain(module)}: your own code, or another file, imports it."
-    return Tied(fits="no", here=here)
-
-
 def _of_attribute(context: Context) -> Tied:
     """Return whether this file asks for the name that the module does not have."""
     name, module = context.groups["name"], context.groups["module"]
-    wanted = [full for full in _names(context) if full.rpartition(".")[2] == name]
+    wanted = [full for full in global_names(context) if full.rpartition(".")[2] == name]
     exact = [full for full in wanted if full == f"{module}.{name}"]
     if not wanted:
         here = f"This file asks for nothing called {plain(name)}: the error comes from another file."
@@ -48,16 +29,70 @@ def _of_attribute(context: Context) -> Tied:
     return Tied(fits="yes", here=here, fix=_MODULE, finding=_finding(context))
 
 
+_INSTALLED = frozenset(
+    [
+        "ultralytics",
+        "transformers",
+        "pytorch_lightning",
+        "lightning",
+        "torchvision",
+        "timm",
+        "sklearn",
+        "numpy",
+        "pandas",
+        "fairseq",
+        "mmcv",
+        "mmengine",
+        "mmdet",
+        "detectron2",
+        "fastai",
+        "diffusers",
+        "peft",
+        "accelerate",
+        "omegaconf",
+        "monai",
+        "torch_geometric",
+        "stable_baselines3",
+        "gym",
+        "gymnasium",
+        "speechbrain",
+        "espnet2",
+        "spacy",
+        "tokenizers",
+        "torchtext",
+        "torchaudio",
+        "whisper",
+        "pyannote",
+        "skorch",
+    ]
+)
+
+
+def _attribute_said(told: Told) -> Said:
+    """Say whether it is a package of another version, or code of one's own."""
+    name, package = plain(told.groups["name"]), package_of(told.groups["module"])
+    if package == "torch":
+        return Said(
+            title="The file was written by a newer torch",
+            cause=f"The file asks for {name}, which the installed torch does not have: a newer torch wrote "
+            f"the file.",
+            advice="Update torch to the version that wrote the file, or a newer one.",
+        )
+    if package in _INSTALLED:
+        return Said(
+            title=f"The file was written by another version of {package}",
+            cause=f"The file asks for {name}, which the installed {package} does not have: another version "
+            f"of it (or a fork of "
+            "it) wrote the file.",
+            advice=f"Update it: python -m pip install -U {package.replace('_', '-')}. If that does not "
+            f"help, install the version or "
+            "the fork that the file comes from, and save model.state_dict() there.",
+        )
+    return Said()
+
+
 def _finding(context: Context) -> str:
     return "whole-module" if context.checkpoint.module_class is not None else "runs-code"
-
-
-def _numpy(context: Context) -> Tied:
-    """Return whether NumPy's objects are in this file."""
-    wanted = [name for name in _names(context) if name.startswith("numpy.")]
-    if wanted:
-        return Tied(fits="yes", here=f"This file holds NumPy objects: it asks for {listed(wanted)}.")
-    return Tied(fits="no", here="This file holds no NumPy objects: the error comes from another file.")
 
 
 def _is_mapping(context: Context) -> Tied:
@@ -82,7 +117,7 @@ def _is_mapping(context: Context) -> Tied:
 def _old_module(context: Context) -> Tied:
     """Return whether this file brings modules of another version."""
     if context.checkpoint.module_class is None and not any(
-        name.startswith(("torch.nn.modules.", "torchvision.")) for name in _names(context)
+        name.startswith(("torch.nn.modules.", "torchvision.")) for name in global_names(context)
     ):
         return Tied(fits="no", here="This file holds no pickled modules: the error comes from another file.")
     versions = dict(context.checkpoint.versions)
@@ -120,28 +155,6 @@ _MODEL_METHODS = (
 )
 CODE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
-        id="numpy-version",
-        title="The file was written with another version of NumPy",
-        pattern=r"No module named '?(?P<module>numpy\._core[\w.]{0,60})|numpy\.core\.multiarray failed to "
-        r"import",
-        finding="needs-allow-list",
-        cause="NumPy 2 renamed numpy.core to numpy._core. A file that holds NumPy objects uses the names of "
-        "the NumPy that wrote it, and an older NumPy does not know the new name.",
-        advice="Update NumPy to 2.0 or newer. Or save plain numbers and tensors instead of NumPy objects.",
-        tie=_numpy,
-    ),
-    ErrorKind(
-        id="module-missing",
-        title="The file needs Python code that cannot be imported here",
-        pattern=r"No module named ['\"]?(?P<module>[\w.]{1,120})",
-        finding="whole-module",
-        cause="A pickled object names the module that defines its class, and Python imports that module "
-        "while loading. The file was saved in a project that has such a module; here it cannot be found.",
-        advice="Run the script in the project that the file comes from, or add that folder with "
-        "sys.path.insert(0, folder). Better: load it there once and save model.state_dict().",
-        tie=_of_module,
-    ),
-    ErrorKind(
         id="class-missing",
         title="The file needs a class that its module does not have",
         pattern=r"Can'?t get attribute ['\"]?(?P<name>[\w.]{1,120})['\"]? on <module "
@@ -153,6 +166,7 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Define or import the class in the script that calls torch.load, before the call. Better: "
         "save model.state_dict() where the class is available.",
         tie=_of_attribute,
+        say=_attribute_said,
     ),
     ErrorKind(
         id="dict-for-model",

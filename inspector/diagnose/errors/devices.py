@@ -6,7 +6,7 @@ The texts are those of `torch/serialization.py` from 1.0 to 2.13, of `torch/cuda
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import devices_of, fix_for, listed, nothing_to_see, paths_on, plain
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import is_accelerator
@@ -18,6 +18,59 @@ _KIND = r"(?P<kind>[a-z][a-z0-9]{1,20})"
 _TO_CPU = (
     "Load it with map_location='cpu' and move the model afterwards, or export a copy with its tensors on the "
     "CPU. Nothing is lost: the device is only a label on each tensor."
+)
+
+
+_NESTED = (
+    " It is loaded by pickle.load, joblib or np.load: each tensor in such a pickle is a small file of "
+    "torch's of its own (torch.storage._load_from_bytes), and no map_location reaches it."
+)
+_NESTED_ADVICE = (
+    "Best save it again with torch.save, or as NumPy arrays, where the device is. To read it here, map it "
+    "before pickle.load: torch.storage._load_from_bytes = lambda b: torch.load(io.BytesIO(b), "
+    "map_location='cpu', weights_only=False) (only for files that you trust: this runs what is in them, as "
+    "pickle.load does)."
+)
+_SCRIPT_ADVICE = "Load it with torch.jit.load(path, map_location='cpu') and move no input to cuda."
+_REASONS = (
+    ("found no nvidia driver", "no NVIDIA driver is installed"),
+    ("driver on your system is too old", "the NVIDIA driver is too old for this build of torch"),
+    ("not compiled with cuda", "torch is a CPU-only build"),
+    ("driver/library version mismatch", "the driver was updated and is not loaded yet: restart"),
+    ("error 804", "the driver does not fit the CUDA libraries of the container"),
+    ("cuda unknown error", "the driver does not answer, or CUDA_VISIBLE_DEVICES was set too late"),
+    ("can't initialize nvml", "the NVIDIA driver does not answer"),
+)
+
+
+def _unavailable(told: Told) -> Said:
+    """Say what is known of the reason, and what to do where no map_location can be given."""
+    row = "Saved on a device that torch cannot find on this machine"
+    warned = " ".join(told.pasted.warnings).lower()
+    reason = next((text for words, text in _REASONS if words in warned), "")
+    cause = f"{_UNAVAILABLE} The warning above says why: {reason}." if reason else ""
+    if told.scene.step == "nested-load":
+        return Said(title=row, cause=f"{cause or _UNAVAILABLE}{_NESTED}", advice=_NESTED_ADVICE)
+    if told.scene.step == "script-load":
+        return Said(title=row, cause=cause, advice=_SCRIPT_ADVICE)
+    return Said(cause=cause)
+
+
+def _unavailable_index(told: Told) -> Said:
+    """Say what to do where no map_location can be given."""
+    if told.scene.step == "nested-load":
+        return Said(cause=f"{_INDEX}{_NESTED}", advice=_NESTED_ADVICE)
+    return Said()
+
+
+_INDEX = (
+    "GPUs are numbered from 0, and the file was saved on an index that this process does not see: the "
+    "machine has fewer GPUs, or CUDA_VISIBLE_DEVICES hides some of them."
+)
+_UNAVAILABLE = (
+    "A checkpoint records the device that each tensor was saved on, and torch.load puts it back there. This "
+    "torch finds no such device: there is none, its driver is missing, or the installed torch is a CPU-only "
+    "build."
 )
 
 
@@ -99,12 +152,11 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         rf"torch\.[a-z]+\.is_available",
         findings=_BY_KIND,
         finding="unknown-device",
-        cause="A checkpoint records the device that each tensor was saved on, and torch.load puts it back "
-        "there. This torch finds no such device: there is none, its driver is missing, or the installed "
-        "torch is a CPU-only build.",
+        cause=_UNAVAILABLE,
         advice=_TO_CPU + " If there is a GPU, checkpoint-inspector target explains why torch does not see "
         "it.",
         tie=_on_kind,
+        say=_unavailable,
     ),
     ErrorKind(
         id="device-index",
@@ -113,11 +165,11 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         rf"torch\.[a-z]+\.device_count",
         findings=_INDEX_BY_KIND,
         finding="unknown-device",
-        cause="GPUs are numbered from 0, and the file was saved on an index that this process does not see: "
-        "the machine has fewer GPUs, or CUDA_VISIBLE_DEVICES hides some of them.",
+        cause=_INDEX,
         advice="Map it to a GPU that is there: map_location={'cuda:1': 'cuda:0'}, with one entry for each "
         "index in the file, or map_location='cuda:0' for all of them.",
         tie=_on_index,
+        say=_unavailable_index,
     ),
     ErrorKind(
         id="device-tag-unknown",
@@ -167,7 +219,8 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="torch-without-device",
         title="This torch was built without support for the device",
-        pattern=rf"Torch not compiled with {_KIND} enabled|PyTorch is not linked with support for "
+        pattern=rf"Torch (?:is )?not compiled with {_KIND} enabled|not available\. Torch not compiled with "
+        rf"{_KIND.replace('kind', 'kind2')}|PyTorch is not linked with support for "
         rf"(?P<linked>\w+)",
         findings=_BY_KIND,
         finding="unknown-device",
@@ -181,6 +234,11 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         id="no-driver",
         title="torch can use CUDA, but finds no working NVIDIA driver or GPU",
         pattern=r"Found no NVIDIA driver|No CUDA GPUs are available|NVIDIA driver on your system is too old|"
+        r"You requested gpu|CUDAAccelerator'? can ?not run|No supported gpu backend found|CUDA unavailable, "
+        r"invalid device|"
+        r"couldn'?t communicate with the NVIDIA driver|NVIDIA-SMI has failed|Can'?t initialize NVML|"
+        r"cuda runtime error \((?:35|38|100)\)|HIP GPUs are available|no ROCm-capable device|"
+        r"XPU device (?:count is zero|is not available)|No XPU devices are available|MPS is not available|"
         r"no CUDA-capable device is detected|CUDA driver version is insufficient",
         finding="cuda-unavailable",
         cause="The file, or your code, asks for a CUDA device. The driver is missing or too old, the GPU is "
@@ -192,11 +250,15 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="invalid-ordinal",
         title="A GPU index that does not exist",
-        pattern=r"invalid device ordinal",
+        pattern=r"invalid device ordinal|AssertionError: Invalid device id|Invalid device argument|cuda "
+        r"runtime error \(10\)|"
+        r"CUDA error: invalid device\b|Expected a cuda device, but got|device \d{1,3} is not visible|"
+        r"Invalid CUDA '?(?:--)?device=? ?[\d,]{1,20}'? requested",
         finding="cuda-index-out-of-range",
         cause="Something asked CUDA for a GPU index that this process does not see.",
-        advice="torch.cuda.device_count() is the number of GPUs; indices run from 0 to one less. "
-        "CUDA_VISIBLE_DEVICES renumbers them: with CUDA_VISIBLE_DEVICES=2 the only GPU is cuda:0.",
+        advice="torch.cuda.device_count() is the number of GPUs; indices run from 0 to one less, so start "
+        "as many processes (torchrun --nproc_per_node) as there are GPUs. CUDA_VISIBLE_DEVICES renumbers "
+        "them: with CUDA_VISIBLE_DEVICES=2 the only GPU is cuda:0.",
         tie=_any_accelerator,
     ),
     ErrorKind(

@@ -13,6 +13,7 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
+from inspector.diagnose.errors.arrays import ARRAY_ERRORS
 from inspector.diagnose.errors.code import CODE_ERRORS
 from inspector.diagnose.errors.devices import DEVICE_ERRORS
 from inspector.diagnose.errors.explanation import (
@@ -21,15 +22,28 @@ from inspector.diagnose.errors.explanation import (
     ErrorKind,
     Explanation,
     Recognized,
+    Said,
     Tied,
+    Told,
     first_paths,
 )
 from inspector.diagnose.errors.files import FILE_ERRORS
 from inspector.diagnose.errors.frameworks import FRAMEWORK_ERRORS
-from inspector.diagnose.errors.mixing import MIXING_ERRORS
+from inspector.diagnose.errors.modules import MODULE_ERRORS
 from inspector.diagnose.errors.names import NAME_ERRORS
-from inspector.diagnose.errors.pasted import Pasted, read_pasted, squeeze
-from inspector.diagnose.errors.training import TRAINING_ERRORS
+from inspector.diagnose.errors.objects import ATTRIBUTE_ERRORS, OBJECT_ERRORS
+from inspector.diagnose.errors.paths import PATH_ERRORS
+from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
+from inspector.diagnose.errors.reading.scene import Scene, read_scene
+from inspector.diagnose.errors.running.builds import BUILD_ERRORS
+from inspector.diagnose.errors.running.dtypes import DTYPE_ERRORS
+from inspector.diagnose.errors.running.gpu import GPU_ERRORS
+from inspector.diagnose.errors.running.mixing import MIXING_ERRORS
+from inspector.diagnose.errors.running.moving import MOVING_ERRORS
+from inspector.diagnose.errors.running.resuming import RESUMING_ERRORS
+from inspector.diagnose.errors.running.shapes import SHAPE_ERRORS
+from inspector.diagnose.errors.running.training import TRAINING_ERRORS
+from inspector.diagnose.errors.running.workers import WORKER_ERRORS
 from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint
@@ -43,17 +57,32 @@ __all__ = ["ERROR_KINDS", "explain_error"]
 # Within one error the first row that knows it counts, so what is more particular stands further up.
 ERROR_KINDS: tuple[ErrorKind, ...] = (
     *DEVICE_ERRORS,
+    *GPU_ERRORS,
     *WEIGHTS_ONLY_ERRORS,
+    *OBJECT_ERRORS,
     *NAME_ERRORS,
     *TRAINING_ERRORS,
+    *RESUMING_ERRORS,
+    *MOVING_ERRORS,
+    *DTYPE_ERRORS,
     *MIXING_ERRORS,
+    *WORKER_ERRORS,
+    *BUILD_ERRORS,
     *FILE_ERRORS,
     *FRAMEWORK_ERRORS,
+    *ARRAY_ERRORS,
+    *MODULE_ERRORS,
+    *PATH_ERRORS,
     *CODE_ERRORS,
+    *ATTRIBUTE_ERRORS,
+    *SHAPE_ERRORS,
 )
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _MOST_QUOTED = 300
 _MOST_ERRORS = 50
+_MOST_OF_ERROR = 16 * 1024
+_MOST_HEAD = 16 * 1024
+_MOST_TAIL = 48 * 1024
 _MOST_ALSO = 4
 _NO_FILE = "No file is open. Open the file that the error is about to see which of its tensors cause it."
 _CHECKED = (
@@ -84,22 +113,24 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
     if not found:
         return _unrecognized(pasted, checkpoint, target)
     recognized, *others = found
-    kind = recognized.kind
+    kind, told = recognized.kind, recognized.told
+    said = Said() if kind.say is None else kind.say(told)
     tied = Tied(fits="unknown", here=_NO_FILE)
     if checkpoint is not None:
-        tied = kind.tie(_context(recognized, pasted, checkpoint, target))
+        tied = kind.tie(_context(told, checkpoint, target))
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
     return Explanation(
         id=kind.id,
-        finding=tied.finding or _finding(recognized, pasted),
-        title=kind.title,
+        finding=tied.finding or _finding(recognized),
+        title=said.title or kind.title,
         quoted=escape_text(cut_text(recognized.quoted, _MOST_QUOTED)),
-        cause=kind.cause,
+        cause=said.cause or kind.cause,
+        where=_where(told.scene),
         here=tied.here,
         fits=tied.fits,
         paths=first_paths(tied.paths),
         count=max(tied.count, len(tied.paths)),
-        advice=tied.advice or kind.advice,
+        advice=tied.advice or said.advice or kind.advice,
         # A fix for a file that is not to blame would not help.
         fix=_fix(None if tied.fits == "no" else tied.fix or kind.fix, checkpoint, target),
         also=tuple(also)[:_MOST_ALSO],
@@ -111,25 +142,37 @@ def _fix(fix: Fix | None, checkpoint: Checkpoint | None, target: Profile | None)
     return fix if checkpoint is None else accepted_fix(fix, checkpoint, target)
 
 
-def _finding(recognized: Recognized, pasted: Pasted) -> str:
+def _finding(recognized: Recognized) -> str:
     """Return the finding that speaks of the same trouble, as far as the text alone tells."""
-    kind, groups = recognized.kind, recognized.groups
+    kind, groups = recognized.kind, recognized.told.groups
     if kind.finding_of is not None:
-        return kind.finding_of(pasted)
+        return kind.finding_of(recognized.told.pasted)
     key = (groups.get("kind") or groups.get("key", "")).lower()
     return kind.findings.get(key, kind.finding)
 
 
-def _context(
-    recognized: Recognized, pasted: Pasted, checkpoint: Checkpoint, target: Profile | None
-) -> Context:
+def _where(scene: Scene) -> str:
+    """Return the user's line that led to the error, with its file and function."""
+    frame = scene.yours
+    if frame is None:
+        return ""
+    name = frame.path.replace("\\", "/").rpartition("/")[2]
+    line = f", line {frame.line}" if frame.line else ""
+    function = f", in {frame.function}" if frame.function and not frame.function.startswith("<") else ""
+    code = f": {frame.code}" if frame.code else ""
+    return escape_text(cut_text(f"{name}{line}{function}{code}", _MOST_QUOTED))
+
+
+def _context(told: Told, checkpoint: Checkpoint, target: Profile | None) -> Context:
     safety = judge_for(checkpoint, target)
     findings: dict[str, Finding] = {}
     for finding in diagnose(checkpoint, safety, target):
         findings.setdefault(finding.id, finding)
     return Context(
-        groups=recognized.groups,
-        pasted=pasted,
+        groups=told.groups,
+        text=told.text,
+        pasted=told.pasted,
+        scene=told.scene,
         checkpoint=checkpoint,
         safety=safety,
         target=target,
@@ -142,33 +185,50 @@ def _context(
 
 def _recognize(pasted: Pasted) -> list[Recognized]:
     """Return what is recognized in a text, the error that counts first."""
-    found = [match for error in pasted.errors[:_MOST_ERRORS] if (match := _first_match(error)) is not None]
+    errors = pasted.raised[:_MOST_ERRORS]
+    found = [
+        match
+        for error in errors
+        if (match := _first_match(error.text[:_MOST_OF_ERROR], pasted, error)) is not None
+    ]
     found.sort(key=lambda match: match.kind.is_wrapper)
     if not found or found[0].kind.is_wrapper:
-        anywhere = _first_match(pasted.flat)
+        anywhere = _first_match(_both_ends(pasted.flat), pasted, None)
         found = [*found, anywhere] if found and anywhere else found or ([anywhere] if anywhere else [])
         found.sort(key=lambda match: match.kind.is_wrapper)
     return found
 
 
-def _first_match(text: str) -> Recognized | None:
+def _both_ends(text: str) -> str:
+    """Return the beginning and the end of a long text: a message stands at either."""
+    if len(text) <= _MOST_HEAD + _MOST_TAIL:
+        return text
+    return f"{text[:_MOST_HEAD]} {text[-_MOST_TAIL:]}"
+
+
+def _first_match(text: str, pasted: Pasted, raised: Raised | None) -> Recognized | None:
     """Return the first row that knows a text, as it stands or as if lines were broken within words."""
     squeezed = squeeze(text)
     small, small_squeezed = text.translate(_SMALL), squeezed.translate(_SMALL)
+    scene: Scene | None = None
     for kind in ERROR_KINDS:
         spaced_pattern, squeezed_pattern = _compile(kind.pattern)
-        if (match := spaced_pattern.search(small)) is not None:
-            return _recognized(kind, match, text)
-        if (match := squeezed_pattern.search(small_squeezed)) is not None:
-            return _recognized(kind, match, squeezed)
+        match, shown = spaced_pattern.search(small), text
+        if match is None:
+            match, shown = squeezed_pattern.search(small_squeezed), squeezed
+        if match is None:
+            continue
+        scene = scene or read_scene(pasted, raised)
+        told = Told(groups=_groups(match, shown), text=text, pasted=pasted, scene=scene)
+        if kind.when is None or kind.when(told):
+            return Recognized(kind=kind, quoted=shown[slice(*match.span())], told=told)
     return None
 
 
-def _recognized(kind: ErrorKind, match: re.Match[str], text: str) -> Recognized:
+def _groups(match: re.Match[str], text: str) -> dict[str, str]:
     """Return the parts of a match as they stand in the text, with their capital letters."""
     names = match.re.groupindex
-    groups = {name: text[slice(*match.span(name))] if match[name] is not None else "" for name in names}
-    return Recognized(kind=kind, groups=groups, quoted=text[slice(*match.span())])
+    return {name: text[slice(*match.span(name))] if match[name] is not None else "" for name in names}
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from inspector.diagnose.errors.pasted import Pasted
+from inspector.diagnose.errors.reading.pasted import Pasted
+from inspector.diagnose.errors.reading.scene import Scene
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import MOST_PATHS, Finding, Fix
 from inspector.records import dataclass, field
@@ -29,6 +30,7 @@ class Explanation:
         title: What it is, in a few words.
         quoted: The part of the text that was recognized; empty for an unrecognized one.
         cause: Why torch says that, for someone who knows no more than `torch.load`.
+        where: The user's line that led to it, where the text shows one; else empty.
         here: What in this file causes it, or why it cannot come from this file.
         fits: Whether message and file fit together.
         paths: The tensors that cause it, `MOST_PATHS` at most.
@@ -44,6 +46,7 @@ class Explanation:
     title: str
     quoted: str
     cause: str
+    where: str = ""
     here: str
     fits: Fit
     paths: tuple[str, ...] = ()
@@ -55,12 +58,40 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a text alone tells.
+
+    Attributes:
+        groups: The parts of the message that the row's pattern names, as they stand in the text.
+        text: The error in which the row was found, in one line.
+        pasted: The whole text.
+        scene: What the program was doing.
+    """
+
+    groups: Mapping[str, str]
+    text: str
+    pasted: Pasted
+    scene: Scene
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a row says of one text, where that is more than of any; the fields are those of `ErrorKind`."""
+
+    title: str = ""
+    cause: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """Everything that a row may look at to tie a message to a file.
 
     Attributes:
         groups: The parts of the message that the row's pattern names, as they stand in the text.
+        text: The error in which the row was found, in one line.
         pasted: The whole text.
+        scene: What the program was doing.
         checkpoint: The file.
         safety: The verdict on its pickle.
         target: The machine, or None.
@@ -68,7 +99,9 @@ class Context:
     """
 
     groups: Mapping[str, str]
+    text: str
     pasted: Pasted
+    scene: Scene
     checkpoint: Checkpoint
     safety: SafetyVerdict
     target: Profile | None
@@ -118,6 +151,8 @@ class ErrorKind:
         findings: By the text of the group `kind` in lower case, where it decides the finding.
         finding_of: Tells the finding from the whole text, where that takes more than a group; else None.
         fix: What helps with any file, or None.
+        when: Whether the row speaks of a text that its pattern matches; None where the words are enough.
+        say: What it says of one text, where the frames or the words around decide; else None.
         is_wrapper: Whether the message says only that another one, before it in the text, was raised.
     """
 
@@ -131,6 +166,8 @@ class ErrorKind:
     findings: Mapping[str, str] = field(default_factory=dict)
     finding_of: Callable[[Pasted], str] | None = None
     fix: Fix | None = None
+    when: Callable[[Told], bool] | None = None
+    say: Callable[[Told], Said] | None = None
     is_wrapper: bool = False
 
 
@@ -142,11 +179,12 @@ class Recognized:
         kind: The row.
         groups: What its pattern names.
         quoted: The part of the text that it matched.
+        told: What the text tells.
     """
 
     kind: ErrorKind
-    groups: Mapping[str, str]
     quoted: str
+    told: Told
 
 
 def first_paths(paths: Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
 from inspector.diagnose.errors.ties import listed, nothing_to_see, of_finding, paths_on, plain, top_keys
 from inspector.model.findings import Fix
 from inspector.model.roles.devices import is_accelerator
@@ -65,6 +65,29 @@ def _lightning(context: Context) -> Tied:
     held = f"its top-level keys are {listed(tops)}" if tops else "it has no keys"
     here = f"This file is not a Lightning checkpoint: {held}."
     return Tied(fits="yes", here=here, fix=Fix(style="plain"))
+
+
+def _in_lightning(told: Told) -> bool:
+    """Return whether Lightning was creating the model."""
+    return "load_from_checkpoint" in told.pasted.flat or any(
+        "lightning" in frame.package for frame in told.pasted.frames
+    )
+
+
+def _hyper_parameters(context: Context) -> Tied:
+    """Return whether this file stores the argument that is missing."""
+    name = context.groups["name"]
+    held = [row for row in context.checkpoint.values if row.keys[:1] == ("hyper_parameters",)]
+    if any(row.keys[-1:] == (name,) for row in held):
+        return Tied(
+            fits="no",
+            here=f"This file has {plain(name)} in hyper_parameters: the error comes from another file.",
+        )
+    if "pytorch-lightning_version" not in top_keys(context):
+        return Tied(
+            fits="no", here="This file is not a Lightning checkpoint: the error comes from another file."
+        )
+    return Tied(fits="yes", here=f"This file has no {plain(name)} in hyper_parameters.")
 
 
 def _shared(context: Context) -> Tied:
@@ -150,6 +173,19 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "(CVE-2025-32434), so transformers refuses to read pickles with such a version.",
         advice="Update torch to 2.6 or newer, or use the same model as .safetensors.",
         tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="lightning-hparams",
+        title="Lightning cannot create the model: the checkpoint lacks arguments of __init__",
+        pattern=r"__init__\(\) missing \d{1,3} required (?:positional|keyword-only) arguments?: "
+        r"?'(?P<name>\w{1,60})",
+        cause="load_from_checkpoint creates the model with the arguments that are stored in the checkpoint "
+        "under hyper_parameters, and this one is not among them: the model does not call "
+        "self.save_hyperparameters() in __init__, or ignores it there.",
+        advice="Pass it yourself: Model.load_from_checkpoint(path, NAME=...), with the value of the "
+        "training run. For the next run call self.save_hyperparameters() in __init__.",
+        tie=_hyper_parameters,
+        when=_in_lightning,
     ),
     ErrorKind(
         id="lightning-version",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Fit, Tied
-from inspector.diagnose.errors.pasted import Pasted, squeeze
+from inspector.diagnose.errors.reading.pasted import Pasted, squeeze
 from inspector.diagnose.errors.state_names import (
     WRAPPERS,
     Renaming,

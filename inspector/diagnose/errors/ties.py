@@ -9,6 +9,7 @@ from inspector.diagnose.branches import devices_fix
 from inspector.diagnose.errors.explanation import Context, Tie, Tied
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.devices import device_order
+from inspector.pickles.python2 import present_name
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAMED = 6
@@ -19,6 +20,16 @@ def nothing_to_see(context: Context) -> Tied:
     """Report nothing about the file: the message is about the code alone."""
     del context
     return Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
+
+
+def about_code(here: str) -> Tie:
+    """Tie a message to no file: nothing in any file brings it about."""
+
+    def tie(context: Context) -> Tied:
+        del context
+        return Tied(fits="no", here=here)
+
+    return tie
 
 
 def of_finding(found: Finding, *, in_full: bool = False) -> Tied:
@@ -55,10 +66,21 @@ def paths_on(context: Context, devices: Sequence[str]) -> list[str]:
     return [tensor.path for tensor in context.checkpoint.tensors if tensor.device in wanted]
 
 
+def paths_with_dtype(context: Context, *dtypes: str) -> list[str]:
+    """List the tensors of these dtypes."""
+    return [tensor.path for tensor in context.checkpoint.tensors if tensor.dtype in dtypes]
+
+
 def fix_for(context: Context, devices: Sequence[str]) -> Fix | None:
     """Return the rule that sends these devices to the target's destination, without a target to the CPU."""
     to = "cpu" if context.target is None else context.target.destination
     return devices_fix(devices, to)
+
+
+def global_names(context: Context) -> list[str]:
+    """List the names that this file asks for, those of Python 2 also as Python 3 spells them."""
+    names = [use.name for use in context.checkpoint.globals]
+    return list(dict.fromkeys([*names, *map(present_name, names)]))
 
 
 def top_keys(context: Context) -> list[str]:

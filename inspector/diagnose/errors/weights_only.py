@@ -6,8 +6,8 @@ The wordings: "Unsupported class" in 1.13 to 2.3, "Unsupported global: GLOBAL" s
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
-from inspector.diagnose.errors.ties import listed, nothing_to_see, plain
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
+from inspector.diagnose.errors.ties import listed, nothing_to_see, of_finding, plain
 from inspector.model.findings import Fix
 from inspector.pickles.python2 import present_name
 from inspector.pickles.values import package_of
@@ -100,6 +100,46 @@ def _opcode(context: Context) -> Tied:
     return tied
 
 
+# The bytes that begin an opcode in any protocol, see pickletools; the rest is not a pickle.
+_OPCODES = frozenset(
+    b"(.012FIJKLMNPQRSTUVX]abcdeghijlopqrstu}BC\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93"
+    b"\x94\x95\x96\x97\x98G)"
+)
+_NO_PICKLES = {
+    "v": "118 is v, the first letter of a Git LFS pointer (version https://git-lfs...): fetch the file.",
+    "<": "60 is '<', with which a web page begins: the link led to a page, not to the file.",
+    "{": "123 is '{', with which JSON begins: an error message of a server, or a configuration.",
+    "\x1f": "31 begins a gzip archive: decompress it first.",
+}
+
+
+def _is_no_pickle(told: Told) -> bool:
+    number = int(told.groups["opcode"] or "0")
+    return number not in _OPCODES or chr(number) in _NO_PICKLES
+
+
+def _no_pickle(told: Told) -> Said:
+    """Say what begins with that byte."""
+    about = _NO_PICKLES.get(chr(int(told.groups["opcode"])), "")
+    return Said(cause=f"No pickle has this byte at its beginning. {about}") if about else Said()
+
+
+_FETCH = (
+    "Look at the file's size and its first line. Fetch it again through the download link ('raw' on GitHub, "
+    "'resolve' on Hugging Face), or with git lfs pull. weights_only=False does not help."
+)
+_NOT_HERE = "This file is a checkpoint and was read to its end: the error is about another file."
+
+
+def _no_checkpoint(context: Context) -> Tied:
+    """Return whether this file has damage of any kind."""
+    for id_ in ("truncated", "invalid-tensor", "torch-refuses", "bad-crc"):
+        found = context.findings.get(id_)
+        if found is not None:
+            return of_finding(found, in_full=True)
+    return Tied(fits="no", here=_NOT_HERE)
+
+
 WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="blocked-global",
@@ -122,6 +162,21 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         "needs, where that is enough. weights_only=False runs whatever code is in the file. Next time, save "
         "only the state_dict.",
         tie=_global,
+    ),
+    ErrorKind(
+        id="not-a-pickle",
+        title="The file is not a checkpoint",
+        pattern=r"Unsupported operand (?P<opcode>\d{1,3})\b|WeightsUnpickler error: ?(?P<damage>pop from "
+        r"(?:an )?empty|list index|index out of|"
+        r"unpack requires|could not find|bytearray index|'(?:ascii|utf-8)' codec|(?:negative|invalid) "
+        r"\w{1,20}|string is too long|\d{1,4}$)",
+        finding="not-a-checkpoint",
+        cause="What torch began to read is no pickle, or a damaged one: a Git LFS pointer, a web page, or a "
+        "download that was cut. weights_only is only where it was noticed.",
+        advice=_FETCH,
+        tie=_no_checkpoint,
+        when=lambda told: bool(told.groups["damage"]) or _is_no_pickle(told),
+        say=lambda told: Said() if told.groups["damage"] else _no_pickle(told),
     ),
     ErrorKind(
         id="unsupported-operand",

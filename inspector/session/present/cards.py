@@ -45,6 +45,7 @@ def explanation_card(
     """Return the card that answers a pasted error; one about devices names what ails the machine."""
     is_about_devices = explanation.finding in DEVICE_FINDINGS
     facts = [
+        ("Your line", explanation.where),
         ("Why", explanation.cause),
         ("On the target", ailments(judged.target) if judged is not None and is_about_devices else ""),
         (IN_THIS_FILE, explanation.here),

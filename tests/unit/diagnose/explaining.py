@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.explanation import Explanation
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.target.machine.profile import Profile
 from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
@@ -17,6 +17,11 @@ def on(*places: tuple[str, str], **fields: object) -> Checkpoint:
         key = str(number)
         rows += [storage(key, device), tensor(*name.split("/"), device=device, storage=key)]
     return checkpoint(*rows, **fields)
+
+
+def asking(*names: str, **fields: object) -> Checkpoint:
+    """A file whose pickle asks for these names."""
+    return checkpoint(globals=tuple(GlobalUse(name=name, count=1) for name in names), **fields)
 
 
 def explained(text: str, made: Checkpoint, target: str | Profile | None = None, *, id_: str) -> Explanation:

@@ -6,7 +6,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-FILE = Path(__file__).parents[2] / "data" / "errors" / "messages.toml"
+FOLDER = Path(__file__).parents[2] / "data" / "errors"
+FILES = ("messages.toml", "raised.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,6 @@ class Message:
 
 
 def messages() -> list[Message]:
-    """All of them, in the order of the file."""
-    document = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return [Message(**message) for message in document["message"]]
+    """All of them, in the order of the files."""
+    documents = [tomllib.loads((FOLDER / name).read_text(encoding="utf-8")) for name in FILES]
+    return [Message(**message) for document in documents for message in document["message"]]

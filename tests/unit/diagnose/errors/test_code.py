@@ -4,30 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.checkpoint import GlobalUse
 from inspector.model.findings import Fix
-from tests.unit.diagnose.explaining import explained, on
+from tests.unit.diagnose.explaining import asking, explained, on
 from tests.unit.report.rows import checkpoint, tensor, value
-
-
-def asking(*names: str, **fields: object):
-    return checkpoint(globals=tuple(GlobalUse(name=name, count=1) for name in names), **fields)
-
-
-def test_modules() -> None:
-    text = "ModuleNotFoundError: No module named 'models'"
-    found = explained(text, asking("models.yolo.Model", "torch.Size"), id_="module-missing")
-    assert (found.fits, found.finding, found.fix) == (
-        "yes",
-        "runs-code",
-        Fix(style="plain"),
-    )  # no module here
-    assert found.here == "This file asks for models.yolo.Model."
-    whole = asking("models.yolo.Model", module_class="models.yolo.Model")
-    found = explained(text, whole, id_="module-missing")
-    assert found.finding == "whole-module"
-    assert "It is a whole pickled module, models.yolo.Model." in found.here
-    assert explained(text, asking("modelsx.A"), id_="module-missing").fits == "no"
 
 
 def test_classes() -> None:
@@ -38,6 +17,13 @@ def test_classes() -> None:
     assert explained(text, asking("__main__.Head"), id_="class-missing").fits == "no"
 
 
+def test_classes_of_packages() -> None:
+    text = "AttributeError: Can't get attribute 'C3k2' on <module 'ultralytics.nn.modules.block' from 'x'>"
+    found = explained(text, asking("ultralytics.nn.modules.block.C3k2"), id_="class-missing")
+    assert "another version of ultralytics" in found.title
+    assert "pip install -U ultralytics" in found.advice
+
+
 @pytest.mark.parametrize("versions", [(), (("torch", "2.13.0"),)])
 def test_functions_of_a_newer_torch(versions) -> None:
     text = "Can't get attribute '_rebuild_tensor_v3' on <module 'torch._utils' from 'x.py'>"
@@ -45,12 +31,6 @@ def test_functions_of_a_newer_torch(versions) -> None:
     found = explained(text, made, id_="class-missing")
     assert found.advice.startswith("Update torch")
     assert ("It was written by torch 2.13.0." in found.here) == bool(versions)
-
-
-def test_numpy() -> None:
-    text = "ModuleNotFoundError: No module named 'numpy._core'"
-    assert explained(text, asking("numpy._core.multiarray.scalar"), id_="numpy-version").fits == "yes"
-    assert explained(text, asking("torch.Size"), id_="numpy-version").fits == "no"
 
 
 def test_dictionaries_taken_for_models() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import explained, on
 
@@ -60,3 +61,21 @@ def test_hostile_names_are_escaped() -> None:
     assert found.fits == "yes"
     found = explained(UNAVAILABLE, on(("a", evil)), "cpu", id_="device-unavailable")
     assert r"they are on \u202eodd" in found.here
+
+
+def test_where_no_map_location_can_be_given() -> None:
+    load = '  File "/v/site-packages/torch/{}.py", line 2, in {}\n    x\n'
+    nested = load.format("storage", "_load_from_bytes") + load.format("serialization", "load")
+    for text in (UNAVAILABLE, INDEX):
+        found = explain_error(f"{nested}RuntimeError: {text}", None)
+        assert "no map_location reaches it" in found.cause
+        assert "torch.storage._load_from_bytes = lambda" in found.advice
+    script = explain_error(f"{load.format('jit/_serialization', 'load')}RuntimeError: {UNAVAILABLE}", None)
+    assert "torch.jit.load(path, map_location='cpu')" in script.advice
+    assert "map_location" in explain_error(INDEX, None).advice
+
+
+def test_the_warning_above_says_why() -> None:
+    warning = "x.py:1: UserWarning: The NVIDIA driver on your system is too old (found 11040).\n"
+    found = explain_error(f"{warning}RuntimeError: {UNAVAILABLE}", None)
+    assert "the NVIDIA driver is too old for this build of torch" in found.cause

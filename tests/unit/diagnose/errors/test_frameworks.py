@@ -62,3 +62,13 @@ def test_an_error_about_another_error() -> None:
     found = explained(WRAPPER, on(("a", "cuda:0")), "cpu", id_="transformers-wrapper")
     assert (found.fits, found.finding) == ("yes", "cuda-unavailable")
     assert explained(WRAPPER, on(("a", "cpu")), "cpu", id_="transformers-wrapper").fits == "unknown"
+
+
+def test_arguments_that_lightning_did_not_store() -> None:
+    text = "A.load_from_checkpoint(x)\nTypeError: __init__() missing 1 required positional argument: 'width'"
+    version = value("pytorch-lightning_version")
+    found = explained(text, checkpoint(version), id_="lightning-hparams")
+    assert (found.fits, found.here) == ("yes", "This file has no width in hyper_parameters.")
+    held = checkpoint(version, value("hyper_parameters", "width"))
+    assert explained(text, held, id_="lightning-hparams").fits == "no"
+    assert explained(text, checkpoint(), id_="lightning-hparams").fits == "no"

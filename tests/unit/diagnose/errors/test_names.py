@@ -6,7 +6,7 @@ import pytest
 
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.names import read_keys, read_sizes
-from inspector.diagnose.errors.pasted import read_pasted
+from inspector.diagnose.errors.reading.pasted import read_pasted
 from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, tensor, value

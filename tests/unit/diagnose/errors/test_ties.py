@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context
-from inspector.diagnose.errors.pasted import read_pasted
+from inspector.diagnose.errors.reading.pasted import read_pasted
+from inspector.diagnose.errors.reading.scene import Scene
 from inspector.diagnose.errors.ties import (
     by_finding,
     devices_of,
@@ -25,7 +26,9 @@ from tests.unit.report.rows import checkpoint, tensor, value
 def context(made: Checkpoint, target: str | None = None, **found: object) -> Context:
     return Context(
         groups={},
+        text="",
         pasted=read_pasted(""),
+        scene=Scene(),
         checkpoint=made,
         safety=judge(made),
         target=None if target is None else parse_target(target),

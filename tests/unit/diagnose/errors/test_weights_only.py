@@ -5,17 +5,13 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import GlobalUse, Safety
+from inspector.model.checkpoint import Safety
 from inspector.model.findings import Fix
 from tests.corpus import CORPUS
-from tests.unit.diagnose.explaining import explained
-from tests.unit.report.rows import checkpoint
+from tests.unit.diagnose.cases import PLAIN, samples
+from tests.unit.diagnose.explaining import asking, explained
 
 REFUSED = "WeightsUnpickler error: Unsupported global: GLOBAL {} was not an allowed global by default."
-
-
-def asking(*names: str, **fields: object):
-    return checkpoint(globals=tuple(GlobalUse(name=name, count=1) for name in names), **fields)
 
 
 def test_name_of_this_file_is_judged_and_the_others_named() -> None:
@@ -111,3 +107,14 @@ def test_other_refusals(text: str, id_: str) -> None:
     assert explained(text, two, id_=id_).finding == "needs-allow-list"
     fine = explained(text, open_checkpoint(str(CORPUS / "zip" / "state_dict.pt")), id_=id_)
     assert (fine.fits, fine.fix) == ("no", None)
+
+
+def test_what_is_no_pickle_at_all() -> None:
+    text = "Weights only load failed. WeightsUnpickler error: Unsupported operand {}"
+    found = explained(text.format(118), PLAIN, id_="not-a-pickle")
+    assert (found.fits, "Git LFS pointer" in found.cause) == ("no", True)
+    assert "does not help" in found.advice
+    assert explained(text.format(10), PLAIN, id_="not-a-pickle").cause.startswith("What torch began to read")
+    assert explained(text.format(149), PLAIN, id_="unsupported-operand").id
+    cut = samples()["truncated"].has[0]
+    assert explained("WeightsUnpickler error: pop from empty list", cut, id_="not-a-pickle").fits == "yes"

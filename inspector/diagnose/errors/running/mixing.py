@@ -6,7 +6,9 @@ The wordings: types by name up to torch 1.0 (`torch.cuda.FloatTensor`), backends
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
+from inspector.diagnose.errors.running.steps import say_apart
+from inspector.diagnose.errors.running.types import are_apart, read_type
 from inspector.diagnose.errors.ties import devices_of, listed, of_finding, paths_on
 from inspector.model.findings import Fix
 from inspector.model.roles.device_types import DEVICE_TYPES
@@ -24,6 +26,7 @@ _ELSEWHERE = (
     "the batch was not moved (inputs = inputs.to(device)), a tensor is made in forward() without device=, or "
     "the optimizer was created or loaded before the model was moved"
 )
+_T = r"[a-z0-9_:. ]{1,40}"
 _DEVICE = rf"(?:{'|'.join(DEVICE_TYPES)})(?::\d{{1,3}})?"
 
 
@@ -44,6 +47,12 @@ def _apart(context: Context) -> Tied:
         "copies them to where the model is, and what torch keeps on the CPU is where it belongs. More likely "
         f"{_ELSEWHERE}.",
     )
+
+
+def _types_apart(told: Told) -> bool:
+    """Return whether the types that a message names are on different devices, or it names none."""
+    pair = [told.groups.get(key) or told.groups.get(f"{key}2", "") for key in ("a", "b")]
+    return not all(pair) or are_apart(read_type(pair[0]), read_type(pair[1]))
 
 
 def _parallel(context: Context) -> Tied:
@@ -83,37 +92,44 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Expected all tensors to be on the same device|"
         rf"found (?:at least )?two devices,? ({_DEVICE})|"
         r"expected (?:both inputs|all inputs|input and grid|tensors?|self and mask) to be on (?:the )?same "
-        r"device|expected to be in the same device, but got|indices should be either on cpu or on the same "
-        r"device|is on (?:cpu|gpu|cuda), but expected (?:it|them) to be on (?:cpu|gpu|cuda)|"
+        r"device|expected to be in the same device, but got|indices should be (?:either )?on '?(?:cpu|the "
+        r"same)|"
+        r"is on '?(?:cpu|gpu|cuda)'?, but expected (?:it|them) to be on '?(?:cpu|gpu|cuda)|"
         rf"but got \w{{1,30}} is on {_DEVICE}, different from other|"
-        rf"tensor on device '?{_DEVICE}'? is not on the expected device",
+        r"(?:input|hidden|parameter) tensors? (?:is|are) not at the same device|"
+        r"tensors are not at the same device, found|to have the same device (?:type|as)|"
+        r"need to be on the same device|must be on the same device|expected (?:a )?device: ?[a-z:0-9]{1,10} "
+        r"but got",
         finding="mixed-devices",
         cause="One operation got a tensor on the CPU and one on a GPU, or from two GPUs. torch never moves "
         "tensors by itself.",
         advice="Move the model once (model.to(device)), then everything that goes into it: batches, masks, "
         "hidden states, the loss with its class weights. Load the optimizer state after moving the model.",
         tie=_apart,
+        say=say_apart,
     ),
     ErrorKind(
         id="same-device-by-type",
         title="One operation got a CPU tensor and a GPU tensor",
-        pattern=r"Input type \(?(?:torch\.)?[\w.]{1,60}\)? and (?:weight|bias) type "
-        r"\(?(?:torch\.)?[\w.]{1,60}\)? should be the same|"
+        pattern=rf"Input type \(?(?P<a>{_T}?)\)? and (?:weight|bias) type \(?(?P<b>{_T}?)\)? should be the "
+        rf"same|"
         r"expected (?:object of )?(?:scalar )?type (?:torch\.)?[\w.]{1,40} but (?:got|found) type "
         r"(?:torch\.)?(?:cuda\.|CUDA)|"
+        r"but type (?P<a2>torch\.[\w.]{1,40}) does not equal (?P<b2>torch\.[\w.]{1,40})|"
         r"expected type torch\.(?:cuda\.)?\w{1,40}(?:Type)? but got torch\.(?:cuda\.)?\w{1,40}|"
         r"expected object of (?:device type|backend|type) [\w.]{1,40} but (?:got|found) "
         r"(?:device type|backend|type) |"
-        r"expected backend \w{1,10} and dtype \w{1,20} but got backend|"
+        r"expected (?:backend|device) [\w:]{1,10} and dtype \w{1,20} but got (?:backend|device)|"
         r"received an invalid combination of arguments - got \([^)]{0,200}torch\.cuda\.\w{1,30}Tensor|"
         r"a tensor was not cuda",
         finding="mixed-devices",
         cause="torch.cuda.FloatTensor is a tensor on a GPU, torch.FloatTensor one on the CPU: the model is "
-        "on one and its input, or the optimizer state, on the other. (Two types that differ only in dtype, "
-        "such as Half and Float, are about precision, not about devices.)",
+        "on one and its input, or the optimizer state, on the other.",
         advice="Move both to one device: model.to(device) and inputs.to(device). When resuming, move the "
         "model before optimizer.load_state_dict.",
         tie=_apart,
+        when=_types_apart,
+        say=say_apart,
     ),
     ErrorKind(
         id="different-gpus",
@@ -126,5 +142,6 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         advice="Load with map_location='cpu', or to the GPU in use, and move the model before "
         "optimizer.load_state_dict.",
         tie=_apart,
+        say=say_apart,
     ),
 )

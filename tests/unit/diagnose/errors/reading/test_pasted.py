@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.diagnose.errors.pasted import MOST_CHARS, read_pasted, squeeze
+from inspector.diagnose.errors.reading.pasted import MOST_CHARS, read_pasted, squeeze
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Messages after the load: moving, running, training and saving a model."""

@@ -1,0 +1,213 @@
+"""Messages of a torch, or of compiled code beside it, that was built for something else than what is here."""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
+from inspector.diagnose.errors.ties import about_code
+
+_INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
+
+
+def _backend(told: Told) -> Said:
+    """Say what a missing backend means, by the operator and the backend that the message names."""
+    operator, backend = told.groups["operator"].lower(), told.groups["backend"].lower()
+    if backend in {"", "cuda", "hip"}:
+        return _CPU_BUILD if operator.startswith("aten::") else Said()
+    if "quantized" in operator or "quantized" in backend:
+        return _QUANTIZED
+    return _OF_BACKEND.get(backend.removesuffix("cpu").removesuffix("cuda"), _OTHER_BACKEND)
+
+
+_CPU_BUILD = Said(
+    title="This torch has no CUDA: it is a CPU-only build",
+    cause="An operation was asked for on CUDA, and this build of torch has no CUDA code at all (a CPU-only "
+    "build, or one that was stripped for mobile). The file or the code names a CUDA device.",
+    advice="Load with map_location='cpu' (torch.jit.load(path, map_location='cpu') for TorchScript) and "
+    "move nothing to cuda. For the GPU, install a CUDA build of torch from pytorch.org.",
+)
+_QUANTIZED = Said(
+    title="A quantized operation got an ordinary tensor, or the other way round",
+    cause="Quantized layers compute with quantized tensors on the CPU only. The input was not quantized "
+    "(QuantStub missing), a layer was not converted, or the model was moved to a GPU.",
+    advice="Keep a quantized model on the CPU, and put QuantStub and DeQuantStub around it (or call the "
+    "model that convert() returned). For a GPU load the model that is not quantized.",
+)
+_META = Said(
+    title="A tensor on the meta device has no data",
+    cause="The operation got a tensor on the meta device, which has a shape but no data: the weights were "
+    "never loaded.",
+    advice="Load the weights with load_state_dict(state_dict, assign=True), or build the model without "
+    "device='meta' (low_cpu_mem_usage=False in from_pretrained).",
+)
+_SPARSE = Said(
+    title="The operation does not exist for sparse tensors",
+    cause="The operation got a sparse tensor and is defined for dense ones only: an embedding with "
+    "sparse=True has sparse gradients, which Adam and most optimizers refuse.",
+    advice="Convert it: tensor.to_dense(), or use sparse=False (or SparseAdam, SGD).",
+)
+_MPS = Said(
+    title="The Apple GPU (mps) does not have this operation",
+    cause="torch does not have this operation on Apple GPUs, or not in this version.",
+    advice="Set PYTORCH_ENABLE_MPS_FALLBACK=1 before Python starts, update torch, or run it on the CPU: "
+    ".to('cpu').",
+)
+_OTHER_BACKEND = Said(
+    title="The operation does not exist for this device",
+    cause="torch found no code for this operation on the device that the tensors are on: the package that "
+    "brings it was built without that device, or the operation is not defined there.",
+    advice="Run it on the CPU (model.to('cpu'), inputs.to('cpu')), or install the package's build for this "
+    "device, of the same release as torch.",
+)
+
+
+_OF_BACKEND = {"meta": _META, "mps": _MPS, "sparse": _SPARSE, "sparsecsr": _SPARSE}
+
+
+def _too_old(told: Told) -> Said:
+    """Say since when torch knows the argument or the name."""
+    name = told.groups.get("name") or told.groups.get("name2") or told.groups.get("name3", "")
+    since = _SINCE[name.lower()]
+    return Said(
+        cause=f"{name} came with torch {since}: the torch that is installed is older than the code (or the "
+        f"instructions).",
+        advice=f"Update torch to {since} or newer. Or leave {name} out.{_WITHOUT.get(name.lower(), '')}",
+    )
+
+
+_SINCE = {
+    "weights_only": "1.13",
+    "mmap": "2.1",
+    "assign": "2.1",
+    "add_safe_globals": "2.4",
+    "safe_globals": "2.5",
+    "get_unsafe_globals_in_checkpoint": "2.5",
+    "set_default_load_endianness": "2.1",
+    "untypedstorage": "2.0",
+    "compile": "2.0",
+    "xpu": "2.0",
+    "float8_e4m3fn": "2.1",
+    "float8_e5m2": "2.1",
+    "uint16": "2.3",
+    "uint32": "2.3",
+    "uint64": "2.3",
+    "register_pytree_node": "2.2",
+    "set_default_device": "2.0",
+    "get_default_device": "2.3",
+    "scaled_dot_product_attention": "2.0",
+    "_use_new_zipfile_serialization": "1.4",
+    "fused": "1.13",
+    "foreach": "1.12",
+    "capturable": "1.12",
+    "maximize": "1.11",
+    "is_autocast_available": "2.4",
+    "mps": "1.12",
+    "device_mesh": "2.2",
+    "rmsnorm": "2.4",
+    "custom_op": "2.4",
+}
+_WITHOUT = {
+    "weights_only": " Older versions load every file as weights_only=False would: load only files you trust.",
+    "mmap": " The file is then read into memory as a whole.",
+    "assign": " load_state_dict then copies into the tensors of the model.",
+}
+_NEW = "|".join(name for name in _SINCE if name not in {"compile", "mps"})
+
+BUILD_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="cpu-only-build",
+        title="This torch was built without CUDA",
+        pattern=r"module '?torch\._C'? has no attribute '?_cuda_(?:get|set)(?:Device|RNG|CurrentStream|"
+        r"ArchFlags|Memory|Compiled|DriverVersion)\w{0,20}|"
+        r"module '?torch\._C'? has no attribute '?_cuda_(?!customAllocator|beginAllocate)\w{1,40}|"
+        r"libcudart functions unavailable|PyTorch was compiled without CUDA support|"
+        r"Cannot get CUDA generator without ATen_cuda|Cannot initialize CUDA without ATen_cuda",
+        finding="cuda-unavailable",
+        cause="The code asks torch for a CUDA device, and the installed torch is a CPU-only build ('+cpu' in "
+        "torch.__version__, or None in torch.version.cuda). A GPU and its driver make no difference then.",
+        advice="Install a build of torch with CUDA (the selector on pytorch.org gives the command). To go "
+        "on without, load with map_location='cpu' and take .cuda() and torch.cuda.set_device out of the "
+        "code.",
+        tie=_INSTALLED,
+    ),
+    ErrorKind(
+        id="backend-missing",
+        title="An extension was installed without CUDA",
+        pattern=r"Could not run ['\"]?(?P<operator>[\w:.]{1,80})['\"]? with arguments from the "
+        r"['\"]?(?P<backend>\w{1,30})['\"]? backend|"
+        r"Couldn'?t load custom C\+\+ ops|operator torchvision::nms does not exist|"
+        r"no such operator:? ?torchvision::\w{1,20}|Unknown builtin op: ?\w{1,30}::\w{1,40}",
+        cause="The tensors are on a GPU, and the package that brings the operator (torchvision, torchaudio "
+        "or another extension) was built without CUDA or for another torch.",
+        advice="Install torch and torchvision together, of the same release and CUDA: pip install -U torch "
+        "torchvision --index-url https://download.pytorch.org/whl/cu124. Until then run that step on the "
+        "CPU.",
+        tie=_INSTALLED,
+        say=_backend,
+    ),
+    ErrorKind(
+        id="extension-mismatch",
+        title="A compiled extension does not fit this torch",
+        pattern=r"undefined symbol: ?\w{2,200}|DLL load failed|symbol not found in flat namespace|"
+        r"specified (?:procedure|module) could not be found|error loading ['\"]?.{1,300}?\.dll|"
+        r"cannot open shared object file|version '?(?:GLIBCXX|GLIBC|CXXABI)_[\d.]{1,12}'? not found|"
+        r"detected that PyTorch and torch\w{2,12} were compiled with different CUDA|Library not loaded: "
+        r"?@rpath",
+        cause="A compiled library could not be loaded: it was built for another version of torch, CUDA or "
+        "Python than the one installed, or a library it needs is not there.",
+        advice="Install the extension again so that it fits: pip install --force-reinstall --no-cache-dir "
+        "of the package, with the wheel for this torch and CUDA, or build it from source. After updating "
+        "torch, every compiled extension must be built again. Take other CUDA folders out of "
+        "LD_LIBRARY_PATH.",
+        tie=_INSTALLED,
+    ),
+    ErrorKind(
+        id="extension-build",
+        title="A CUDA extension could not be built",
+        pattern=r"CUDA_HOME environment variable is not set|Error building extension|Ninja is required to "
+        r"load C\+\+|"
+        r"detected CUDA version \([\d.]{1,8}\) mismatches the version|Unable to JIT load the|nvcc not found|"
+        r"MSVC is required|"
+        r"Error compiling objects for extension|'?cl'? is not recognized|Unable to find cl",
+        cause="The package compiles CUDA code when it is installed or first used, and the compiler (nvcc, "
+        "of the same CUDA version as torch) or the C++ compiler is not there.",
+        advice="Install the CUDA toolkit of torch.version.cuda and set CUDA_HOME to it, or install a wheel "
+        "that is already built. For loading a checkpoint the extension is often not needed.",
+        tie=_INSTALLED,
+    ),
+    ErrorKind(
+        id="bitsandbytes",
+        title="bitsandbytes does not find CUDA",
+        pattern=r"CUDA Setup failed despite (?:GPU|CUDA) being available|libbitsandbytes\w{0,20}\.(?:so|dll)|"
+        r"CUDA is required but not available for bitsandbytes|str2optimizer\w{0,30}|"
+        r"cquantize_blockwise|cget_col_row_stats|requires? (?:the latest version of )?bitsandbytes",
+        cause="bitsandbytes computes in 8 or 4 bits on a GPU, and found no CUDA library that it was built "
+        "for (or no GPU at all).",
+        advice="pip install -U bitsandbytes, and run python -m bitsandbytes, which says what is missing. "
+        "Without an NVIDIA GPU load the model without load_in_8bit and load_in_4bit.",
+        tie=_INSTALLED,
+    ),
+    ErrorKind(
+        id="torch-too-old",
+        title="This torch is older than the code",
+        pattern=rf"got an unexpected keyword argument '?(?P<name>{_NEW})\b|"
+        r"'?(?P<name2>weights_only|mmap)'? is an invalid keyword argument for|"
+        rf"module '?torch(?:\.[\w.]{{1,40}})?'? has no attribute '?(?P<name3>{_NEW}|compile)\b",
+        cause="The code uses an argument or a name that came with a later version of torch than the one "
+        "installed.",
+        advice="Update torch, or leave the argument out.",
+        tie=_INSTALLED,
+        say=_too_old,
+    ),
+    ErrorKind(
+        id="torch-import",
+        title="The code and the installed torch are of different versions",
+        pattern=r"module '?torch(?:\.[\w.]{1,60})?'? has no attribute '?\w{1,60}|"
+        r"cannot import name '?\w{1,60}'? from (?:partially initialized module )?'?torch[\w.]{0,60}",
+        cause="The code asks torch for a name that this version does not have: it was removed since (the "
+        "code is older than torch), or it came later (the code is newer). A file of your own called "
+        "torch.py does the same.",
+        advice="Use the version of torch that the project asks for (its requirements.txt), or the project's "
+        "newer version. See that no torch.py lies beside the script.",
+        tie=_INSTALLED,
+    ),
+)

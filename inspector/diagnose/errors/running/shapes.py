@@ -1,0 +1,109 @@
+"""Messages about shapes and gradients: they name no device, and the file is seldom to blame."""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
+from inspector.diagnose.errors.ties import about_code
+from inspector.units import format_count, format_shape
+
+_CODE = about_code("Nothing in this file brings it about: it is about the code that runs the model.")
+_MOST_SHOWN = 4
+
+
+def _of_input(context: Context) -> Tied:
+    """Find the weights of this file that have the shape which the message names."""
+    said = tuple(int(part) for part in context.groups.get("shape", "").replace(" ", "").split(",") if part)
+    if not said:
+        return Tied(
+            fits="unknown",
+            here="This file's weights have the shapes that the model was built with; the input does not fit.",
+        )
+    wanted = {said, said[::-1]} if len(said) == 2 else {said}
+    found = [tensor.path for tensor in context.checkpoint.tensors if tensor.shape in wanted]
+    if not found:
+        return Tied(fits="no", here=f"No tensor of this file has the shape {format_shape(said)}.")
+    here = (
+        f"{format_count(len(found), 'weight')} of this file {'has' if len(found) == 1 else 'have'} that "
+        "shape."
+    )
+    return Tied(fits="unknown", here=f"{here} The input that they get does not fit.", paths=found)
+
+
+def _sizes(told: Told) -> Said:
+    """Say where two sizes met: in an optimizer they are its state and the parameters."""
+    if told.scene.step not in {"optimizer", "scaler"}:
+        return Said()
+    return Said(
+        title="Optimizer state belongs to parameters of other shapes",
+        cause="The state of the optimizer is stored by the order of the parameters, and it was loaded for "
+        "others: the model has changed, or its parameters come in another order than when it was saved. "
+        "load_state_dict checks only their number.",
+        advice="Build model and optimizer exactly as in the saved run, with the parameters in the same "
+        "order. Or skip the optimizer's state.",
+    )
+
+
+_SHAPE = r"\[?(?P<shape>\d{1,9}(?:, ?\d{1,9}){1,6})\]?"
+SHAPE_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="input-shape",
+        title="The input has another shape than the layer expects",
+        pattern=rf"mat1 and mat2 shapes cannot be multiplied|size mismatch, m1: \[|Given groups=\d{{1,6}}, "
+        rf"(?:weight of size|expected weight)(?: \[)?{_SHAPE}?|"
+        r"Expected \d(?:\w|-| |\(|\)){1,40}input|input\.size\(-1\) must be equal to input_size|Given "
+        r"normalized_shape=|"
+        r"running_(?:mean|var) should contain \d{1,9} elements|shape '\[[-\d, ]{1,60}\]' is invalid for "
+        r"input of size|"
+        r"Given input size: ?\(|Kernel size can'?t be greater than actual input|Calculated padded input size|"
+        r"expects? (?:a )?(?:\d-?D|\d-dimensional)|Expected more than 1 value per channel",
+        cause="The weights have the shape the model was built with, and the input does not fit it: the "
+        "number of channels, the size of the picture, a missing batch dimension, or a layer that was "
+        "replaced.",
+        advice="Print x.shape before that layer and compare it with the weight's shape. A single picture "
+        "needs a batch dimension: x.unsqueeze(0); a gray picture three channels: x.expand(-1, 3, -1, -1).",
+        tie=_of_input,
+    ),
+    ErrorKind(
+        id="sizes-differ",
+        title="Two tensors have sizes that do not go together",
+        pattern=r"size of tensor a \(\d{1,12}\) must match the size of tensor b|Sizes of tensors must match "
+        r"except in dimension|"
+        r"output with shape \[[\d, ]{0,80}\] doesn'?t match the broadcast shape|shape mismatch: value tensor|"
+        r"The expanded size of the tensor|stack expects each tensor to be equal size|inconsistent tensor "
+        r"size",
+        cause="One operation got tensors whose sizes do not fit: inputs of different lengths, positions "
+        "beyond the table of the model, or a layer whose output was changed.",
+        advice="Print the shapes in that line. For a batch of different sizes, pad in collate_fn.",
+        tie=_CODE,
+        say=_sizes,
+    ),
+    ErrorKind(
+        id="index-range",
+        title="An index is out of range",
+        pattern=r"index out of range in self|Target -?\d{1,12} is out of bounds|index -?\d{1,12} is out of "
+        r"bounds for dimension|"
+        r"Class values must be smaller than num_classes",
+        cause="A token id is not below the number of rows of the embedding, or a class label not below the "
+        "number of classes: the tokenizer or the labels belong to another model than the weights.",
+        advice="Compare ids.max() with embedding.num_embeddings, and labels.min() and labels.max() with the "
+        "outputs. After adding tokens call model.resize_token_embeddings(len(tokenizer)).",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="no-grad",
+        title="There is nothing to compute gradients for",
+        pattern=r"element 0 of tensors does not require grad|Trying to backward through the graph a second "
+        r"time|"
+        r"modified by an inplace operation|leaf Variable that requires grad|Inference tensors cannot be "
+        r"saved for backward|"
+        r"RNN backward can only be called in training mode|does not have a grad_fn|grad can be implicitly "
+        r"created only for",
+        cause="backward() found no way from the loss to the parameters, or a tensor on that way was "
+        "changed: the model was frozen or loaded under torch.no_grad(), the loss was detached (.item(), "
+        ".detach(), .numpy()), weights were changed in place, or backward() was called twice.",
+        advice="Check any(p.requires_grad for p in model.parameters()) after loading, that no "
+        "@torch.no_grad() stands above the training step, and model.train(). Change weights only under "
+        "torch.no_grad(), by copy_().",
+        tie=_CODE,
+    ),
+)

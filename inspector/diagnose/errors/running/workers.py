@@ -1,0 +1,205 @@
+"""Messages of data loading and of the processes of a training run."""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
+from inspector.diagnose.errors.ties import about_code
+
+_CODE = about_code(
+    "Nothing in this file brings it about: it is about the code that loads data and starts processes."
+)
+
+
+def _worker(told: Told) -> Said:
+    """Say what ended the worker, where the message has the signal."""
+    text = told.pasted.flat.lower()
+    if "bus error" in text or "shared memory" in text or "shm" in text:
+        return Said(
+            cause="The workers hand batches over in shared memory (/dev/shm), and there is not enough: a "
+            "container has 64 MB unless told otherwise.",
+            advice="Start the container with --shm-size=8g (or --ipc=host), or use num_workers=0.",
+        )
+    if "killed by signal: killed" in text:
+        return Said(
+            cause="The system ended a worker because the machine ran out of memory: each worker holds its "
+            "own copy of what the dataset touches.",
+            advice="Use fewer workers (num_workers=0 or 2) or a smaller batch.",
+        )
+    return Said()
+
+
+def _nccl(told: Told) -> Said:
+    """Say what NCCL reports, where it says more than that it failed."""
+    text = told.pasted.flat.lower()
+    if "out of memory" in text:
+        return Said(
+            cause="NCCL found no GPU memory left.",
+            advice="Lower the batch size; look for other programs in nvidia-smi.",
+        )
+    if "timeout" in told.text.lower() or "timed out" in told.text.lower():
+        return Said(
+            title="A process waited in vain for the others",
+            cause="Another process stopped or did something else: it raised an error of its own, ran out of "
+            "memory, or only rank 0 saves or evaluates while the others wait.",
+            advice="Look for the first error of any rank above. Call the same collective operations on "
+            "every rank; where rank 0 works alone, let the others wait in dist.barrier(), or raise timeout= "
+            "in init_process_group.",
+        )
+    return Said()
+
+
+WORKER_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="fork-cuda",
+        title="CUDA was used before a process was forked",
+        pattern=r"re-?initialize (?:CUDA|XPU|HIP) in (?:a )?forked subprocess|'spawn' start method",
+        cause="CUDA does not survive a fork. The main process had used CUDA, and a forked worker uses it "
+        "too: the dataset (or collate_fn) makes or moves tensors on the GPU, or loads a checkpoint there "
+        "without map_location='cpu'.",
+        advice="Keep the dataset on the CPU and move each batch in the training loop (load what it needs "
+        "with map_location='cpu'), or use num_workers=0. Where workers must use CUDA, start them with "
+        "spawn: DataLoader(..., multiprocessing_context='spawn').",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="pin-cuda",
+        title="A GPU tensor cannot be pinned",
+        pattern=r"cannot pin ['\"]?[\w.]{1,60}['\"]? only (?:dense )?CPU",
+        cause="pin_memory is for tensors on the CPU, so that they are copied to the GPU faster. The dataset "
+        "returns tensors that are on a GPU already: it moved them, or loaded them from a file without "
+        "map_location='cpu'.",
+        advice="Keep the data on the CPU (torch.load(path, map_location='cpu') in the dataset) and move "
+        "each batch in the loop. Or pass pin_memory=False to the DataLoader.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="pin-memory",
+        title="The thread that pins memory failed",
+        pattern=r"Pin memory thread exited unexpectedly|cannot pin (?:memory|tensor)|need to provide "
+        r"pin_memory allocator|cannot access accelerator device|"
+        r"Caught \w{1,40} in pin memory thread",
+        cause="With pin_memory=True a thread copies batches into memory that the GPU reads directly. It "
+        "failed: no GPU or driver is usable, the memory is full, or a sample cannot be pinned.",
+        advice="Pass pin_memory=False to the DataLoader: it changes nothing but speed.",
+        tie=_CODE,
+        is_wrapper=True,
+    ),
+    ErrorKind(
+        id="dataloader-wrapper",
+        title="A worker of the DataLoader raised an error",
+        pattern=r"Caught \w{1,40} in (?:DataLoader worker process|replica) \d{1,4}",
+        cause="The message only says where the error happened. The error itself stands below it, after "
+        "'Original Traceback'.",
+        advice="Paste the whole text. num_workers=0 (or a single GPU) shows the error directly.",
+        tie=_CODE,
+        is_wrapper=True,
+    ),
+    ErrorKind(
+        id="dataloader-worker",
+        title="A worker of the DataLoader died",
+        pattern=r"DataLoader worker \(pid(?:\(s\))? [\d, ]{1,60}\) (?:is killed|exited unexpectedly)|"
+        r"received 0 items of ancdata|unable to (?:open|allocate|write to file|resize file|"
+        r"mmap).{0,40}(?:shared memory|/torch_)|"
+        r"Too many open files|insufficient shared memory|DataLoader timed out|"
+        r"Couldn'?t open shared file mapping|No space left on device.{0,40}shm|bus error",
+        cause="A process that loads data ended without an error of Python's: too little shared memory "
+        "(/dev/shm, usual in containers), too little memory, too many open files, or a crash in a library.",
+        advice="Try num_workers=0: it either works or shows the real error. In a container use "
+        "--shm-size=8g or --ipc=host. Against too many open files: "
+        "torch.multiprocessing.set_sharing_strategy('file_system').",
+        tie=_CODE,
+        say=_worker,
+    ),
+    ErrorKind(
+        id="spawn-main",
+        title="The script starts itself again in each worker",
+        pattern=r"before the current process has finished its bootstrapping phase|freeze_support\(\)",
+        cause="On Windows and macOS each worker imports the script. What stands outside of a function runs "
+        "again there, and starts workers again.",
+        advice="Put the code that trains below if __name__ == '__main__':, or use num_workers=0.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="dataloader-attribute",
+        title="A DataLoader cannot be changed after it was made",
+        pattern=r"(?P<name>\w{1,40}) attribute should not be set after \w{1,60} is initialized",
+        cause="A DataLoader checks this once it is made. Code sets dataset, sampler or batch_size on a "
+        "finished loader; or a class of its own sets them after super().__init__(); or a pickled DataLoader "
+        "is restored from a checkpoint.",
+        advice="Make a new DataLoader with the new arguments. In a subclass, call super().__init__() last. "
+        "Do not save DataLoaders in checkpoints: save their settings.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="nccl-duplicate-gpu",
+        title="Two processes use the same GPU",
+        pattern=r"Duplicate GPU detected",
+        cause="Each process (rank) needs a GPU of its own, and two of them chose the same: "
+        "torch.cuda.set_device(local_rank) is missing, or there are more processes than GPUs. A checkpoint "
+        "that is loaded without map_location in each process also makes all of them use the GPU it was "
+        "saved on.",
+        advice="Begin each process with torch.cuda.set_device(int(os.environ['LOCAL_RANK'])), start as many "
+        "processes as there are GPUs (torchrun --nproc_per_node), and load with map_location='cpu'.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="nccl",
+        title="NCCL failed: the processes could not talk to each other",
+        pattern=r"NCCL error|ncclUnhandledCudaError|ncclInvalidUsage|ncclSystemError|ncclInternalError|"
+        r"ncclRemoteError|"
+        r"Watchdog caught collective operation timeout|unhandled (?:cuda|system) error, NCCL|NCCL "
+        r"communicator was aborted|"
+        r"Timed out initializing process group|store-based barrier|DistStoreError|"
+        r"client socket has timed out|Connection (?:reset|closed) by peer.{0,60}rank",
+        cause="The GPUs of several processes exchange data through NCCL, and that failed: another process "
+        "stopped with an error of its own, two ranks use one GPU, the network between machines is not open, "
+        "or NCCL does not fit the driver.",
+        advice="Look for the first error of any rank: it is usually the cause. Run with NCCL_DEBUG=INFO, "
+        "check that each rank has its own GPU, and on one machine try NCCL_P2P_DISABLE=1.",
+        tie=_CODE,
+        say=_nccl,
+    ),
+    ErrorKind(
+        id="process-group",
+        title="torch.distributed is not set up for this",
+        pattern=r"Default process group has not been initialized|package doesn'?t have (?:NCCL|MPI|XCCL) "
+        r"built in|"
+        r"ProcessGroupNCCL is only supported with GPUs|No backend type associated with device type|"
+        r"Tensors must be CUDA and dense|init_process_group before|environment variable (?:RANK|WORLD_SIZE|"
+        r"MASTER_ADDR|LOCAL_RANK) "
+        r"expected|address already in use|trying to initialize the default process group twice",
+        cause="The code expects several processes with a process group: init_process_group was not called, "
+        "the script was not started with torchrun, the backend does not fit (nccl needs GPUs and Linux; "
+        "gloo is for the CPU and Windows), or another run still holds the port.",
+        advice="Start it with torchrun --nproc_per_node=N script.py, and call init_process_group('nccl') "
+        "(or 'gloo' on a CPU or Windows) first. Against a port in use pass --master_port=0. To only load "
+        "the file none of this is needed.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="ddp-device",
+        title="DistributedDataParallel got a model on another device",
+        pattern=r"(?:DistributedDataParallel|DDP).{0,40}device_ids and output_device arguments only work|"
+        r"input module must be on the same type of devices|module parameters \{device\(type|"
+        r"expects same model across all ranks|Expected to have finished reduction in the prior iteration|"
+        r"appears not to match (?:sizes|strides|sizes of the same param) (?:of the same param )?in process 0",
+        cause="DistributedDataParallel must be given a model that is on the process's own GPU already, with "
+        "the same parameters in each process.",
+        advice="model.to(local_rank) first, then DistributedDataParallel(model, device_ids=[local_rank]). "
+        "Load the checkpoint in every process, with map_location='cpu', before wrapping.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="child-failed",
+        title="A process of the launcher failed",
+        pattern=r"ChildFailedError|subprocess\.CalledProcessError|Command '?\[.{1,300}returned non-zero "
+        r"exit status|"
+        r"torch\.multiprocessing\.spawn\.ProcessRaisedException|process \d{1,4} terminated with (?:exit "
+        r"code|signal)",
+        cause="The launcher only reports that a process ended. The reason is in the output of that process, "
+        "further up.",
+        advice="Paste the whole output, from the first 'Traceback' on.",
+        tie=_CODE,
+        is_wrapper=True,
+    ),
+)

@@ -1,0 +1,32 @@
+"""Builds of torch and of extensions that lack something."""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explain import explain_error
+
+BACKEND = "NotImplementedError: Could not run '{}' with arguments from the '{}' backend."
+BACKENDS = (
+    ("aten::empty_strided", "CUDA", "CPU-only build"),
+    ("torchvision::nms", "CUDA", "installed without CUDA"),
+    ("quantized::conv2d.new", "CPU", "quantized"),
+    ("aten::add.out", "QuantizedCPU", "quantized"),
+    ("aten::_local_scalar_dense", "Meta", "meta device"),
+    ("aten::addcmul_", "SparseCPU", "sparse"),
+    ("torchvision::nms", "MPS", "Apple GPU"),
+    ("aten::odd", "XPU", "for this device"),
+)
+
+
+def test_backends() -> None:
+    titles = [explain_error(BACKEND.format(name, backend), None).title for name, backend, _ in BACKENDS]
+    assert [title for title, row in zip(titles, BACKENDS, strict=True) if row[2] not in title] == []
+
+
+def test_since_when_torch_knows_an_argument() -> None:
+    found = explain_error("TypeError: 'weights_only' is an invalid keyword argument for Unpickler()", None)
+    assert "came with torch 1.13" in found.cause
+    assert "every file as weights_only=False would" in found.advice
+    found = explain_error("AttributeError: module 'torch' has no attribute 'compile'", None)
+    assert found.advice == "Update torch to 2.0 or newer. Or leave compile out."
+    odd = explain_error("AttributeError: module 'torch.odd' has no attribute 'thing'", None)
+    assert odd.id == "torch-import"

@@ -1,0 +1,34 @@
+"""Shapes that do not fit, compared with those of a file."""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explain import explain_error
+from tests.unit.diagnose.explaining import explained, on
+from tests.unit.report.rows import checkpoint, tensor
+
+GROUPS = (
+    "RuntimeError: Given groups=1, weight of size [64, 3, 7, 7], expected input[1, 1, 2, 2] to have 3 "
+    "channels"
+)
+
+
+def test_the_weight_that_the_message_names() -> None:
+    made = checkpoint(tensor("conv.weight", shape=(64, 3, 7, 7)))
+    found = explained(GROUPS, made, id_="input-shape")
+    assert (found.fits, found.paths) == ("unknown", ("conv.weight",))
+    assert explained(GROUPS, on(("a", "cpu")), id_="input-shape").fits == "no"
+    loose = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (1x3 and 2x2)"
+    assert "the input does not fit" in explained(loose, on(("a", "cpu")), id_="input-shape").here
+    plane = "RuntimeError: Given groups=1, weight of size [3, 7], expected input"
+    turned = checkpoint(tensor("a", shape=(7, 3)), tensor("b", shape=(3, 7)))
+    assert explained(plane, turned, id_="input-shape").count == 2
+
+
+def test_sizes_in_an_optimizer() -> None:
+    text = (
+        "RuntimeError: The size of tensor a (2) must match the size of tensor b (3) at non-singleton "
+        "dimension 0"
+    )
+    assert "pad in collate_fn" in explain_error(text, None).advice
+    frame = '  File "/v/site-packages/torch/optim/adam.py", line 7, in step\n    x\n'
+    assert "Optimizer state belongs to" in explain_error(frame + text, None).title
