@@ -45,81 +45,75 @@ _LOSSES = (
     "hinge_embedding_loss"
 )
 # Asked of `place:function`, from the innermost frame outwards; the first that knows one counts.
-_PLACES: tuple[tuple[re.Pattern[str], Step], ...] = tuple(
-    (re.compile(pattern), step)
-    for pattern, step in (
-        (r"torch/storage\.py:_load_from_bytes", "nested-load"),
-        (r"torch/(?:serialization|storage)\.py:(?:save|_save|_legacy_save|__reduce__|persistent_id)", "save"),
-        (r"torch/jit/_serialization\.py:load|torch/jit/__init__\.py:load", "script-load"),
-        (r"torch/(?:serialization|_weights_only_unpickler|hub)\.py:", "load"),
-        (r"safetensors/torch\.py:(?:save|save_file|save_model|_flatten|_tobytes)", "save"),
-        (r"safetensors/torch\.py:", "load"),
-        (r"torch/optim/lr_scheduler\.py:(?:load_state_dict)", "load-scheduler"),
-        (r"torch/optim/lr_scheduler\.py:(?!wrapper)", "scheduler"),
+_PLACES_TEXTS: tuple[tuple[str, Step], ...] = (
+    (r"torch/storage\.py:_load_from_bytes", "nested-load"),
+    (r"torch/(?:serialization|storage)\.py:(?:save|_save|_legacy_save|__reduce__|persistent_id)", "save"),
+    (r"torch/jit/_serialization\.py:load|torch/jit/__init__\.py:load", "script-load"),
+    (r"torch/(?:serialization|_weights_only_unpickler|hub)\.py:", "load"),
+    (r"safetensors/torch\.py:(?:save|save_file|save_model|_flatten|_tobytes)", "save"),
+    (r"safetensors/torch\.py:", "load"),
+    (r"torch/optim/lr_scheduler\.py:(?:load_state_dict)", "load-scheduler"),
+    (r"torch/optim/lr_scheduler\.py:(?!wrapper)", "scheduler"),
+    (
+        r"torch/optim/[\w/]{1,60}\.py:(?:load_state_dict|__setstate__|_load_state_dict|_process_value)",
+        "load-optimizer",
+    ),
+    (
         (
-            r"torch/optim/[\w/]{1,60}\.py:(?:load_state_dict|__setstate__|_load_state_dict|_process_value)",
-            "load-optimizer",
+            r"torch/optim/[\w/]{1,60}\.py:(?:step|_step|_?(?:single|multi)_tensor_\w+|_fused_\w+|\w*adam\w*|"
+            r"sgd|rmsprop|"
+            r"adagrad|adadelta|adamax|asgd|rprop|update)"
         ),
+        "optimizer",
+    ),
+    (
         (
-            (
-                r"torch/optim/[\w/]{1,60}\.py:(?:step|_step|_?(?:single|multi)_tensor_\w+|_fused_\w+|\w*adam\w*|"
-                r"sgd|rmsprop|"
-                r"adagrad|adadelta|adamax|asgd|rprop|update)"
-            ),
-            "optimizer",
+            r"(?:apex/optimizers|bitsandbytes/optim|transformers/optimization\.py|deepspeed/ops/adam)[\w/.]*:"
+            r"(?:step|update_step)"
         ),
-        (
-            (
-                r"(?:apex/optimizers|bitsandbytes/optim|transformers/optimization\.py|deepspeed/ops/adam)[\w/.]*:"
-                r"(?:step|update_step)"
-            ),
-            "optimizer",
-        ),
-        (r"torch/(?:cuda/)?amp/grad_scaler\.py:", "scaler"),
-        (r"torch/nn/utils/clip_grad\.py:", "clip"),
-        (r"torch/utils/data/_utils/pin_memory\.py:", "pin"),
-        (r"torch/utils/data/", "data"),
-        (r"torch/nn/modules/loss\.py:|torch/nn/functional\.py:(?:" + _LOSSES + r")$", "loss"),
-        (
-            r"torch/(?:autograd/(?:__init__|graph)|_?tensor)\.py:(?:backward|grad|_engine_run_backward)",
-            "backward",
-        ),
-        (r"torch/nn/modules/module\.py:(?:load_state_dict|load|_load_from_state_dict)", "load-weights"),
-        (
-            r"torch/nn/modules/module\.py:(?:_apply|to|cuda|cpu|xpu|convert|half|float|double|to_empty)",
-            "move",
-        ),
-        (r"torch/nn/parallel/distributed\.py:__init__", "wrap"),
-        (r"torch/nn/parallel/", "parallel"),
-        (r"torch/distributed/", "distributed"),
-        (r"(?:code/)?__torch__/", "script"),
-        (r"torch/nn/|torch/(?:nn/)?functional\.py:|torch/_jit_internal\.py:", "forward"),
-    )
+        "optimizer",
+    ),
+    (r"torch/(?:cuda/)?amp/grad_scaler\.py:", "scaler"),
+    (r"torch/nn/utils/clip_grad\.py:", "clip"),
+    (r"torch/utils/data/_utils/pin_memory\.py:", "pin"),
+    (r"torch/utils/data/", "data"),
+    (r"torch/nn/modules/loss\.py:|torch/nn/functional\.py:(?:" + _LOSSES + r")$", "loss"),
+    (
+        r"torch/(?:autograd/(?:__init__|graph)|_?tensor)\.py:(?:backward|grad|_engine_run_backward)",
+        "backward",
+    ),
+    (r"torch/nn/modules/module\.py:(?:load_state_dict|load|_load_from_state_dict)", "load-weights"),
+    (
+        r"torch/nn/modules/module\.py:(?:_apply|to|cuda|cpu|xpu|convert|half|float|double|to_empty)",
+        "move",
+    ),
+    (r"torch/nn/parallel/distributed\.py:__init__", "wrap"),
+    (r"torch/nn/parallel/", "parallel"),
+    (r"torch/distributed/", "distributed"),
+    (r"(?:code/)?__torch__/", "script"),
+    (r"torch/nn/|torch/(?:nn/)?functional\.py:|torch/_jit_internal\.py:", "forward"),
 )
+_PLACES = tuple((re.compile(pattern), step) for pattern, step in _PLACES_TEXTS)
 # Asked of the user's own source line where no frame of a library tells; the first that matches counts.
-_CODE: tuple[tuple[re.Pattern[str], Step], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), step)
-    for pattern, step in (
-        (r"torch\.jit\.load\(", "script-load"),
-        (r"optim\w*(?:\[[^\]]{1,20}\])?\.load_state_dict\(", "load-optimizer"),
-        (r"sched\w*\.load_state_dict\(", "load-scheduler"),
-        (r"\.load_state_dict\(", "load-weights"),
-        (r"torch\.load\(|load_file\(|pickle\.load\(|from_pretrained\(|load_from_checkpoint\(", "load"),
-        (r"torch\.save\(|save_file\(|save_pretrained\(|pickle\.dump\(", "save"),
-        (r"scaler\.(?:step|unscale_|update)\(", "scaler"),
-        (r"optim\w*(?:\[[^\]]{1,20}\])?\.step\(|\bopt\w{0,6}\.step\(", "optimizer"),
-        (r"sched\w*\.step\(", "scheduler"),
-        (r"clip_grad_(?:norm|value)_?\(", "clip"),
-        (r"\.backward\(", "backward"),
-        (
-            r"\b(?:criterion|criteria|loss_?f\w{0,6}|loss_func\w{0,5}|cost)\w{0,8}\(|F\.(?:"
-            + _LOSSES
-            + r")\(",
-            "loss",
-        ),
-        (r"\.(?:to|cuda|half|float|double)\(", "move"),
-    )
+_CODE_TEXTS: tuple[tuple[str, Step], ...] = (
+    (r"torch\.jit\.load\(", "script-load"),
+    (r"optim\w*(?:\[[^\]]{1,20}\])?\.load_state_dict\(", "load-optimizer"),
+    (r"sched\w*\.load_state_dict\(", "load-scheduler"),
+    (r"\.load_state_dict\(", "load-weights"),
+    (r"torch\.load\(|load_file\(|pickle\.load\(|from_pretrained\(|load_from_checkpoint\(", "load"),
+    (r"torch\.save\(|save_file\(|save_pretrained\(|pickle\.dump\(", "save"),
+    (r"scaler\.(?:step|unscale_|update)\(", "scaler"),
+    (r"optim\w*(?:\[[^\]]{1,20}\])?\.step\(|\bopt\w{0,6}\.step\(", "optimizer"),
+    (r"sched\w*\.step\(", "scheduler"),
+    (r"clip_grad_(?:norm|value)_?\(", "clip"),
+    (r"\.backward\(", "backward"),
+    (
+        r"\b(?:criterion|criteria|loss_?f\w{0,6}|loss_func\w{0,5}|cost)\w{0,8}\(|F\.(?:" + _LOSSES + r")\(",
+        "loss",
+    ),
+    (r"\.(?:to|cuda|half|float|double)\(", "move"),
 )
+_CODE = tuple((re.compile(pattern, re.IGNORECASE), step) for pattern, step in _CODE_TEXTS)
 _HIDDEN_STEPS = frozenset({"load", "nested-load"})
 _SCRIPTED = "TorchScript, serialized code"
 
@@ -183,7 +177,7 @@ def _step_of_frames(inner: Sequence[Frame]) -> Step:
     found: Step = ""
     for frame in inner:
         place = f"{frame.place if frame.package else frame.path}:{frame.function}"
-        step = next((step for pattern, step in _PLACES if pattern.match(place)), "")
+        step: Step = next((step for pattern, step in _PLACES if pattern.match(place)), "")
         if step == "nested-load" and found in {"", "load"}:
             return step
         found = found or step
