@@ -215,6 +215,13 @@ class Crossing(RuleBasedStateMachine):
         if place < len(self.screen.targets) and self.is_ready:
             self.window.top_bar._targets.activated.emit(place)
 
+    @precondition(lambda self: self.is_ready and self.screen.devices)
+    @rule(place=st.integers(0, 8))
+    def choose_device(self, place: int) -> None:
+        """Choose one that is wanted, or none."""
+        if place < len(self.screen.devices):
+            self.window.top_bar._devices.activated.emit(place)
+
     @precondition(lambda self: self.is_ready)
     @rule(row=st.integers(0, 1), to=st.integers(0, 3), node=st.integers(0, 4))
     def choose(self, row: int, to: int, node: int) -> None:

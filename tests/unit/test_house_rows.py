@@ -174,9 +174,8 @@ def test_a_device_type_is_judged(warped: Path, cli) -> None:
     assert row["id"] == "unknown-device"
     assert "Attempting to deserialize object on a WARP device" in row["detail"]
     there = cli("check", CORPUS / "devices" / "legacy_cuda_0.pt", "--target", "warp", "--json")
-    assert {"kind": "rule", "map": "cuda:0=warp:0"} in [
-        row["fix"] for row in json.loads(there.out)["findings"]
-    ]
+    fixes = [row["fix"] for row in json.loads(there.out)["findings"]]
+    assert "cuda:0=warp:0" in [fix["map"] for fix in fixes if fix and fix["kind"] == "rule"]
 
 
 def test_a_device_type_is_mapped_and_loaded(warped: Path, cli) -> None:
