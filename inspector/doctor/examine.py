@@ -17,6 +17,7 @@ from inspector.doctor.messages import ERROR_RULES
 from inspector.doctor.nvidia import NVIDIA_RULES
 from inspector.doctor.other_makers import OTHER_RULES
 from inspector.doctor.symptoms import (
+    brings_libraries,
     driver_line,
     gpus_line,
     has_driver,
@@ -222,6 +223,8 @@ def toolkit_differs(found: Evidence) -> Diagnosis | None:
     cuda = cuda_version(found.torch.cuda)
     installed = sorted({*found.toolkits, *((found.nvcc,) if found.nvcc else ())})
     if cuda is None or all(cuda_version(version) == cuda for version in installed):
+        return None
+    if not brings_libraries(found):
         return None
     return Diagnosis(
         id="toolkit-does-not-matter",

@@ -6,6 +6,7 @@ from inspector.doctor.builds import install_steps
 from inspector.doctor.diagnosis import Diagnosis, MachineRule
 from inspector.doctor.drivers import cuda_version, driver_suffices, oldest_driver, parse_version
 from inspector.doctor.symptoms import (
+    brings_libraries,
     capabilities,
     driver_cuda,
     driver_line,
@@ -23,16 +24,23 @@ from inspector.doctor.symptoms import (
 )
 from inspector.target.machine.evidence import Evidence
 
-_NOT_THE_FILE = (
-    " A checkpoint can neither cause nor fix this: a state dict contains no CUDA version. The CUDA toolkit "
-    "(nvcc --version) plays no part either, because torch ships the CUDA libraries it was built for."
-)
 _UBUNTU = ("sudo ubuntu-drivers install   # on Ubuntu",)
 _PAGE = "https://www.nvidia.com/Download/index.aspx"
 _DOWNLOAD = f"install the newest driver for your GPU from {_PAGE}"
 # GPUs older than a capability, and the last branch of drivers for them:
 # https://docs.nvidia.com/datacenter/tesla/drivers/ and https://nvidia.custhelp.com/app/answers/detail/a_id/3142
 _LAST_DRIVERS = (((3, 0), 390), ((5, 0), 470), ((7, 5), 580))
+
+
+def _not_the_file(found: Evidence) -> str:
+    """Return what people suspect instead, and wrongly so."""
+    said = " A checkpoint can neither cause nor fix this: a state dict contains no CUDA version."
+    if not brings_libraries(found):
+        return said
+    return (
+        f"{said} The CUDA toolkit (nvcc --version) plays no part either, because torch ships the CUDA "
+        "libraries it was built for."
+    )
 
 
 def cpu_only_build(found: Evidence) -> Diagnosis | None:
@@ -55,7 +63,7 @@ def cpu_only_build(found: Evidence) -> Diagnosis | None:
         title="This torch was built without CUDA",
         explanation=("There is an NVIDIA GPU" if is_seen else "An NVIDIA driver is installed")
         + ", but the installed torch has no GPU code at all, so torch.cuda.is_available() is False whatever "
-        "the driver. Install a CUDA build instead." + _NOT_THE_FILE,
+        "the driver. Install a CUDA build instead." + _not_the_file(found),
         evidence=(torch_line(found), driver_line(found), gpus_line(found), *conda),
         steps=(*driver, *install_steps(found)),
         certainty="likely" if not has_driver(found) else "certain" if is_seen else "possible",
@@ -75,7 +83,7 @@ def no_driver(found: Evidence) -> Diagnosis | None:
         severity="error",
         title="The NVIDIA driver is not installed",
         explanation="torch is built for CUDA, but it talks to the GPU through NVIDIA's driver, which is "
-        "missing here." + _NOT_THE_FILE,
+        "missing here." + _not_the_file(found),
         evidence=(
             torch_line(found),
             "an NVIDIA card is in this machine" if is_seen else "no card is listed",
@@ -102,7 +110,7 @@ def driver_not_running(found: Evidence) -> Diagnosis | None:
         title="The NVIDIA driver is installed, but not running",
         explanation="The driver's programs are here, but its kernel module is not loaded. That happens "
         "after a kernel update, when Secure Boot rejects the module, or when the open-source driver "
-        "nouveau has claimed the card." + _NOT_THE_FILE,
+        "nouveau has claimed the card." + _not_the_file(found),
         evidence=(torch_line(found), "the kernel has no NVIDIA module loaded", *quoted(complaint)),
         steps=(
             "sudo modprobe nvidia",
@@ -128,7 +136,7 @@ def driver_too_old(found: Evidence) -> Diagnosis | None:
         severity="error",
         title="The NVIDIA driver is too old for this torch",
         explanation=f"torch was built for CUDA {found.torch.cuda}, which this driver does not support yet. "
-        "Either update the driver, or install a torch built for an older CUDA." + _NOT_THE_FILE,
+        "Either update the driver, or install a torch built for an older CUDA." + _not_the_file(found),
         evidence=(torch_line(found), driver_line(found), *quoted(complaint)),
         steps=(_update(found, oldest_driver(cuda, windows=windows)), *install),
         certainty="certain" if complaint else "likely",
@@ -158,7 +166,8 @@ def driver_mismatch(found: Evidence) -> Diagnosis | None:
         severity="error",
         title="Two versions of the NVIDIA driver are mixed",
         explanation="The driver's library has another version than the loaded kernel module. Most often "
-        "the system updated the driver in the background; a restart loads the new one." + _NOT_THE_FILE,
+        "the system updated the driver in the background; a restart loads the new one."
+        + _not_the_file(found),
         evidence=(
             driver_line(found),
             f"the kernel runs version {module}" if module else "the kernel's version is not known",

@@ -19,6 +19,8 @@ _OLDEST_MACOS = (((2, 9), "14.0"), ((2, 5), "13.0"), ((), "12.3"))
 _RELATIVES = ((re.compile(r"gfx103[1-6]"), "10.3.0"), (re.compile(r"gfx110[1-3]"), "11.0.0"))
 # https://docs.pytorch.org/docs/stable/notes/get_start_xpu.html, https://intel.github.io/llvm/EnvironmentVariables
 _INTEL_VARIABLES = ("ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR")
+_CONTAINER = ("docker run --device=/dev/kfd --device=/dev/dri --group-add video --group-add render ...",)
+_MODULE = ("sudo modprobe amdgpu", "sudo apt install amdgpu-dkms   # from AMD's repository")
 _ROCM_SYSTEMS = "https://rocm.docs.amd.com/projects/install-on-linux/   # which GPUs and kernels it supports"
 _ROCM_WSL = "https://rocm.docs.amd.com/projects/radeon/   # ROCm in WSL: its driver is in Windows"
 _GROUPS = "sudo usermod -aG render,video $USER   # then log in again"
@@ -35,7 +37,6 @@ def rocm_out_of_reach(found: Evidence) -> Diagnosis | None:
         return _closed_nodes(found, "rocm-no-permission", "AMD", closed)
     if found.system.wsl or found.system.os == "Windows":
         return _rocm_of_windows(found)
-    container = "docker run --device=/dev/kfd --device=/dev/dri --group-add video --group-add render ..."
     return Diagnosis(
         id="rocm-no-device" if not found.kfd else "rocm-no-gpu",
         severity="error",
@@ -44,11 +45,7 @@ def rocm_out_of_reach(found: Evidence) -> Diagnosis | None:
         + ("That file is missing." if not found.kfd else "It exists, but ROCm finds no GPU behind it."),
         evidence=(torch_line(found), *quoted("; ".join(found.torch.cuda_messages))),
         steps=(
-            *(
-                (container,)
-                if found.system.container
-                else ("sudo modprobe amdgpu", "sudo apt install amdgpu-dkms   # from AMD's repository")
-            ),
+            *(() if found.kfd else _CONTAINER if found.system.container else _MODULE),
             "rocminfo   # lists the GPUs that ROCm finds",
             _ROCM_SYSTEMS,
         ),

@@ -31,6 +31,12 @@ def may_have_card(found: Evidence) -> bool:
     return is_seen or is_jetson(found) or not is_native_linux(found)
 
 
+def brings_libraries(found: Evidence) -> bool:
+    """Return whether torch is a build of PyTorch's or conda's: others use the CUDA toolkit of the system."""
+    is_own = re.search(r"\+(?:cu[0-9]+|cpu)$", found.torch.version or "") is not None
+    return is_own or any(name == "conda:pytorch" for name, _ in found.packages)
+
+
 def wants_cuda(found: Evidence) -> bool:
     """Return whether torch is there and built for NVIDIA's GPUs, but finds none that it can use."""
     return found.torch.state == "imported" and found.torch.cuda is not None and not found.torch.cuda_available

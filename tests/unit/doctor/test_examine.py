@@ -426,3 +426,20 @@ def test_a_toolkit_does_not_matter(
 ) -> None:
     found = machine(torch=torch(cuda=cuda), toolkits=toolkits, nvcc=nvcc)
     assert ("toolkit-does-not-matter" in diagnoses(found)) is is_met
+
+
+@pytest.mark.parametrize(
+    ("version", "packages", "is_met"),
+    [
+        ("2.5.1+cu124", (), True),
+        ("2.5.1", (("conda:pytorch", ("2.5.1",)),), True),
+        ("2.5.0a0+872d972e41.nv24.8", (), False),
+        ("2.5.1", (), False),
+    ],
+)
+def test_a_toolkit_matters_to_builds_that_use_it(
+    version: str, packages: tuple[tuple[str, tuple[str, ...]], ...], is_met: bool
+) -> None:
+    """NVIDIA's for Jetson and those of Linux distributions bring no CUDA libraries."""
+    found = machine(torch=torch(version), packages=packages, toolkits=("11.8",))
+    assert ("toolkit-does-not-matter" in diagnoses(found)) is is_met

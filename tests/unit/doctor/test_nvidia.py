@@ -164,3 +164,11 @@ def test_drivers_are_mixed() -> None:
     )
     inside = diagnoses(machine(nvidia=nvidia, system=linux(container="docker")))["driver-mismatch"]
     assert inside.steps[0].startswith("restart the container")
+
+
+@pytest.mark.parametrize(
+    ("version", "is_said"), [("2.5.1+cu124", True), ("2.6.0a0+ecf3bae40a.nv25.01", False)]
+)
+def test_the_toolkit_is_ruled_out_only_where_torch_does_not_use_it(version: str, is_said: bool) -> None:
+    found = machine(torch=torch(version), nvidia=driver("470.1", "11.4"))
+    assert ("toolkit" in diagnoses(found)["driver-too-old"].explanation) is is_said

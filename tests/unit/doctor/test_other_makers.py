@@ -34,6 +34,8 @@ def test_in_a_container_the_command_is_another_one() -> None:
     inside = linux(container="docker")
     row = diagnoses(machine(torch=ROCM, system=inside))["rocm-no-device"]
     assert row.steps[0].startswith("docker run --device=/dev/kfd")
+    row = diagnoses(machine(torch=ROCM, system=inside, kfd=OPEN))["rocm-no-gpu"]
+    assert row.steps[0].startswith("rocminfo")  # it was given the device file
     row = diagnoses(machine(torch=ROCM, system=inside, kfd=CLOSED))["rocm-no-permission"]
     assert "docker run --group-add" in row.steps[1]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.doctor.symptoms import (
+    brings_libraries,
     capabilities,
     driver_cuda,
     driver_line,
@@ -86,3 +87,20 @@ def test_names_of_gpus() -> None:
 def test_variables_that_are_not_set_differ_from_empty_ones() -> None:
     found = Evidence(environment=(("A", ""),))
     assert (variable(found, "A"), variable(found, "B")) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("version", "packages", "brings"),
+    [
+        ("2.5.1+cu124", (), True),
+        ("2.6.0+cpu", (), True),
+        ("2.5.1", (("conda:pytorch", ("2.5.1",)),), True),
+        ("2.6.0a0+ecf3bae40a.nv25.01", (), False),
+        ("2.5.1", (), False),
+        (None, (), False),
+    ],
+)
+def test_which_builds_bring_cuda_along(
+    version: str | None, packages: tuple[tuple[str, tuple[str, ...]], ...], brings: bool
+) -> None:
+    assert brings_libraries(machine(torch=torch(version), packages=packages)) is brings
