@@ -16,6 +16,7 @@ from inspector.report.machine import format_diagnosis, target_document
 from inspector.report.remedies import Remedy, load_text, remedies_for
 from inspector.report.text import finding_lines, path_lines, wrapped_lines
 from inspector.report.words.fixes import before
+from inspector.report.words.machines import is_about_machine
 from inspector.report.words.verdicts import (
     load_sentence,
     place,
@@ -139,7 +140,7 @@ def format_check(check: Check) -> str:
         _script(check.script),
         _verdict(check),
         () if check.explanation is None else explanation_lines(check.explanation, check.judged),
-        machine_lines(check.diagnoses, is_asked=needs_device or is_about_devices(check.explanation)),
+        machine_lines(check.diagnoses, is_asked=needs_device or is_about_machine(check.explanation)),
         _findings(check),
         _beliefs(check.beliefs),
     )
@@ -169,11 +170,6 @@ def explanation_lines(explanation: Explanation, judged: Judged | None = None) ->
     if explanation.checked:
         yield f"{_INDENT}Looked for:"
         yield from (f"     - {what}" for what in explanation.checked)
-
-
-def is_about_devices(explanation: Explanation | None) -> bool:
-    """Return whether an error says that torch does not find a device."""
-    return explanation is not None and explanation.finding in DEVICE_FINDINGS
 
 
 def machine_lines(diagnoses: tuple[Diagnosis, ...], *, is_asked: bool) -> Iterator[str]:

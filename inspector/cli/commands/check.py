@@ -194,10 +194,10 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
 def _causes(explanation: Explanation | None, target: Wish) -> tuple[Diagnosis, ...]:
     """Return what the GPU doctor says where an error is about a device that is missing."""
     from inspector.progress import Progress
-    from inspector.report.checking import is_about_devices
+    from inspector.report.words.machines import is_about_machine
     from inspector.target.machine.this_machine import probe_this_machine
 
-    if not is_about_devices(explanation):
+    if not is_about_machine(explanation):
         return ()
     try:
         return _examine(target.profile(lambda: probe_this_machine(Progress())))

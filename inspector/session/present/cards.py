@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector.model.findings import Finding, Fix
-from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.report.words.beliefs import IN_THIS_FILE, INSTEAD, TRUTH_LABELS
 from inspector.report.words.fixes import before
+from inspector.report.words.machines import is_about_machine
 from inspector.session.screen import FindingRow, Tone
 from inspector.units import escape_text
 
@@ -42,12 +42,12 @@ def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | No
 def explanation_card(
     explanation: Explanation, nodes: Mapping[str, int], judged: Judged | None = None
 ) -> FindingRow:
-    """Return the card that answers a pasted error; one about devices names what ails the machine."""
-    is_about_devices = explanation.finding in DEVICE_FINDINGS
+    """Return the card that answers a pasted error; one about the machine names what ails it."""
+    is_about = is_about_machine(explanation)
     facts = [
         ("Your line", explanation.where),
         ("Why", explanation.cause),
-        ("On the target", ailments(judged.target) if judged is not None and is_about_devices else ""),
+        ("On the target", ailments(judged.target) if judged is not None and is_about else ""),
         (IN_THIS_FILE, explanation.here),
         ("What to do", explanation.advice),
     ]
