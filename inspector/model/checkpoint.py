@@ -18,6 +18,13 @@ from inspector.records import dataclass
 Key = str | int
 """One step of a path: a mapping key, a sequence index, or an attribute with a leading dot."""
 
+
+class OddKey(str):
+    """A mapping key that is neither a str nor a short int, as its short text: no code can look it up by that."""
+
+    __slots__ = ()
+
+
 Role = Literal["parameter", "buffer", "optimizer", "scheduler", "rng", "ema", "other"]
 """What a tensor is for. The order of `ROLES` is the order in which roles are listed."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from inspector.model.roles.device_types import DEVICE_TYPES, device_type
+from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType, device_type
 from inspector.records import dataclass
 from inspector.snippet.literals import literal
 from inspector.target.machine.profile import Profile
+from inspector.target.versions import HAS_WEIGHTS_ONLY, release_of
 
 RUN_TIME = "this"
 """The id of the target that is known only when the code runs."""
@@ -43,7 +44,7 @@ def choose_device(target: Profile, dtypes: Collection[str] = ()) -> Device:
         dtypes: The dtypes of what goes there, where a device may lack one of them.
     """
     if target.id == RUN_TIME and target.wanted is None:
-        return Device(choice=choice_lines(dtypes), code="device")
+        return Device(choice=choice_lines(target, dtypes), code="device")
     return fixed_device(best_device(target, dtypes))
 
 
@@ -58,10 +59,26 @@ def best_device(target: Profile, dtypes: Collection[str]) -> str:
     return next(name for name in devices if device_type(name.partition(":")[0]).lacks.isdisjoint(dtypes))
 
 
-def choice_lines(dtypes: Collection[str]) -> tuple[str, ...]:
+def choice_lines(target: Profile, dtypes: Collection[str]) -> tuple[str, ...]:
     """Return the lines that choose a device with all these dtypes when the code runs."""
     lines: list[str] = []
-    for row in DEVICE_TYPES.values():
-        if row.available and row.lacks.isdisjoint(dtypes):
-            lines += [f"{'elif' if lines else 'if'} {row.available}:", f'    device = "{row.best}"']
+    for row, question in questions(target):
+        if row.lacks.isdisjoint(dtypes):
+            lines += [f"{'elif' if lines else 'if'} {question}:", f'    device = "{row.best}"']
     return (*lines, "else:", '    device = "cpu"')
+
+
+def questions(target: Profile) -> Iterator[tuple[DeviceType, str]]:
+    """Yield the types of devices that code can ask torch for, each with the expression that asks.
+
+    What a known torch has not heard of is left out, and an unknown one is asked whether it has.
+    """
+    for row in DEVICE_TYPES.values():
+        if not row.available:
+            continue
+        question = row.available
+        if row.askable is not None and target.torch_version is None and row.askable > HAS_WEIGHTS_ONLY:
+            owner, _, module = question.rpartition(".")[0].rpartition(".")
+            question = f'hasattr({owner}, "{module}") and {question}'
+        if row.askable is None or release_of(target.torch_version) >= row.askable:
+            yield row, question

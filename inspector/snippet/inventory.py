@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import islice
 
-from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
+from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor, ValueRow
+from inspector.model.roles.devices import is_accelerator
+from inspector.model.roles.roles import role_of_key
 from inspector.records import dataclass
+from inspector.snippet.literals import is_reachable
 from inspector.snippet.models import MOST_OF_A_KIND, Keys, Model, find_models
 
 _SCHEDULER_KEYS = frozenset({"base_lrs", "_last_lr", "_step_count", "num_bad_epochs"})
 _SCALER_KEYS = frozenset({"scale", "_growth_tracker"})
 # What `set_rng_state` takes: the generator's state as it lies in memory. Older ones had other sizes.
+_MOST_LOOSE = 4
 _CPU_STATE_NBYTES = 5056
 _CUDA_STATE_NBYTES = 16
 _COUNTERS = (
@@ -32,10 +37,11 @@ class Inventory:
 
     Attributes:
         models: State dicts and whole modules.
-        optimizers: Optimizer state dicts.
+        optimizers: Optimizer state dicts that code can reach.
         schedulers: Learning rate schedulers.
         scalers: Gradient scalers.
-        averages: The averaged weights.
+        averages: Objects that keep averaged weights, with a state dict of their own.
+        loose: Tensors by themselves that were on an accelerator.
         cpu_state: torch's random state on the CPU.
         cuda_states: The random states of the GPUs.
         python_state: The random state of Python's `random`.
@@ -44,10 +50,11 @@ class Inventory:
     """
 
     models: tuple[Model, ...]
-    optimizers: tuple[Keys, ...]
+    optimizers: tuple[Optimizer, ...]
     schedulers: tuple[Keys, ...]
     scalers: tuple[Keys, ...]
-    averages: Keys | None
+    averages: tuple[Keys, ...]
+    loose: tuple[Keys, ...]
     cpu_state: Keys | None
     cuda_states: tuple[Keys, ...]
     python_state: Keys | None
@@ -62,10 +69,14 @@ def take_inventory(checkpoint: Checkpoint) -> Inventory:
     for path in values:
         above, _, name = path.rpartition("/")
         mappings[above].add(name)
-    states = [tensor for tensor in checkpoint.tensors if tensor.role == "rng"]
+    states = [tensor for tensor in checkpoint.tensors if tensor.role == "rng" and is_reachable(tensor.keys)]
+    models, averages = find_models(checkpoint), tuple(_averages(checkpoint, mappings))
+    reachable = (optimizer for optimizer in checkpoint.optimizers if is_reachable(optimizer.keys))
     return Inventory(
-        models=find_models(checkpoint),
-        optimizers=tuple(optimizer.keys for optimizer in checkpoint.optimizers[:MOST_OF_A_KIND]),
+        models=tuple(
+            model for model in models if not any(_is_below(model.keys, place) for place in averages)
+        ),
+        optimizers=tuple(islice(reachable, MOST_OF_A_KIND)),
         schedulers=_outermost(
             values[_join(path, "last_epoch")].keys[:-1]
             for path, names in mappings.items()
@@ -76,7 +87,8 @@ def take_inventory(checkpoint: Checkpoint) -> Inventory:
             for path, names in mappings.items()
             if names >= _SCALER_KEYS
         ),
-        averages=_common_start([tensor.keys[:-1] for tensor in checkpoint.tensors if tensor.role == "ema"]),
+        averages=averages,
+        loose=_loose(checkpoint),
         cpu_state=next((state.keys for state in states if state.nbytes == _CPU_STATE_NBYTES), None),
         cuda_states=tuple(state.keys for state in states if _is_cuda_state(state))[:MOST_OF_A_KIND],
         python_state=_place_of(values, _is_python_state),
@@ -88,20 +100,44 @@ def take_inventory(checkpoint: Checkpoint) -> Inventory:
 def _outermost(places: Iterator[Keys]) -> tuple[Keys, ...]:
     """Leave out what stands below another: a chained scheduler's state holds those of its parts."""
     kept: list[Keys] = []
-    for keys in sorted(places, key=len):
+    for keys in sorted(filter(is_reachable, places), key=len):
         if len(kept) < MOST_OF_A_KIND and not any(keys[: len(outer)] == outer for outer in kept):
             kept.append(keys)
     return tuple(kept)
 
 
-def _common_start(places: list[Keys]) -> Keys | None:
-    if not places:
-        return None
-    start = places[0]
-    for keys in places:
-        while keys[: len(start)] != start:
-            start = start[:-1]
-    return start
+def _averages(checkpoint: Checkpoint, mappings: dict[str, set[str]]) -> Iterator[Keys]:
+    """Yield the places of averages that are no state dict of a model: lists, and numbers beside them."""
+    found: dict[str, Keys] = {}
+    for tensor in checkpoint.tensors:
+        if tensor.role != "ema" or len(found) == MOST_OF_A_KIND:
+            continue
+        place = next((at for at, key in enumerate(tensor.keys, start=1) if role_of_key(key) == "ema"), 0)
+        path = "/".join(tensor.path.split("/")[:place])
+        is_nested = len(tensor.keys) > place + 1
+        is_listed = isinstance(tensor.keys[-1], int) and len(tensor.keys) > place
+        if (
+            path not in found
+            and is_reachable(tensor.keys)
+            and (is_listed or (is_nested and path in mappings))
+        ):
+            found[path] = tensor.keys[:place]
+            yield tensor.keys[:place]
+
+
+def _is_below(keys: Keys, place: Keys) -> bool:
+    return keys[: len(place)] == place
+
+
+def _loose(checkpoint: Checkpoint) -> tuple[Keys, ...]:
+    """Return the few tensors at the top that code uses as they are, where they were on an accelerator."""
+    found = [
+        tensor.keys
+        for tensor in checkpoint.tensors
+        if tensor.role == "other" and len(tensor.keys) == 1 and is_accelerator(tensor.device)
+    ]
+    found = [keys for keys in found if isinstance(keys[0], str) and is_reachable(keys)]
+    return tuple(found) if len(found) <= _MOST_LOOSE else ()
 
 
 def _is_cuda_state(state: Tensor) -> bool:
@@ -111,7 +147,7 @@ def _is_cuda_state(state: Tensor) -> bool:
 
 def _place_of(values: _Values, is_state: Callable[[_Values, str], bool]) -> Keys | None:
     for path, value in values.items():
-        if value.keys[-1] == 0 and is_state(values, path.rpartition("/")[0]):
+        if value.keys[-1] == 0 and is_reachable(value.keys) and is_state(values, path.rpartition("/")[0]):
             return value.keys[:-1]
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING  # plain tables of names, no unpickler
 from keyword import iskeyword
 
-from inspector.model.checkpoint import Key
+from inspector.model.checkpoint import Key, OddKey
 
 
 def literal(text: str) -> str:
@@ -18,6 +18,11 @@ def literal(text: str) -> str:
 def lookup(variable: str, keys: tuple[Key, ...]) -> str:
     """Return the expression that reaches a place: `checkpoint["optimizer_states"][0]`."""
     return variable + "".join(f"[{key if isinstance(key, int) else literal(key)}]" for key in keys)
+
+
+def is_reachable(keys: tuple[Key, ...]) -> bool:
+    """Return whether `lookup` reaches a place: attributes and odd keys cannot be looked up."""
+    return not any(isinstance(key, OddKey) or (isinstance(key, str) and key.startswith(".")) for key in keys)
 
 
 def split_global(name: str) -> tuple[str, str] | None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from inspector.errors import PlanError
 from inspector.model.obstacles import is_gzipped
 from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict
+from inspector.snippet.features import has
 from inspector.snippet.literals import literal, lookup, split_global
 from inspector.snippet.models import Model
 from inspector.snippet.request import Request
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import MOST_CHARS, Bracketed, Script, format_code
+from inspector.snippet.variables import is_free
 from inspector.target.default_load import code_weights_only, judge_for
+from inspector.target.machine.profile import Profile
 
-_RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust its source."
+_RUNS_CODE = (
+    "# {reason}",
+    "# Loading it so can run code that is in it: do so only if you trust its source.",
+)
 _UNSURE = "# Programs read different things from this file: leave weights_only at True."
 _DANGEROUS = (
     "# torch rightly refuses this file: it asks for names that can do anything to your",
@@ -25,7 +32,11 @@ _NUMPY_DTYPES = '*{type(numpy.dtype(code)) for code in numpy.typecodes["All"]}'
 _STRIP = "consume_prefix_in_state_dict_if_present"
 _MOST_PACKAGES = 3
 _MOST_CHARS = 18
+_MOST_NAME = 40
+_INSIDE = 4  # where it may stand within a condition
+_NO_CHECK = "torch before 1.13 does not check what a file asks for, and this one asks for more than weights."
 YOURS = "# The model is yours, built as it was when this file was saved."
+YOURS_ALL = "# The models are yours, built as they were when this file was saved."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +44,11 @@ class Trust:
     """How a file may be loaded.
 
     Attributes:
-        weights_only: The option of `torch.load`.
+        weights_only: The option of `torch.load`; None for a torch that does not know it.
         comments: What the reader must know before that.
     """
 
-    weights_only: bool
+    weights_only: bool | None
     comments: tuple[str, ...]
 
 
@@ -69,9 +80,10 @@ def load_lines(
     path = literal(request.path)
     is_gzip = is_gzipped(request.checkpoint)
     options = () if map_location is None else (map_location,)
+    checked = () if trust.weights_only is None else (f"weights_only={trust.weights_only}",)
     call = Bracketed(
         head=f"{root or request.root} = torch.load(",
-        items=("file" if is_gzip else path, *options, f"weights_only={trust.weights_only}"),
+        items=("file" if is_gzip else path, *options, *checked),
         tail=")",
     )
     comments = [indent + comment for comment in trust.comments]
@@ -82,59 +94,141 @@ def load_lines(
 
 
 def write_allowed(script: Script, request: Request) -> Trust:
-    """Write what torch must be told to allow, and return how the file may be loaded then."""
+    """Write what torch must be told to allow, and return how the file may be loaded then.
+
+    Raises:
+        PlanError: The file can do anything while it is loaded, and this torch cannot be kept from it.
+    """
     safety = judge_for(request.checkpoint, request.target)
+    knows = has(request.target, "weights_only")
+    if safety.verdict == "dangerous" and not knows:
+        raise PlanError(
+            f"torch {request.target.torch_version} would run what is in this file: it cannot check it first",
+            remedy="load it with torch 1.13 or newer",
+        )
     allowed = [split for split in map(split_global, safety.to_allow) if split is not None]
     if allowed:
         script.uses_torch = True
-        for module, name in allowed:
-            if not module.startswith("torch.nn."):  # comes with torch itself
-                script.need(f"import {_here(f'{module}.{name}').rpartition('.')[0]}")
-        script.paragraph(*_condition(safety), *format_code(_allow(allowed)))
-    comments = {"dangerous": _DANGEROUS, "runs-code": (_RUNS_CODE,)}.get(safety.verdict, ())
-    if safety.is_unsure:
+        items = tuple(_allowed_items(script, allowed))
+        listed = Bracketed(head="[", items=items, tail="]")
+        call = Bracketed(head="torch.serialization.add_safe_globals(", items=(listed,), tail=")")
+        script.paragraph(*_condition(safety), *_needs_list(request.target), *format_code(call))
+    comments: tuple[str, ...] = ()
+    if safety.verdict == "dangerous":
+        comments = _DANGEROUS
+    elif safety.verdict == "runs-code":
+        reason = _reason(safety, request.target) if knows else _NO_CHECK
+        comments = tuple(line.format(reason=reason) for line in _RUNS_CODE)
+    if safety.is_unsure and knows:
         comments = (_UNSURE,)
-    return Trust(weights_only=code_weights_only(safety), comments=comments)
+    return Trust(weights_only=code_weights_only(safety) if knows else None, comments=comments)
 
 
-def write_models(script: Script, request: Request, *, placed: bool, comment: str) -> None:
-    """Write how the models get their weights, and that they go to their device.
+def _reason(safety: SafetyVerdict, target: Profile) -> str:
+    """Return why the file needs `weights_only=False`, with a name of its own if that is a plain one."""
+    answer = safety.answer
+    if answer.names and not has(target, "add_safe_globals"):
+        return "weights_only=False: it needs names that only torch 2.4 and newer can be told to allow."
+    if answer.opcode:
+        return f"weights_only=False: torch's restricted unpickler has no opcode {answer.opcode}."
+    plain = [".".join(split) for split in map(split_global, answer.names) if split is not None]
+    named = next((name for name in plain if len(name) <= _MOST_NAME), "")
+    if named:
+        return f"weights_only=False: it calls or sets more than a list can safely allow, such as {named}."
+    return "weights_only=False: torch's restricted unpickler refuses it, whatever is allowed."
+
+
+def _needs_list(target: Profile) -> tuple[str, ...]:
+    """Return the release that the list takes, where it is not known which one there is."""
+    return () if target.torch_version else ("# This takes torch 2.4 or newer.",)
+
+
+def write_models(script: Script, request: Request, *, comment: str | None = None) -> None:
+    """Write that the models go to their device and get their weights, then the averages of them.
 
     Args:
         script: The snippet.
         request: What is written.
-        placed: Whether `torch.load` has put what it loads in its place already.
         comment: What to say of the models that the reader has to bring.
     """
     lines: list[str] = []
     for name, model in request.models:
-        move = request.placement.move(name, model.devices)
+        move = request.placement.move(name, model.devices, is_module=model.is_module)
         filled = fill_model(script, request, name, model)
         if model.is_module:
-            lines += filled if placed else [*filled, *move]
+            lines += filled if request.placement.puts(model.devices) else [*filled, *move]
         else:
             lines += [*move, *filled]
-    brought = any(not model.is_module for _, model in request.models)
-    script.paragraph(*((comment,) if brought else ()), *lines)
+    for name, model in request.averages:
+        lines += _fill_average(script, request, name, model)
+    brought = sum(not model.is_module for _, model in request.models)
+    said = comment or (YOURS_ALL if brought > 1 else YOURS)
+    script.paragraph(*((said,) if brought else ()), *lines)
+    script.paragraph(*_loose(request))
 
 
-def fill_model(script: Script, request: Request, name: str, model: Model) -> list[str]:
+def _fill_average(script: Script, request: Request, name: str, model: Model) -> list[str]:
+    """Return the lines that make a copy of the model with averaged weights; buffers are the model's own."""
+    if model.is_module:
+        return fill_model(script, request, name, model)
+    own = {key.removeprefix(prefix) for key in model.names for prefix in ("", *model.prefixes)}
+    for other, candidate in request.models:
+        names = {key.removeprefix(prefix) for key in candidate.names for prefix in ("", *candidate.prefixes)}
+        if own <= names:
+            script.need("import copy")
+            strict = len(model.names) == len(candidate.names)
+            filled = fill_model(script, request, name, model, strict=strict)
+            return [f"{name} = copy.deepcopy({other})", *filled]
+    return [*request.placement.move(name, model.devices), *fill_model(script, request, name, model)]
+
+
+def _loose(request: Request) -> list[str]:
+    """Return the lines that put tensors by themselves beside the model."""
+    if not request.models or not request.placement.copied:
+        return []
+    home = request.placement.whole(request.model_devices)
+    places = ((name, lookup(request.root, keys)) for name, keys in request.loose)
+    return [f"{name} = {place}" + ("" if home.is_cpu else f".to({home.code})") for name, place in places]
+
+
+def fill_model(
+    script: Script, request: Request, name: str, model: Model, *, strict: bool = True
+) -> list[str]:
     """Hand a model its weights, or take a whole module out of the checkpoint."""
     weights = lookup(request.root, model.keys)
     if model.is_module:
         return [] if weights == name else [f"{name} = {weights}"]
     lines = []
-    if (model.is_mixed or model.prefixes) and weights != "state_dict":
+    if model.is_mixed:
+        lines += _only_tensors(weights, model.strangers)
+        weights = "state_dict"
+    elif model.prefixes and weights != "state_dict":
         lines.append(f"state_dict = {weights}")
         weights = "state_dict"
-    if model.is_mixed:
-        lines.append("state_dict = {k: v for k, v in state_dict.items() if torch.is_tensor(v)}")
-    lines += [strip_prefix(script, prefix) for prefix in model.prefixes]
-    return [*lines, f"{name}.load_state_dict({weights})"]
+    lines += [strip_prefix(script, request.target, prefix) for prefix in model.prefixes]
+    partly = "" if strict else ", strict=False"
+    only = "" if strict else "  # no buffers: they stay the model's"
+    return [*lines, f"{name}.load_state_dict({weights}{partly}){only}"]
 
 
-def strip_prefix(script: Script, prefix: str) -> str:
+def _only_tensors(weights: str, strangers: tuple[str, ...]) -> list[str]:
+    """Return the lines that pick the tensors of a state dict from among other things."""
+    lines = []
+    condition = "torch.is_tensor(v)"
+    if strangers:
+        items = tuple(map(literal, strangers))
+        lines += format_code(Bracketed(head="others = {", items=items, tail="}"))
+        condition += " and k not in others"
+    parts = ("k: v", f"for k, v in {weights}.items()", f"if {condition}")
+    flat = f"state_dict = {{{' '.join(parts)}}}"
+    broken = ["state_dict = {", *(f"    {part}" for part in parts), "}"]
+    return [*lines, *([flat] if len(flat) <= MOST_CHARS - _INSIDE else broken)]
+
+
+def strip_prefix(script: Script, target: Profile, prefix: str) -> str:
     """Take a prefix off the names in `state_dict`."""
+    if not has(target, "consume_prefix"):
+        return f"state_dict = {{k[{len(prefix)}:]: v for k, v in state_dict.items()}}"
     script.need(f"from torch.nn.modules.utils import {_STRIP}")
     return f"{_STRIP}(state_dict, {literal(prefix)})"
 
@@ -152,14 +246,35 @@ def _condition(verdict: SafetyVerdict) -> tuple[str, ...]:
     )
 
 
-def _allow(names: Sequence[tuple[str, str]]) -> Bracketed:
-    items = []
-    for name in (f"{module}.{name}" for module, name in names):
-        items.append(f"({_here(name)}, {literal(name)})" if _is_known_otherwise(name) else name)
-        if name == "numpy.dtype":
-            items.append(_NUMPY_DTYPES)
-    listed = Bracketed(head="[", items=tuple(items), tail="]")
-    return Bracketed(head="torch.serialization.add_safe_globals(", items=(listed,), tail=")")
+def _allowed_items(script: Script, names: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the list for torch, and import what is on it.
+
+    A name is imported from its module, not reached through its package: there a function may have the same
+    name as the module, as `torch.nn.parallel.data_parallel` has, or the module none, as `torch.optim.adam`.
+    """
+    bound: dict[str, str] = {}
+    for module, name in names:
+        full, here = f"{module}.{name}", _here(module)
+        code = f"{here}.{name}"
+        if here.rpartition(".")[2][:1].isupper():  # a class within a class, or such a module as PIL.Image
+            script.need("from pkgutil import resolve_name")
+            code = f"resolve_name({literal(code)})"
+        elif "." not in here or here.startswith("numpy."):
+            script.need(f"import {here}")
+        elif not here.startswith("torch.nn.modules."):  # these come with torch itself
+            code = _bind(bound, here, name)
+            script.need(f"from {here} import {name}" + ("" if code == name else f" as {code}"))
+        yield f"({code}, {literal(full)})" if _is_known_otherwise(full) else code
+        if full == "numpy.dtype":
+            yield _NUMPY_DTYPES
+
+
+def _bind(bound: dict[str, str], module: str, name: str) -> str:
+    """Return the variable for what is imported: its name, unless that is taken or means something else."""
+    wanted, number = name, 2
+    while not is_free(wanted) or bound.setdefault(wanted, module) != module:
+        wanted, number = f"{name}_{number}", number + 1
+    return wanted
 
 
 def _is_known_otherwise(name: str) -> bool:
@@ -168,6 +283,6 @@ def _is_known_otherwise(name: str) -> bool:
     return name.startswith(("numpy.core.", "pathlib.")) or name == "builtins.Ellipsis"
 
 
-def _here(name: str) -> str:
-    """Return what reaches the same class in every Python."""
-    return name.replace("pathlib._local.", "pathlib.")
+def _here(module: str) -> str:
+    """Return the module that has the same class in every Python."""
+    return "pathlib" if module == "pathlib._local" else module

@@ -6,18 +6,33 @@ secret, so that a file could make them collide.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from inspector.model.checkpoint import Checkpoint, Key, Tensor
+from inspector.model.checkpoint import Checkpoint, Key, OddKey, Tensor
+from inspector.model.roles.roles import DICTIONARIES
 from inspector.records import dataclass
+from inspector.snippet.literals import is_reachable
 
 Keys = tuple[Key, ...]
+Shape = tuple[int, ...]
 
 PREFIXES = ("module.", "_orig_mod.")
 """What DataParallel (also distributed) and torch.compile put before every name."""
 MOST_OF_A_KIND = 16
 """How many models, optimizers, ... a snippet names: a run has few, only a file made to stall us has more."""
-_MODULE_DICTIONARIES = frozenset({"._modules", "._parameters", "._buffers"})
+_COPY = re.compile(r"(^|_)(best|last|latest|backup|init|initial|prev|previous|old)(_|$)", re.IGNORECASE)
+_LOSS = re.compile(r"(^|_)(criterion|criteria|loss)(_|$)", re.IGNORECASE)
+_WEIGHT = re.compile(r"\.(weight|bias)$")
+# What a replay buffer or a batch calls its columns; a state dict of one layer has none of these names.
+_WORDS = """
+    obs ob observation observations next_obs next_observation next_observations state states next_state
+    next_states action actions reward rewards done dones terminal terminals truncated mask masks log_prob
+    log_probs logp value values returns return advantage advantages x y input inputs target targets label
+    labels image images img imgs data batch sample samples priorities
+"""
+_COLUMNS = frozenset(_WORDS.split())
+_MOST_ALIKE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +45,10 @@ class Model:
         devices: The devices of its tensors, each once, in file order.
         names: The names of its tensors, for a state dict.
         is_mixed: Whether other things stand among them, which `load_state_dict` would not take.
+        is_average: Whether it is the average of another model's weights.
+        shapes: The shapes of its parameters in order, those that share their data counted once.
+        dtypes: The dtypes of its tensors.
+        strangers: Tensors that stand among its own and are none of them.
     """
 
     keys: Keys
@@ -37,6 +56,15 @@ class Model:
     devices: tuple[str, ...]
     names: tuple[str, ...]
     is_mixed: bool
+    is_average: bool = False
+    shapes: tuple[Shape, ...] = ()
+    dtypes: frozenset[str] = frozenset()
+    strangers: tuple[str, ...] = ()
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether it is a loss, by its key: there is nothing in it to train."""
+        return any(isinstance(key, str) and _LOSS.search(key) for key in self.keys)
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -51,7 +79,7 @@ class Model:
 
 def has_model(checkpoint: Checkpoint) -> bool:
     """Return whether there is a model; quickly, as the first tensors usually are of one."""
-    return any(_is_weight(tensor) and _home(tensor.keys[:-1]) is not None for tensor in checkpoint.tensors)
+    return any(_homes(checkpoint))
 
 
 def has_parameters(checkpoint: Checkpoint) -> bool:
@@ -61,60 +89,117 @@ def has_parameters(checkpoint: Checkpoint) -> bool:
 
 def find_models(checkpoint: Checkpoint) -> tuple[Model, ...]:
     """List the models; of several copies of one, such as the last and the best, the first."""
+    found: dict[tuple[str, bool], list[Tensor]] = {}
+    for path, is_module, tensors in _homes(checkpoint):
+        found.setdefault((path, is_module), []).extend(tensors)
+    models: list[Model] = []
+    known: set[tuple[str, ...]] = set()
+    for (path, is_module), tensors in found.items():
+        if len(models) == MOST_OF_A_KIND:
+            break
+        model = _describe(checkpoint, path, tensors, is_module=is_module)
+        if not (_is_copy(model) and model.names in known):
+            models.append(model)
+            known.add(model.names)
+    return tuple(models)
+
+
+def _is_copy(model: Model) -> bool:
+    return any(isinstance(key, str) and _COPY.search(key) for key in model.keys)
+
+
+def _homes(checkpoint: Checkpoint) -> Iterator[tuple[str, bool, list[Tensor]]]:
+    """Yield the tensors that stand side by side in a model, with the model's place and what it is."""
     folders: dict[str, list[Tensor]] = {}
     for tensor in checkpoint.tensors:
         if _is_weight(tensor):
             folders.setdefault(tensor.path.rpartition("/")[0], []).append(tensor)
-    found: dict[tuple[str, bool], list[Tensor]] = {}
+    alike: dict[str, int] = {}
     for folder, tensors in folders.items():
         home = _home(tensors[0].keys[:-1])
-        if home is not None:
-            keys, is_module = home
-            path = "/".join(folder.split("/")[: len(keys)])
-            found.setdefault((path, is_module), []).extend(tensors)
-    models: dict[tuple[str, ...], Model] = {}
-    for (path, is_module), tensors in found.items():
-        names = () if is_module else tuple(str(tensor.keys[-1]) for tensor in tensors)
-        architecture = names or (path,)
-        if architecture not in models and len(models) < MOST_OF_A_KIND:
-            models[architecture] = Model(
-                keys=tensors[0].keys[: len(path.split("/")) if path else 0],
-                is_module=is_module,
-                devices=tuple(dict.fromkeys(tensor.device for tensor in tensors)),
-                names=names,
-                is_mixed=not is_module and _is_mixed(checkpoint, path, tensors),
-            )
-    return tuple(models.values())
+        if home is None:
+            continue
+        keys, is_module = home
+        if is_module or not _are_samples(tensors, alike):
+            yield "/".join(folder.split("/")[: len(keys)]), is_module, tensors
+
+
+def _describe(checkpoint: Checkpoint, path: str, tensors: list[Tensor], *, is_module: bool) -> Model:
+    own = {tensor.path for tensor in tensors}
+    strangers = () if is_module else tuple(_strangers(checkpoint, path, own))
+    return Model(
+        keys=tensors[0].keys[: len(path.split("/")) if path else 0],
+        is_module=is_module,
+        devices=tuple(dict.fromkeys(tensor.device for tensor in tensors)),
+        names=() if is_module else tuple(str(tensor.keys[-1]) for tensor in tensors),
+        is_mixed=bool(strangers),
+        is_average=all(tensor.role == "ema" for tensor in tensors),
+        shapes=tuple(_parameters(tensors)),
+        dtypes=frozenset(tensor.dtype for tensor in tensors),
+        strangers=tuple(dict.fromkeys(name for name in strangers if name))[:MOST_OF_A_KIND],
+    )
+
+
+def _parameters(tensors: list[Tensor]) -> Iterator[Shape]:
+    """Yield the shapes of parameters as `Module.parameters` does: tied ones once."""
+    seen: set[object] = set()
+    for tensor in tensors:
+        if tensor.role == "buffer":
+            continue
+        view = (tensor.storage, tensor.storage_offset, str(tensor.shape))
+        if tensor.storage is None or view not in seen:
+            seen.add(view)
+            yield tensor.shape
 
 
 def _is_weight(tensor: Tensor) -> bool:
     """Return whether a tensor can be part of a model: it stands under a name and is not a part itself."""
-    if tensor.part_of is not None or tensor.role not in {"parameter", "buffer"}:
+    name = tensor.keys[-1] if tensor.keys else 0
+    if tensor.part_of is not None or not isinstance(name, str) or isinstance(name, OddKey):
         return False
-    return bool(tensor.keys) and isinstance(tensor.keys[-1], str)
+    if tensor.role == "other":  # a mapping of one tensor may be anything, unless a name says what it is
+        above = tensor.keys[-2] if len(tensor.keys) > 1 else ""
+        return _WEIGHT.search(name) is not None or (
+            isinstance(above, str) and _LOSS.search(above) is not None
+        )
+    return tensor.role in {"parameter", "buffer", "ema"}
 
 
 def _home(above: Keys) -> tuple[Keys, bool] | None:
     """Return the place of the model, and whether it is a whole module, for the keys above a tensor's name."""
     keys, is_module = above, False
     for place, key in enumerate(above):
-        if key in _MODULE_DICTIONARIES:
+        if key in DICTIONARIES:
             keys, is_module = above[:place], True
             break
-    # What hangs from an object's attribute cannot be reached by keys.
-    reachable = not any(isinstance(key, str) and key.startswith(".") for key in keys)
-    return (keys, is_module) if reachable else None
+    return (keys, is_module) if is_reachable(keys) else None
 
 
-def _is_mixed(checkpoint: Checkpoint, home: str, tensors: list[Tensor]) -> bool:
-    own = {tensor.path for tensor in tensors}
+def _are_samples(tensors: list[Tensor], alike: dict[str, int]) -> bool:
+    """Return whether tensors side by side are rows of data, or attributes of an object, and no state dict."""
+    names = [str(tensor.keys[-1]) for tensor in tensors]
+    if any(name.startswith(".") for name in names):
+        return True
+    if any("." in name or name in {"weight", "bias"} for name in names):
+        return False
+    if any(name.lower() in _COLUMNS for name in names):
+        return True
+    if not any(isinstance(key, int) for key in tensors[0].keys):
+        return False
+    kind = "\n".join(names)
+    alike[kind] = alike.get(kind, 0) + 1
+    return alike[kind] > _MOST_ALIKE
+
+
+def _strangers(checkpoint: Checkpoint, home: str, own: set[str]) -> Iterator[str]:
+    """Yield what stands among the tensors of a state dict: the name of a tensor, and nothing of the rest."""
     start = f"{home}/" if home else ""
-    return any(path not in own and _is_stranger(path, start, own) for path in _paths(checkpoint))
-
-
-def _paths(checkpoint: Checkpoint) -> Iterator[str]:
-    yield from (tensor.path for tensor in checkpoint.tensors if tensor.part_of is None)
-    yield from (value.path for value in checkpoint.values)
+    place = start.count("/")
+    for tensor in checkpoint.tensors:
+        if tensor.part_of is None and tensor.path not in own and _is_stranger(tensor.path, start, own):
+            key = tensor.keys[place]
+            yield key if len(tensor.keys) == place + 1 and isinstance(key, str) else ""
+    yield from ("" for value in checkpoint.values if _is_stranger(value.path, start, own))
 
 
 def _is_stranger(path: str, start: str, own: set[str]) -> bool:

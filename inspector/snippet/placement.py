@@ -1,12 +1,14 @@
 """Where each saved device goes, as code: fixed where the machine is known, else chosen when the code runs.
 
-`map_location` as a dictionary changes the named devices only and leaves what was saved on the CPU there:
-random states and Adam's `step` belong there whatever the model is on, and a plain device would move them too.
+What the file says decides for whole modules and for tensors that are used as they are. `load_state_dict`
+copies into a model that is somewhere already: there `map_location` only has to name a device that exists, and
+the CPU always does. As a dictionary it changes the named devices only and leaves what was saved on the CPU
+there: random states and Adam's `step` belong there whatever the model is on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from inspector.containers.rebuilds import REBUILDS, WRAPPER
 from inspector.model.checkpoint import Checkpoint
@@ -14,6 +16,7 @@ from inspector.model.roles.devices import device_order, is_accelerator, split_de
 from inspector.records import dataclass
 from inspector.snippet.device import RUN_TIME, Device, best_device, choice_lines, fixed_device
 from inspector.snippet.literals import literal
+from inspector.snippet.models import Model
 from inspector.snippet.script import Bracketed
 from inspector.target.machine.profile import Profile
 
@@ -29,6 +32,8 @@ class Placement:
         places: By saved device, where to; None is decided by the code when it runs.
         keeps_cpu: Whether the file holds what belongs on the CPU.
         as_one: Whether torch takes one device only for this file.
+        copied: Whether the file holds nothing but what `load_state_dict` copies into a model that is there.
+        home: Where a model goes that was saved on the CPU; None is decided by the code when it runs.
         choice: Lines that set `device`, for what is decided then.
         chosen: The saved devices that the user has mapped.
     """
@@ -36,21 +41,18 @@ class Placement:
     places: dict[str, str | None]
     keeps_cpu: bool
     as_one: bool
+    copied: bool
+    home: str | None
     choice: tuple[str, ...]
     chosen: frozenset[str]
 
-    @property
-    def by_map_location(self) -> bool:
-        """Whether `map_location` alone puts everything in its place."""
-        return not self.as_one and (not self.keeps_cpu or self.places.get("cpu", "cpu") == "cpu")
-
     def map_location(self) -> str | Bracketed | None:
-        """Return the argument of `torch.load`; None when everything goes where it was saved."""
+        """Return the argument of `torch.load` that changes the least; None where nothing has to change."""
         changes = {tag: place for tag, place in self.places.items() if place != tag}
         if not changes:
             return None
-        if self.as_one or set(self.places.values()) == {"cpu"}:
-            return 'map_location="cpu"'
+        if self.as_one or self.copied or set(self.places.values()) == {"cpu"}:
+            return 'map_location="cpu"' if set(self.places) != {"cpu"} else None
         if self.keeps_cpu:
             changes.pop("cpu", None)
         is_split = self._count(self.places) > 1
@@ -61,33 +63,50 @@ class Placement:
         """Return the argument of `torch.load` that sends everything to the CPU; None where it is there."""
         return None if set(self.places) <= {"cpu"} else 'map_location="cpu"'
 
-    def choice_for(self, devices: Iterable[str]) -> tuple[str, ...]:
-        """Return the lines that set `device`, if one of these saved devices is decided when the code runs."""
-        is_open = any(self.places.get(device, "cpu") is None for device in devices)
-        return self.choice if is_open else ()
+    def puts(self, devices: Iterable[str]) -> bool:
+        """Return whether `map_location` alone puts what was saved on these devices in its place."""
+        saved = set(devices) - {"meta"}
+        return not self.as_one and not self.copied and "cpu" not in saved
 
-    def move(self, model: str, devices: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the lines that put a model where its tensors go.
+    def choice_for(self, devices: Iterable[str], *, moved: bool = True) -> tuple[str, ...]:
+        """Return the lines that set `device`, if it is used.
+
+        Args:
+            devices: The saved devices of what goes where `map_location` or `move` says.
+            moved: Whether models among it are moved: then those saved on the CPU need it as well.
+        """
+        places = {self._home_of(device) if moved else self.places.get(device, "cpu") for device in devices}
+        return self.choice if None in places else ()
+
+    def move(self, model: str, devices: tuple[str, ...], *, is_module: bool = False) -> tuple[str, ...]:
+        """Return the lines that put a model where it computes.
 
         Args:
             model: The variable.
             devices: The saved devices of its tensors.
+            is_module: Whether it is a whole module, which stays split over devices as it was.
         """
-        places = {self.places[device] for device in devices if device in self.places}
-        if places <= {"cpu"}:
-            return ()
-        if len(places) > 1:
-            return (f"# {model} was split over several devices: place its parts before the next line.",)
-        place = places.pop()
-        if place is not None:
-            return (f"{model}.to({literal(place)})",)
-        count = self._count(devices)
-        if count == 1:
-            return (f"{model}.to(device)",)
-        return (
-            f"if torch.cuda.device_count() < {count}:  # too few to split it as it was",
-            f"    {model}.to(device)",
-        )
+        saved = [device for device in devices if device != "meta"]
+        gone = {self._home_of(device) for device in saved if device != "cpu"} or {self._home_of("cpu")}
+        count = self._count(saved)
+        if is_module and len(gone) > 1:
+            return (f"# {model} is split over several devices, as it was when it was saved.",)
+        if is_module and count > 1:
+            return (
+                f"if torch.cuda.device_count() < {count}:  # too few to split it as it was",
+                f"    {model}.to(device)",
+            )
+        is_split = len(gone) > 1 or count > 1
+        place = self.home if is_split else gone.pop()
+        said = (f"# It was split over devices: where {model} places its parts itself, do not move it.",)
+        code = "device" if place is None else literal(place)
+        return () if place == "cpu" else (*(said if is_split else ()), f"{model}.to({code})")
+
+    def _home_of(self, device: str) -> str | None:
+        """Return where a model goes that was saved on a device."""
+        if device == "meta" or (device == "cpu" and device not in self.chosen):
+            return self.home
+        return self.places.get(device, self.home)
 
     def one_device(self, devices: Iterable[str], otherwise: Device) -> Device:
         """Return the device where something goes as a whole, for code that takes one only.
@@ -103,7 +122,8 @@ class Placement:
 
     def whole(self, devices: Iterable[str]) -> Device:
         """Return the one device where a model goes, for code that cannot split it; of several, the CPU."""
-        places = {self.places.get(device, "cpu") for device in devices}
+        saved = set(devices) - {"meta"}
+        places = {self._home_of(device) for device in saved - {"cpu"} or {"cpu"}}
         if None in places:
             return Device(choice=self.choice, code="device")
         place = places.pop() if len(places) == 1 else None
@@ -125,7 +145,12 @@ class Placement:
         return max(indices) + 1 if len(indices) > 1 else 1
 
 
-def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[str, str], ...]) -> Placement:
+def place_devices(
+    checkpoint: Checkpoint,
+    target: Profile,
+    mapping: tuple[tuple[str, str], ...],
+    models: Sequence[Model] = (),
+) -> Placement:
     """Decide where each saved device goes.
 
     Args:
@@ -133,9 +158,11 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
         target: The machine.
         mapping: What the user chose, as (saved device, where to); the rest stays where it was saved if the
             machine has such a device and none is wanted there, and goes to its destination otherwise.
+        models: The models in the file.
     """
     moving = {(row.dtype, row.device) for row in checkpoint.tensors}
-    dtypes = {dtype for dtype, device in moving if is_accelerator(device)}
+    computed = frozenset[str]().union(*(model.dtypes for model in models))
+    dtypes = {dtype for dtype, device in moving if is_accelerator(device)} | computed
     best = best_device(target, dtypes)
     tags = {tensor.device for tensor in checkpoint.tensors} | {row.device for row in checkpoint.storages}
     chosen = dict(mapping)
@@ -148,9 +175,19 @@ def place_devices(checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[
         places=places,
         keeps_cpu=any(tensor.on_cpu_by_design and tensor.device == "cpu" for tensor in checkpoint.tensors),
         as_one=any(use.name in _WITH_OWN_DEVICE for use in checkpoint.globals),
-        choice=choice_lines(dtypes),
+        copied=bool(models) and not any(model.is_module for model in models),
+        home=_home(places, chosen, target, best),
+        choice=choice_lines(target, dtypes),
         chosen=frozenset(chosen),
     )
+
+
+def _home(places: dict[str, str | None], chosen: dict[str, str], target: Profile, best: str) -> str | None:
+    """Return where a model goes that was saved on the CPU: beside what the user has sent somewhere."""
+    sent = {places[tag] for tag in places if tag in chosen and is_accelerator(tag)}
+    if len(sent) == 1:
+        return sent.pop()
+    return None if target.id == RUN_TIME and target.wanted is None else best
 
 
 def _place(tag: str, target: Profile, best: str, *, decided: bool) -> str | None:

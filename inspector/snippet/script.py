@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 from inspector.records import dataclass, field
 
-_MOST_CHARS = 88
+MOST_CHARS = 88
+"""What formatters let a line have."""
 _INDENT = "    "
 
 
@@ -32,11 +34,11 @@ class Bracketed:
 def format_code(code: str | Bracketed, indent: str = "", end: str = "") -> list[str]:
     """Break code over as many lines as it needs."""
     line = indent + _flat(code) + end
-    if isinstance(code, str) or len(line) <= _MOST_CHARS:
+    if isinstance(code, str) or len(line) <= MOST_CHARS:
         return [line]
     inside = indent + _INDENT
     together = inside + ", ".join(map(_flat, code.items))
-    if code.tail == ")" and len(together) <= _MOST_CHARS:  # arguments may share a line, elements may not
+    if code.tail == ")" and len(together) <= MOST_CHARS:  # arguments may share a line, elements may not
         lines = [together]
     else:
         lines = [line for item in code.items for line in format_code(item, inside, ",")]
@@ -72,10 +74,35 @@ class Script:
         """Return the whole snippet: imports in the usual order, then the paragraphs."""
         imports: tuple[list[str], ...] = ([], [], [])
         needed = self._imports | ({"import torch"} if self.uses_torch else set())
-        for statement in sorted(needed, key=_import_order):
-            imports[_import_group(statement)].append(statement)
+        for statement in sorted(_together(needed), key=_import_order):
+            imports[_import_group(statement)].extend(_import_lines(statement))
         blocks = [block for block in (*imports, *self._paragraphs) if block]
         return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _together(statements: set[str]) -> Iterator[str]:
+    """Join what is imported from one module into one statement, as sorters of imports do."""
+    names: dict[str, list[str]] = {}
+    for statement in statements:
+        head, found, name = statement.partition(" import ")
+        if not found:
+            yield statement
+        else:
+            names.setdefault(head, []).append(name)
+    for head, listed in names.items():
+        yield f"{head} import {', '.join(sorted(listed, key=_name_order))}"
+
+
+def _name_order(name: str) -> tuple[int, str]:
+    """Sort constants before classes before functions."""
+    return 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2, name
+
+
+def _import_lines(statement: str) -> list[str]:
+    head, found, names = statement.partition(" import ")
+    if len(statement) <= MOST_CHARS or not found:
+        return [statement]
+    return [f"{head} import (", *(f"{_INDENT}{name}," for name in names.split(", ")), ")"]
 
 
 def _import_group(statement: str) -> int:

@@ -14,6 +14,8 @@ from inspector.snippet.datasets import find_data
 from inspector.snippet.models import has_model, has_parameters
 
 # What `from_pretrained` looks for in a folder: `transformers/utils/__init__.py`, WEIGHTS_NAME and its shards.
+_ADAPTERS = frozenset({"adapter_model.bin", "adapter_model.safetensors"})  # peft/utils/constants.py
+_ADAPTER = re.compile(r"(^|\.)(lora_|ia3_|adalora_|hada_|lokr_|oft_|prompt_embeddings)")
 _PRETRAINED = r"(pytorch_model(-\d{5}-of-\d{5})?\.bin|model(-\d{5}-of-\d{5})?\.safetensors)(\.index\.json)?"
 
 
@@ -28,6 +30,9 @@ class Traits:
         is_lightning: Whether Lightning's Trainer wrote it.
         is_pretrained: Whether its name is one that `from_pretrained` looks for.
         is_data: Whether it is data to learn from, rather than a model.
+        is_adapter: Whether it holds the weights of adapters such as LoRA's and no base model.
+        is_adapter_file: Whether its name is the one that PEFT looks for.
+        is_deepspeed: Whether DeepSpeed wrote it.
     """
 
     has_model: bool
@@ -36,6 +41,9 @@ class Traits:
     is_lightning: bool
     is_pretrained: bool
     is_data: bool
+    is_adapter: bool = False
+    is_adapter_file: bool = False
+    is_deepspeed: bool = False
 
 
 def look_at(checkpoint: Checkpoint) -> Traits:
@@ -49,6 +57,29 @@ def look_at(checkpoint: Checkpoint) -> Traits:
         is_lightning=is_lightning(checkpoint),
         is_pretrained=is_pretrained(checkpoint.path),
         is_data=is_data,
+        is_adapter=holds_model and is_adapter(checkpoint),
+        is_adapter_file=is_adapter_file(checkpoint.path),
+        is_deepspeed=is_deepspeed(checkpoint),
+    )
+
+
+def is_adapter(checkpoint: Checkpoint) -> bool:
+    """Return whether all weights of a file are those of adapters."""
+    names = [
+        str(row.keys[-1]) for row in checkpoint.tensors if row.role in {"parameter", "buffer"} and row.keys
+    ]
+    return bool(names) and all(_ADAPTER.search(name) for name in names)
+
+
+def is_adapter_file(path: str) -> bool:
+    """Return whether PEFT would find a file by its name."""
+    return path.replace("\\", "/").rpartition("/")[2] in _ADAPTERS
+
+
+def is_deepspeed(checkpoint: Checkpoint) -> bool:
+    """Return whether DeepSpeed's engine wrote a file: its version stands beside the module's weights."""
+    return any(value.path == "ds_version" for value in checkpoint.values) and any(
+        tensor.keys[:1] == ("module",) for tensor in checkpoint.tensors
     )
 
 

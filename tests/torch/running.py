@@ -6,6 +6,8 @@ refused if the machine has no such device; the bytes stay on the CPU.
 
 from __future__ import annotations
 
+import ast
+import builtins
 import copy
 import sys
 from collections.abc import Iterator
@@ -22,23 +24,65 @@ from inspector.target.machine.profile import Profile
 from tests.torch.remapping import tagged
 
 
+PARAMETERS = [object() for _ in range(64)]
+
+
 class Loadable:
     """Stands for a model or optimizer: takes any state dict, and remembers it."""
 
     def __init__(self) -> None:
         self.state: Any = None
         self.device: str | None = None
+        self.param_groups: list[dict[str, Any]] = [{"params": PARAMETERS}]
 
-    def load_state_dict(self, state: Any) -> None:
+    def load_state_dict(self, state: Any, *, strict: bool = True) -> None:
         self.state = state
+
+    def state_dict(self) -> Any:
+        return self.state
+
+    def parameters(self) -> list[Any]:
+        return PARAMETERS
+
+    def named_parameters(self) -> list[tuple[str, Any]]:
+        return [(str(number), parameter) for number, parameter in enumerate(PARAMETERS)]
 
     def to(self, device: str) -> None:
         self.device = device
 
+    @property
+    def module(self) -> Any:
+        """What a wrapper holds."""
+        return self
 
-def stand_ins() -> dict[str, Any]:
-    kinds = ("model", "optimizer", "scheduler", "scaler")
-    return {name: Loadable() for kind in kinds for name in (kind, f"{kind}_2", f"{kind}_3")}
+    _orig_mod = module
+
+
+def stand_ins(code: str) -> dict[str, Any]:
+    """Return a stand-in for each variable that a snippet leaves to its reader."""
+    return {name: Loadable() for name in free_names(code)}
+
+
+def free_names(code: str) -> list[str]:
+    """List the names that code uses before it has bound them."""
+    bound, free = set(dir(builtins)), []
+    for statement in ast.parse(code).body:
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        inner = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        local = inner if isinstance(statement, (ast.For, ast.With, ast.If, ast.FunctionDef)) else set()
+        for part in ast.walk(statement):
+            if isinstance(part, ast.comprehension):
+                local = local | {node.id for node in ast.walk(part.target) if isinstance(node, ast.Name)}
+            if isinstance(part, ast.arg):
+                local = local | {part.arg}
+        used = [node.id for node in names if isinstance(node.ctx, ast.Load)]
+        free += [name for name in used if name not in bound | local and name not in free]
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            inner = {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+        if isinstance(statement, ast.FunctionDef):
+            inner = {statement.name}
+        bound |= inner
+    return free
 
 
 def run(code: str, **variables: object) -> SimpleNamespace:
@@ -151,7 +195,27 @@ def play_ranks(patch: pytest.MonkeyPatch, rank: int = 0) -> list[str]:
     patch.setattr(dist, "barrier", lambda: None)
     patch.setattr(dist, "broadcast_object_list", lambda states, src: None)
     patch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda model: model)
+    _play_shards(patch)
     return backends
+
+
+def _play_shards(patch: pytest.MonkeyPatch) -> None:
+    """Let one process pass for all ranks of FSDP: it has the shards of all of them."""
+    import torch.distributed.checkpoint.state_dict as states
+    from torch.distributed import fsdp
+
+    def keep(thing: Any, state: Any, options: Any) -> None:
+        assert options.full_state_dict
+        thing.load_state_dict(state)
+
+    patch.setattr(fsdp, "fully_shard", lambda model: None)
+    patch.setattr(fsdp, "FullyShardedDataParallel", lambda model, device_id=None: model)
+    patch.setattr(states, "set_model_state_dict", keep)
+    patch.setattr(
+        states,
+        "set_optimizer_state_dict",
+        lambda model, optimizer, state, options: keep(optimizer, state, options),
+    )
 
 
 # --- frameworks ---------------------------------------------------------------------------------------------
@@ -222,3 +286,43 @@ def play_transformers(patch: pytest.MonkeyPatch) -> None:
     module.AutoModel = SimpleNamespace(from_pretrained=model_from)  # type: ignore[attr-defined]
     module.AutoTokenizer = SimpleNamespace(from_pretrained=tokenizer_from)  # type: ignore[attr-defined]
     patch.setitem(sys.modules, "transformers", module)
+
+
+def play_frameworks(patch: pytest.MonkeyPatch, machine_device: str = "cpu") -> None:
+    """Put stand-ins for Accelerate, DeepSpeed and PEFT in their places."""
+
+    class Accelerator:
+        scaler = None
+
+        def prepare(self, *things: Any) -> Any:
+            for thing in things:
+                thing.to(machine_device)
+            return things if len(things) > 1 else things[0]
+
+    def initialize(*, model: Any, model_parameters: Any, config: str) -> tuple[Any, ...]:
+        assert config.endswith(".json")
+        model.to(machine_device)
+        engine = SimpleNamespace(
+            module=model, load_checkpoint=lambda folder, tag=None: (folder, {"tag": tag})
+        )
+        return engine, Loadable(), None, None
+
+    def from_pretrained(folder: str) -> Any:
+        assert isinstance(folder, str)
+        return SimpleNamespace(to=lambda device: None, eval=lambda: None)
+
+    def set_state(model: Any, state: Any) -> None:
+        model.load_state_dict(state)
+
+    modules: dict[str, dict[str, Any]] = {
+        "accelerate": {"Accelerator": Accelerator},
+        "deepspeed": {"initialize": initialize},
+        "peft": {
+            "set_peft_model_state_dict": set_state,
+            "AutoPeftModelForCausalLM": SimpleNamespace(from_pretrained=from_pretrained),
+        },
+    }
+    for name, members in modules.items():
+        module = ModuleType(name)
+        module.__dict__.update(members)
+        patch.setitem(sys.modules, name, module)

@@ -45,6 +45,7 @@ class DeviceType:
             texts `{name}` and `{NAME}` stand for the name.
         generator_error: The same where a random generator is made.
         available: The Python expression that asks torch for one, in loading code.
+        askable: The first release of torch that knows that expression; None for all.
         collective: The backend of torch.distributed by which its devices talk to each other.
         in_pieces: Whether its allocator rounds sizes up to pieces, as that of CUDA does.
     """
@@ -64,6 +65,7 @@ class DeviceType:
     send_error: str = _UNPARSED
     generator_error: str = _NO_GENERATOR
     available: str = ""
+    askable: tuple[int, int] | None = None
     collective: str = ""
     in_pieces: bool = False
 
@@ -115,6 +117,7 @@ _ROWS = (
         send_error=_NOT_LINKED,
         generator_error=_NO_GENERATOR_YET,
         available="torch.backends.mps.is_available()",
+        askable=(1, 12),  # torch/backends/mps/__init__.py
     ),
     DeviceType(
         name="xpu",
@@ -127,6 +130,7 @@ _ROWS = (
         send_error=_NOT_COMPILED,
         generator_error=_NO_LIBRARY,
         available="torch.xpu.is_available()",
+        askable=(2, 3),  # torch/xpu/__init__.py
         collective="xccl",
     ),
     DeviceType(name="cpu", is_numbered=False, since=(0, 1)),

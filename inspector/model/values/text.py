@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from inspector.model.checkpoint import Key
+from inspector.model.checkpoint import Key, OddKey
 from inspector.model.tensors.numpy_arrays import (
     FROM_BUFFERS,
     RECONSTRUCTS,
@@ -208,12 +208,12 @@ def path_key(value: Value) -> Key:
         return value
     if type(value) is int and value.bit_length() <= _MOST_KEY_BITS:
         return value
-    return str(value) if type(value) is ByteString else text_of(value)
+    return str(value) if type(value) is ByteString else OddKey(text_of(value))
 
 
 def step_text(key: Key) -> str:
     """Escape one step of a path as in JSON Pointer (RFC 6901), and invisible characters; cut huge ones."""
-    if type(key) is not str:
+    if not isinstance(key, str):
         return str(key)
     if len(key) > MOST_STEP_CHARS:
         key = cut_text(key, MOST_STEP_CHARS)

@@ -21,7 +21,7 @@ _MOVE = (
     "        return batch.to({device})",
     "    if isinstance(batch, dict):",
     "        return {{name: move(part) for name, part in batch.items()}}",
-    "    if isinstance(batch, list | tuple):",
+    "    if isinstance(batch, (list, tuple)):",
     "        return [move(part) for part in batch]",
     "    return batch",
     "",

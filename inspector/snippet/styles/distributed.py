@@ -10,12 +10,11 @@ from collections.abc import Iterator
 
 from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
 from inspector.model.roles.devices import is_accelerator
-from inspector.snippet.device import RUN_TIME
+from inspector.snippet.device import RUN_TIME, questions
 from inspector.snippet.literals import literal, lookup
 from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
-from inspector.snippet.styles.resume import states_in
 from inspector.target.machine.profile import Profile
 
 _TO_CPU = 'map_location="cpu"'
@@ -25,14 +24,15 @@ _WRAP = "DistributedDataParallel"
 def render(request: Request) -> str:
     """Write the code for ranks that load the file each."""
     script = Script()
-    _write_start(script, request.target)
+    script.need(f"from torch.nn.parallel import {_WRAP}")
+    write_start(script, request.target)
     write_load(script, request, _map_location(request))
     script.paragraph(
         *(() if all(model.is_module for _, model in request.models) else (YOURS,)),
         *(line for name, _ in request.models for line in _fill(script, request, name)),
-        *(f"{name} = {_WRAP}({name})" for name, _ in request.models),
+        *(f"{name} = {_WRAP}({name})" for name, model in request.models if not model.is_loss),
     )
-    states = ((name, lookup(request.root, keys)) for name, keys in states_in(request))
+    states = ((part.name, lookup(request.root, part.keys)) for part in request.parts)
     script.paragraph(*(f"{name}.load_state_dict({state})" for name, state in states))
     script.paragraph("# No rank may overwrite the file while another is still reading it.", "dist.barrier()")
     return script.text()
@@ -40,8 +40,9 @@ def render(request: Request) -> str:
 
 def render_broadcast(request: Request) -> str:
     """Write the code for ranks of which one loads the file, and sends what is in it to the others."""
-    script, states = Script(), tuple(states_in(request))
-    _write_start(script, request.target)
+    script, states = Script(), tuple((part.name, part.keys) for part in request.parts)
+    script.need(f"from torch.nn.parallel import {_WRAP}")
+    write_start(script, request.target)
     trust = write_allowed(script, request)
     said = Trust(weights_only=trust.weights_only, comments=())
     lines = load_lines(script, request, said, request.placement.to_cpu(), indent="    ")
@@ -61,7 +62,7 @@ def render_broadcast(request: Request) -> str:
     )
     script.paragraph(
         "# Wrapping a model sends the weights of rank 0 to all ranks.",
-        *(f"{name} = {_WRAP}({name})" for name, _ in request.models),
+        *(f"{name} = {_WRAP}({name})" for name, model in request.models if not model.is_loss),
     )
     if states:
         loads = (f"{name}.load_state_dict(states[{place}])" for place, (name, _) in enumerate(states))
@@ -69,9 +70,9 @@ def render_broadcast(request: Request) -> str:
     return script.text()
 
 
-def _write_start(script: Script, target: Profile) -> None:
+def write_start(script: Script, target: Profile) -> None:
+    """Write that each rank takes its device and joins the group."""
     script.need("import torch.distributed as dist")
-    script.need(f"from torch.nn.parallel import {_WRAP}")
     lines = ["# Start one process per device: torchrun --nproc-per-node=COUNT script.py"]
     if _is_cpu_only(target):
         script.paragraph(*lines, 'dist.init_process_group("gloo")')
@@ -85,8 +86,9 @@ def _choice(target: Profile) -> Iterator[str]:
     if target.id != RUN_TIME:
         yield from _device_lines(next(row for row in _with_ranks() if target.count(row.name)), "")
         return
-    for place, row in enumerate(_with_ranks()):
-        yield f"{'elif' if place else 'if'} {row.available}:"
+    asked = [(row, question) for row, question in questions(target) if row.collective]
+    for place, (row, question) in enumerate(asked):
+        yield f"{'elif' if place else 'if'} {question}:"
         yield from _device_lines(row, "    ")
     yield "else:"
     yield '    device = "cpu"'
@@ -117,7 +119,7 @@ def _map_location(request: Request) -> str | Bracketed | None:
     tags = [tag for tag in request.placement.places if tag != "cpu"]
     if not tags:
         return None
-    is_simple = not request.inventory.optimizers and all(is_accelerator(tag) for tag in tags)
+    is_simple = not request.parts and all(is_accelerator(tag) for tag in tags)
     if _is_cpu_only(request.target) or request.placement.as_one or not is_simple:
         return _TO_CPU
     items = tuple(f"{literal(tag)}: device" for tag in tags)

@@ -23,14 +23,15 @@ _OPTION_IS_NEW = "# Before 2.6, Lightning has no weights_only and loads as with 
 
 def render(request: Request) -> str:
     """Write the code for who has the module's class."""
-    device = request.placement.whole(_weights(request.checkpoint).devices)
-    stays = request.placement.map_location() is None
+    saved = _weights(request.checkpoint).devices
+    device = request.placement.whole(saved)
+    stays = device.code == literal(saved[0]) if len(saved) == 1 else False
     script = Script(uses_torch=not stays and bool(device.choice))
     if not stays:
         script.paragraph(*device.choice)
     trust = write_allowed(script, request)
     options = [] if stays else [f"map_location={device.code}"]
-    if trust.comments:
+    if trust.comments and trust.weights_only is not None:
         options.append(f"weights_only={trust.weights_only}")
     head = "model = MyModel.load_from_checkpoint("
     call = Bracketed(head=head, items=(literal(request.path), *options), tail=")")
@@ -40,15 +41,16 @@ def render(request: Request) -> str:
 
 
 def _warning(trust: Trust) -> tuple[str, ...]:
-    return (*trust.comments, _OPTION_IS_NEW) if trust.comments else ()
+    said = (_OPTION_IS_NEW,) if trust.weights_only is not None else ()
+    return (*trust.comments, *said) if trust.comments else ()
 
 
 def render_weights(request: Request) -> str:
     """Write the code for who has only the model within, or wants only that."""
     script, placement = Script(), request.placement
     weights = _weights(request.checkpoint)
-    script.paragraph(*placement.choice_for(placement.places))
-    write_load(script, request, placement.map_location(), root="checkpoint")
+    script.paragraph(*placement.choice_for(weights.devices))
+    write_load(script, request, placement.to_cpu(), root="checkpoint")
     if _has_hyper_parameters(request.checkpoint):
         script.paragraph(
             'hyper_parameters = checkpoint["hyper_parameters"]  # what the model was created with'
@@ -56,7 +58,7 @@ def render_weights(request: Request) -> str:
     prefixes = _prefixes(weights)
     filled = ["model.load_state_dict(state_dict)"]
     if prefixes:
-        filled = [*(strip_prefix(script, prefix) for prefix in prefixes), *filled]
+        filled = [*(strip_prefix(script, request.target, prefix) for prefix in prefixes), *filled]
     move = placement.move("model", weights.devices)
     script.paragraph(YOURS, *move, 'state_dict = checkpoint["state_dict"]', *filled)
     return script.text()

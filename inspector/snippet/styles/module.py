@@ -29,8 +29,10 @@ _OF_TODAY = "# The model is yours, built by your current code: only its weights 
 def render(request: Request) -> str:
     """Write the code that loads a module with its class, ready to be used."""
     script, placement = Script(), request.placement
-    devices = request.model_devices if placement.as_one else placement.places
-    script.paragraph(*placement.choice_for(devices))
+    devices = () if placement.as_one else placement.places
+    script.paragraph(
+        *(placement.choice_for(devices, moved=False) or placement.choice_for(request.model_devices))
+    )
     modules = _modules(request.checkpoint)
     script.paragraph(*((_DEFINED,) if _MAIN in modules else ()))
     trust = write_allowed(script, request)
@@ -40,7 +42,6 @@ def render(request: Request) -> str:
     write_models(
         script,
         request,
-        placed=placement.by_map_location,
         comment="# The model without a class in the file is yours, built as it was when it was saved.",
     )
     script.paragraph(*(f"{name}.eval()" for name, model in request.models if model.is_module))
@@ -54,7 +55,7 @@ def render_weights(request: Request) -> str:
     root = "saved" if request.root == "model" else request.root
     write_load(script, request, placement.to_cpu(), root=root)
     lines = [_OF_TODAY]
-    for name, model in request.models:
+    for name, model in (*request.models, *request.averages):
         lines += placement.move(name, model.devices)
         if model.is_module:
             lines.append(f"{name}.load_state_dict({lookup(root, model.keys)}.state_dict())")

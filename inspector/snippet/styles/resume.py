@@ -8,14 +8,19 @@ and each `load_state_dict` moves the rest by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 
 from inspector.snippet.device import RUN_TIME
 from inspector.snippet.literals import lookup
 from inspector.snippet.loading import write_load, write_models
 from inspector.snippet.models import Keys
-from inspector.snippet.request import Request, numbered
+from inspector.snippet.request import Part, Request
 from inspector.snippet.script import Script
 from inspector.snippet.traits import is_lightning
+
+_MOST_CHARS = 88
+_MOST_GROUPS = 6
+_CAPTURABLE = "# capturable is for CUDA graphs: without CUDA or XPU, step() refuses it."
 
 
 def render(request: Request) -> str:
@@ -25,37 +30,79 @@ def render(request: Request) -> str:
     if is_lightning(request.checkpoint):
         script.paragraph("# Lightning does all of this itself: trainer.fit(model, ckpt_path=...).")
     write_load(script, request, placement.to_cpu())
-    comment = f"# Yours, created as in the run that was saved: {_yours(request)}."
-    write_models(script, request, placed=False, comment=comment)
-    script.paragraph(*_states(request))
+    write_models(script, request)
+    write_states(script, request)
     script.paragraph(*_random_states(script, request))
     script.paragraph(*(f"{name} = {lookup(request.root, keys)}" for name, keys in request.inventory.counters))
     return script.text()
 
 
-def _yours(request: Request) -> str:
-    """List the variables that the reader has to bring."""
-    models = [name for name, model in request.models if not model.is_module]
-    *first, last = (*models, *(name for name, _ in states_in(request)))
-    return f"{', '.join(first)} and {last}" if first else last
+def write_states(script: Script, request: Request) -> None:
+    """Write what has a state dict besides the models, each optimizer with its schedulers."""
+    if not request.parts:
+        return
+    is_moved = any(request.placement.move(name, model.devices) for name, model in request.models)
+    optimizers = any(part.kind == "optimizer" for part in request.parts)
+    after = "and made after the move, as its state goes where the parameters are"
+    head = f"# Yours too, {after if is_moved and optimizers else 'created as in the run that was saved'}:"
+    lines = [head, *(line for part in request.parts for line in _comment(f"# {describe(request, part)}"))]
+    for part in request.parts:
+        lines.append(f"{part.name}.load_state_dict({lookup(request.root, part.keys)})")
+        lines += _without_graphs(request, part)
+    script.paragraph(*lines)
 
 
-def states_in(request: Request) -> Iterator[tuple[str, Keys]]:
-    """Return what has a state dict in the file besides the models: variable and place."""
-    inventory = request.inventory
-    yield from zip(numbered("optimizer", len(inventory.optimizers)), inventory.optimizers, strict=True)
-    yield from zip(numbered("scheduler", len(inventory.schedulers)), inventory.schedulers, strict=True)
-    yield from zip(numbered("scaler", len(inventory.scalers)), inventory.scalers, strict=True)
+def describe(request: Request, part: Part) -> str:
+    """Return what a thing with a state dict is made of, for a comment."""
+    if part.kind == "scheduler" and part.optimizer is not None:
+        optimizers = [other.name for other in request.parts if other.kind == "optimizer"]
+        return f"{part.name}, of {optimizers[part.optimizer]}"
+    if part.kind == "average":
+        return f"{part.name}, which averages the weights"
+    if part.kind != "optimizer":
+        return part.name
+    sizes = ", ".join(map(str, part.groups[:_MOST_GROUPS])) + (
+        ", ..." if len(part.groups) > _MOST_GROUPS else ""
+    )
+    grouped = f", in groups of {sizes}" if len(part.groups) > 1 else ""
+    return f"{part.name}{_made_of(request, part)}{grouped}"
 
 
-def _states(request: Request) -> Iterator[str]:
-    if any(request.placement.move(name, model.devices) for name, model in request.models):
-        yield "# Only now: an optimizer puts its state where the parameters are."
-    for name, keys in states_in(request):
-        yield f"{name}.load_state_dict({lookup(request.root, keys)})"
-    averages = request.inventory.averages
-    if averages is not None:
-        yield f"averages = {lookup(request.root, averages)}  # the averaged weights, on the CPU"
+def _made_of(request: Request, part: Part) -> str:
+    """Return the parameters that an optimizer was made of, as code."""
+    names = [f"{request.all_models[place][0]}.parameters()" for place in part.owned.models]
+    if not names:
+        return ""
+    if len(names) > 1:
+        order = "" if part.owned.is_ordered else ", in the order of the run"
+        return f", of itertools.chain({', '.join(names)}){order}"
+    return f", of some of {names[0]}" if part.owned.is_part else f", of {names[0]}"
+
+
+def _comment(text: str) -> list[str]:
+    return wrap(text, _MOST_CHARS, subsequent_indent="#   ", break_long_words=False, break_on_hyphens=False)
+
+
+def _without_graphs(request: Request, part: Part) -> Iterator[str]:
+    """Turn `capturable` off where there is no device for it: the state dict brings it along."""
+    target = request.target
+    if part.kind != "optimizer" or not _is_capturable(request, part.keys):
+        return
+    if target.id == RUN_TIME:
+        yield "if not torch.cuda.is_available():  # capturable is for CUDA graphs, and step() refuses it"
+        yield f"    for group in {part.name}.param_groups:"
+        yield '        group["capturable"] = False'
+    elif not target.count("cuda") and not target.count("xpu"):
+        yield _CAPTURABLE
+        yield f"for group in {part.name}.param_groups:"
+        yield '    group["capturable"] = False'
+
+
+def _is_capturable(request: Request, keys: Keys) -> bool:
+    return any(
+        value.text == "True" and value.keys[-1:] == ("capturable",) and value.keys[: len(keys)] == keys
+        for value in request.checkpoint.values
+    )
 
 
 def _random_states(script: Script, request: Request) -> Iterator[str]:

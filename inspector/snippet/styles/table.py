@@ -12,9 +12,10 @@ from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
+from inspector.safety.verdict import judge
 from inspector.snippet.inventory import take_inventory
 from inspector.snippet.placement import place_devices
-from inspector.snippet.request import Request
+from inspector.snippet.request import Request, build_request
 from inspector.snippet.traits import Traits, look_at
 from inspector.target.machine.profile import Profile
 
@@ -29,6 +30,7 @@ class Style:
         fits: Tells whether a file offers it.
         module: The module of this package that writes it.
         function: The function there, which takes a `Request` and returns the code.
+        has_loader: Tells whether a loader of its own reads the file, which may run what torch would refuse.
     """
 
     id: str
@@ -36,6 +38,7 @@ class Style:
     fits: Callable[[Traits], bool]
     module: str
     function: str = "render"
+    has_loader: Callable[[Traits], bool] = lambda _: False
 
     def write(self, request: Request) -> str:
         """Return the code."""
@@ -49,6 +52,7 @@ STYLES: tuple[Style, ...] = (
         label="Lightning",
         fits=lambda traits: traits.is_lightning,
         module=".lightning",
+        has_loader=lambda _: True,
     ),
     Style(
         id="lightning-weights",
@@ -58,10 +62,18 @@ STYLES: tuple[Style, ...] = (
         function="render_weights",
     ),
     Style(
+        id="peft",
+        label="PEFT adapters",
+        fits=lambda traits: traits.is_adapter,
+        module=".peft",
+        has_loader=lambda traits: traits.is_adapter_file,
+    ),
+    Style(
         id="transformers",
         label="Transformers",
         fits=lambda traits: traits.is_pretrained and traits.has_model,
         module=".transformers",
+        has_loader=lambda _: True,
     ),
     Style(
         id="data",
@@ -70,10 +82,10 @@ STYLES: tuple[Style, ...] = (
         module=".data",
     ),
     Style(
-        id="plain",
-        label="Load",
-        fits=lambda _: True,
-        module=".plain",
+        id="resume",
+        label="Resume training",
+        fits=lambda traits: traits.has_optimizer and not traits.is_data,
+        module=".resume",
     ),
     Style(
         id="module",
@@ -82,17 +94,17 @@ STYLES: tuple[Style, ...] = (
         module=".module",
     ),
     Style(
+        id="plain",
+        label="Load",
+        fits=lambda _: True,
+        module=".plain",
+    ),
+    Style(
         id="module-weights",
         label="Weights of the whole module",
         fits=lambda traits: traits.has_module,
         module=".module",
         function="render_weights",
-    ),
-    Style(
-        id="resume",
-        label="Resume training",
-        fits=lambda traits: traits.has_optimizer and traits.has_model,
-        module=".resume",
     ),
     Style(
         id="distributed",
@@ -107,8 +119,34 @@ STYLES: tuple[Style, ...] = (
         module=".distributed",
         function="render_broadcast",
     ),
+    Style(
+        id="fsdp",
+        label="FSDP",
+        fits=lambda traits: traits.has_model and not traits.has_module,
+        module=".fsdp",
+    ),
+    Style(
+        id="accelerate",
+        label="Accelerate",
+        fits=lambda traits: traits.has_model,
+        module=".accelerate",
+    ),
+    Style(
+        id="deepspeed",
+        label="DeepSpeed",
+        fits=lambda traits: traits.has_model,
+        module=".deepspeed",
+        has_loader=lambda traits: traits.is_deepspeed,
+    ),
+    Style(
+        id="save",
+        label="Save the next one",
+        fits=lambda _: True,
+        module=".saving",
+    ),
 )
-"""In the order in which they are offered: what names the program that wrote the file comes first."""
+"""In the order in which they are offered, the first where none is chosen: what names the program that wrote
+the file comes first, then what the file was written for."""
 
 
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
@@ -119,13 +157,16 @@ def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
         named = {style.id: style for style in STYLES}
         return tuple(named[id_] for id_ in unopened_styles(checkpoint.format, checkpoint.path))
     traits = look_at(checkpoint)
-    return tuple(style for style in STYLES if style.fits(traits))
+    offered = [style for style in STYLES if style.fits(traits)]
+    if any(style.has_loader(traits) for style in offered) and judge(checkpoint).verdict == "dangerous":
+        offered = [style for style in offered if not style.has_loader(traits)]
+    return tuple(offered)
 
 
 def render(
     checkpoint: Checkpoint,
     *,
-    style: str,
+    style: str | None,
     target: Profile,
     mapping: tuple[tuple[str, str], ...] = (),
     path: str | None = None,
@@ -134,7 +175,7 @@ def render(
 
     Args:
         checkpoint: The file.
-        style: The id of one of its styles.
+        style: The id of one of its styles; None for the one that fits it best.
         target: The machine; with the id `this`, the code finds out when it runs.
         mapping: What the user chose, as (saved device, where to). What is not among it stays where it was
             saved if the target has such a device, and goes to the target's best device otherwise.
@@ -144,6 +185,7 @@ def render(
         PlanError: The file does not offer this style.
     """
     offered = {offer.id: offer for offer in styles(checkpoint)}
+    style = next(iter(offered), "plain") if style is None else style
     if style not in offered:
         raise PlanError(
             f"this file offers no snippet in the style {style!r}",
@@ -155,12 +197,7 @@ def render(
 
         return render_unopened(checkpoint.format, path, target, style=style)
     inventory = take_inventory(checkpoint)
-    request = Request(
-        checkpoint=checkpoint,
-        # The names of data may pass for those of parameters.
-        inventory=replace(inventory, models=()) if "data" in offered else inventory,
-        placement=place_devices(checkpoint, target, mapping),
-        target=target,
-        path=path,
-    )
-    return offered[style].write(request)
+    if "data" in offered:  # the names of data may pass for those of parameters
+        inventory = replace(inventory, models=())
+    placement = place_devices(checkpoint, target, mapping, inventory.models)
+    return offered[style].write(build_request(checkpoint, inventory, placement, target, path))

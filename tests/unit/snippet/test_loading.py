@@ -7,6 +7,7 @@ from inspector.model.checkpoint import Checkpoint, Safety
 from inspector.records import replace
 from inspector.snippet.loading import write_load, write_models
 from inspector.snippet.script import Script
+from inspector.target.machine.profile import CPU_ONLY, Profile, parse_target
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, tensor
 from tests.unit.snippet.test_request import request_for
 
@@ -19,9 +20,9 @@ def load(rows: Checkpoint, map_location: str | None = None) -> str:
     return script.text()
 
 
-def models(*rows: object, placed: bool = False, **options: object) -> str:
+def models(*rows: object, target: Profile = CPU_ONLY, **options: object) -> str:
     script = Script()
-    write_models(script, request_for(checkpoint(*rows, **options)), placed=placed, comment="# Yours.")
+    write_models(script, request_for(checkpoint(*rows, **options), target), comment="# Yours.")
     return script.text()
 
 
@@ -116,7 +117,7 @@ def test_gzip() -> None:
 
 
 def test_state_dict() -> None:
-    assert models(tensor("net", "w")).endswith('\n\n# Yours.\nmodel.load_state_dict(checkpoint["net"])\n')
+    assert models(tensor("net", "w")).endswith('\n\n# Yours.\nnet.load_state_dict(checkpoint["net"])\n')
 
 
 def test_state_dict_with_prefixes() -> None:
@@ -128,7 +129,7 @@ def test_state_dict_with_prefixes() -> None:
         'state_dict = checkpoint["net"]\n'
         'consume_prefix_in_state_dict_if_present(state_dict, "module.")\n'
         'consume_prefix_in_state_dict_if_present(state_dict, "_orig_mod.")\n'
-        "model.load_state_dict(state_dict)\n"
+        "net.load_state_dict(state_dict)\n"
     )
 
 
@@ -136,13 +137,11 @@ def test_state_dict_among_other_things() -> None:
     assert models(tensor("w"), tensor("ema", "w", role="ema")).endswith(
         "# Yours.\n"
         "state_dict = {k: v for k, v in state_dict.items() if torch.is_tensor(v)}\n"
-        "model.load_state_dict(state_dict)\n"
+        "net.load_state_dict(state_dict)\n"
     )
 
 
 def test_whole_modules() -> None:
     assert models(tensor("._parameters", "w"), root="module") == "import torch\n"
     rows = [tensor("a", "._parameters", "w", device="mps"), tensor("b", "v")]
-    assert models(*rows).endswith(
-        '# Yours.\nmodel = checkpoint["a"]\nmodel_2.load_state_dict(checkpoint["b"])\n'
-    )
+    assert models(*rows).endswith('# Yours.\na = checkpoint["a"]\nb.load_state_dict(checkpoint["b"])\n')

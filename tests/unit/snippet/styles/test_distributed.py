@@ -37,9 +37,9 @@ def test_weights_on_gpus() -> None:
         '    "best.pth", map_location={"cuda:0": device, "cuda:1": device}, weights_only=True\n'
         ")\n\n"
         "# The model is yours, built as it was when this file was saved.\n"
-        "model.to(device)\n"
-        'model.load_state_dict(checkpoint["m"])\n'
-        "model = DistributedDataParallel(model)\n\n"
+        "m.to(device)\n"
+        'm.load_state_dict(checkpoint["m"])\n'
+        "m = DistributedDataParallel(m)\n\n"
         "# No rank may overwrite the file while another is still reading it.\n"
         "dist.barrier()\n"
     )
@@ -109,3 +109,11 @@ def test_whole_module_is_loaded_and_then_moved() -> None:
     text = write(rows, CUDA)
     assert "Yours" not in text
     assert text.index("model = torch.load(") < text.index("model.to(device)\nmodel = Distributed")
+
+
+def test_loss_is_no_model_to_wrap() -> None:
+    rows = checkpoint(tensor("net", "l.weight"), tensor("criterion", "pos_weight", role="other"))
+    text = write(rows, CUDA)
+    assert 'criterion.to(device)\ncriterion.load_state_dict(checkpoint["criterion"])\n' in text
+    assert "net = DistributedDataParallel(net)" in text
+    assert "DistributedDataParallel(criterion)" not in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, ValueRow
 from inspector.snippet.styles.table import render
 from inspector.target.machine.profile import CPU_ONLY
@@ -50,15 +51,28 @@ def test_with_the_class_on_other_machines() -> None:
 
 def test_names_to_allow_come_first() -> None:
     text = write(lightning(names=("argparse.Namespace",)))
-    assert text.startswith("import argparse\n\nimport torch\n\ntorch.serialization.add_safe_globals(")
+    assert text.startswith("import argparse\n\nimport torch\n\n# This takes torch 2.4 or newer.\ntorch.")
     assert "weights_only" not in text
 
 
-@pytest.mark.parametrize(("name", "allowed"), [("functools.partial", False), ("os.system", True)])
-def test_files_that_torch_refuses(name: str, allowed: bool) -> None:
-    text = write(lightning(names=(name,)))
+def test_file_that_torch_refuses() -> None:
+    text = write(lightning(names=("functools.partial",)))
     assert "# Before 2.6, Lightning has no weights_only" in text
-    assert f"weights_only={allowed}" in text
+    assert "weights_only=False" in text
+
+
+def test_loader_that_may_run_what_torch_refuses_is_not_offered() -> None:
+    rows = lightning(names=("os.system",))
+    with pytest.raises(PlanError, match="no snippet in the style 'lightning'"):
+        write(rows)
+    assert "weights_only=True" in write(rows, style="lightning-weights")
+
+
+def test_torch_without_weights_only() -> None:
+    old = Profile(id="this", label="", torch_version="1.12.1")
+    text = write(lightning(names=("functools.partial",)), old)
+    assert "torch before 1.13 does not check" in text
+    assert "weights_only" not in text
 
 
 def test_without_the_class() -> None:

@@ -26,6 +26,7 @@ def test_module_of_classes_is_allowed_by_name() -> None:
         "import nets\nimport torch\n\n"
         "# The file creates objects of classes from nets.\n"
         "# Allow them only if that code is yours, or if you trust it.\n"
+        "# This takes torch 2.4 or newer.\n"
         "torch.serialization.add_safe_globals([nets.Net, torch.nn.modules.linear.Linear])\n\n"
         'model = torch.load("net.pt", map_location="cpu", weights_only=True)\n\n'
         "model.eval()\n"
@@ -39,7 +40,8 @@ def test_module() -> None:
         "# The file contains no code: these modules must be importable here, as where it was saved.\n"
         'for name in ["nets"]:\n'
         "    importlib.import_module(name)\n\n"
-        "# Loading this file can run code that is in it: do so only if you trust its source.\n"
+        "# weights_only=False: it calls or sets more than a list can safely allow, such as nets.Net.\n"
+        "# Loading it so can run code that is in it: do so only if you trust its source.\n"
         'model = torch.load("net.pt", map_location="cpu", weights_only=False)\n\n'
         "model.eval()\n"
     )
@@ -87,10 +89,10 @@ def test_module_beside_a_state_dict() -> None:
     rows = checkpoint(tensor("a", "._parameters", "w"), tensor("b", "v"), names=("nets.Net",))
     assert module(rows).endswith(
         "# The model without a class in the file is yours, built as it was when it was saved.\n"
-        'model = checkpoint["a"]\nmodel_2.load_state_dict(checkpoint["b"])\n\nmodel.eval()\n'
+        'a = checkpoint["a"]\nb.load_state_dict(checkpoint["b"])\n\na.eval()\n'
     )
     assert module(rows, "module-weights").endswith(
-        'model.load_state_dict(checkpoint["a"].state_dict())\nmodel_2.load_state_dict(checkpoint["b"])\n'
+        'a.load_state_dict(checkpoint["a"].state_dict())\nb.load_state_dict(checkpoint["b"])\n'
     )
 
 
@@ -99,6 +101,7 @@ def test_weights_of_a_module() -> None:
         "import nets\nimport torch\n\n"
         "# The file creates objects of classes from nets.\n"
         "# Allow them only if that code is yours, or if you trust it.\n"
+        "# This takes torch 2.4 or newer.\n"
         "torch.serialization.add_safe_globals([nets.Net, torch.nn.modules.linear.Linear])\n\n"
         'saved = torch.load("net.pt", map_location="cpu", weights_only=True)\n\n'
         "# The model is yours, built by your current code: only its weights come from the file.\n"

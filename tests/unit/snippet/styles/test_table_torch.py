@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import namedtuple
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,22 @@ from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
+from inspector.snippet.inventory import take_inventory
 from inspector.snippet.styles.table import render, styles
 from inspector.snippet.unopened import render_unopened, unopened_styles
 from inspector.target.machine.profile import CPU_ONLY, Profile, presets
 from tests.corpus import Case, cases, varied
-from tests.torch.running import AnyModule, Loadable, play_ranks, run, stand_ins, tensors_in
+from tests.sweep import put_through
+from tests.torch.running import (
+    AnyModule,
+    Loadable,
+    free_names,
+    play_frameworks,
+    play_ranks,
+    run,
+    stand_ins,
+    tensors_in,
+)
 from tests.unit.snippet.rows import THIS
 
 torch = pytest.importorskip("torch")
@@ -92,35 +104,79 @@ def test_the_corpus_is_there() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # torch has much to say about old files
-def test_genuine_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_genuine_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     play_ranks(monkeypatch)
-    for case in CASES:
-        checkpoint = open_checkpoint(str(case.path))
-        offered = [style.id for style in styles(checkpoint)]
-        assert offered, case.name
-        # Its shards stand beside no config.json: `tests/torch` has a folder that is whole.
-        for style, target in product(
-            (style for style in offered if style != "transformers"), (CPU_ONLY, THIS)
-        ):
-            allowed = torch.serialization.get_safe_globals()
-            found = run(render(checkpoint, style=style, target=target), **stand_ins(), MyModel=AnyModule)
+    play_frameworks(monkeypatch)
+    put_through(partial(check_case, tmp_path), CASES, lambda case: case.name)
+
+
+def check_case(folder: Path, case: Case) -> None:
+    checkpoint = open_checkpoint(str(case.path))
+    offered = [style.id for style in styles(checkpoint)]
+    assert offered
+    # Its shards stand beside no config.json: `tests/torch` has a folder that is whole.
+    for style, target in product((style for style in offered if style not in OTHERS), (CPU_ONLY, THIS)):
+        allowed = torch.serialization.get_safe_globals()
+        try:
+            code = render(checkpoint, style=style, target=target)
+            names = stand_ins(code) | {"MyModel": AnyModule}
+            check_loaded(run(code, **names), checkpoint, (style, target.id))
+        except Exception as error:
+            raise AssertionError(f"{style} for {target.id}: {type(error).__name__}: {error}") from error
+        finally:
             torch.serialization.clear_safe_globals()
             torch.serialization.add_safe_globals(allowed)
-            check_loaded(found, checkpoint, (case.name, style, target.id))
+    check_saved(checkpoint, folder)
+
+
+def check_saved(checkpoint: Checkpoint, folder: Path) -> None:
+    """See that what a file holds can be saved, and then loads anywhere without a word of advice."""
+    offered = [style.id for style in styles(checkpoint)]
+    if "lightning" in offered:  # whose Trainer saves
+        return
+    code = render(checkpoint, style="resume" if "resume" in offered else "plain", target=CPU_ONLY)
+    found = vars(run(code, **stand_ins(code)))
+    path = str(folder / "a.pt")
+    code = render(checkpoint, style="save", target=CPU_ONLY, path=path)
+    known = {name: found[name] for name in free_names(code) if name in found}
+    run(code, **({"data": torch.ones(2)} | known))
+    saved = open_checkpoint(str(folder / "a_next.pt"))
+    assert {tensor.device for tensor in saved.tensors} <= {"cpu", "meta"}
+    assert not list(folder.glob("*.tmp"))
+    models = [model for model in take_inventory(checkpoint).models if not model.is_module]
+    kept = {tensor.path for tensor in saved.tensors}
+    for model in models if "data" not in offered else ():
+        assert any(path.endswith(model.names[0].split("module.")[-1]) for path in kept), model.keys
+
+
+OTHERS = {"transformers", "save"}
+WITHOUT_AVERAGES = {"distributed", "distributed-broadcast", "fsdp", "accelerate", "deepspeed", "peft"}
 
 
 def check_loaded(found: Any, checkpoint: Checkpoint, where: tuple[str, ...]) -> None:
+    if not hasattr(found, "torch"):  # a loader of its own
+        return
     root = next(
         getattr(found, name)
         for name in ("tensor", "state_dict", "checkpoint", "saved", "data", "dataset", "loader", "model")
         if hasattr(found, name) and not isinstance(getattr(found, name), Loadable)
     )
     assert {tensor.device.type for tensor in tensors_in(root)} <= {"cpu", "meta"}, where
-    has_parameters = any(tensor.role == "parameter" for tensor in checkpoint.tensors)
-    if has_parameters and isinstance(found.model, Loadable):
-        assert all(isinstance(name, str) for name in found.model.state), where
-        state = found.model.state.values()
-        assert all(torch.is_tensor(item) or torch.is_storage(item) for item in state), where
+    states = [
+        thing.state
+        for thing in vars(found).values()
+        if isinstance(thing, Loadable) and thing.state is not None
+    ]
+    for state in states:
+        assert all(isinstance(name, str) for name in state), where
+    for model in () if is_data(checkpoint) else take_inventory(checkpoint).models:
+        if not (model.is_module or (model.is_average and where[0] in WITHOUT_AVERAGES)):
+            bare = {name.removeprefix("".join(model.prefixes)) for name in model.names}
+            assert any(bare <= {*state} for state in states), (*where, model.keys)
+
+
+def is_data(checkpoint: Checkpoint) -> bool:
+    return "data" in [style.id for style in styles(checkpoint)]
 
 
 @pytest.mark.parametrize("name", ["hostile/os_system.pt", "hostile/os_system_legacy.pt"])
@@ -129,7 +185,7 @@ def test_hostile_file_is_not_run(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     (case,) = [case for case in cases() if case.name == name]
     code = render(open_checkpoint(str(case.path)), style="plain", target=THIS)
     with pytest.raises(Exception, match=r"[Ww]eights.only"):
-        run(code, **stand_ins())
+        run(code, **stand_ins(code))
 
 
 def test_formatters_have_nothing_to_change(tmp_path: Path) -> None:
