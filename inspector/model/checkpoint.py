@@ -20,7 +20,7 @@ Key = str | int
 
 
 class OddKey(str):
-    """A mapping key that is neither a str nor a short int, as its short text: no code can look it up by that."""
+    """A mapping key that is neither a str nor a short int, as its short text: no code can look it up so."""
 
     __slots__ = ()
 

@@ -67,7 +67,11 @@ def _are_samples(checkpoint: Checkpoint, columns: tuple[Keys, ...]) -> bool:
 
 
 def _is_data(tensor: Tensor) -> bool:
-    return tensor.role in {"parameter", "buffer", "other"} and tensor.part_of is None and bool(tensor.shape and tensor.shape[0])
+    return (
+        tensor.role in {"parameter", "buffer", "other"}
+        and tensor.part_of is None
+        and bool(tensor.shape and tensor.shape[0])
+    )
 
 
 def _is_attribute(key: Key) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from textwrap import wrap
 
 from inspector.errors import PlanError
 from inspector.model.obstacles import is_gzipped
@@ -18,10 +19,7 @@ from inspector.snippet.variables import is_free
 from inspector.target.default_load import code_weights_only, judge_for
 from inspector.target.machine.profile import Profile
 
-_RUNS_CODE = (
-    "# {reason}",
-    "# Loading it so can run code that is in it: do so only if you trust its source.",
-)
+_RUNS_CODE = "# Loading it so can run code that is in it: do so only if you trust its source."
 _UNSURE = "# Programs read different things from this file: leave weights_only at True."
 _DANGEROUS = (
     "# torch rightly refuses this file: it asks for names that can do anything to your",
@@ -33,7 +31,6 @@ _STRIP = "consume_prefix_in_state_dict_if_present"
 _MOST_PACKAGES = 3
 _MOST_CHARS = 18
 _MOST_NAME = 40
-_INSIDE = 4  # where it may stand within a condition
 _NO_CHECK = "torch before 1.13 does not check what a file asks for, and this one asks for more than weights."
 YOURS = "# The model is yours, built as it was when this file was saved."
 YOURS_ALL = "# The models are yours, built as they were when this file was saved."
@@ -118,10 +115,17 @@ def write_allowed(script: Script, request: Request) -> Trust:
         comments = _DANGEROUS
     elif safety.verdict == "runs-code":
         reason = _reason(safety, request.target) if knows else _NO_CHECK
-        comments = tuple(line.format(reason=reason) for line in _RUNS_CODE)
+        comments = (*comment_lines(reason), _RUNS_CODE)
     if safety.is_unsure and knows:
         comments = (_UNSURE,)
     return Trust(weights_only=code_weights_only(safety) if knows else None, comments=comments)
+
+
+def comment_lines(text: str) -> list[str]:
+    """Break a comment over as many lines as it needs."""
+    return wrap(
+        f"# {text}", MOST_CHARS, subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _reason(safety: SafetyVerdict, target: Profile) -> str:
@@ -143,12 +147,15 @@ def _needs_list(target: Profile) -> tuple[str, ...]:
     return () if target.torch_version else ("# This takes torch 2.4 or newer.",)
 
 
-def write_models(script: Script, request: Request, *, comment: str | None = None) -> None:
+def write_models(
+    script: Script, request: Request, *, placed: bool = True, comment: str | None = None
+) -> None:
     """Write that the models go to their device and get their weights, then the averages of them.
 
     Args:
         script: The snippet.
         request: What is written.
+        placed: Whether the file was loaded with the map of its placement, and not to the CPU.
         comment: What to say of the models that the reader has to bring.
     """
     lines: list[str] = []
@@ -156,7 +163,7 @@ def write_models(script: Script, request: Request, *, comment: str | None = None
         move = request.placement.move(name, model.devices, is_module=model.is_module)
         filled = fill_model(script, request, name, model)
         if model.is_module:
-            lines += filled if request.placement.puts(model.devices) else [*filled, *move]
+            lines += filled if placed and request.placement.puts(model.devices) else [*filled, *move]
         else:
             lines += [*move, *filled]
     for name, model in request.averages:
@@ -171,10 +178,8 @@ def _fill_average(script: Script, request: Request, name: str, model: Model) -> 
     """Return the lines that make a copy of the model with averaged weights; buffers are the model's own."""
     if model.is_module:
         return fill_model(script, request, name, model)
-    own = {key.removeprefix(prefix) for key in model.names for prefix in ("", *model.prefixes)}
     for other, candidate in request.models:
-        names = {key.removeprefix(prefix) for key in candidate.names for prefix in ("", *candidate.prefixes)}
-        if own <= names:
+        if model.bare_names <= candidate.bare_names:
             script.need("import copy")
             strict = len(model.names) == len(candidate.names)
             filled = fill_model(script, request, name, model, strict=strict)
@@ -206,23 +211,21 @@ def fill_model(
         lines.append(f"state_dict = {weights}")
         weights = "state_dict"
     lines += [strip_prefix(script, request.target, prefix) for prefix in model.prefixes]
-    partly = "" if strict else ", strict=False"
-    only = "" if strict else "  # no buffers: they stay the model's"
-    return [*lines, f"{name}.load_state_dict({weights}{partly}){only}"]
+    if strict:
+        return [*lines, f"{name}.load_state_dict({weights})"]
+    call = Bracketed(head=f"{name}.load_state_dict(", items=(weights, "strict=False"), tail=")")
+    return [*lines, "# It holds the parameters only: the buffers stay the model's.", *format_code(call)]
 
 
 def _only_tensors(weights: str, strangers: tuple[str, ...]) -> list[str]:
     """Return the lines that pick the tensors of a state dict from among other things."""
-    lines = []
-    condition = "torch.is_tensor(v)"
+    lines = [] if weights.isidentifier() else [f"entries = {weights}"]
+    name = weights if weights.isidentifier() else "entries"
+    lines.append(f"state_dict = {{k: v for k, v in {name}.items() if torch.is_tensor(v)}}")
     if strangers:
-        items = tuple(map(literal, strangers))
-        lines += format_code(Bracketed(head="others = {", items=items, tail="}"))
-        condition += " and k not in others"
-    parts = ("k: v", f"for k, v in {weights}.items()", f"if {condition}")
-    flat = f"state_dict = {{{' '.join(parts)}}}"
-    broken = ["state_dict = {", *(f"    {part}" for part in parts), "}"]
-    return [*lines, *([flat] if len(flat) <= MOST_CHARS - _INSIDE else broken)]
+        listed = Bracketed(head="for k in [", items=tuple(map(literal, strangers)), tail="]")
+        lines += [*format_code(listed, end=":"), "    del state_dict[k]"]
+    return lines
 
 
 def strip_prefix(script: Script, target: Profile, prefix: str) -> str:

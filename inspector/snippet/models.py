@@ -73,6 +73,12 @@ class Model:
         then = [prefix for prefix in PREFIXES if first and self._all_start_with(first[0] + prefix)]
         return (*first, *(prefix for prefix in then if prefix not in first))
 
+    @property
+    def bare_names(self) -> frozenset[str]:
+        """The names without those prefixes."""
+        prefix = "".join(self.prefixes)
+        return frozenset(name.removeprefix(prefix) for name in self.names)
+
     def _all_start_with(self, prefix: str) -> bool:
         return bool(self.names) and all(name.startswith(prefix) for name in self.names)
 
@@ -155,7 +161,9 @@ def _parameters(tensors: list[Tensor]) -> Iterator[Shape]:
 def _is_weight(tensor: Tensor) -> bool:
     """Return whether a tensor can be part of a model: it stands under a name and is not a part itself."""
     name = tensor.keys[-1] if tensor.keys else 0
-    if tensor.part_of is not None or not isinstance(name, str) or isinstance(name, OddKey):
+    if not isinstance(name, str) or isinstance(name, OddKey):
+        return False
+    if tensor.part_of is not None or tensor.layout == "storage":
         return False
     if tensor.role == "other":  # a mapping of one tensor may be anything, unless a name says what it is
         above = tensor.keys[-2] if len(tensor.keys) > 1 else ""
@@ -198,7 +206,8 @@ def _strangers(checkpoint: Checkpoint, home: str, own: set[str]) -> Iterator[str
     for tensor in checkpoint.tensors:
         if tensor.part_of is None and tensor.path not in own and _is_stranger(tensor.path, start, own):
             key = tensor.keys[place]
-            yield key if len(tensor.keys) == place + 1 and isinstance(key, str) else ""
+            is_tensor = len(tensor.keys) == place + 1 and tensor.layout != "storage"
+            yield key if is_tensor and isinstance(key, str) else ""
     yield from ("" for value in checkpoint.values if _is_stranger(value.path, start, own))
 
 

@@ -82,7 +82,9 @@ class Request:
         at_root = [model for model in self.inventory.models if not model.keys]
         if not at_root or at_root[0].is_mixed:
             return "checkpoint"
-        return "model" if at_root[0].is_module else "state_dict"
+        if not at_root[0].is_module:
+            return "state_dict"
+        return next(name for name, model in self.all_models if not model.keys)
 
 
 def build_request(

@@ -6,8 +6,6 @@ refused if the machine has no such device; the bytes stay on the CPU.
 
 from __future__ import annotations
 
-import ast
-import builtins
 import copy
 import sys
 from collections.abc import Iterator
@@ -22,7 +20,7 @@ import torch
 from inspector.model.roles.devices import split_device
 from inspector.target.machine.profile import Profile
 from tests.torch.remapping import tagged
-
+from tests.unit.snippet.free import free_names
 
 PARAMETERS = [object() for _ in range(64)]
 
@@ -50,6 +48,9 @@ class Loadable:
     def to(self, device: str) -> None:
         self.device = device
 
+    def save_checkpoint(self, path: str) -> None:
+        """As Lightning's Trainer does."""
+
     @property
     def module(self) -> Any:
         """What a wrapper holds."""
@@ -61,28 +62,6 @@ class Loadable:
 def stand_ins(code: str) -> dict[str, Any]:
     """Return a stand-in for each variable that a snippet leaves to its reader."""
     return {name: Loadable() for name in free_names(code)}
-
-
-def free_names(code: str) -> list[str]:
-    """List the names that code uses before it has bound them."""
-    bound, free = set(dir(builtins)), []
-    for statement in ast.parse(code).body:
-        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
-        inner = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-        local = inner if isinstance(statement, (ast.For, ast.With, ast.If, ast.FunctionDef)) else set()
-        for part in ast.walk(statement):
-            if isinstance(part, ast.comprehension):
-                local = local | {node.id for node in ast.walk(part.target) if isinstance(node, ast.Name)}
-            if isinstance(part, ast.arg):
-                local = local | {part.arg}
-        used = [node.id for node in names if isinstance(node.ctx, ast.Load)]
-        free += [name for name in used if name not in bound | local and name not in free]
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            inner = {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
-        if isinstance(statement, ast.FunctionDef):
-            inner = {statement.name}
-        bound |= inner
-    return free
 
 
 def run(code: str, **variables: object) -> SimpleNamespace:
@@ -288,20 +267,22 @@ def play_transformers(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(sys.modules, "transformers", module)
 
 
-def play_frameworks(patch: pytest.MonkeyPatch, machine_device: str = "cpu") -> None:
-    """Put stand-ins for Accelerate, DeepSpeed and PEFT in their places."""
+def play_frameworks(
+    patch: pytest.MonkeyPatch, destination: str = "cpu", machine: Machine | None = None
+) -> None:
+    """Put stand-ins for Accelerate, DeepSpeed and PEFT in their places, which use one device of a machine."""
+    moved = [] if machine is None else machine.moved
 
     class Accelerator:
         scaler = None
 
         def prepare(self, *things: Any) -> Any:
-            for thing in things:
-                thing.to(machine_device)
+            moved.append(destination)
             return things if len(things) > 1 else things[0]
 
     def initialize(*, model: Any, model_parameters: Any, config: str) -> tuple[Any, ...]:
         assert config.endswith(".json")
-        model.to(machine_device)
+        moved.append(destination)
         engine = SimpleNamespace(
             module=model, load_checkpoint=lambda folder, tag=None: (folder, {"tag": tag})
         )
@@ -309,7 +290,8 @@ def play_frameworks(patch: pytest.MonkeyPatch, machine_device: str = "cpu") -> N
 
     def from_pretrained(folder: str) -> Any:
         assert isinstance(folder, str)
-        return SimpleNamespace(to=lambda device: None, eval=lambda: None)
+        moved.append("cpu")
+        return SimpleNamespace(to=moved.append, eval=lambda: None)
 
     def set_state(model: Any, state: Any) -> None:
         model.load_state_dict(state)

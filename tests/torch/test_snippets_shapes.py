@@ -9,6 +9,7 @@ import itertools
 import random
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,13 @@ from tests.sweep import put_through
 from tests.torch.running import (
     AnyModule,
     Loadable,
-    free_names,
     play,
     play_frameworks,
     play_ranks,
     run,
     save_as_if_on,
-    stand_ins,
 )
+from tests.unit.snippet.free import free_names
 from tests.unit.snippet.rows import THIS
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -70,9 +70,27 @@ def optimizer_state() -> dict[str, Any]:
     return adam(net()).state_dict()
 
 
+def prefixed() -> dict[str, Any]:
+    return {f"module.{name}": tensor for name, tensor in weights().items()}
+
+
+def under(key: Any) -> Any:
+    return {key: weights(), "optimizer": optimizer_state()}
+
+
+def beside(key: Any) -> Any:
+    return {key: weights(), "model": weights(4), "x": 1}
+
+
+def named(key: Any) -> Any:
+    return {"model": {key: ONES, "w": ONES}}
+
+
+ONES, GPU_STATE = torch.ones(9), torch.ones(16, dtype=torch.uint8)
 ODD_KEYS = (
-    "", " ", "a b", "it's", 'say "x"', "a\nb", "a\\b", "{x}", "%s", "\u00e9tat", "\u202ea", "1st", "__builtins__",
-    "torch", "os", "import", "class", "match", "print", "self", "k", "state_dict", "checkpoint", "device", "copy",
+    "", " ", "a b", "it's", 'say "x"', "a\nb", "a\\b", "{x}", "%s", "\u00e9tat", "\u202ea", "1st", "os",
+    "__builtins__", "torch", "import", "class", "match", "print", "self", "k", "state_dict", "checkpoint",
+    "device", "copy",
     "model.module", "a/b", "~", ".hidden", "x" * 200, "net[0]", "optimizer", "ema", "dist", "data", "index",
     "to_cpu", "accelerator", "engine", "MyModel", "deepspeed", "script", "epoch", "name", "resolve_name",
 )  # fmt: skip
@@ -95,7 +113,7 @@ SHAPES: dict[str, Callable[[], Any]] = {
     "many": lambda: {"clients": {index: weights() for index in range(30)}},
     "deque": lambda: deque([weights()]),
     "buffer of samples": lambda: {"policy": weights(), "replay": samples(10)},
-    "buffer of columns": lambda: {"policy": weights(), "buffer": {"obs": torch.ones(9), "rew": torch.ones(9)}},
+    "buffer of columns": lambda: {"policy": weights(), "buffer": {"obs": ONES, "rew": ONES}},
     "buffer of tuples": lambda: {"net": weights(), "memory": [(torch.ones(3), 1, torch.ones(3))] * 9},
     "samples alone": lambda: samples(3),
     "unknown samples": lambda: [{"p": torch.ones(2), "q": torch.ones(2)} for _ in range(9)],
@@ -107,7 +125,7 @@ SHAPES: dict[str, Callable[[], Any]] = {
     "object of an optimizer": lambda: {"model": net(), "optimizer": adam(net())},
     "optimizer alone": optimizer_state,
     "optimizer first": lambda: {"optimizer": optimizer_state(), "epoch": 1},
-    "optimizer without state": lambda: {"model": weights(), "opt": torch.optim.SGD(net().parameters()).state_dict()},
+    "optimizer without state": lambda: {"model": weights(), "opt": torch.optim.SGD([ONES]).state_dict()},
     "flat": lambda: {**weights(), "epoch": 3, "optimizer": optimizer_state(), "rng": torch.get_rng_state()},
     "flat with a mean": lambda: {**weights(), "epoch": 3, "data_rng_state": torch.get_rng_state()},
     "gan": lambda: {
@@ -118,7 +136,7 @@ SHAPES: dict[str, Callable[[], Any]] = {
     },
     "dqn": lambda: {"policy_net": weights(), "target_net": weights(), "optimizer": optimizer_state()},
     "criterion": lambda: {"net": weights(), "criterion": {"pos_weight": torch.ones(2)}},
-    "loss of two": lambda: {"net": weights(), "loss_fn": {"weight": torch.ones(2), "pos_weight": torch.ones(2)}},
+    "loss of two": lambda: {"net": weights(), "loss_fn": {"weight": ONES, "pos_weight": ONES}},
     "teacher": lambda: {"teacher": weights(), "student": weights(4), "optimizer": adam(net(4)).state_dict()},
     "ema": lambda: {"model": weights(), "ema": weights()},
     "ema of parameters": lambda: {"model": weights(), "ema": dict(net().named_parameters())},
@@ -132,23 +150,23 @@ SHAPES: dict[str, Callable[[], Any]] = {
     "ema alone": lambda: {"ema": weights()},
     "list of averages": lambda: {"shadow_params": [torch.ones(2)] * 3},
     "best and last": lambda: {"last": weights(), "best": weights(), "best_state_dict": weights()},
-    "prefixed": lambda: {"model": {f"module.{name}": tensor for name, tensor in weights().items()}},
-    "flat and prefixed": lambda: {f"module.{name}": tensor for name, tensor in weights().items()} | {"epoch": 1},
+    "prefixed": lambda: {"model": prefixed()},
+    "flat and prefixed": lambda: prefixed() | {"epoch": 1},
     "random states": lambda: {
         "model": weights(),
         "optimizer": optimizer_state(),
-        "rng": {"torch": torch.get_rng_state(), "python": random.getstate(), "cuda": [torch.ones(16, dtype=torch.uint8)]},
+        "rng": {"torch": torch.get_rng_state(), "python": random.getstate(), "cuda": [GPU_STATE]},
     },
     "views": lambda: {"model": OrderedDict((str(index), torch.ones(64)[:2]) for index in range(3))},
     "tied": lambda: {"model": dict.fromkeys(("a.weight", "b.weight"), torch.ones(2, 2))},
     "lora": lambda: {f"base_model.model.q.lora_{part}.weight": torch.ones(2, 2) for part in "AB"},
-    "lora of a model": lambda: {"state": {f"q.lora_{part}.default.weight": torch.ones(2, 2) for part in "AB"}},
+    "lora of a model": lambda: {"state": {f"q.lora_{part}.default.weight": ONES for part in "AB"}},
     "loose": lambda: {"model": weights(), "class_weights": torch.ones(3), "mean": torch.ones(1)},
     "double": lambda: {"model": net().double().state_dict()},
     "sparse": lambda: {"model": {"e.weight": torch.eye(3).to_sparse(), "e.bias": torch.ones(3)}},
-    **{f"under {key!a}"[:30]: (lambda key=key: {key: weights(), "optimizer": optimizer_state()}) for key in ODD_KEYS},
-    **{f"named {key!a}"[:30]: (lambda key=key: {"model": {key: torch.ones(2), "w": torch.ones(2)}}) for key in ODD_KEYS},
-    **{f"beside {key!r}": (lambda key=key: {key: weights(), "model": weights(4), "x": 1}) for key in NOT_TEXT},
+    **{f"under {key!a}"[:30]: partial(under, key) for key in ODD_KEYS},
+    **{f"named {key!a}"[:30]: partial(named, key) for key in ODD_KEYS},
+    **{f"beside {key!r}": partial(beside, key) for key in NOT_TEXT},
     "no text at all": lambda: {key: weights() for key in NOT_TEXT},
     "two of one name": lambda: {"a b": weights(), "a_b": weights(), "a-b": weights(), "A B": weights()},
 }  # fmt: skip
@@ -184,7 +202,7 @@ def test_every_shape_runs_in_every_style(tmp_path: Path) -> None:
             save_as_if_on(tag, SHAPES[name](), path)
             run_all(open_checkpoint(str(path)), str(path))
 
-    put_through(check, SHAPES)
+    put_through(check, SHAPES, every=11)
 
 
 def test_every_file_name_runs(tmp_path: Path) -> None:
@@ -193,7 +211,7 @@ def test_every_file_name_runs(tmp_path: Path) -> None:
         torch.save({"model": weights(), "optimizer": optimizer_state()}, path)
         run_all(open_checkpoint(str(path)), str(path))
 
-    put_through(check, NAMES, ascii)
+    put_through(check, NAMES, ascii, every=3)
 
 
 def run_all(rows: Checkpoint, path: str) -> None:

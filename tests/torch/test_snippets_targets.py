@@ -18,10 +18,13 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
 from inspector.snippet.styles.table import STYLES, render, styles
 from inspector.target.machine.profile import Profile, presets
+from inspector.target.machine.wish import parse_target
+from tests.torch.remapping import tagged
 from tests.torch.running import (
     AnyModule,
     Loadable,
     play,
+    play_frameworks,
     play_ranks,
     play_transformers,
     run,
@@ -55,6 +58,7 @@ FILES: dict[str, Callable[[], Any]] = {
     "net.pt": lambda: torch.nn.Sequential(torch.nn.Linear(3, 3)),
     "last.ckpt": lambda: {"pytorch-lightning_version": "2.4.0", "state_dict": state(), "loops": {}},
     "pytorch_model.bin": lambda: {"embedding.weight": torch.randn(5, 4)},
+    "adapter_model.bin": lambda: {"base_model.model.q.lora_A.weight": torch.randn(2, 4)},
     "data.pt": lambda: {"x": torch.randn(40, 3), "y": torch.arange(40)},
 }
 
@@ -75,7 +79,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Checkpoint]:
 @pytest.mark.parametrize("is_known", [True, False], ids=["described", "found-out"])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.id)
 def test_every_style_for_every_machine(
-    files: list[Checkpoint], monkeypatch: pytest.MonkeyPatch, target: Profile, is_known: bool
+    files: list[Checkpoint],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    target: Profile,
+    is_known: bool,
 ) -> None:
     seen = set()
     for rows in files:
@@ -83,16 +91,20 @@ def test_every_style_for_every_machine(
             with monkeypatch.context() as patch:
                 machine, said = play(patch, target), play_ranks(patch)
                 play_transformers(patch)
-                found = stand_ins()
-                code = render(rows, style=style.id, target=target if is_known else THIS)
+                play_frameworks(patch, target.destination, machine)
+                path = str(tmp_path / "a.pt") if style.id == "save" else None
+                code = render(rows, style=style.id, target=target if is_known else THIS, path=path)
+                found = stand_ins(code)
                 kept = torch.serialization.get_safe_globals()
-                run(code, **found, MyModel=AnyModule)
+                run(code, **(found | {"MyModel": AnyModule}))
                 torch.serialization.clear_safe_globals()
                 torch.serialization.add_safe_globals(kept)
             used = machine.used | {item.device for item in found.values() if item.device is not None}
             assert all(target.offers(*device_of(name)) for name in used), (rows.path, style.id)
-            is_left = is_left_to_the_reader(rows, target, style.id)
-            assert is_left or wanted(rows, target, style.id) & used, (rows.path, style.id)
+            assert style.id in {"fsdp", "save"} or wanted(rows, target, style.id) & used, (
+                rows.path,
+                style.id,
+            )
             assert said == backends(target, style.id)
             seen.add(style.id)
     assert seen == {style.id for style in STYLES}  # what is added to the table must be run here
@@ -106,39 +118,62 @@ def wanted(rows: Checkpoint, target: Profile, style: str) -> set[str]:
     return {target.devices[0], *(name for name in saved if target.offers(*device_of(name)))}
 
 
-def is_left_to_the_reader(rows: Checkpoint, target: Profile, style: str) -> bool:
-    """Return whether code leaves it open where a model goes: one that was split, where it can be so again."""
-    return rows.path == str(demo_path()) and style == "resume" and target.count("cuda") > 1
-
-
 def device_of(name: str) -> tuple[str, int | None]:
     kind, _, index = name.partition(":")
     return kind, int(index) if index else None
 
 
 def backends(target: Profile, style: str) -> list[str]:
-    if not style.startswith("distributed"):
+    if not style.startswith(("distributed", "fsdp")):
         return []
     return ["nccl"] if target.count("cuda") else ["xccl"] if target.count("xpu") else ["gloo"]
 
 
-def test_split_model_stays_split_where_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    demo = open_checkpoint(str(demo_path()))
+def test_module_that_was_split_stays_split_where_it_can(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "split.pt"
+    with tagged(lambda storage: "cuda:0" if storage.nbytes() == 8 else "cuda:1"):
+        torch.save(
+            torch.nn.Sequential(torch.nn.Linear(1, 2, bias=False), torch.nn.Linear(2, 2, bias=False)), path
+        )
+    rows = open_checkpoint(str(path))
     for count in (1, 2, 4):
         target = Profile(id="this", label="", accelerators=(("cuda", count),))
         with monkeypatch.context() as patch:
-            machine, model = play(patch, target), Loadable()
-            run(render(demo, style="plain", target=THIS), model=model)
-        assert set(machine.restored) == {"cpu", *(f"cuda:{index}" for index in range(min(count, 2)))}
-        assert model.device == ("cuda:0" if count == 1 else None)
+            machine = play(patch, target)
+            run(render(rows, style="plain", target=THIS))
+        assert set(machine.restored) == {f"cuda:{index}" for index in range(min(count, 2))}
+
+
+@pytest.mark.parametrize("tag", ["cpu", "cuda:0", "cuda:3"])
+def test_models_and_losses_go_to_the_wanted_device(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tag: str
+) -> None:
+    path = tmp_path / "gan.pt"
+    saved = {"netG": state(), "netD": state(), "criterion": {"pos_weight": torch.ones(3)}, "optG": adam()}
+    save_as_if_on(tag, saved, path)
+    rows = open_checkpoint(str(path))
+    machine, target = Profile(id="m", label="", accelerators=(("cuda", 2),)), parse_target("2xcuda:1")
+    for style in ("plain", "resume"):
+        code = render(rows, style=style, target=target)
+        found = stand_ins(code)
+        with monkeypatch.context() as patch:
+            played = play(patch, machine)
+            run(code, **found)
+        assert set(played.restored) <= {"cpu"}
+        assert {name: thing.device for name, thing in found.items() if thing.device} == dict.fromkeys(
+            ("netG", "netD", "criterion"), "cuda:1"
+        )
+        assert found["criterion"].state.keys() == {"pos_weight"}
 
 
 def test_users_map_goes_before_the_machines_best(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "best.pt"
     save_as_if_on("cuda:0", {"model": state()}, path)
-    rows = open_checkpoint(str(path))
+    rows, model = open_checkpoint(str(path)), Loadable()
     with monkeypatch.context() as patch:
-        machine = play(patch, Profile(id="cuda:2", label="", accelerators=(("cuda", 2),)))
-        run(render(rows, style="plain", target=THIS, mapping=(("cuda:0", "cuda:1"),)), model=Loadable())
-    assert "cuda:1" in machine.used
-    assert "cuda:0" not in machine.used
+        machine = play(patch, Profile(id="2xcuda", label="", accelerators=(("cuda", 2),)))
+        run(render(rows, style="plain", target=THIS, mapping=(("cuda:0", "cuda:1"),)), model=model)
+    assert model.device == "cuda:1"
+    assert machine.used == {"cpu"}

@@ -13,14 +13,20 @@ if TYPE_CHECKING:
     from inspector.target.machine.profile import Profile
 
 SUMMARY = "Print Python code that loads the file."
-_STYLES = "plain, resume, module, lightning, transformers, distributed; those that fit the file"
+_STYLES = (
+    "plain, resume, module, lightning, transformers, peft, data, distributed, fsdp, accelerate, "
+    "deepspeed, ...; those that fit the file, the best of them if none is named"
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `snippet`."""
     parser.add_argument("file", metavar="FILE")
     add_map_options(parser)
-    parser.add_argument("--style", default="plain", help=_STYLES)
+    style = parser.add_mutually_exclusive_group()
+    style.add_argument("--style", help=_STYLES)
+    saves = "print code that saves the next checkpoint, so that it loads anywhere"
+    style.add_argument("--save", dest="style", action="store_const", const="save", help=saves)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,7 +62,7 @@ def _unopened(options: argparse.Namespace, target: Profile, error: ContainerErro
     """Print the code for a file that is not read, if its format is all that it takes."""
     from inspector.snippet.unopened import code_for_refused
 
-    code = code_for_refused(options.file, error, target, style=options.style)
+    code = code_for_refused(options.file, error, target, style=options.style or "plain")
     if not code:
         raise error
     say(code)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.snippet.literals import lookup
-from inspector.snippet.loading import YOURS, YOURS_ALL, fill_model, write_load
+from inspector.snippet.loading import YOURS, YOURS_ALL, comment_lines, fill_model, write_load
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.snippet.styles.resume import describe
@@ -30,7 +30,7 @@ def render(request: Request) -> str:
     names = [*(name for name, _ in request.models), *(part.name for part in parts)]
     head = f"{', '.join(names)} = accelerator.prepare("
     script.paragraph(
-        *(f"# {describe(request, part)}" for part in parts),
+        *(line for part in parts for line in comment_lines(describe(request, part))),
         "# prepare() wraps the model and moves it; only then states of optimizers are loaded.",
         *format_code(Bracketed(head=head, items=tuple(names), tail=")")),
         *(f"{part.name}.load_state_dict({lookup(request.root, part.keys)})" for part in parts),

@@ -22,7 +22,8 @@ _BY_NAME = (
     '    """Key the state of an optimizer by names, as sharded ones are, not by numbers."""',
     "    name_of = {id(p): name for name, p in model.named_parameters()}",
     '    params = [p for group in optimizer.param_groups for p in group["params"]]',
-    "    names = [name_of[id(p)] for p in params]",
+    '    numbers = [i for group in state["param_groups"] for i in group["params"]]',
+    "    names = {i: name_of[id(p)] for i, p in zip(numbers, params)}",
     "    groups = [",
     '        {**group, "params": [names[i] for i in group["params"]]}',
     '        for group in state["param_groups"]',
@@ -77,10 +78,10 @@ def _taken(script: Script, request: Request, optimizers: tuple[tuple[Part, str],
         yield from before
         head = f"{name}.load_state_dict("
         yield f"{name}_state = {last.partition('  #')[0].removeprefix(head).removesuffix(')')}"
-    for part, model in optimizers:
+    for part, owner in optimizers:
         call = Bracketed(
             head=f"{part.name}_state = by_name(",
-            items=(lookup(request.root, part.keys), model, part.name),
+            items=(lookup(request.root, part.keys), owner, part.name),
             tail=")",
         )
         yield from format_code(call)

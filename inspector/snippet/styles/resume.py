@@ -8,17 +8,15 @@ and each `load_state_dict` moves the rest by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import wrap
 
 from inspector.snippet.device import RUN_TIME
 from inspector.snippet.literals import lookup
-from inspector.snippet.loading import write_load, write_models
+from inspector.snippet.loading import comment_lines, write_load, write_models
 from inspector.snippet.models import Keys
 from inspector.snippet.request import Part, Request
 from inspector.snippet.script import Script
 from inspector.snippet.traits import is_lightning
 
-_MOST_CHARS = 88
 _MOST_GROUPS = 6
 _CAPTURABLE = "# capturable is for CUDA graphs: without CUDA or XPU, step() refuses it."
 
@@ -30,7 +28,7 @@ def render(request: Request) -> str:
     if is_lightning(request.checkpoint):
         script.paragraph("# Lightning does all of this itself: trainer.fit(model, ckpt_path=...).")
     write_load(script, request, placement.to_cpu())
-    write_models(script, request)
+    write_models(script, request, placed=False)
     write_states(script, request)
     script.paragraph(*_random_states(script, request))
     script.paragraph(*(f"{name} = {lookup(request.root, keys)}" for name, keys in request.inventory.counters))
@@ -45,7 +43,7 @@ def write_states(script: Script, request: Request) -> None:
     optimizers = any(part.kind == "optimizer" for part in request.parts)
     after = "and made after the move, as its state goes where the parameters are"
     head = f"# Yours too, {after if is_moved and optimizers else 'created as in the run that was saved'}:"
-    lines = [head, *(line for part in request.parts for line in _comment(f"# {describe(request, part)}"))]
+    lines = [head, *(line for part in request.parts for line in comment_lines(describe(request, part)))]
     for part in request.parts:
         lines.append(f"{part.name}.load_state_dict({lookup(request.root, part.keys)})")
         lines += _without_graphs(request, part)
@@ -79,17 +77,14 @@ def _made_of(request: Request, part: Part) -> str:
     return f", of some of {names[0]}" if part.owned.is_part else f", of {names[0]}"
 
 
-def _comment(text: str) -> list[str]:
-    return wrap(text, _MOST_CHARS, subsequent_indent="#   ", break_long_words=False, break_on_hyphens=False)
-
-
 def _without_graphs(request: Request, part: Part) -> Iterator[str]:
     """Turn `capturable` off where there is no device for it: the state dict brings it along."""
     target = request.target
     if part.kind != "optimizer" or not _is_capturable(request, part.keys):
         return
     if target.id == RUN_TIME:
-        yield "if not torch.cuda.is_available():  # capturable is for CUDA graphs, and step() refuses it"
+        yield _CAPTURABLE
+        yield "if not torch.cuda.is_available():"
         yield f"    for group in {part.name}.param_groups:"
         yield '        group["capturable"] = False'
     elif not target.count("cuda") and not target.count("xpu"):

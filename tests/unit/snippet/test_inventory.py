@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import Checkpoint, Key
+from inspector.model.checkpoint import Checkpoint, Key, OddKey
 from inspector.resources import demo_path
 from inspector.snippet.inventory import Inventory, take_inventory
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor, value
@@ -17,13 +17,15 @@ def values(*places: tuple[Key, ...]) -> Checkpoint:
 
 def test_demo() -> None:
     inventory = take_inventory(open_checkpoint(str(demo_path())))
-    assert [model.keys for model in inventory.models] == [("model",)]
+    assert [model.keys for model in inventory.models] == [("model",), ("ema",)]
+    assert [optimizer.keys for optimizer in inventory.optimizers] == [("optimizer",)]
     assert inventory == Inventory(
         models=inventory.models,
-        optimizers=(("optimizer",),),
+        optimizers=inventory.optimizers,
         schedulers=(("scheduler",),),
         scalers=(("scaler",),),
-        averages=("ema",),
+        averages=(),
+        loose=(),
         cpu_state=("rng_state", "torch"),
         cuda_states=(("rng_state", "cuda", 0), ("rng_state", "cuda", 1)),
         python_state=None,
@@ -39,7 +41,8 @@ def test_nothing() -> None:
         optimizers=(),
         schedulers=(),
         scalers=(),
-        averages=None,
+        averages=(),
+        loose=(),
         cpu_state=None,
         cuda_states=(),
         python_state=None,
@@ -49,8 +52,8 @@ def test_nothing() -> None:
 
 
 def test_optimizers() -> None:
-    found = take_inventory(checkpoint(optimizers=(optimizer("o", 0), optimizer("o", 1))))
-    assert found.optimizers == (("o", 0), ("o", 1))
+    found = take_inventory(checkpoint(optimizers=(optimizer("o", 0), optimizer("o", 1), optimizer(".o"))))
+    assert [one.keys for one in found.optimizers] == [("o", 0), ("o", 1)]
 
 
 @pytest.mark.parametrize("beside", ["base_lrs", "_last_lr", "_step_count", "num_bad_epochs"])
@@ -75,10 +78,44 @@ def test_scaler() -> None:
     assert take_inventory(values(("quantizer", "scale"))).scalers == ()
 
 
-def test_averages_are_what_all_of_them_have_in_common() -> None:
-    rows = [tensor("ema", "net", "a", role="ema"), tensor("ema", "net", "b", role="ema")]
-    assert take_inventory(checkpoint(*rows)).averages == ("ema", "net")
-    assert take_inventory(checkpoint(*rows, tensor("ema", "n", role="ema"))).averages == ("ema",)
+def test_averages_are_models_or_objects() -> None:
+    plain = [tensor("ema", "net", "a", role="ema"), tensor("ema", "other", "b", role="ema")]
+    found = take_inventory(checkpoint(*plain))
+    assert [(model.keys, model.is_average) for model in found.models] == [
+        (("ema", "net"), True),
+        (("ema", "other"), True),
+    ]
+    assert found.averages == ()
+    listed = take_inventory(checkpoint(tensor("a", "ema", "shadow_params", 0, role="ema")))
+    assert (listed.models, listed.averages) == ((), (("a", "ema"),))
+    counted = take_inventory(checkpoint(*plain, values=(value("ema", "decay"),)))
+    assert (counted.models, counted.averages) == ((), (("ema",),))
+    hidden = take_inventory(checkpoint(tensor("ema", ".list", 0, role="ema")))
+    assert hidden.averages == ()
+
+
+def test_tensors_by_themselves_that_were_on_a_gpu() -> None:
+    gpu = {"role": "other", "device": "cuda:0"}
+    rows = checkpoint(
+        tensor("mean", **gpu), tensor("cpu", role="other"), tensor("x", "y", **gpu), tensor(3, **gpu)
+    )
+    assert take_inventory(rows).loose == (("mean",),)
+    assert take_inventory(checkpoint(*(tensor(f"x{index}", **gpu) for index in range(5)))).loose == ()
+
+
+def test_what_code_cannot_reach_is_left_out() -> None:
+    odd = OddKey("(1, 2)")
+    rows = checkpoint(
+        tensor(odd, "cuda", role="rng", nbytes=16),
+        tensor(".rng", role="rng", nbytes=5056),
+        values=(
+            *(value(odd, "s", name) for name in ("last_epoch", "base_lrs", "scale", "_growth_tracker")),
+            value(odd, 0, text="3"),
+            value(odd, 1, type="tuple"),
+            value(odd, 2, type="NoneType"),
+        ),
+    )
+    assert take_inventory(rows) == take_inventory(checkpoint())
 
 
 @pytest.mark.parametrize(

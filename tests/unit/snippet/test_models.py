@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.checkpoint import Tensor
-from inspector.snippet.models import Model, find_models
+from inspector.model.checkpoint import OddKey, Tensor
+from inspector.snippet.models import Model, find_models, has_model
 from tests.unit.snippet.rows import checkpoint, tensor, value
 
 
@@ -102,5 +102,59 @@ def test_what_stands_among_the_weights(keys: tuple[str | int, ...], is_mixed: bo
 
 
 def test_other_tensors_and_parts_among_the_weights() -> None:
-    assert only(tensor("w"), tensor("ema", "w", role="ema")).is_mixed
+    assert find_models(checkpoint(tensor("w"), tensor("ema", "w", role="ema")))[0].is_mixed
     assert not only(tensor("w"), tensor("w", "values", part_of=0)).is_mixed
+
+
+def keys_of(*rows: Tensor) -> list[tuple[str | int, ...]]:
+    return [model.keys for model in find_models(checkpoint(*rows))]
+
+
+def test_models_of_one_architecture_are_all_models() -> None:
+    assert keys_of(tensor("policy_net", "w"), tensor("target_net", "w")) == [("policy_net",), ("target_net",)]
+    assert keys_of(tensor("last", "w"), tensor("best_model", "w")) == [("last",)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [tensor("replay", index, "obs") for index in range(3)],
+        [tensor("buffer", "obs"), tensor("buffer", "reward")],
+        [tensor("model", "w", ".scale")],
+        [tensor(OddKey("(1, 2)"), "w")],
+        [tensor("m", OddKey("(1, 2)"))],
+        [tensor("m", "w", role="other")],
+    ],
+)
+def test_what_only_looks_like_a_model(rows: list[Tensor]) -> None:
+    assert keys_of(*rows) == []
+    assert not has_model(checkpoint(*rows))
+
+
+def test_many_alike_in_a_list_are_samples_unless_their_names_are_those_of_layers() -> None:
+    assert len(keys_of(*(tensor("list", index, "p") for index in range(9)))) == 4
+    assert len(keys_of(*(tensor("list", index, "l.p") for index in range(9)))) == 9
+    assert len(keys_of(*(tensor(f"net{index}", "p") for index in range(9)))) == 9
+
+
+def test_loss_and_single_weights_are_models_by_their_names() -> None:
+    loss = only(tensor("criterion", "pos_weight", role="other"))
+    assert loss.is_loss
+    head = only(tensor("head", "fc.weight", role="other"))
+    assert (head.keys, head.is_loss) == (("head",), False)
+    assert keys_of(tensor(0, "x", role="other")) == []
+
+
+def test_averages_and_strangers() -> None:
+    average = only(tensor("ema", "w", role="ema"), tensor("ema", "b", role="ema"))
+    assert average.is_average
+    rows = [tensor("w"), tensor("rng", role="rng"), tensor("x", "y", role="other"), tensor(3, role="other")]
+    assert only(*rows).strangers == ("rng",)
+
+
+def test_shapes_of_parameters_count_tied_ones_once() -> None:
+    first = tensor("m", "a.w")._replace(storage="0", storage_offset=0)
+    tied = tensor("m", "b.w")._replace(storage="0", storage_offset=0)
+    mean = tensor("m", "mean", role="buffer")
+    assert only(first, tied, tensor("m", "c.w", nbytes=9), mean).shapes == ((4,), (9,))
+    assert only(first, mean._replace(dtype="int64")).dtypes == {"float32", "int64"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.records import replace
+from inspector.snippet.models import find_models
 from inspector.snippet.placement import Placement, place_devices
 from inspector.snippet.script import Bracketed
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -97,17 +98,35 @@ def test_what_belongs_on_the_cpu_stays_there() -> None:
     rows = checkpoint(tensor("model", "w"), STEP)
     placement = place_devices(rows, ONE, (("cpu", "cuda:0"),))
     assert location(placement) is None
-    assert not placement.by_map_location
+    assert not placement.puts(["cpu"])
     placement = place("cpu", on=ONE, mapping=(("cpu", "cuda:0"),))
     assert location(placement) == 'map_location={"cpu": "cuda:0"}'
-    assert placement.by_map_location
+    assert placement.puts(["cuda:0", "meta"])
 
 
 def test_one_device_only_where_torch_takes_no_dictionary() -> None:
     rows = checkpoint(tensor("w", device="cuda:0"), names=(WITH_OWN_DEVICE,))
     placement = place_devices(rows, MPS, ())
     assert location(placement) == 'map_location="cpu"'
-    assert not placement.by_map_location
+    assert not placement.puts(["cuda:0"])
+    assert (
+        location(place_devices(checkpoint(tensor("w"), names=(WITH_OWN_DEVICE,)), MPS, (("cpu", "mps"),)))
+        is None
+    )
+
+
+def test_what_is_copied_into_a_model_may_lie_anywhere() -> None:
+    rows = checkpoint(tensor("m", "w", device="cuda:3"), tensor("m", "b", device="cuda:0"))
+    models = find_models(rows)
+    for target, expected in (
+        (THIS, 'map_location="cpu"'),
+        (ONE, 'map_location="cpu"'),
+        (MPS, 'map_location="cpu"'),
+    ):
+        assert location(place_devices(rows, target, (), models)) == expected
+    assert location(place_devices(rows, parse_target("4xcuda"), (), models)) is None
+    whole = checkpoint(tensor("._parameters", "w", device="cuda:3"))
+    assert location(place_devices(whole, ONE, (), find_models(whole))) == 'map_location={"cuda:3": "cuda:0"}'
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -126,39 +145,70 @@ def test_choice_is_code() -> None:
     compile("\n".join(place("cuda:0", on=THIS).choice), "choice", "exec")
 
 
+SPLIT = "# It was split over devices: where model places its parts itself, do not move it."
+
+
 @pytest.mark.parametrize(
     ("devices", "target", "expected"),
     [
-        (["cpu"], THIS, []),
-        (["meta"], THIS, []),
+        (["cpu"], THIS, ["model.to(device)"]),
+        (["meta"], THIS, ["model.to(device)"]),
+        (["cpu"], ONE, ['model.to("cuda:0")']),
+        (["cpu"], SECOND, ['model.to("cuda:1")']),
+        (["cpu"], replace(THIS, wanted="cuda:3"), ['model.to("cuda:3")']),
         (["cuda:0"], CPU_ONLY, []),
         (["cuda:0"], ONE, ['model.to("cuda:0")']),
+        (["cuda:0", "cpu"], ONE, ['model.to("cuda:0")']),
         (["cuda:0", "cuda:1"], ONE, ['model.to("cuda:0")']),
-        (
-            ["cuda:0", "cuda:1"],
-            TWO,
-            ["# model was split over several devices: place its parts before the next line."],
-        ),
+        (["cuda:0", "cuda:1"], TWO, [SPLIT, 'model.to("cuda:0")']),
         (["cuda:1"], THIS, ["model.to(device)"]),
         (["cuda:0", "mps"], THIS, ["model.to(device)"]),
-        (
-            ["cuda:0", "cuda:2"],
-            THIS,
-            ["if torch.cuda.device_count() < 3:  # too few to split it as it was", "    model.to(device)"],
-        ),
-        (
-            ["cuda:0", "cpu"],
-            THIS,
-            ["# model was split over several devices: place its parts before the next line."],
-        ),
+        (["cuda:0", "cuda:2"], THIS, [SPLIT, "model.to(device)"]),
+        (["cuda:0", "cpu"], THIS, ["model.to(device)"]),
     ],
 )
 def test_move(devices: list[str], target: Profile, expected: list[str]) -> None:
     assert list(place(*devices, on=target).move("model", tuple(devices))) == expected
 
 
+@pytest.mark.parametrize(
+    ("devices", "target", "expected"),
+    [
+        (["cpu"], ONE, ['model.to("cuda:0")']),
+        (["cuda:0", "cuda:1"], TWO, ["# model is split over several devices, as it was when it was saved."]),
+        (
+            ["cuda:0", "cuda:2"],
+            THIS,
+            ["if torch.cuda.device_count() < 3:  # too few to split it as it was", "    model.to(device)"],
+        ),
+    ],
+)
+def test_whole_module_stays_split(devices: list[str], target: Profile, expected: list[str]) -> None:
+    assert list(place(*devices, on=target).move("model", tuple(devices), is_module=True)) == expected
+
+
+def test_model_saved_on_the_cpu_goes_beside_what_the_user_has_sent_somewhere() -> None:
+    mapping = (("cuda:0", "cpu"),)
+    assert place("cuda:0", "cpu", on=ONE, mapping=mapping).move("model", ("cpu",)) == ()
+    assert place("cpu", on=ONE, mapping=(("cpu", "cpu"),)).move("model", ("cpu",)) == ()
+
+
+def test_dtypes_of_a_model_on_the_cpu_count_as_well() -> None:
+    rows = checkpoint(tensor("m", "w", dtype="float64"))
+    assert place_devices(rows, MPS, (), find_models(rows)).move("m", ("cpu",)) == ()
+    assert "mps" not in "".join(place_devices(rows, THIS, (), find_models(rows)).choice)
+
+
+def test_whole() -> None:
+    assert place("cuda:0", on=ONE).whole(["cuda:0"]).code == '"cuda:0"'
+    assert place("cpu", on=ONE).whole(["cpu"]).code == '"cuda:0"'
+    assert place("cuda:0", on=THIS).whole(["cuda:0"]).code == "device"
+    assert place("cuda:0", "cuda:1", on=TWO).whole(["cuda:0", "cuda:1"]).code == '"cpu"'
+
+
 def test_what_is_open() -> None:
     placement = place("cuda:0", "cpu", "meta", on=THIS)
     assert placement.choice_for(["cpu", "cuda:0"]) == placement.choice
-    assert placement.choice_for(["cpu", "meta"]) == ()
+    assert placement.choice_for(["cpu", "meta"]) == placement.choice
+    assert placement.choice_for(["cpu", "meta"], moved=False) == ()
     assert place("cuda:0", on=ONE).choice_for(["cuda:0"]) == ()

@@ -93,5 +93,5 @@ def test_everything_has_a_name_of_its_own() -> None:
     names = [name for name, _ in request.all_models] + [part.name for part in request.parts]
     assert names == ["a_b", "a_b_3", "torch_model", "opt", "scheduler_s", "amp"]
     assert request.loose == (("mean", ("mean",)),)
-    assert request.parts[0].owned == Owned()
+    assert request.parts[0].owned == Owned(models=(0,))
     assert request.model_devices == ("cpu", "cpu", "cpu")

@@ -18,6 +18,19 @@ def test_a_snippet_is_code_and_nothing_else(cli) -> None:
     assert answer.out.endswith("\n")
 
 
+def test_style_that_fits_best_is_the_default(cli) -> None:
+    assert cli("snippet", DEMO).out == cli("snippet", DEMO, "--style", "resume").out
+    data = CORPUS / "zip" / "many_storages.pt"
+    assert cli("snippet", data, "--target", "cpu").code == 0
+
+
+def test_code_that_saves(cli) -> None:
+    answer = cli("snippet", DEMO, "--save")
+    assert answer.out == cli("snippet", DEMO, "--style", "save").out
+    assert "torch.save(checkpoint, " in answer.out
+    assert cli("snippet", DEMO, "--save", "--style", "plain").code == 2
+
+
 @pytest.mark.parametrize("style", ["plain", "resume"])
 @pytest.mark.parametrize(
     "options",

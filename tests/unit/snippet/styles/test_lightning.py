@@ -7,7 +7,7 @@ import pytest
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, ValueRow
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, tensor, value
 

@@ -40,7 +40,8 @@ def test_module() -> None:
         "# The file contains no code: these modules must be importable here, as where it was saved.\n"
         'for name in ["nets"]:\n'
         "    importlib.import_module(name)\n\n"
-        "# weights_only=False: it calls or sets more than a list can safely allow, such as nets.Net.\n"
+        "# weights_only=False: it calls or sets more than a list can safely allow, such as\n"
+        "# nets.Net.\n"
         "# Loading it so can run code that is in it: do so only if you trust its source.\n"
         'model = torch.load("net.pt", map_location="cpu", weights_only=False)\n\n'
         "model.eval()\n"

@@ -19,7 +19,8 @@ def plain(rows: Checkpoint, target: Profile, mapping: tuple[tuple[str, str], ...
 
 AVERAGES = (
     "ema = copy.deepcopy(model)\n"
-    'ema.load_state_dict(checkpoint["ema"], strict=False)  # no buffers: they stay the model\'s\n'
+    "# It holds the parameters only: the buffers stay the model's.\n"
+    'ema.load_state_dict(checkpoint["ema"], strict=False)\n'
 )
 
 
@@ -52,9 +53,15 @@ def test_demo_wherever_the_code_runs() -> None:
 def test_model_goes_to_the_gpu_wherever_it_was_saved() -> None:
     for device in ("cpu", "cuda:0", "cuda:3", "mps", "meta"):
         rows = checkpoint(tensor("net", "w", device=device), tensor("criterion", "pos_weight", role="other"))
-        for target, place in ((THIS, "device"), (parse_target("mps"), '"mps"'), (parse_target("xpu"), '"xpu:0"')):
+        for target, place in (
+            (THIS, "device"),
+            (parse_target("mps"), '"mps"'),
+            (parse_target("xpu"), '"xpu:0"'),
+        ):
             text = plain(rows, target)
-            assert text.index(f"net.to({place})\nnet.load_state_dict(") < text.index(f"criterion.to({place})\n")
+            assert text.index(f"net.to({place})\nnet.load_state_dict(") < text.index(
+                f"criterion.to({place})\n"
+            )
         assert ".to(" not in plain(rows, CPU_ONLY)
 
 

@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.errors import PlanError
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, GlobalUse
+from inspector.records import replace
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.profile import presets
+from inspector.target.machine.profile import CPU_ONLY
 from tests.sweep import tries
+from tests.unit.snippet.free import comments_of, shape_of
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, tensor, value
 from tests.work import growth
 
-TARGETS = (*presets(), THIS)
 ANYTHING = st.one_of(
     st.text(st.characters(), max_size=8),
     st.sampled_from(
@@ -50,33 +51,60 @@ LIGHTNING = checkpoint(
 MODULE = checkpoint(tensor("._parameters", "w", device="cuda:0"), root="module", names=("nets.Net",))
 
 
+SPREAD = ["distributed", "distributed-broadcast", "fsdp", "accelerate", "deepspeed"]
+
+
 def ids(rows: Checkpoint) -> list[str]:
     return [style.id for style in styles(rows)]
 
 
 def test_every_file_of_torch_offers_plain() -> None:
-    assert [(style.id, style.label) for style in styles(checkpoint())] == [("plain", "Load")]
-    assert all(ids(checkpoint(form=form)) == ["plain"] for form in ("zip", "legacy", "tar"))
+    both = [("plain", "Load"), ("save", "Save the next one")]
+    assert [(style.id, style.label) for style in styles(checkpoint())] == both
+    assert all(ids(checkpoint(form=form)) == ["plain", "save"] for form in ("zip", "legacy", "tar"))
 
 
-def test_resume_needs_a_model_and_an_optimizer() -> None:
+def test_training_run_is_resumed() -> None:
     model, adam = tensor("m", "w"), optimizer("o")
     both = ids(checkpoint(model, optimizers=(adam,)))
-    assert both == ["plain", "resume", "distributed", "distributed-broadcast"]
-    assert ids(checkpoint(model)) == ["plain", "distributed", "distributed-broadcast"]
-    assert ids(checkpoint(optimizers=(adam,))) == ["plain"]
+    assert both == ["resume", "plain", *SPREAD, "save"]
+    assert ids(checkpoint(model)) == ["plain", *SPREAD, "save"]
+    assert ids(checkpoint(optimizers=(adam,))) == ["resume", "plain", "save"]
 
 
 def test_each_kind_of_file_offers_its_own_styles_first() -> None:
     weights = tensor("state_dict", "l.weight")
-    spread = ["distributed", "distributed-broadcast"]
     for rows, expected in (
-        (LIGHTNING, ["lightning", "lightning-weights", "plain", *spread]),
-        (checkpoint(weights, path="a\\pytorch_model.bin"), ["transformers", "plain", *spread]),
-        (checkpoint(tensor("images")), ["data", "plain"]),
-        (MODULE, ["plain", "module", "module-weights", "distributed"]),
+        (LIGHTNING, ["lightning", "lightning-weights", "plain", *SPREAD, "save"]),
+        (checkpoint(weights, path="a\\pytorch_model.bin"), ["transformers", "plain", *SPREAD, "save"]),
+        (checkpoint(tensor("images")), ["data", "plain", "save"]),
+        (MODULE, ["module", "plain", "module-weights", "distributed", "accelerate", "deepspeed", "save"]),
+        (
+            checkpoint(tensor("m", "q.lora_A.weight"), path="a/adapter_model.bin"),
+            ["peft", "plain", *SPREAD, "save"],
+        ),
     ):
         assert ids(rows) == expected
+
+
+def test_what_fits_best_is_written_where_no_style_is_chosen() -> None:
+    for rows in (LIGHTNING, MODULE, checkpoint(tensor("images")), checkpoint()):
+        assert render(rows, style=None, target=THIS) == render(rows, style=ids(rows)[0], target=THIS)
+
+
+def test_loaders_that_may_run_what_torch_refuses_are_not_offered() -> None:
+    weights, names = tensor("state_dict", "q.lora_A.weight"), ("os.system",)
+    version = value("ds_version", type="str")
+    for rows, missing in (
+        (replace(LIGHTNING, globals=(GlobalUse(name="os.system", count=1),)), "lightning"),
+        (checkpoint(weights, path=PRETRAINED, names=names), "transformers"),
+        (checkpoint(weights, path="adapter_model.bin", names=names), "peft"),
+        (checkpoint(tensor("module", "l.weight"), values=(version,), names=names), "deepspeed"),
+    ):
+        assert missing not in ids(rows)
+        assert missing in ids(replace(rows, globals=()))
+        assert "plain" in ids(rows)
+    assert "deepspeed" in ids(checkpoint(weights, names=names))
 
 
 def test_every_style_that_is_offered_is_written() -> None:
@@ -147,7 +175,7 @@ def test_code_for_a_large_file_is_written_in_proportion(kind: str) -> None:
 
 @pytest.mark.parametrize("style", ["resume", "nonsense", "evil\n"])
 def test_style_that_is_not_offered(style: str) -> None:
-    with pytest.raises(PlanError, match=r"no snippet in the style.*it offers plain"):
+    with pytest.raises(PlanError, match=r"no snippet in the style.*it offers plain, save"):
         render(checkpoint(), style=style, target=THIS)
 
 
@@ -155,19 +183,6 @@ def test_path_is_the_checkpoints_own_unless_another_is_given() -> None:
     rows = checkpoint(path="mine.pt")
     assert '"mine.pt"' in render(rows, style="plain", target=THIS)
     assert '"other.pt"' in render(rows, style="plain", target=THIS, path="other.pt")
-
-
-def shape_of(code: str) -> str:
-    """What code does, whatever its literals say."""
-    tree = ast.parse(code)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node.value = ""
-    return ast.dump(tree)
-
-
-def comments_of(code: str) -> list[str]:
-    return [line for line in code.splitlines() if line.lstrip().startswith("#")]
 
 
 def training_run(texts: tuple[str, ...], names: tuple[str, ...]) -> Checkpoint:
@@ -197,7 +212,7 @@ def training_run(texts: tuple[str, ...], names: tuple[str, ...]) -> Checkpoint:
 def test_no_key_path_or_device_can_change_what_a_snippet_does(texts: tuple[str, ...]) -> None:
     tame = training_run(("a", "b", "c", "d", "e", "f"), ())
     wild = training_run(texts, ())
-    for style, target in product(("plain", "resume", "distributed", "distributed-broadcast"), TARGETS):
+    for style, target in product(("plain", "resume", *SPREAD, "save"), (CPU_ONLY, THIS)):
         expected = render(tame, style=style, target=target)
         code = render(wild, style=style, target=target)
         assert code.isascii()
@@ -225,7 +240,7 @@ def odd_files(texts: tuple[str, ...]) -> Iterator[Checkpoint]:
 def test_nor_does_it_in_files_of_other_kinds(texts: tuple[str, ...]) -> None:
     for tame, wild in zip(odd_files(("a", "b", "c", "d")), odd_files(texts), strict=True):
         assert ids(wild) == ids(tame)
-        for style, target in product(ids(tame), TARGETS):
+        for style, target in product(ids(tame), (CPU_ONLY, THIS)):
             expected = render(tame, style=style, target=target)
             code = render(wild, style=style, target=target)
             assert code.isascii()
@@ -238,7 +253,14 @@ def test_a_module_is_imported_by_a_plain_name_or_not(name: str) -> None:
     rows = checkpoint(tensor("._parameters", "w"), root="module", names=(f"{name}.Net",), safety=SAFE)
     tree = ast.parse(render(rows, style="module", target=THIS))
     calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    assert calls <= {"torch.load", "importlib.import_module", "model.eval"}
+    asked = {
+        "hasattr",
+        "torch.cuda.is_available",
+        "torch.xpu.is_available",
+        "torch.backends.mps.is_available",
+    }
+    calls = {call.replace("model_2", "model") for call in calls}
+    assert calls <= {"torch.load", "importlib.import_module", "model.eval", "model.to", *asked}
     (names,) = [node.iter for node in tree.body if isinstance(node, ast.For)] or [ast.List(elts=[])]
     assert all(part.isidentifier() for item in names.elts for part in item.value.split("."))
 
@@ -255,8 +277,14 @@ def test_no_destination_can_either(texts: tuple[str, str]) -> None:
 @given(st.lists(st.one_of(ANYTHING, st.text("ab._", max_size=6)), min_size=1, max_size=3))
 def test_a_global_becomes_a_plain_name_or_nothing(parts: list[str]) -> None:
     code = render(checkpoint(names=(".".join(parts),)), style="plain", target=THIS)
-    allowed = (ast.Import, ast.Assign, ast.Expr)
+    allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)
     assert all(isinstance(node, allowed) for node in ast.parse(code).body)
     calls = [ast.unparse(node.func) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    assert set(calls) <= {"torch.load", "torch.serialization.add_safe_globals", "type", "numpy.dtype"}
+    assert set(calls) <= {
+        "torch.load",
+        "torch.serialization.add_safe_globals",
+        "type",
+        "numpy.dtype",
+        "resolve_name",
+    }
     assert "evil()" not in code
