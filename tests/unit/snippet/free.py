@@ -51,9 +51,8 @@ def shape_of(code: str) -> str:
 def comments_of(code: str) -> list[str]:
     """Return the comments but for those that name variables, which are plain."""
     comments = [line.strip() for line in code.splitlines() if line.lstrip().startswith("#")]
-    about = re.compile(
-        rf"#(   | ({'|'.join(free_names(code)) or '-'})(,|$))|# It was split over devices: where "
-    )
+    names = "|".join(free_names(code)) or "-"
+    about = re.compile(rf"#(   | ({names})(,|$|[.]parameters))|# It was split over devices: where ")
     named = [comment for comment in comments if about.match(comment)]
     assert all(re.fullmatch(r"#[\w .,:()]*", comment, re.ASCII) for comment in named)
     return [comment for comment in comments if comment not in named]
