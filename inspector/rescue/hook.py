@@ -1,4 +1,4 @@
-"""The hook: a folder of our own at the front of PYTHONPATH, from which every Python below starts.
+"""The hook: a folder of our own, of which one part is at the front of PYTHONPATH of every Python below.
 
 Nothing is installed. The folder lies where temporary files lie, belongs to this user alone, holds copies of
 `resources/rescue` with what they have to do, and is removed when the command has ended.
@@ -19,6 +19,9 @@ from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.records import dataclass
 from inspector.resources import RESCUE, resource_path
 from inspector.target.machine.wish import Wish
+
+_START = "start"
+"""The folder that is on the path: nothing lies in there but what Python imports at its start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +75,10 @@ def hooked(rules: Sequence[tuple[str, str]], target: Wish, *, maps_missing: bool
 
 
 def _fill(folder: Path, settings: dict[str, object]) -> None:
-    (folder / "journal").mkdir()
+    for name in (_START, "parts", "journal"):
+        (folder / name).mkdir()
     for path in resource_path(RESCUE).glob("*.py"):
-        shutil.copyfile(path, folder / path.name)
+        shutil.copyfile(path, folder / (_START if path.name == "sitecustomize.py" else "parts") / path.name)
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
@@ -108,4 +112,7 @@ def _target(wish: Wish) -> dict[str, object] | None:
 def _environment(folder: Path) -> dict[str, str]:
     """Return our environment with the folder first; an empty PYTHONPATH must not become a dot."""
     before = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *([before] if before else [])])}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(folder / _START), *([before] if before else [])]),
+    }

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGES = ("site-packages", "dist-packages")
 LOADERS = ("torch", "numpy", "joblib", "dill", "cloudpickle")
 """Packages whose own frames say nothing about who loads."""
@@ -37,7 +37,7 @@ def kind_of(name):
 def _kind_of(name):
     if name.startswith("<frozen"):
         return "python"
-    if name.startswith(HERE + os.sep):
+    if name.startswith(HOME + os.sep):
         return "ours"
     parts = name.replace("\\", "/").split("/")
     for folder in PACKAGES:

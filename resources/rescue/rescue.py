@@ -10,13 +10,13 @@ import os
 import sys
 import threading
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PREFIX = __name__[: -len("rescue")]
 APPLE = ("mps", "mps:0")
 FIRST = 100000  # before every priority that anybody gives, and a place of our own: torch sorts the registry
 MOST_SCRIPT_NBYTES = 64 << 20
 
-with open(os.path.join(HERE, "settings.json"), "rb") as _file:
+with open(os.path.join(HOME, "settings.json"), "rb") as _file:
     SETTINGS = json.loads(_file.read().decode("utf-8"))
 _busy = threading.local()
 

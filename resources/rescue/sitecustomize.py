@@ -1,8 +1,9 @@
 """Starts with every Python below `checkpoint-inspector run`, and waits until that Python imports torch.
 
-A copy of this folder stands first on PYTHONPATH while the command runs and is removed afterwards. Python
-imports this file by itself. It hands over to a `sitecustomize` of the user's own, so that one still runs, and
-where there is none it leaves as if it had not been there. No failure in here may reach the program.
+A folder with a copy of this file stands first on PYTHONPATH while the command runs, and is removed afterwards;
+nothing else is in there that a program could import. Python imports this file by itself. It hands over to a
+`sitecustomize` of the user's own, so that one still runs, and where there is none it leaves as if it had not
+been there. No failure in here may reach the program.
 """
 
 # It runs in Pythons of any age, on every start: plain words, no f-strings, few imports.
@@ -11,7 +12,8 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NAME = "_checkpoint_inspector_%s_" % os.path.basename(HERE).replace("-", "_")
+HOME = os.path.dirname(HERE)
+NAME = "_checkpoint_inspector_%s_" % os.path.basename(HOME).replace("-", "_")
 OLDEST = (3, 7)
 WATCHED = {
     "torch.serialization": "on_serialization",
@@ -24,7 +26,7 @@ def note(line):
     """Append a line to the journal of this process; writing at once survives any end of it."""
     try:
         place = os.open(
-            os.path.join(HERE, "journal", "%d" % os.getpid()), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
+            os.path.join(HOME, "journal", "%d" % os.getpid()), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
         )
         try:
             os.write(place, line.encode("ascii", "backslashreplace") + b"\n")
@@ -44,12 +46,12 @@ def attempt(do, *arguments):
 
 
 def part(name):
-    """Import a module that lies beside this one, under a name that nobody else uses."""
+    """Import another module of the hook, under a name that nobody else uses."""
     import importlib.util
 
     full = NAME + name
     if full not in sys.modules:
-        spec = importlib.util.spec_from_file_location(full, os.path.join(HERE, name + ".py"))
+        spec = importlib.util.spec_from_file_location(full, os.path.join(HOME, "parts", name + ".py"))
         module = importlib.util.module_from_spec(spec)
         sys.modules[full] = module
         try:

@@ -79,7 +79,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Hook]]:
         context = hooked(rules, parse_wish(target), maps_missing=maps_missing)
         open_hooks.append(context)
         hook = context.__enter__()
-        spec = importlib.util.spec_from_file_location(hook.module, hook.folder / "sitecustomize.py")
+        spec = importlib.util.spec_from_file_location(hook.module, hook.folder / "start" / "sitecustomize.py")
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, hook.module, module)
         spec.loader.exec_module(module)

@@ -25,13 +25,10 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_folder_is_private_complete_and_gone_afterwards(temporary: Path) -> None:
     with hooked([("cuda:*", "cpu")], THIS) as made:
         assert stat.S_IMODE(made.folder.stat().st_mode) == 0o700
-        assert {path.name for path in made.folder.iterdir()} == {
-            "sitecustomize.py",
-            "calls.py",
-            "rescue.py",
-            "settings.json",
-            "journal",
+        files = {
+            path.relative_to(made.folder).as_posix() for path in made.folder.rglob("*") if path.is_file()
         }
+        assert files == {"start/sitecustomize.py", "parts/calls.py", "parts/rescue.py", "settings.json"}
         assert list(made.journal.iterdir()) == []
         settings = json.loads((made.folder / "settings.json").read_bytes())
     assert settings == {
@@ -71,7 +68,7 @@ def test_the_folder_is_first_and_an_empty_path_adds_no_working_directory(
         monkeypatch.setenv("PYTHONPATH", before)
     with hooked([], THIS) as made:
         places = made.environment["PYTHONPATH"].split(os.pathsep)
-    assert places == [str(made.folder), *(["/a", "/b"] if before else [])]
+    assert places == [str(made.folder / "start"), *(["/a", "/b"] if before else [])]
     assert os.environ.get("PYTHONPATH") == before
 
 

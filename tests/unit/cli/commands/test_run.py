@@ -19,7 +19,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.write_text(
         "import json, os, pathlib, sys\n"
         "folder = pathlib.Path(os.environ['PYTHONPATH'].split(os.pathsep)[0])\n"
-        "said = [sys.argv[1:], json.loads((folder / 'settings.json').read_text()), sys.path]\n"
+        "said = [sys.argv[1:], json.loads((folder.parent / 'settings.json').read_text()), sys.path]\n"
         "pathlib.Path(__file__).with_name('said.json').write_text(json.dumps(said))\n"
         "sys.exit(7)\n"
     )
