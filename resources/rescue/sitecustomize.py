@@ -1,9 +1,9 @@
 """Starts with every Python below `checkpoint-inspector run`, and waits until that Python imports torch.
 
-A folder with a copy of this file stands first on PYTHONPATH while the command runs, and is removed afterwards;
-nothing else is in there that a program could import. Python imports this file by itself. It hands over to a
-`sitecustomize` of the user's own, so that one still runs, and where there is none it leaves as if it had not
-been there. No failure in here may reach the program.
+A folder with a copy of this file stands first on PYTHONPATH while the command runs and is removed
+afterwards; nothing else is in there that a program could import. Python imports this file by itself. It hands
+over to a `sitecustomize` of the user's own, so that one still runs; where there is none it leaves as if it
+had not been there. No failure in here may reach the program.
 """
 
 # It runs in Pythons of any age, on every start: plain words, no f-strings, few imports.
@@ -70,9 +70,19 @@ def patch(module):
 class Finder:
     """Finds the watched modules where they are, and has them patched when they have been run."""
 
+    def __init__(self):
+        self.asked = set()
+
     def find_spec(self, name, path=None, target=None):
-        if name not in WATCHED:
-            return None
+        if name not in WATCHED or name in self.asked:
+            return None  # asked again by a finder that asks the others as well, as this one does
+        self.asked.add(name)
+        try:
+            return self.find(name, path, target)
+        finally:
+            self.asked.discard(name)
+
+    def find(self, name, path, target):
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec = None if find is None else find(name, path, target)

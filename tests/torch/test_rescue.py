@@ -414,6 +414,25 @@ TORCH = {
 }
 
 
+def test_two_hooks_do_not_ask_each_other_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in TORCH.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with hooked([], parse_wish("this")) as outer:
+        monkeypatch.setenv("PYTHONPATH", outer.environment["PYTHONPATH"])
+        with hooked([], parse_wish("this")) as inner:
+            done = subprocess.run(
+                [sys.executable, tmp_path / "program.py"],
+                env=inner.environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            found = [read_journal(hook.journal) for hook in (inner, outer)]
+    assert (done.stdout, done.stderr) == ("('x', 'cpu') False SourceFileLoader\n", "")
+    assert [(one.with_torch, one.failures) for one in found] == [(1, ()), (1, ())]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_hook_starts_in_every_python(version: str, tmp_path: Path) -> None:
     python = find_python(version)
@@ -478,7 +497,8 @@ def test_a_program_and_its_workers_are_rescued(
         'torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)\n'
     )
     assert answer.err == (
-        "checkpoint-inspector: 11 storages were put on another device, in 4 lines of 2 processes\n"
+        "checkpoint-inspector: 11 storages were put on another device, in 4 lines; "
+        "2 processes imported torch\n"
         f"  site-packages/library.py:4, called at train.py:{own}  (model.pth)\n"
         "      cuda:0 -> cpu: 1 storage, 24 B\n"
         "      => that code is not yours, so change the file (remap --in-place --undo takes it back):\n"

@@ -171,19 +171,19 @@ def _returns_model(facts: Facts) -> Answer:
     if name is not None:
         why = "That is so only where the model itself was saved, not its state dict."
         return Answer("true", f"It does here: the file is a whole {shown(name)}.", why)
-    kind = _KINDS.get(facts.checkpoint.root, "value")
+    kind = _KINDS.get(facts.checkpoint.root, "a value")
     why = (
-        "A dictionary has no eval() and cannot be called ('dict' object has no attribute 'eval'). Make the "
-        "model from its class and load the weights into it."
+        "torch.load returns what was saved. A dictionary has no eval() and cannot be called ('dict' object "
+        "has no attribute 'eval'): make the model from its class and load the weights into it."
     )
     if facts.has_module:
-        return Answer("depends", f"It returns a {kind}; there are whole modules in it.", why)
-    here = f"It returns a {kind} with {tensors(len(facts.checkpoint.tensors))} in it."
+        return Answer("depends", f"It returns {kind}; there are whole modules in it.", why)
+    here = f"It returns {kind} with {tensors(len(facts.checkpoint.tensors))} in it."
     return Answer("false", here, why, _FROM_CLASS if facts.names else "")
 
 
 _FROM_CLASS = "model = MyModel()\nmodel.load_state_dict(state_dict)"
-_KINDS = {"mapping": "dictionary", "sequence": "list", "tensor": "tensor", "object": "object"}
+_KINDS = {"mapping": "a dictionary", "sequence": "a list", "tensor": "a tensor", "object": "an object"}
 
 
 def _resume(facts: Facts) -> Answer:

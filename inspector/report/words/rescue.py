@@ -59,7 +59,7 @@ def _summary(journal: Journal, needs: tuple[Need, ...]) -> str:
     storages = sum(move.storages for move in mapped)
     were = "storage was" if storages == 1 else "storages were"
     lines = format_count(len(needs), "line")
-    processes = f" of {journal.with_torch:,} processes" if journal.with_torch > 1 else ""
+    processes = f"; {journal.with_torch:,} processes imported torch" if journal.with_torch > 1 else ""
     return f"{storages:,} {were} put on another device, in {lines}{processes}"
 
 

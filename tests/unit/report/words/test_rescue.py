@@ -46,7 +46,7 @@ def test_lines_devices_sizes_and_what_mends_them(tmp_path: Path, monkeypatch: py
         with_torch=3,
     )
     assert text == (
-        "12 storages were put on another device, in 3 lines of 3 processes\n"
+        "12 storages were put on another device, in 3 lines; 3 processes imported torch\n"
         "  <stdin>:3  (a.pth, b.pth, c.pth and 2 more)\n"
         "      cuda:0 -> cpu: 10 storages, 160 B\n"
         "      => give that call:\n"
