@@ -797,7 +797,12 @@ RESUMES: tuple[Situation, ...] = (
         make=training("cuda:0"),
         run="check run.pt --target cpu --beliefs",
         code=1,
-        says=("CUDA version", "map_location"),
+        says=("map_location",),
+        also=(
+            'Not so: "It needs the same CUDA version',
+            r'Not so: "I must save with model\.cpu\(\)',
+            'Not so: "The GPU it was trained on must be there',
+        ),
     ),
     Situation(
         story="resumes elsewhere",

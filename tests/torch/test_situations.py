@@ -14,9 +14,7 @@ AMISS: dict[str, str] = {
     "weights for another number of classes": "not answered well enough",
     "a state dict; the code asks for checkpoint['state_dict']": "the error is not yet answered",
     "half-precision weights on a GPU; float32 input": "the error is not yet answered",
-    "a folder: the browser unpacked the file": "the error is not yet answered",
     "features pickled with joblib on a GPU; no GPU": "the error is not yet answered",
-    "a traced model that fails after .to('cuda')": "not answered well enough",
     "a traceback about two dtypes, and a bfloat16 file": "the error is not yet answered",
     "weights on the GPU; the code calls .numpy()": "the error is not yet answered",
     "a GPU that this torch has no kernels for": "the error is not yet answered",
@@ -26,7 +24,6 @@ AMISS: dict[str, str] = {
     "optimizer.step() finds two devices after resuming": "not answered well enough",
     "a GAN; the code to load it": "the code leaves something out",
     "the script that loads on the CPU; which line fails?": "scripts are not read yet",
-    "does it need the same CUDA version, must I save on the CPU?": "beliefs are not answered yet",
 }
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
