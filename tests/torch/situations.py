@@ -441,6 +441,20 @@ HANDED: tuple[Situation, ...] = (
     ),
     Situation(
         story="handed a file",
+        has="weights saved on the meta device: there are none",
+        make=saved(lambda _: net().to("meta").state_dict(), "best.pth"),
+        run="check best.pth --target cuda",
+        says=("LOADS on", "have no data", "no values", "Cannot copy out of meta tensor"),
+    ),
+    Situation(
+        story="handed a file",
+        has="weights saved on cuda:0; a GTX 1080, which this torch has no kernels for",
+        make=state_dict("cuda:0"),
+        run="check best.pth --target PROFILES/gpu-too-old-1080.json",
+        says=("no code for the old GPU", "no kernel image is available", "whl/cu126"),
+    ),
+    Situation(
+        story="handed a file",
         has="a model that needs apex",
         make=apex_optimizer,
         run="check run.pt --target cpu",

@@ -61,7 +61,7 @@ def features(case: Case) -> set[tuple[object, ...]]:
         checkpoint.safety.protocol,
         min(len({tensor.device for tensor in tensors}), 3),
         *checkpoint.safety.opcodes,
-        *map(str, checkpoint.globals),
+        *(use.name for use in checkpoint.globals),
         *((tensor.layout, tensor.storage is None, tensor.problem is None) for tensor in tensors),
         *(tensor.role for tensor in tensors),
     }

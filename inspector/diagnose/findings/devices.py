@@ -12,6 +12,7 @@ from inspector.model.checkpoint import Checkpoint, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator
 from inspector.target.simulate import device_failures
+from inspector.units import format_count
 
 _MOST_DEVICES = 16
 _TITLES = {
@@ -83,6 +84,25 @@ def _rng_off_cpu(case: Case) -> Iterator[Finding]:
         )
 
 
+def _without_data(case: Case) -> Iterator[Finding]:
+    """Find tensors of the meta device: they load anywhere, and there is nothing in them."""
+    empty = [tensor.path for tensor in case.checkpoint.tensors if tensor.device == "meta"]
+    if not empty:
+        return
+    is_all = len(empty) == len(case.checkpoint.tensors)
+    yield finding(
+        "meta-tensors",
+        "warning",
+        "The tensors have no data" if is_all else f"{format_count(len(empty), 'tensor')} without data",
+        "On the meta device a tensor has a shape and no values, and none were written. torch.load returns it "
+        "so, whatever map_location says, and load_state_dict stops with 'Cannot copy out of meta tensor; no "
+        "data!'. The model was saved before its weights were there, or while accelerate kept them elsewhere "
+        "(device_map='auto', offloading). Nothing here brings them back: save it again from a model that is "
+        "loaded completely.",
+        empty,
+    )
+
+
 def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:
     paths: dict[str, list[str]] = defaultdict(list)
     for tensor in checkpoint.tensors:
@@ -90,4 +110,4 @@ def _paths_by_device(checkpoint: Checkpoint) -> dict[str, list[str]]:
     return paths
 
 
-DEVICE_RULES: tuple[Rule, ...] = (_unloadable, _mixed, _rng_off_cpu, find_hidden)
+DEVICE_RULES: tuple[Rule, ...] = (_unloadable, _without_data, _mixed, _rng_off_cpu, find_hidden)

@@ -222,6 +222,11 @@ def samples() -> dict[str, Sample]:
             paths=("._modules/module/._parameters/w",),
             fix=Fix(rule="*=cuda:1"),
         ),
+        "meta-tensors": Sample(
+            has=(by_hand(pairs(w=at("meta"), v=at("cpu", "1"))), by_hand(pairs(w=at("meta")))),
+            lacks=(by_hand(pairs(w=at("cpu"))), by_hand(pairs(meta=at("cuda:0")))),
+            paths=("w",),
+        ),
         "optimizer-capturable": Sample(
             has=(
                 trained("cuda:0", "cuda:0", capturable=op("NEWTRUE")),

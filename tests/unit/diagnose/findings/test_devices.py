@@ -65,6 +65,16 @@ def test_a_tag_that_no_rule_can_name_has_no_fix() -> None:
     assert finding.fix is None
 
 
+def test_tensors_without_data() -> None:
+    empty = tensor("m", "weight", device="meta", storage=None)
+    (finding,) = found(checkpoint(*on("cuda:0", "a.weight"), empty), "meta-tensors", CPU_ONLY)
+    assert (finding.severity, finding.paths, finding.count) == ("warning", ("m/weight",), 1)
+    assert (finding.title, finding.fix) == ("1 tensor without data", None)
+    (finding,) = found(checkpoint(empty), "meta-tensors")
+    assert finding.title == "The tensors have no data"
+    assert found(checkpoint(*on("cuda:0", "a.weight"), *on("cpu", "b.weight")), "meta-tensors") == []
+
+
 def test_tensors_on_one_device_are_not_looked_at_closer() -> None:
     assert found(checkpoint(*on("cuda:0", "a.weight"), *on("meta", "m.weight")), "mixed-devices") == []
     assert len(found(checkpoint(*on("cuda:0", "a.weight"), *on("cpu", "b.weight")), "mixed-devices")) == 1
