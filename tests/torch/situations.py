@@ -459,7 +459,8 @@ HANDED: tuple[Situation, ...] = (
         make=apex_optimizer,
         run="check run.pt --target cpu",
         code=1,
-        says=("apex",),
+        says=("is_available\\(\\) is False", "snippet run.pt"),
+        also=("apex",),
         never=("sys.path",),
     ),
     Situation(
