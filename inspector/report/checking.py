@@ -18,6 +18,7 @@ from inspector.report.text import finding_lines, path_lines, wrapped_lines
 from inspector.report.words.fixes import before
 from inspector.report.words.machines import is_about_machine
 from inspector.report.words.verdicts import (
+    assumed,
     load_sentence,
     place,
     refusal_sentence,
@@ -186,6 +187,7 @@ def _verdict(check: Check) -> Iterator[str]:
     target = check.target
     if target.wanted is not None:
         yield f"{_INDENT}Target: {escape_text(understood(target))}."
+    yield from wrapped_lines(assumed(target), _INDENT)
     where = escape_text(target.label if target.id == "this" else place(target))
     load = check.load
     if load.way == "unsure":

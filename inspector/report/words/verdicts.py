@@ -54,6 +54,15 @@ def understood(target: Profile) -> str:
     return f"{target.label}{fewest}, {target.wanted} wanted"
 
 
+def assumed(target: Profile) -> str:
+    """Return what is taken for granted of a machine where no torch could be asked; empty where one was."""
+    state = "" if target.evidence is None else target.evidence.torch.state
+    if state in {"", "imported"}:
+        return ""
+    ails = "is not installed" if state == "missing" else "does not start"
+    return f"torch {ails} on {place(target)}, so this is for the newest torch on its CPU."
+
+
 def safety_sentence(load: DefaultLoad) -> str:
     """Return the verdict on the pickles, without a promise to load where something else stops that."""
     said = verdict_words(load.safety)

@@ -12,6 +12,7 @@ from inspector.model.totals import DeviceTotal
 from inspector.report.colors import device_name
 from inspector.report.words.results import as_lines
 from inspector.report.words.verdicts import (
+    assumed,
     load_sentence,
     place,
     refusal_sentence,
@@ -52,7 +53,7 @@ def banner(
         ailment: What keeps torch from the machine's GPUs; empty where nothing is known to.
     """
     saved = saved_on(document)
-    advice = _advice(device_map, target)
+    advice = f"{_plain(assumed(target))} {_advice(device_map, target)}".strip()
     load = load_of(document, target)
     if load.way == "never":
         return _dangerous(load, saved)

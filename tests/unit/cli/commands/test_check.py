@@ -83,6 +83,16 @@ def test_without_an_answer_about_this_machine_the_error_is_explained_all_the_sam
     assert answer.out.startswith("The error\n")
 
 
+def test_a_machine_without_torch_is_not_said_to_load_it_at_once(cli) -> None:
+    answer = cli("check", WEIGHTS, "--target", PROFILES / "torch-missing.json")
+    said = "  torch is not installed on torch-missing, so this is for the newest torch on its CPU."
+    assert answer.out.splitlines()[1:3] == [
+        said,
+        f'  LOADS on torch-missing: torch.load("{WEIGHTS}") works there.',
+    ]
+    assert "torch is not installed for this Python" in answer.out
+
+
 def test_what_was_understood_of_the_target_is_said(cli) -> None:
     answer = cli("check", DEMO, "--target", "cuda:1")
     assert answer.code == 0

@@ -9,6 +9,7 @@ from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
 from inspector.report.words.verdicts import (
     SAFETY,
+    assumed,
     load_sentence,
     place,
     refusal_sentence,
@@ -18,7 +19,7 @@ from inspector.report.words.verdicts import (
 )
 from inspector.safety.verdict import FileVerdict
 from inspector.target.default_load import DefaultLoad, Way, judge_load
-from inspector.target.machine.evidence import Evidence
+from inspector.target.machine.evidence import Evidence, TorchFound
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
@@ -122,6 +123,21 @@ def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:
 def test_what_was_understood_of_a_target(target: str, said: str) -> None:
     assert understood(parse_target(target)) == said
     assert place(parse_target(target)).startswith("a machine with 2 NVIDIA GPUs")
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("imported", ""),
+        ("", ""),
+        ("missing", "torch is not installed on this machine, so this is for the newest torch on its CPU."),
+        ("crashed", "torch does not start on this machine, so this is for the newest torch on its CPU."),
+    ],
+)
+def test_what_is_taken_for_granted_without_a_torch(state: str, said: str) -> None:
+    evidence = Evidence(torch=TorchFound(state=state))
+    assert assumed(Profile(id="this", label="this machine", evidence=evidence)) == said
+    assert assumed(CPU_ONLY) == ""
 
 
 def test_nothing_is_said_to_load_that_another_thing_stops() -> None:
