@@ -107,6 +107,7 @@ ACTIONS = (
         "ready",
         1,
     ),
+    Action("check_script", _E, "Check a &script\u2026", _C.on_check_script, (), "code", "ready", 1),
     Action("find", _E, "&Find\u2026", _C.on_find, (_STANDARD.Find,), "search", "ready", 2),
     Action("find_next", _E, "Find &next", _C.on_find_next, ("F3",), "", "matches", 2),
     Action("find_previous", _E, "Find pre&vious", _C.on_find_previous, ("Shift+F3",), "", "matches", 2),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
 _MESSAGE_MS = 2500
+_SCRIPTS = "Scripts and notebooks (*.py *.ipynb);;All files (*)"
 _FILTERS = f"Checkpoints ({_KINDS});;All files (*)"
 
 
@@ -148,6 +149,13 @@ class Commands(QObject):
         """Ask for an error message to explain."""
         self.on_page("findings")
         self.error_wanted.emit()
+
+    def on_check_script(self) -> None:
+        """Ask for a script to follow with the file."""
+        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        path, _ = QFileDialog.getOpenFileName(self._window, "Check a script", folder, _SCRIPTS)
+        if path and self.session:
+            self.session.open_script(path)
 
     def on_fix_wanted(self, fix: Fix) -> None:
         """Apply the fix of a finding; an argument of torch.load is copied."""

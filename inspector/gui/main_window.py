@@ -39,6 +39,7 @@ from inspector.gui.widgets.drop_overlay import DropOverlay
 from inspector.gui.widgets.path_text import path_of_url
 from inspector.gui.widgets.status_line import StatusLine
 from inspector.overriding import override
+from inspector.session.pasted import is_script_name
 
 TITLE = "Checkpoint Inspector"
 _SIZE = (1280, 800)
@@ -179,11 +180,14 @@ class MainWindow(Frame):
 
     @override
     def open_paths(self, paths: list[str]) -> None:
-        """Open the first file here, and ask for a window for each of the others."""
-        if paths and self.session is not None:
-            self.session.open(paths[0])
-        if paths[1:]:
-            self.files_wanted.emit(paths[1:])
+        """Open the first file here, follow scripts with it, and ask for a window for each other file."""
+        scripts = [path for path in paths if is_script_name(path)]
+        files = [path for path in paths if path not in scripts]
+        if self.session is not None:
+            for path in (*files[:1], *scripts[:1]):
+                self.session.open(path)
+        if files[1:]:
+            self.files_wanted.emit(files[1:])
 
     @override
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

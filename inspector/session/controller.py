@@ -14,6 +14,7 @@ from inspector.session.jobs.export import Exports
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Probe
 from inspector.session.jobs.running import start, stop
+from inspector.session.pasted import may_be_script
 from inspector.session.present.compose import targets_of
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Loading
@@ -92,9 +93,10 @@ class Session(Exports):
         self._show(replace(self._state, loading=loading))
 
     def explain_error(self, text: str) -> None:
-        """Explain what an error message means for this file; an empty one ends that."""
+        """Explain what an error message means for this file, or follow a script; an empty text ends that."""
         if self._ready is not None:
-            self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS]))
+            name = self._state.script_name if may_be_script(text) else ""
+            self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS], script_name=name))
 
     def ask_beliefs(self) -> None:
         """Answer common beliefs about checkpoints from this file, and from those that are opened later."""

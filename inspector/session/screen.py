@@ -96,6 +96,7 @@ class FindingRow:
         facts: More to be said, as (caption, text).
         steps: Commands to be copied, one a line.
         lines: Lines to be copied one by one, as (caption, line), the shortest that helps first.
+        patch: A patch to be copied, as a unified diff; or empty.
     """
 
     id: str
@@ -107,6 +108,7 @@ class FindingRow:
     facts: tuple[tuple[str, str], ...] = ()
     steps: tuple[str, ...] = ()
     lines: tuple[tuple[str, str], ...] = ()
+    patch: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,9 @@ class State:
         branches: Rules that the user chose for parts of the tree.
         selected: The selected tree node.
         query: The search.
-        error_text: The message that was pasted.
+        error_text: The message, or the script, that was pasted or dropped.
+        script_name: The name of the script, where that is one and has a name.
+        waiting: The (name, text) of a script that was dropped before its file; or None.
         export: How far an export is; None without one.
         loading: How the file is loaded, for the memory forecast.
         style: The chosen style of code; empty for the one that fits the file best.
@@ -92,6 +94,8 @@ class State:
     selected: int | None = None
     query: str = ""
     error_text: str = ""
+    script_name: str = ""
+    waiting: tuple[str, str] | None = None
     loading: Loading = Loading()
     export: ExportState | None = None
     style: str = ""
@@ -146,6 +150,7 @@ class State:
             selected=None,
             query="",
             error_text="",
+            script_name="",
             export=None,
         )
 

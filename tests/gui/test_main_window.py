@@ -293,6 +293,14 @@ def test_several_files_get_a_window_each(make_window, session, qtbot):
     session.open.assert_called_once_with("/a.pth")
 
 
+def test_scripts_are_followed_with_the_file_beside_them(make_window, session, qtbot):
+    window = make_window(fakes.empty_screen())
+    window.open_paths(["/train.py", "/a.pth", "/more.ipynb"])
+    assert [call.args for call in session.open.mock_calls] == [("/a.pth",), ("/train.py",)]
+    window.open_paths(["/more.ipynb"])
+    session.open.assert_called_with("/more.ipynb")
+
+
 def test_over_an_open_file_the_window_says_that_a_drop_is_welcome(window):
     enter = drag(QDragEnterEvent, ["/x/best.pth"])
     window.dragEnterEvent(enter)
@@ -344,6 +352,13 @@ def test_the_file_dialog(window, session, qtbot, monkeypatch, answer):
     window.actions_by_name["open"].trigger()
     assert [call.args for call in session.open.mock_calls] == [("/x/a.pth",)][: len(answer)]
     assert wanted == ([["/x/b.pth"]] if answer else [])
+
+
+@pytest.mark.parametrize("answer", ["", "/x/train.py"])
+def test_the_dialog_for_a_script(window, session, monkeypatch, answer):
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_args: (answer, ""))
+    window.actions_by_name["check_script"].trigger()
+    assert [call.args for call in session.open_script.mock_calls] == ([(answer,)] if answer else [])
 
 
 def test_recent_files(make_window, session):

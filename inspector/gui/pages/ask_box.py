@@ -13,7 +13,10 @@ from inspector.gui.widgets.labels import blocked, plain_label
 
 _PAUSE_MS = 250
 _LINES = 6
-_HINT = "Paste a traceback or an error message here. It does not leave this computer."
+_HINT = (
+    "Paste a traceback, an error message, or the script that loads this file. "
+    "It does not leave this computer."
+)
 
 
 class AskBox(QFrame):
@@ -25,11 +28,14 @@ class AskBox(QFrame):
         super().__init__()
         self._told = ""
         self._button = make_button("Paste an error\u2026", self.begin, icon="paste", theme=theme)
-        self._button.setToolTip("Find out what an error message means for this file (Ctrl+Shift+V)")
+        self._button.setToolTip(
+            "Find out what an error message means for this file, or which line of a script fails "
+            "(Ctrl+Shift+V)"
+        )
         self._close = make_button("Clear", self._on_closed, kind="quiet")
-        self._hint = plain_label("Got an error message?", "muted", wrap=True)
+        self._hint = plain_label("Got an error message, or a script that fails?", "muted", wrap=True)
         self._text = QPlainTextEdit()
-        self._text.setAccessibleName("Error message to explain")
+        self._text.setAccessibleName("Error message or script")
         self._text.setPlaceholderText(_HINT)
         self._text.setFont(mono_font(theme.base_points * 0.95))
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
@@ -47,7 +53,7 @@ class AskBox(QFrame):
         self._show_open(is_open=True)
         self._text.setFocus(Qt.FocusReason.OtherFocusReason)
         found = QGuiApplication.clipboard().text()
-        if not self._text.toPlainText() and "Error" in found:
+        if not self._text.toPlainText() and ("Error" in found or "torch.load(" in found):
             self._text.setPlainText(found)
             self._text.moveCursor(QTextCursor.MoveOperation.End)  # a traceback ends with the error
 

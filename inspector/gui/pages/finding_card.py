@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLayout, QPushButton, QWidget
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import card_row
-from inspector.gui.widgets.controls import CopyInset, make_button
+from inspector.gui.widgets.controls import CopyInset, code_field, make_button
 from inspector.gui.widgets.labels import WrappedText, plain_label, plain_tooltip
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.report.tree import Tree
@@ -18,6 +18,7 @@ from inspector.session.screen import FindingRow, Fix
 from inspector.units import cut_text
 
 _MOST_LINKS = 4
+_MOST_PATCH_LINES = 24
 _FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code", "recover": "export"}
 
 
@@ -51,6 +52,8 @@ class FindingCard(QFrame):
             words.addWidget(self._build_steps(finding.steps))
         for caption, text in finding.lines:
             words.addLayout(self._build_line(caption, text))
+        if finding.patch:
+            words.addWidget(self._build_patch(finding.patch))
         if tree is not None and finding.nodes:
             words.addWidget(self._build_links(finding, tree))
         words.addLayout(self._build_foot(finding))
@@ -76,6 +79,14 @@ class FindingCard(QFrame):
         shown = WrappedText(text)
         shown.setAccessibleName("What to do")
         return CopyInset(self._theme, shown, lambda: text, "Copy these steps")
+
+    def _build_patch(self, patch: str) -> QFrame:
+        shown = code_field(self._theme, "Patch", 0.95)
+        shown.setObjectName("patch")
+        shown.setPlainText(patch.rstrip("\n"))
+        lines = min(shown.document().blockCount(), _MOST_PATCH_LINES) + 1  # one for the scroll bar
+        shown.setFixedHeight(lines * shown.fontMetrics().lineSpacing() + 24)
+        return CopyInset(self._theme, shown, lambda: patch, "Copy the patch")
 
     def _build_line(self, caption: str, text: str) -> QLayout:
         shown = WrappedText(text)

@@ -15,13 +15,17 @@ from inspector.session.document import Document, open_document
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Machines
 from inspector.session.jobs.running import start
+from inspector.session.pasted import is_script_name
 from inspector.session.present.compose import compose, target_of
 from inspector.session.present.failure import CANNOT_OPEN, failure_page, open_failure_page
 from inspector.session.screen import FailurePage
 from inspector.session.state import OPEN, State
 from inspector.target.machine.profile_file import is_profile
+from inspector.units import cut_text, escape_text
 
 _MOST_RECENT = 8
+_WHICH_FILE = "Which file does this script load?"
+_NO_SCRIPT = "This script cannot be read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,10 @@ class Files(Machines):
     """The intentions about the file."""
 
     def open(self, path: str) -> None:
-        """Open a file in place of the current one; a machine profile becomes its target instead."""
+        """Open a file in place of the current one; a profile becomes its target, a script is followed."""
+        if is_script_name(path):
+            self.open_script(path)
+            return
         if self._ready is None or not path.endswith(".json"):
             self._open_file(path)
             return
@@ -46,6 +53,30 @@ class Files(Machines):
 
         sniffing = Job(kind="sniff", about=self._state.path, progress=Progress("looking at a file"))
         start(self._desk, sniffing, lambda _: is_profile(path), take, take)
+
+    def open_script(self, path: str) -> None:
+        """Read a script and follow it with the open file, or with the next one."""
+        from inspector.diagnose.script.reading import read_script  # noqa: PLC0415 - few windows are asked
+
+        reading = Job(kind="script", about=None, progress=Progress("reading a script"))
+        start(self._desk, reading, lambda _: read_script(path), self._on_script, self._on_no_script)
+
+    def _on_script(self, script: tuple[str, str]) -> None:
+        name, text = script
+        if self._ready is not None:
+            self._show(replace(self._state, error_text=text, script_name=name, waiting=None))
+            self._desk.view.show_page("findings")
+            return
+        self._show(replace(self._state, waiting=script))
+        if self._state.phase != "opening":
+            what = f"{cut_text(escape_text(name), 80)} is a script, and no checkpoint is open"
+            remedy = "open the file that it loads: the script is then followed with it"
+            error = CheckpointError(what, remedy=remedy)
+            self._desk.view.show_notice(failure_page(error, _WHICH_FILE))
+
+    def _on_no_script(self, error: Exception) -> None:
+        self._show(self._state)
+        self._desk.view.show_notice(failure_page(error, _NO_SCRIPT))
 
     def open_demo(self) -> None:
         """Open the demo checkpoint that ships with the program."""
@@ -107,6 +138,8 @@ class Files(Machines):
         path = str(Path(self._state.path).absolute())
         recent = (path, *(known for known in self._state.recent if known != path))[:_MOST_RECENT]
         self._show(replace(_opened(self._state, found), recent=recent))
+        if self._state.waiting is not None:
+            self._on_script(self._state.waiting)
         self._start_probe()
         self.look_at_file()  # it may have changed while it was read
 

@@ -28,6 +28,7 @@ from inspector.session.cache import remembered
 from inspector.session.device_map import DeviceMap, Pairs, device_rows, map_devices
 from inspector.session.document import Document, load_of
 from inspector.session.jobs.check import check_of
+from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import banner, safety_chip
 from inspector.session.present.cards import (
     ailments,
@@ -90,7 +91,7 @@ def compose(state: State) -> Screen:
         forecast=_forecast(*asked, state.loading),
         tensor=_node_facts(document, state.selected),
         findings=_finding_rows(document, target_of(state), check_of(state)),
-        explanation=_explanation(document, target_of(state), state.error_text),
+        explanation=_explanation(document, target_of(state), state.error_text, state.script_name),
         beliefs=_beliefs(document, target_of(state)) if state.asks_beliefs else (),
         doctor=doctor_cards(target_of(state)),
         code=_code(*asked, state.style),
@@ -272,9 +273,14 @@ def _finding_rows(document: Document, target: Profile, check: FileCheck | None) 
 
 
 @remembered
-def _explanation(document: Document, target: Profile, text: str) -> FindingRow | None:
+def _explanation(document: Document, target: Profile, text: str, script: str) -> FindingRow | None:
+    """Return the answer to what was pasted: an error message, or a script."""
     if not text.strip():
         return None
+    if script or may_be_script(text):
+        from inspector.session.present.scripts import script_card  # noqa: PLC0415 - few windows are asked
+
+        return script_card(text, script, document.checkpoint, target)
     from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - most windows are never asked
 
     found = explain_error(text, document.checkpoint, target)

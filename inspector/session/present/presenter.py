@@ -121,6 +121,7 @@ def _asked(state: State) -> object:
         state.branches,
         state.loading,
         state.error_text,
+        state.script_name,
         state.asks_beliefs,
         state.query,
         state.style,
@@ -141,6 +142,7 @@ def _with_choices_of(good: State, state: State) -> State:
         selected=good.selected,
         query=good.query,
         error_text=good.error_text,
+        script_name=good.script_name,
         loading=good.loading,
         style=good.style,
     )

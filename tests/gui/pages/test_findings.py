@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QToolButton
 
 from inspector.gui.pages.finding_card import FindingCard, node_label
 from inspector.gui.pages.findings import FindingsPanel
@@ -54,6 +54,17 @@ def test_steps_can_be_copied(qtbot, theme):
     words = [label.text() for label in card.findChildren(QLabel)]
     assert words.count("Seen") == 2
     assert "torch 2.13.0+cpu" in words
+
+
+def test_patch_keeps_its_lines_and_is_copied_whole(qtbot, theme):
+    patch = "--- a/x.py\n+++ b/x.py\n" + "+line\n" * 100
+    card = card_of(qtbot, theme, patch=patch)
+    field = card.findChild(QPlainTextEdit)
+    assert field.toPlainText() == patch.rstrip("\n")
+    assert field.isReadOnly()
+    assert field.height() < 40 * field.fontMetrics().lineSpacing()
+    card.findChild(QToolButton).click()
+    assert QGuiApplication.clipboard().text() == patch
 
 
 def test_each_line_is_copied_by_itself(qtbot, theme):

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from inspector.session.present.scripts import script_card
+from tests.unit.diagnose.script.following import LOADED, machine, opened
+
+FAILS = 'import torch\nsd = torch.load("sd_cuda.pth")\n'
+
+
+def test_card_of_a_line_that_fails() -> None:
+    card = script_card(FAILS, "train.py", opened("sd_cuda.pth"), machine("cpu"))
+    assert (card.id, card.tone, card.title) == ("load-fails", "bad", "Line 2 fails.")
+    assert card.detail == '2: sd = torch.load("sd_cuda.pth")'
+    assert [caption for caption, _ in card.facts] == ["What torch says", "Why", "What to do"]
+    assert card.patch.startswith("--- a/train.py\n+++ b/train.py\n")
+
+
+def test_card_of_a_script_that_works() -> None:
+    card = script_card(LOADED, "", opened("sd_cpu.pth"), machine("cpu"))
+    assert (card.id, card.tone, card.detail, card.patch) == ("script", "good", "", "")
+    assert card.facts == ()
+
+
+def test_card_of_what_is_no_script() -> None:
+    card = script_card("import torch\ndef (:", "", opened("sd_cpu.pth"), machine("cpu"))
+    assert (card.tone, card.title) == ("warning", "This script cannot be followed")
+    assert card.detail == "this is not valid Python: invalid syntax: script.py, line 2"
+    long = script_card("import torch\n" + "x" * (2 << 20), "", opened("sd_cpu.pth"), machine("cpu"))
+    assert long.detail.startswith("this script is too long")
