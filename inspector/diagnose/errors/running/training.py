@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
-from inspector.diagnose.errors.ties import by_finding, listed
+from inspector.diagnose.errors.ties import by_finding, listed, of_finding
 from inspector.model.checkpoint import Optimizer
 from inspector.model.findings import Fix
 from inspector.units import format_count
@@ -46,6 +46,22 @@ def _initial_lr(context: Context) -> Tied:
         return Tied(fits="yes", here=here, fix=_RESUME)
     here = "The optimizer in this file has no initial_lr in its groups: it was saved without a scheduler."
     return Tied(fits="yes", here=here, fix=_RESUME)
+
+
+def _grouped(context: Context) -> Tied:
+    """Look for step counters on another GPU, which load_state_dict leaves there, then for other state."""
+    counters = context.findings.get("step-on-accelerator")
+    if counters is not None and counters.severity != "note":
+        return of_finding(counters, in_full=True)
+    return _state_apart(context)
+
+
+_state_apart = by_finding(
+    "optimizer-off-parameter-device",
+    "step-off-accelerator",
+    no="In this file the optimizer state is on the same device as its parameters: the model was moved after "
+    "the optimizer was loaded, or its dtype was changed.",
+)
 
 
 def _rng_sizes(context: Context) -> Tied:
@@ -100,7 +116,7 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="step-on-cpu",
         title="The optimizer's step counters are on the CPU, but capturable wants them on the GPU",
-        pattern=r"If capturable=True, params and state_steps must be",
+        pattern=r"If capturable=True, params(?:, \w{2,12}){0,2},? and state_steps must be",
         finding="step-off-accelerator",
         cause="With capturable=True (for CUDA graphs) or fused=True the step counters are on the GPU with "
         "the parameters. The counters that were loaded are on the CPU, or the parameters themselves are.",
@@ -124,13 +140,7 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         "and dtype as its state.",
         advice="Move the model to its device first, then create the optimizer, and call load_state_dict "
         "last: it moves the state to the parameters.",
-        tie=by_finding(
-            "optimizer-off-parameter-device",
-            "step-off-accelerator",
-            "mixed-devices",
-            no="In this file the optimizer state is on the same device as its parameters: the model was "
-            "moved after the optimizer was loaded, or its dtype was changed.",
-        ),
+        tie=_grouped,
         fix=_RESUME,
     ),
     ErrorKind(

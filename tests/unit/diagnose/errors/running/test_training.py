@@ -60,6 +60,20 @@ def test_first_learning_rate() -> None:
             "optimizer-off-parameter-device",
         ),
         (
+            "Tensors of the same index must be on the same device and the same dtype",
+            "foreach-device",
+            trained("cuda:1", "cuda:0"),
+            trained("cuda:0", "cuda:0"),
+            "step-on-accelerator",
+        ),
+        (
+            "If capturable=True, params, mus, etas, and state_steps must be on supported devices: ['cuda'].",
+            "step-on-cpu",
+            whole_optimizer("cpu", "cuda:0", capturable=op("NEWTRUE")),
+            trained("cpu", "cuda:0", capturable=op("NEWTRUE")),
+            "step-off-accelerator",
+        ),
+        (
             "RNG state must be a torch.ByteTensor",
             "rng-device",
             generator_state("cuda:0"),
