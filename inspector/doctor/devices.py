@@ -206,6 +206,33 @@ def some_hidden(found: Evidence) -> Diagnosis | None:
     )
 
 
+def numbered_differently(found: Evidence) -> Diagnosis | None:
+    """GPUs of several kinds, which CUDA numbers the fastest first and nvidia-smi by their slots.
+
+    https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables, CUDA_DEVICE_ORDER
+    """
+    ours = [device.name for device in found.torch.cuda_devices]
+    theirs = [gpu.name for gpu in found.nvidia.smi.gpus]
+    if ours == theirs or sorted(ours) != sorted(theirs) or not all(ours):
+        return None
+    if variable(found, "CUDA_VISIBLE_DEVICES") is not None:
+        return None  # which has an order of its own
+    order = variable(found, "CUDA_DEVICE_ORDER")
+    return Diagnosis(
+        id="gpus-numbered-differently",
+        severity="note",
+        title="torch and nvidia-smi number the GPUs differently",
+        explanation="CUDA puts the fastest GPU first, and nvidia-smi lists them by their slots. The number "
+        "in cuda:1 is CUDA's.",
+        evidence=(
+            ", ".join(f"cuda:{place} is {name}" for place, name in enumerate(ours[:_MOST_NAMED])),
+            ", ".join(f"nvidia-smi's {place} is {name}" for place, name in enumerate(theirs[:_MOST_NAMED])),
+            f"CUDA_DEVICE_ORDER={order}" if order else "CUDA_DEVICE_ORDER is not set",
+        ),
+        steps=("export CUDA_DEVICE_ORDER=PCI_BUS_ID   # torch numbers them like nvidia-smi; restart Python",),
+    )
+
+
 def too_new_or_old(found: Evidence) -> Diagnosis | None:
     """A GPU that torch's code was not compiled for: it is found, tensors can be moved, and kernels fail."""
     architectures = found.torch.arch_list
@@ -252,4 +279,5 @@ DEVICE_RULES: tuple[MachineRule, ...] = (
     no_permission,
     too_new_or_old,
     some_hidden,
+    numbered_differently,
 )

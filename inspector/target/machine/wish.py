@@ -123,9 +123,17 @@ def with_wanted(target: Profile, device: str) -> Profile:
     if device not in target.devices and not _is_unseen(target):
         there = ", ".join(target.devices[:_MOST_NAMED])
         more = ", ..." if len(target.devices) > _MOST_NAMED else ""
-        what = f"the target has no {device}"
-        raise PlanError(what, where=target.label, remedy=f"its devices are {there}{more}")
+        hidden = _hidden(target)
+        remedy = f"its devices are {there}{more}" + (f"; {hidden} decides which are seen" if hidden else "")
+        raise PlanError(f"the target has no {device}", where=target.label, remedy=remedy)
     return replace(target, wanted=device)
+
+
+def _hidden(target: Profile) -> str:
+    """Return the setting that may hide the device of a machine that was probed."""
+    environment = {} if target.evidence is None else dict(target.evidence.environment)
+    value = environment.get("CUDA_VISIBLE_DEVICES")
+    return "" if value is None else f"CUDA_VISIBLE_DEVICES={cut_text(value, _MOST_CHARS)}"
 
 
 def _split(text: str) -> tuple[str, list[str]]:

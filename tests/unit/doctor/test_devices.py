@@ -87,6 +87,45 @@ def test_some_gpus_are_hidden() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ours", "theirs", "is_met"),
+    [
+        (("RTX 4090", "GTX 1060"), ("GTX 1060", "RTX 4090"), True),
+        (("RTX 4090", "GTX 1060"), ("RTX 4090", "GTX 1060"), False),
+        (("L4", "L4"), ("L4", "L4"), False),
+        (("RTX 4090",), ("GTX 1060", "RTX 4090"), False),
+        (("", "L4"), ("L4", ""), False),
+        ((), (), False),
+    ],
+)
+def test_gpus_may_have_other_numbers_in_nvidia_smi(
+    ours: tuple[str, ...], theirs: tuple[str, ...], is_met: bool
+) -> None:
+    devices = tuple(TorchDevice(name=name) for name in ours)
+    found = torch(cuda_available=True, cuda_count=len(ours), cuda_devices=devices)
+    smi = Smi(state="ok", gpus=tuple(SmiGpu(name=name) for name in theirs))
+    row = diagnoses(machine(torch=found, nvidia=Nvidia(smi=smi))).get("gpus-numbered-differently")
+    assert (row is not None) is is_met
+    if row is not None:
+        assert row.evidence == (
+            "cuda:0 is RTX 4090, cuda:1 is GTX 1060",
+            "nvidia-smi's 0 is GTX 1060, nvidia-smi's 1 is RTX 4090",
+            "CUDA_DEVICE_ORDER is not set",
+        )
+
+
+def test_an_order_that_is_set_is_quoted() -> None:
+    devices = (TorchDevice(name="B"), TorchDevice(name="A"))
+    found = torch(cuda_available=True, cuda_count=2, cuda_devices=devices)
+    smi = Smi(state="ok", gpus=(SmiGpu(name="A"), SmiGpu(name="B")))
+    set_ = (("CUDA_DEVICE_ORDER", "FASTEST_FIRST"),)
+    rows = diagnoses(machine(torch=found, nvidia=Nvidia(smi=smi), environment=set_))
+    assert rows["gpus-numbered-differently"].evidence[-1] == "CUDA_DEVICE_ORDER=FASTEST_FIRST"
+    chosen = (("CUDA_VISIBLE_DEVICES", "1,0"),)
+    rows = diagnoses(machine(torch=found, nvidia=Nvidia(smi=smi), environment=chosen))
+    assert "gpus-numbered-differently" not in rows
+
+
+@pytest.mark.parametrize(
     ("found", "is_met"),
     [
         (machine(system=linux(container="docker"), nvidia=Nvidia(kernel_module="550.1")), True),

@@ -203,6 +203,12 @@ def test_a_machine_that_was_not_probed_may_have_anything() -> None:
     assert parse_wish("this@2x80gb").profile(lambda: unseen).wanted is None
 
 
+def test_a_variable_that_hides_the_wanted_device_is_named() -> None:
+    with pytest.raises(PlanError) as error:
+        parse_target(f"{PROFILES / 'works-one-of-two-3090.json'}@cuda:1")
+    assert error.value.remedy == "its devices are cuda:0, cpu; CUDA_VISIBLE_DEVICES=1 decides which are seen"
+
+
 def test_many_devices_are_not_all_named() -> None:
     with pytest.raises(PlanError) as error:
         with_wanted(parse_target("8xcuda"), "mps")
