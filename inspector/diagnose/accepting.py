@@ -14,7 +14,6 @@ from inspector.model.obstacles import is_damaged
 from inspector.records import replace
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import format_rule, parse_rule
-from inspector.remap.unmatched import refuse_unmatched
 from inspector.snippet.styles.table import styles
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -70,7 +69,6 @@ def _is_plannable(text: str, checkpoint: Checkpoint) -> bool:
     """Return whether `remap` takes a rule, and something changes."""
     rule = parse_rule(text)
     try:
-        refuse_unmatched((rule,), checkpoint)
         return not plan_remap(checkpoint, (rule,)).is_empty
     except PlanError:
         return False

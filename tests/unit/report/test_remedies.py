@@ -149,6 +149,7 @@ def test_the_file_itself_is_changed_last(file: Path) -> None:
 def test_no_change_in_place_that_would_be_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert has_in_place()
     assert not has_in_place(notes=(Note(NoteKind.GZIP),))
+    assert not has_in_place(notes=(Note(NoteKind.SHARED_NAME),))
     os.link(file, "other.pth")
     assert not has_in_place()
     Path("other.pth").unlink()
