@@ -19,6 +19,7 @@ from inspector.report.words.fixes import before
 from inspector.report.words.machines import is_about_machine
 from inspector.report.words.verdicts import (
     assumed,
+    later_refusal,
     load_sentence,
     place,
     refusal_sentence,
@@ -29,6 +30,7 @@ from inspector.report.words.verdicts import (
 from inspector.target.default_load import DefaultLoad, Judged
 from inspector.target.machine.profile import Profile
 from inspector.target.simulate import LoadFailure
+from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
@@ -199,7 +201,7 @@ def _verdict(check: Check) -> Iterator[str]:
     else:
         yield f"{_INDENT}DOES NOT LOAD on {where}: {load_text(check.checkpoint.path)} stops with"
         yield from _stopped(load, load.failure)
-    yield from _further(load, where)
+    yield from _further(load, where, is_restricted=_is_restricted(target))
     yield from _remedies(_first(check))
     yield f"{_INDENT}{safety_sentence(load)}"
 
@@ -217,7 +219,12 @@ def _answer(check: Check) -> Finding | None:
     return next((found[id_] for id_ in wanted if id_ in found), None)
 
 
-def _further(load: DefaultLoad, where: str) -> Iterator[str]:
+def _is_restricted(target: Profile) -> bool:
+    """Return whether the machine's torch takes `weights_only` for True where nothing is said."""
+    return release_of(target.torch_version) >= WEIGHTS_ONLY_DEFAULT
+
+
+def _further(load: DefaultLoad, where: str, *, is_restricted: bool) -> Iterator[str]:
     """Yield what happens beyond the default call: with names allowed, or with weights_only=False."""
     stop = load.last_error
     if load.way in {"unchecked", "names", "full"} and stop is None:
@@ -225,6 +232,8 @@ def _further(load: DefaultLoad, where: str) -> Iterator[str]:
     elif stop is not None and load.is_refused_first:
         yield from wrapped_lines(f"{refusal_sentence(load)} Then it stops with", _INDENT)
         yield from _stopped(load, stop)
+    elif is_restricted:
+        yield from wrapped_lines(later_refusal(load), _INDENT)
 
 
 def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.model.roles.device_types import device_type
+from inspector.safety.names import listed
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.target.default_load import DefaultLoad
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -105,6 +106,16 @@ def refusal_sentence(load: DefaultLoad) -> str:
     if load.way == "names":
         return f"torch.load refuses it until {_allowed(load)}."
     return "torch.load refuses it without weights_only=False."
+
+
+def later_refusal(load: DefaultLoad) -> str:
+    """Return what the default call refuses once everything is mapped; empty unless a device comes first."""
+    stop = load.last_error
+    if stop is None or not stop.device or load.is_refused_first:
+        return ""
+    if load.way == "names":
+        return f"Mapped, it is refused until {_allowed(load)}: {listed(load.safety.to_allow)}."
+    return "Mapped, it is refused without weights_only=False." if load.way == "full" else ""
 
 
 def shown_message(load: DefaultLoad, failure: LoadFailure) -> str:

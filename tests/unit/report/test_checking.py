@@ -10,7 +10,7 @@ from inspector.model.findings import Fix, finding
 from inspector.records import replace
 from inspector.report.checking import Check, check_document, explanation_document, format_check
 from inspector.target.default_load import judge_load
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
 from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import BLANK, checkpoint, is_harmless, storage, tensor
@@ -101,6 +101,24 @@ def test_what_stops_it_after_the_refusal_is_said_too() -> None:
     )
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
+
+
+def test_what_is_refused_once_it_is_mapped_is_said_too() -> None:
+    rows = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
+    made = checkpoint(*rows, globals=(GlobalUse(name="m.Net", count=1),))
+
+    def told(shown: Checkpoint, target: Profile = CPU_ONLY) -> str:
+        load = judge_load(shown, target)
+        load = replace(load, failure=load.stop)  # the device stands before the name in the file
+        return format_check(Check(checkpoint=shown, target=target, load=load, findings=(), explanation=None))
+
+    said = "Mapped, it is refused until 1 name is allowed (add_safe_globals): m.Net."
+    text = told(made)
+    assert text.index("at the tensor w.") < text.index(said) < text.index("NOT SAFE")
+    called = replace(made, safety=replace(BLANK.safety, called=("m.Net",)))
+    assert "Mapped, it is refused without weights_only=False." in told(called)
+    assert "Mapped" not in told(checkpoint(*rows))
+    assert "Mapped" not in told(made, replace(CPU_ONLY, torch_version="2.5.1"))  # it does not ask
 
 
 def test_no_function_is_offered_with_torchs_words() -> None:
