@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.state_names import state_dicts
 from inspector.diagnose.errors.ties import global_names, listed, nothing_to_see, plain, top_keys
@@ -125,6 +127,36 @@ def _old_module(context: Context) -> Tied:
     return Tied(fits="yes", here=f"This file holds pickled modules{written}.", fix=_MODULE)
 
 
+def _bare(key: str) -> Tied:
+    """Report that the file is a state dict itself, which is what the key was to lead to."""
+    here = f"There is no {plain(key)} in this file: it is itself a state dict, with the weights at its top."
+    if _NOT_WEIGHTS.search(key):
+        return Tied(
+            fits="yes", here=here, advice=f"It holds only weights: skip what reads {plain(key)}.", fix=_PLAIN
+        )
+    advice = "Leave the key out: model.load_state_dict(torch.load(path, map_location='cpu'))."
+    return Tied(fits="yes", here=here, advice=advice, fix=_PLAIN)
+
+
+def _is_key_of_checkpoint(told: Told) -> bool:
+    """Return whether a missing key was probably looked up in a checkpoint."""
+    key = told.groups["key"]
+    if not key.strip() or " " in key.strip() or told.scene.step == "data":
+        return False
+    frames = [frame for frame in told.pasted.frames if frame.code]
+    if not frames or _OF_CHECKPOINT.search(key):
+        return True
+    return any(_OF_CHECKPOINT.search(frame.code) for frame in frames)
+
+
+_NOT_WEIGHTS = re.compile(r"optim|sched|epoch|step|iter|scaler|arg|config|best|loss|hyper", re.IGNORECASE)
+_OF_CHECKPOINT = re.compile(
+    r"ckpt|checkpoint|state_?dict|torch\.load|pretrain|\bstate\b|resume|weights|\bnet\b|\bmodel\b|snapshot|"
+    r"param_groups|\bema\b|\bepoch\b|optimizer|hyper_param|load_file",
+    re.IGNORECASE,
+)
+
+
 def _key(context: Context) -> Tied:
     """Compare the key of a KeyError with the keys of this file."""
     key = context.groups["key"]
@@ -137,18 +169,13 @@ def _key(context: Context) -> Tied:
     if key in held:
         here = f"{plain(key)} is in this file, but deeper; the top-level keys are {listed(tops)}."
         return Tied(fits="yes", here=here, fix=_PLAIN)
-    if len(tops) > _MOST_TOPS:
-        here = (
-            f"There is no {plain(key)} in this file: it is itself a state dict, with the weights at the "
-            "top level."
-        )
-        return Tied(fits="yes", here=here, fix=_PLAIN)
+    if any(not row.path for row in state_dicts(context.checkpoint)):
+        return _bare(key)
     shown = f"the top-level keys are {listed(tops)}" if tops else "it has no keys"
     here = f"There is no {plain(key)} in this file; {shown}."
     return Tied(fits="unknown", here=here, fix=_PLAIN)
 
 
-_MOST_TOPS = 40
 _MODEL_METHODS = (
     "eval|train|to|cuda|cpu|half|float|parameters|named_parameters|modules|children|module|training|"
     "state_dict|forward|predict|fuse|features|fc|classifier|load_state_dict|requires_grad_|apply"
@@ -184,7 +211,11 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         title="The file holds modules from another version",
         pattern=r"'(?:Conv\w{1,20}|BatchNorm\w{0,8}|Upsample|GELU|SiLU|Hardswish|MultiheadAttention|"
         r"LayerNorm|TransformerEncoder\w{0,8}|Embedding|Linear|ReLU\w?|Dropout|AvgPool\w{2}|MaxPool\w{2})' "
-        r"object has no attribute '(?P<name>\w{1,60})'|source code of class '[\w.]{1,120}' has changed",
+        r"object has no attribute '(?P<name>\w{1,60})'|"
+        r"object has no attribute '(?:recompute_scale_factor|padding_mode|_qkv_same_embed_dim|approximate|"
+        r"norm_first|"
+        r"activation_relu_or_gelu|num_batches_tracked|drop_path1|relative_position_index)'|source code of "
+        r"class '[\w.]{1,120}' has changed",
         finding="whole-module",
         cause="A whole pickled model contains its attributes but not its code: the code comes from the "
         "torch installed here, which expects an attribute that the saved version did not have.",
@@ -209,5 +240,6 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         "its own keys (state_dict, model, model_state_dict, net), or the file is itself a state dict.",
         advice="Use the keys that are in the file: checkpoint.keys() lists them.",
         tie=_key,
+        when=_is_key_of_checkpoint,
     ),
 )

@@ -6,6 +6,8 @@ The texts are those of `torch/serialization.py` from 1.0 to 2.13, of `torch/cuda
 
 from __future__ import annotations
 
+import re
+
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import devices_of, fix_for, listed, nothing_to_see, paths_on, plain
 from inspector.model.roles.device_types import DEVICE_TYPES
@@ -21,6 +23,12 @@ _TO_CPU = (
 )
 
 
+_NOT_FROM_HERE = (
+    "Look at the last lines of the traceback: which line asks for the device, and which file is loaded "
+    "there? Take .cuda(), .to(...) or map_location out of that line, or open that file here. If the machine "
+    "should have the device, checkpoint-inspector target explains why torch does not see it, and which build "
+    "of torch to install."
+)
 _NESTED = (
     " It is loaded by pickle.load, joblib or np.load: each tensor in such a pickle is a small file of "
     "torch's of its own (torch.storage._load_from_bytes), and no map_location reaches it."
@@ -79,7 +87,7 @@ def _on_kind(context: Context) -> Tied:
     kind = context.groups.get("kind", "").lower() or "cuda"
     devices = devices_of(context, kind)
     if not devices:
-        return Tied(fits="no", here=_none_on(context, kind))
+        return Tied(fits="no", here=_none_on(context, kind), advice=_NOT_FROM_HERE)
     paths = paths_on(context, devices)
     here = f"{format_count(len(paths), 'tensor')} of this file were saved on {listed(devices)}."
     if context.target is not None and all(device.endswith("cpu") for device in context.target.devices):
@@ -114,7 +122,37 @@ def _on_index(context: Context) -> Tied:
             "from another file, or map_location asked for that index."
         )
         return Tied(fits="no", here=here)
-    return Tied(fits="no", here=_none_on(context, kind))
+    return Tied(fits="no", here=_none_on(context, kind), advice=_NOT_FROM_HERE)
+
+
+def _tag_said(told: Told) -> Said:
+    """Say how a device is spelled that torch has under another name."""
+    tag = told.groups.get("tag", "").strip().lower()
+    if not _GPU_TAG.fullmatch(tag):
+        return Said()
+    return Said(
+        title="A misspelled device name",
+        cause=f"torch has no device called {plain(tag)}: NVIDIA and AMD GPUs are cuda, cuda:0 and so on, "
+        f"Apple's mps. The name "
+        "comes from map_location (or an option such as --device), or from the program that wrote the file.",
+        advice="Write map_location='cuda:0' (--device cuda:0), or 'cpu'.",
+    )
+
+
+_GPU_TAG = re.compile(r"gpu:?\d{0,3}|cuda\d{1,3}|cuda-\d|\d{1,3}")
+
+
+def _without(context: Context) -> Tied:
+    """Find the tensors on the device that this torch was built without."""
+    kind = next(
+        (context.groups[key] for key in ("kind", "kind2", "linked") if context.groups.get(key)), "cuda"
+    )
+    devices = devices_of(context, kind.lower())
+    if not devices:
+        return Tied(fits="no", here=_none_on(context, kind.lower()), advice=_NOT_FROM_HERE)
+    paths = paths_on(context, devices)
+    here = f"This file was saved on {listed(devices)}, which torch.load asks for again."
+    return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
 
 
 def _with_tag(context: Context) -> Tied:
@@ -182,6 +220,7 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         "refuses. cpu and meta take no index: cpu:0 is refused.",
         advice=_TO_CPU,
         tie=_with_tag,
+        say=_tag_said,
     ),
     ErrorKind(
         id="device-module-missing",
@@ -228,7 +267,7 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         "CPU-only ('+cpu' in torch.__version__). A GPU and its driver make no difference then.",
         advice="Install a build for the device (the selector on pytorch.org gives the command), or stay on "
         "the CPU: map_location='cpu', and no .cuda() in the code.",
-        tie=_any_accelerator,
+        tie=_without,
     ),
     ErrorKind(
         id="no-driver",

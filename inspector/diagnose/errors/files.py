@@ -6,7 +6,7 @@ The zip reader is `caffe2/serialize/inline_container.cc`, the legacy one `_legac
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tie, Tied
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
 from inspector.diagnose.errors.ties import nothing_to_see, of_finding, plain
 from inspector.model.findings import Fix
 from inspector.model.obstacles import is_gzipped
@@ -96,6 +96,19 @@ def _protocol(context: Context) -> Tied:
     here = f"This file was pickled with protocol {protocol}."
     return Tied(
         fits="yes" if fits else "no", here=here if fits else f"{here} The error is about another file."
+    )
+
+
+def _part_of_checkpoint(told: Told) -> Said:
+    """Say what it means where torch.load itself says so: there is a pickle without the file around it."""
+    if told.scene.step != "load" or not any("torch/" in frame.place for frame in told.pasted.frames):
+        return Said()
+    return Said(
+        title="The file is only a part of a checkpoint",
+        cause="torch.load found a bare pickle whose tensors are elsewhere: data.pkl out of a checkpoint "
+        "that was unpacked, or a checkpoint that was packed again in another way.",
+        advice="Pass the whole file as it was saved or downloaded (.pth, .pt), not what an archive program "
+        "made of it; download it again without unpacking.",
     )
 
 
@@ -231,6 +244,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.save stores the bytes of tensors outside the pickle, where only torch.load finds them.",
         advice="Read it with torch.load(path, map_location='cpu').",
         tie=nothing_to_see,
+        say=_part_of_checkpoint,
         fix=Fix(style="plain"),
     ),
     ErrorKind(

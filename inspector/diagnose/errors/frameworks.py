@@ -108,6 +108,30 @@ def _loads_at_all(context: Context) -> Tied:
 
 FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
+        id="world-size",
+        title="The checkpoint was saved by another number of processes",
+        pattern=r"DP world size of \d{1,6} but the current world size|world size.{0,40}(?:mismatch|does not "
+        r"match)|"
+        r"checkpoint was saved with .{0,40}(?:world size|ranks)|ZeRO.{0,60}(?:world size|elastic checkpoint)",
+        cause="DeepSpeed's ZeRO and FSDP split the optimizer's state over the processes (ranks), one file "
+        "for each, and such files are read by the same number of processes.",
+        advice="Resume with the same number of GPUs as the saved run. For another number, take only the "
+        "weights (python zero_to_fp32.py FOLDER joins ZeRO's into one file), or convert it with "
+        "ds_to_universal.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="dtensor",
+        title="Sharded and ordinary tensors were mixed",
+        pattern=r"got mixed torch\.Tensor and DTensor|before loading ShardedTensor|"
+        r"ShardedTensor.{0,60}(?:process group|not supported)",
+        cause="The model, or the file, holds tensors that are sharded over processes (DTensor, "
+        "ShardedTensor), and the other side ordinary ones.",
+        advice="Load with torch.distributed.checkpoint, or set_model_state_dict(..., "
+        "options=StateDictOptions(full_state_dict=True)). Save a full state dict for use without torchrun.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
         id="gpu-memory",
         title="The GPU is out of memory",
         pattern=r"(?:CUDA|HIP|XPU|MPS backend) out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|"

@@ -1,4 +1,4 @@
-"""Messages about modules that cannot be imported: compiled ones, packages, parts of torch, one's own code."""
+"""Messages about modules that cannot be imported: compiled ones, packages, parts of torch, own code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from inspector.model.findings import Fix
 from inspector.pickles.values import package_of
 
 _MODULE = Fix(style="module")
-_NO_MODULE = r"No module named:? ?['\"]?(?P<module>[\w.]{1,120})"
+_NO_MODULE = (
+    r"(?:No module named:? ?|packages that were not found in your environment: ?)['\"]?"
+    r"(?P<module>[\w.]{1,120})"
+)
+_AS_CUDA = re.compile(r"import \w{1,80} as \w{0,40}_cuda\b")
 
 # Compiled code beside torch: no folder on the path helps, it has to be built or installed for this torch.
 _COMPILED = re.compile(
-    r"(?:.{0,80}\.)?(?:\w{0,40}_(?:cuda|ext|cext|kernels?|plugin|extension|gpu)|_?ext|_C|C_ROIPooling|"
+    r"(?:.{0,80}\.)?(?:\w{0,40}_(?:cuda|ext|cext|kernels?|plugin|extension|gpu|lib|C|cpp|native|ops)|_?ext|"
+    r"_C|C_ROIPooling|"
     r"cuda_\w{1,40}|amp_C|apex_C|syncbn|"
     r"fused(?:_act|_bias_act|_ops)?|upfirdn2d|MultiScaleDeformableAttention|MSDA|ms_deform_attn|DCNv?[234]|"
     r"dcn_v2|deform_conv|"
@@ -183,9 +188,10 @@ def _name(told: Told) -> str:
 
 def _is_compiled(told: Told) -> bool:
     name = _name(told)
-    return package_of(name) != "torch" and (
-        name in _HOW or package_of(name) in _HOW or bool(_COMPILED.match(name))
-    )
+    if package_of(name) == "torch":
+        return False
+    known = name in _HOW or package_of(name) in _HOW or _COMPILED.match(name) is not None
+    return known or _AS_CUDA.search(told.pasted.flat) is not None
 
 
 def _compiled(told: Told) -> Said:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Fit, Tied
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Fit, Said, Tied, Told
 from inspector.diagnose.errors.reading.pasted import Pasted, squeeze
 from inspector.diagnose.errors.state_names import (
     WRAPPERS,
@@ -49,6 +49,7 @@ _SIZES = tuple(
     )
 )
 _MOST_NAMES = 20_000
+_OF_VERSIONS = ("num_batches_tracked", "position_ids", "token_type_ids", "rotary_emb.inv_freq")
 _PLAIN = Fix(style="plain")
 Size = tuple[str, str, str]
 """A parameter's name with its shape in the file and in the model, as texts."""
@@ -87,6 +88,12 @@ def read_sizes(pasted: Pasted) -> list[Size]:
     return list(found.values())
 
 
+def _is_mismatch(pasted: Pasted) -> bool:
+    """Return whether the shapes of a message differ: torch also names them where something else failed."""
+    sizes = read_sizes(pasted)
+    return not sizes or any(in_file != in_model for _, in_file, in_model in sizes)
+
+
 def _shape(text: str) -> str:
     sizes = [part for part in text.replace(" ", "").split(",") if part]
     return format_shape(tuple(int(size[:12]) for size in sizes))
@@ -96,6 +103,8 @@ def _prefix_finding(pasted: Pasted) -> str:
     """Find out from the names whether a wrapper's prefix makes the difference."""
     missing, unexpected = read_keys(pasted)
     prefix = wrapper_of(unexpected)
+    if all(name.endswith(_OF_VERSIONS) for name in unexpected):
+        return ""
     if not prefix or wrapper_of(missing):
         return ""
     return _finding_of_wrapper(prefix)
@@ -103,6 +112,21 @@ def _prefix_finding(pasted: Pasted) -> str:
 
 def _finding_of_wrapper(prefix: str) -> str:
     return "prefix-compiled" if prefix.startswith("_orig_mod.") else "prefix-module"
+
+
+def _say_keys(told: Told) -> Said:
+    """Say where only buffers differ that came and went with versions."""
+    missing, unexpected = read_keys(told.pasted)
+    names = [*missing, *unexpected]
+    if not names or not all(name.endswith(_OF_VERSIONS) for name in names):
+        return Said()
+    return Said(
+        title="The file and the code are of different versions",
+        cause="Only buffers differ that came or went with a version: num_batches_tracked came with torch "
+        "0.4.1, transformers no longer saves position_ids since 4.31. No weight is concerned.",
+        advice="Load with strict=False, which is harmless here, or update torch (or transformers) to the "
+        "version that wrote the file.",
+    )
 
 
 # --- what the file says -------------------------------------------------------------------------------------
@@ -213,8 +237,9 @@ def _sizes(context: Context) -> Tied:
         )
         return Tied(fits="no", here=f"{here} another file.", paths=[held[name].path])
     shown = [f"{name}: {in_file} here, {in_model} in your model" for name, in_file, in_model in same]
+    have = "has" if len(same) == 1 else "have"
     here = (
-        f"{format_count(len(same), 'tensor')} of this file have a different shape than your model expects. "
+        f"{format_count(len(same), 'tensor')} of this file {have} a different shape than your model expects. "
     )
     here += f"{'; '.join(map(plain, shown[:4]))}."
     return Tied(fits="yes", here=here, paths=[held[name].path for name, *_ in same])
@@ -250,6 +275,7 @@ NAME_ERRORS: tuple[ErrorKind, ...] = (
         r"(?:missing|unexpected) keys? ['\"{]{0,4}[\w.]{1,300}['\"}]{0,4} in state_dict|"
         r"(?:missing|unexpected) keys? in (?:source )?state_dict",
         finding_of=_prefix_finding,
+        say=_say_keys,
         cause="load_state_dict matches by name: every parameter of the model must be in the file under the "
         "same name, and nothing else may be there. Usually a wrapper added a prefix to all names, the state "
         "dict is one level deeper in the checkpoint, or the model is a different one.",
@@ -267,6 +293,7 @@ NAME_ERRORS: tuple[ErrorKind, ...] = (
         advice="Build the model with the settings of the file. To fine-tune for another number of classes, "
         "remove those tensors from the state dict and load the rest with strict=False.",
         tie=_sizes,
+        when=lambda told: _is_mismatch(told.pasted),
     ),
     ErrorKind(
         id="not-a-tensor",

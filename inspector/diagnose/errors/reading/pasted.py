@@ -27,6 +27,11 @@ _PLAIN = str.maketrans(
         **dict.fromkeys("\u2028\u2029\x85\r", "\n"),
         "\uff1a": ":",
         "\uff0c": ",",
+        "\uff0e": ".",
+        "\uff01": "!",
+        "\uff1b": ";",
+        "\uff1d": "=",
+        "\uff3f": "_",
         "\uff08": "(",
         "\uff09": ")",
     }
@@ -140,6 +145,7 @@ def _clean(text: str) -> str:
     text = _WINDOWS.sub(lambda match: match[0].replace("\\", "/"), text)
     # A message in a `repr` or in JSON has its line breaks spelled out.
     text = text.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", " ")
+    text = text.replace("\\'", "'").replace('\\"', '"')
     for entity, char in _ENTITIES:
         text = text.replace(entity, char)
     return _INSIDE_A_LINE.sub("\n", text)

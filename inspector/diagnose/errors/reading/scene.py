@@ -115,7 +115,8 @@ _CODE_TEXTS: tuple[tuple[str, Step], ...] = (
 )
 _CODE = tuple((re.compile(pattern, re.IGNORECASE), step) for pattern, step in _CODE_TEXTS)
 _HIDDEN_STEPS = frozenset({"load", "nested-load"})
-_SCRIPTED = "TorchScript, serialized code"
+_SCRIPTED = ("TorchScript, serialized code", "__torch__", "failed in interpreter")
+_MAYBE_SCRIPT: frozenset[Step] = frozenset({"", "forward", "loss", "move", "script"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +158,7 @@ def read_scene(pasted: Pasted, raised: Raised | None) -> Scene:
     step = _step_of_frames(inner) or ("" if yours is None else _step_of_code(yours.code))
     if not step and yours is None:
         step = _step_of_lines(pasted.lines)
-    if _SCRIPTED in pasted.flat and step in {"", "forward", "loss"}:
+    if step in _MAYBE_SCRIPT and any(word in pasted.flat for word in _SCRIPTED):
         step = "script"
     return Scene(
         step=step,

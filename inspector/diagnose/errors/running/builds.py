@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
+from inspector.diagnose.errors.ties import about_code, devices_of, fix_for, listed, paths_on
 
 _INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
+
+
+def _on_cuda(context: Context) -> Tied:
+    """Find what torch.load would put on CUDA again."""
+    devices = devices_of(context, "cuda")
+    if not devices:
+        return Tied(fits="no", here="No tensor of this file was saved on CUDA: your code asks for it.")
+    here = f"This file was saved on {listed(devices)}, which torch.load asks for again. Your code may, too."
+    return Tied(fits="yes", here=here, paths=paths_on(context, devices), fix=fix_for(context, devices))
 
 
 def _backend(told: Told) -> Said:
@@ -127,7 +136,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         advice="Install a build of torch with CUDA (the selector on pytorch.org gives the command). To go "
         "on without, load with map_location='cpu' and take .cuda() and torch.cuda.set_device out of the "
         "code.",
-        tie=_INSTALLED,
+        tie=_on_cuda,
     ),
     ErrorKind(
         id="backend-missing",

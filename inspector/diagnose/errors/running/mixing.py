@@ -7,46 +7,15 @@ The wordings: types by name up to torch 1.0 (`torch.cuda.FloatTensor`), backends
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
+from inspector.diagnose.errors.running.apart import tie_apart
 from inspector.diagnose.errors.running.steps import say_apart
 from inspector.diagnose.errors.running.types import are_apart, read_type
-from inspector.diagnose.errors.ties import devices_of, listed, of_finding, paths_on
+from inspector.diagnose.errors.ties import devices_of, listed, paths_on
 from inspector.model.findings import Fix
 from inspector.model.roles.device_types import DEVICE_TYPES
 
-_FINDINGS = (
-    "loss-buffer-left-behind",
-    "mixed-devices",
-    "step-off-accelerator",
-    "step-on-accelerator",
-    "optimizer-off-parameter-device",
-    "rng-off-cpu",
-    "hidden-device",
-)
-_ELSEWHERE = (
-    "the batch was not moved (inputs = inputs.to(device)), a tensor is made in forward() without device=, or "
-    "the optimizer was created or loaded before the model was moved"
-)
 _T = r"[a-z0-9_:. ]{1,40}"
 _DEVICE = rf"(?:{'|'.join(DEVICE_TYPES)})(?::\d{{1,3}})?"
-
-
-def _apart(context: Context) -> Tied:
-    """Look for tensors apart in the file; a file that lies on one device is not the cause."""
-    for id_ in _FINDINGS:
-        found = context.findings.get(id_)
-        if found is not None and found.severity != "note":  # a note is of what breaks nothing by itself
-            return of_finding(found, in_full=True)
-    devices = sorted({tensor.device for tensor in context.checkpoint.tensors})
-    if len(devices) < 2:
-        where = f" is entirely on {devices[0]}" if devices else " holds no tensors"
-        here = f"This file{where}, so it is not the cause. Probably {_ELSEWHERE}."
-        return Tied(fits="no", here=here)
-    return Tied(
-        fits="unknown",
-        here=f"The tensors of this file are on {listed(devices)}, which does not decide: load_state_dict "
-        "copies them to where the model is, and what torch keeps on the CPU is where it belongs. More likely "
-        f"{_ELSEWHERE}.",
-    )
 
 
 def _types_apart(told: Told) -> bool:
@@ -105,7 +74,7 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         "tensors by itself.",
         advice="Move the model once (model.to(device)), then everything that goes into it: batches, masks, "
         "hidden states, the loss with its class weights. Load the optimizer state after moving the model.",
-        tie=_apart,
+        tie=tie_apart,
         say=say_apart,
     ),
     ErrorKind(
@@ -127,7 +96,7 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         "on one and its input, or the optimizer state, on the other.",
         advice="Move both to one device: model.to(device) and inputs.to(device). When resuming, move the "
         "model before optimizer.load_state_dict.",
-        tie=_apart,
+        tie=tie_apart,
         when=_types_apart,
         say=say_apart,
     ),
@@ -141,7 +110,7 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         "on the GPU it came from.",
         advice="Load with map_location='cpu', or to the GPU in use, and move the model before "
         "optimizer.load_state_dict.",
-        tie=_apart,
+        tie=tie_apart,
         say=say_apart,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import asking, explained, on
 from tests.unit.report.rows import checkpoint, tensor, value
@@ -65,3 +66,22 @@ def test_keys() -> None:
     bare = on(*((f"layer{number}.weight", "cpu") for number in range(50)))
     assert "it is itself a state dict" in explained(text, bare, id_="key-missing").here
     assert "it has no keys" in explained(text, checkpoint(), id_="key-missing").here
+
+
+def test_keys_of_other_dictionaries_are_left_alone() -> None:
+    frame = '  File "data.py", line 3, in f\n    {}\n'
+    for text, id_ in (
+        (frame.format("return row['size']") + "KeyError: 'size'", "unrecognised"),
+        (frame.format("return ckpt['size']") + "KeyError: 'size'", "key-missing"),
+        (frame.format("return row['x']") + "KeyError: 'model_state_dict'", "key-missing"),
+        ("KeyError: 'Net is not in the registry'", "unrecognised"),
+        ("KeyError: 'size'", "key-missing"),
+    ):
+        assert explain_error(text, None).id == id_, text
+
+
+def test_a_state_dict_itself_has_no_key_to_it() -> None:
+    made = on(("a.weight", "cpu"), ("b.weight", "cpu"))
+    found = explained("KeyError: 'state_dict'", made, id_="key-missing")
+    assert (found.fits, "Leave the key out" in found.advice) == ("yes", True)
+    assert "skip what reads optimizer" in explained("KeyError: 'optimizer'", made, id_="key-missing").advice

@@ -79,3 +79,18 @@ def test_the_warning_above_says_why() -> None:
     warning = "x.py:1: UserWarning: The NVIDIA driver on your system is too old (found 11040).\n"
     found = explain_error(f"{warning}RuntimeError: {UNAVAILABLE}", None)
     assert "the NVIDIA driver is too old for this build of torch" in found.cause
+
+
+def test_a_build_without_a_device_asks_only_for_that_device() -> None:
+    text = "AssertionError: Torch not compiled with {} enabled"
+    made = on(("a", "cuda:0"))
+    assert explained(text.format("XPU"), made, id_="torch-without-device").fits == "no"
+    assert explained(text.format("CUDA"), made, id_="torch-without-device").fits == "yes"
+    linked = "RuntimeError: PyTorch is not linked with support for mps devices"
+    found = explained(linked, made, id_="torch-without-device")
+    assert (found.fits, "which line asks for the device" in found.advice) == ("no", True)
+
+
+def test_a_gpu_is_called_cuda() -> None:
+    assert "--device cuda:0" in explain_error(TAG.format("gpu"), None).advice
+    assert "--device" not in explain_error(TAG.format("npu:0"), None).advice

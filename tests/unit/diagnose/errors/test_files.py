@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.containers.notes import Note, NoteKind
+from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, storage, tensor
@@ -79,3 +80,10 @@ def test_protocols() -> None:
 def test_what_is_about_code_alone_says_so() -> None:
     found = explained("You can only torch.load from a file that is seekable.", WHOLE, id_="not-seekable")
     assert (found.fits, found.here.startswith("Nothing in this file")) == ("unknown", True)
+
+
+def test_a_pickle_without_the_file_around_it() -> None:
+    text = "UnpicklingError: A load persistent id instruction was encountered, but no persistent_load"
+    frame = '  File "/v/site-packages/torch/serialization.py", line 3, in _legacy_load\n    x\n'
+    assert explain_error(frame + text, None).title == "The file is only a part of a checkpoint"
+    assert "read with pickle.load" in explain_error(text, None).title

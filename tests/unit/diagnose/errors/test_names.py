@@ -223,3 +223,21 @@ def test_modules_given_for_state_dicts() -> None:
     assert (found.fits, found.fix) == ("yes", Fix(style="plain"))  # it holds no parameters
     assert explained(text, checkpoint(), id_="module-given").fits == "no"
     assert explained(text, checkpoint(root="sequence"), id_="module-given").fits == "unknown"
+
+
+def test_buffers_that_came_with_a_version() -> None:
+    text = 'Unexpected key(s) in state_dict: "module.bn.num_batches_tracked", "embeddings.position_ids".'
+    found = explain_error(text, None)
+    assert (found.finding, "strict=False" in found.advice) == ("", True)
+    assert found.title == "The file and the code are of different versions"
+    assert explain_error(text.replace("position_ids", "weight"), None).title != found.title
+
+
+def test_equal_shapes_are_no_mismatch() -> None:
+    text = (
+        "While copying the parameter named a.w, whose dimensions in the model are torch.Size([2]) and whose "
+        "dimensions in the checkpoint are torch.Size([2]), an exception occurred : "
+        "('Cannot copy out of meta tensor',)."
+    )
+    assert explain_error(text, None).id == "meta-tensor"
+    assert explain_error(text.replace("meta tensor", "it"), None).id == "unrecognised"

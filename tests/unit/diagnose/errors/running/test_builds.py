@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
+from tests.unit.diagnose.explaining import explained, on
 
 BACKEND = "NotImplementedError: Could not run '{}' with arguments from the '{}' backend."
 BACKENDS = (
@@ -30,3 +31,9 @@ def test_since_when_torch_knows_an_argument() -> None:
     assert found.advice == "Update torch to 2.0 or newer. Or leave compile out."
     odd = explain_error("AttributeError: module 'torch.odd' has no attribute 'thing'", None)
     assert odd.id == "torch-import"
+
+
+def test_a_file_on_cuda_asks_for_it() -> None:
+    text = "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"
+    assert explained(text, on(("a", "cuda:0")), id_="cpu-only-build").fits == "yes"
+    assert explained(text, on(("a", "cpu")), id_="cpu-only-build").fits == "no"
