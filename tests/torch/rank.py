@@ -10,13 +10,15 @@ import faulthandler
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed import fsdp
 
-LOAD = torch.load
+LOAD, SHARD = torch.load, fsdp.fully_shard
 # What wraps a model waits, when it is let go, for a thread that waits for Python: now and then for ever.
 KEPT: list[dict[str, Any]] = []
 
@@ -38,22 +40,34 @@ def load_no_file(source: Any, *options: Any, **more: Any) -> Any:
     return LOAD(source, *options, **more)
 
 
+def shard(names: dict[str, Any], model: Any) -> None:
+    """Shard the parameters, and make the optimizer of the shards, as the code tells its reader to."""
+    SHARD(model)
+    names["optimizer"] = torch.optim.Adam(model.parameters(), lr=0.1)
+
+
+def whole(parameter: Any) -> Any:
+    return parameter.full_tensor() if hasattr(parameter, "full_tensor") else parameter
+
+
 def run(case: dict[str, Any]) -> dict[str, Any]:
     os.environ["MASTER_PORT"] = str(case["port"])
     model = fresh()
-    names: dict[str, Any] = {"model": model, "optimizer": torch.optim.Adam(model.parameters(), lr=0.1)}
+    names: dict[str, Any] = dict.fromkeys(("model", "net"), model)
+    names["optimizer"] = torch.optim.Adam(model.parameters(), lr=0.1)
     if case["group"]:
         dist.init_process_group("gloo")
     if case["only_first_reads"] and os.environ["RANK"] != "0":
         torch.load = load_no_file  # what is sent is loaded as well, out of memory
     KEPT.append(names)
+    fsdp.fully_shard = partial(shard, names)
     exec(compile(case["code"], "snippet", "exec"), names)
-    model = names["model"]
-    loaded = [parameter.tolist() for parameter in model.parameters()]
+    model = names["net"] if "net." in case["code"] or "(net)" in case["code"] else names["model"]
+    loaded = [whole(parameter).tolist() for parameter in model.parameters()]
     if not case["optimizer"]:
         names["optimizer"] = torch.optim.SGD(model.parameters(), lr=0.1)
     step(model, names["optimizer"])
-    stepped = [parameter.tolist() for parameter in model.parameters()]
+    stepped = [whole(parameter).tolist() for parameter in model.parameters()]
     dist.barrier()
     dist.destroy_process_group()
     return {"wrapper": type(model).__name__, "loaded": loaded, "stepped": stepped}

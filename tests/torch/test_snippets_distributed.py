@@ -26,7 +26,8 @@ from tests.unit.snippet.rows import THIS
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 ATTEMPTS, TIMEOUT_S = 2, 50  # together less than what a test may take
-NAMES = ("full", "full broadcast", "prefixed", "bare broadcast", "module", "dcp")
+NAMES = ("full", "full broadcast", "prefixed", "bare broadcast", "module", "full fsdp", "dcp")
+WRAPPERS = {"dcp": "Sequential", "full fsdp": "FSDPSequential"}
 
 
 class Saved:
@@ -67,6 +68,7 @@ def codes(saved: Saved, folder: Path) -> Iterator[tuple[str, bool]]:
     yield code("prefixed", "distributed", THIS), False
     yield code("bare", "distributed-broadcast", CPU_ONLY), False
     yield code("module", "distributed", THIS), False
+    yield code("full", "fsdp", CPU_ONLY), True
     import torch.distributed.checkpoint as dcp
 
     dcp.save({"model": state}, checkpoint_id=folder / "dcp")
@@ -112,7 +114,7 @@ def write_cases(made: list[tuple[str, bool]], folder: Path) -> None:
             "port": port,
             "optimizer": restores,
             "group": name == "dcp",
-            "only_first_reads": "broadcast" in name,
+            "only_first_reads": "broadcast" in name or "fsdp" in name,
         }
         for name, port, (code, restores) in zip(NAMES, free_ports(len(made)), made, strict=True)
     ]
@@ -150,7 +152,7 @@ def test_both_ranks_hold_what_was_saved(ranks: Any, saved: Saved, case: int) -> 
     first, second = ranks[case]
     assert first == second
     assert first["loaded"] == saved.numbers()
-    assert first["wrapper"] == ("Sequential" if NAMES[case] == "dcp" else "DistributedDataParallel")
+    assert first["wrapper"] == WRAPPERS.get(NAMES[case], "DistributedDataParallel")
 
 
 def test_both_ranks_take_the_step_that_one_process_would_have_taken(ranks: Any) -> None:
