@@ -17,8 +17,9 @@ from inspector.snippet.device import Device, choose_device
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS
 from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.styles.peft import adapter_code
 from inspector.snippet.styles.transformers import transformers_code
-from inspector.snippet.traits import is_pretrained
+from inspector.snippet.traits import is_adapter_file, is_pretrained
 from inspector.target.machine.profile import Profile
 
 _RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust its source."
@@ -161,10 +162,11 @@ def _transformers(path: str, device: Device) -> str:
 
 
 _PRETRAINED = _Way(style="transformers", write=_transformers, fits=is_pretrained)
+_ADAPTERS = _Way(style="peft", write=adapter_code, fits=is_adapter_file)
 _WAYS: dict[str, tuple[_Way, ...]] = {
     "torchscript": (_Way(style="plain", write=_torchscript),),
     "pt2": (_Way(style="plain", write=_pt2),),
-    "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED),
+    "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED, _ADAPTERS),
     "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
     "pickle": (_Way(style="plain", write=_pickle),),

@@ -151,7 +151,7 @@ def test_every_style_has_been_run() -> None:
     run_above = {
         "torchscript": {"plain"},
         "pt2": {"plain"},
-        "safetensors": {"plain", "transformers"},  # the latter in test_snippets_frameworks.py
+        "safetensors": {"plain", "transformers"},  # the latter in test_snippets_frameworks.py, as peft
         "sharded": {"plain", "transformers"},
         "dcp": {"plain", "distributed"},
         "pickle": {"plain"},

@@ -137,8 +137,7 @@ def _put(tree: _Tree, keys: Keys, code: str) -> None:
         if isinstance(below, str):  # something stands there as a whole
             return
         tree = below
-    if keys:
-        tree.setdefault(keys[-1], code)
+    tree.setdefault(keys[-1], code)
 
 
 def _written(head: str, tree: _Tree) -> Bracketed:

@@ -56,6 +56,7 @@ def test_data(rows: Checkpoint, data: Data) -> None:
         listed(tensor(0, "l.weight")),
         listed(column("w000"), column("w001"), root="object"),  # an OrderedDict of Python 2
         listed(column(0), column(1, length=3)),
+        listed(column(length=0), root="tensor"),
         listed(*(column(index, length=9 - index) for index in range(9))),
         listed(column(".weights"), root="object", names=("x.Index",)),
         checkpoint(tensor("data", "._parameters", "w"), names=("x.Dataset",)),

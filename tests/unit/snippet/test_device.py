@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.records import replace
-from inspector.snippet.device import choose_device, fixed_device
+from inspector.snippet.device import choose_device, fixed_device, questions
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
 from tests.unit.snippet.rows import THIS
@@ -44,3 +44,19 @@ def test_move() -> None:
     assert fixed_device("cuda:1").move("model") == ('model.to("cuda:1")',)
     assert fixed_device("cpu").move("model") == ()
     assert fixed_device('"); evil("').code == "'\"); evil(\"'"
+
+
+@pytest.mark.parametrize(
+    ("version", "asked"),
+    [
+        (None, ["torch.cuda.is", "torch.backends.mps.is", 'hasattr(torch, "xpu") and torch.xpu.is']),
+        ("2.3.0", ["torch.cuda.is", "torch.backends.mps.is", "torch.xpu.is"]),
+        ("2.2.2", ["torch.cuda.is", "torch.backends.mps.is"]),
+        ("1.11.0", ["torch.cuda.is"]),
+    ],
+)
+def test_torch_is_only_asked_what_it_knows(version: str | None, asked: list[str]) -> None:
+    found = [question for _, question in questions(replace(THIS, torch_version=version))]
+    assert [question.removesuffix("_available()") for question in found] == asked
+    lines = choose_device(replace(THIS, torch_version=version)).choice
+    assert sum("is_available" in line for line in lines) == len(asked)

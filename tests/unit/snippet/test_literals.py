@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.snippet.literals import literal, lookup, split_global
+from inspector.model.checkpoint import OddKey
+from inspector.snippet.literals import is_reachable, literal, lookup, split_global
 
 ANYTHING = st.text(st.characters())  # lone surrogates too
 
@@ -82,3 +83,10 @@ def test_global_that_can_be_written_down(name: str, parts: tuple[str, str]) -> N
 )
 def test_global_that_cannot(name: str) -> None:
     assert split_global(name) is None
+
+
+def test_what_can_be_looked_up() -> None:
+    assert is_reachable(())
+    assert is_reachable(("a", 0, "b.c"))
+    assert not is_reachable(("a", ".state"))
+    assert not is_reachable((OddKey("(1, 2)"), "w"))

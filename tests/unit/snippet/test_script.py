@@ -66,3 +66,21 @@ def test_script_sorts_imports_and_leaves_out_empty_paragraphs() -> None:
         "import __main__\n\n"
         "a = 1\nb = 2\n\nc = 3\n"
     )
+
+
+def test_names_of_one_module_are_imported_together() -> None:
+    script = Script()
+    for name in ("set_state", "Options", "MOST", "G"):
+        script.need(f"from a.b import {name}")
+    script.need("from c import d")
+    assert script.text() == "import torch\nfrom a.b import MOST, G, Options, set_state\nfrom c import d\n"
+
+
+def test_long_imports_are_broken() -> None:
+    script = Script(uses_torch=False)
+    for name in ("a" * 40, "B" * 40):
+        script.need(f"from m import {name}")
+    assert script.text() == f"from m import (\n    {'B' * 40},\n    {'a' * 40},\n)\n"
+    script = Script(uses_torch=False)
+    script.need(f"import {'a' * 90}")
+    assert script.text() == f"import {'a' * 90}\n"

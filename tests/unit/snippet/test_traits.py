@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.snippet.traits import Traits, is_lightning, is_pretrained, look_at
+from inspector.snippet.traits import (
+    Traits,
+    is_adapter_file,
+    is_deepspeed,
+    is_lightning,
+    is_pretrained,
+    look_at,
+)
 from tests.corpus import CORPUS
 from tests.unit.snippet.rows import checkpoint, tensor, value
 
@@ -65,3 +72,19 @@ def test_lightning_needs_both_of_its_marks() -> None:
 )
 def test_names_of_pretrained_weights(path: str, expected: bool) -> None:
     assert is_pretrained(path) == expected
+
+
+def test_adapters() -> None:
+    names = ("base_model.model.q.lora_A.weight", "q.lora_B.default.weight", "lora_E")
+    assert look_at(checkpoint(*(tensor("m", name) for name in names))).is_adapter
+    assert not look_at(checkpoint(tensor("m", names[0]), tensor("m", "q.weight"))).is_adapter
+    assert not look_at(checkpoint()).is_adapter
+    assert is_adapter_file("run\\adapter_model.safetensors")
+    assert not is_adapter_file("adapter_model.bin/x.bin")
+
+
+def test_a_genuine_file_of_deepspeed() -> None:
+    folder = CORPUS / "frameworks" / "deepspeed" / "global_step10"
+    assert look_at(open_checkpoint(str(folder / "mp_rank_00_model_states.pt"))).is_deepspeed
+    assert not is_deepspeed(checkpoint(tensor("module", "w")))
+    assert not is_deepspeed(checkpoint(tensor("model", "w"), values=(value("ds_version"),)))

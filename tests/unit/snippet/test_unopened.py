@@ -31,6 +31,7 @@ FORMS = {
 def test_styles() -> None:
     assert unopened_styles("safetensors", "a/model.safetensors") == ("plain", "transformers")
     assert unopened_styles("safetensors", "a/lora.safetensors") == ("plain",)
+    assert unopened_styles("safetensors", "a/adapter_model.safetensors") == ("plain", "peft")
     assert unopened_styles("dcp", "run") == ("plain", "distributed")
     assert unopened_styles("pretrained", "run") == ("transformers",)
     assert unopened_styles("zip", "a.pt") == unopened_styles("nonsense", "a.pt") == ()
@@ -78,6 +79,12 @@ def test_shards_are_read_by_what_they_are() -> None:
     safe = render_unopened("sharded", "model.safetensors.index.json", CPU_ONLY)
     assert "state_dict.update(load_file(index.with_name(name)))" in safe
     assert "import torch\n" not in safe
+
+
+def test_folder_of_adapters() -> None:
+    text = render_unopened("safetensors", "run/adapter_model.safetensors", THIS, style="peft")
+    assert 'folder = "run"\n' in text
+    assert "AutoPeftModelForCausalLM.from_pretrained(folder)\nmodel.to(device)\n" in text
 
 
 def test_folder_of_a_model() -> None:

@@ -125,6 +125,8 @@ def test_capturable_is_for_machines_with_graphs() -> None:
 def test_optimizer_by_itself() -> None:
     text = resume(checkpoint(optimizers=(optimizer(),)), CPU_ONLY)
     assert text.endswith("# optimizer\noptimizer.load_state_dict(checkpoint)\n")
+    out_of_reach = resume(checkpoint(tensor("net", "w"), optimizers=(optimizer(".opt"),)), CPU_ONLY)
+    assert out_of_reach.endswith('net.load_state_dict(checkpoint["net"])\n')
 
 
 def test_states_of_gpus_are_for_gpus() -> None:

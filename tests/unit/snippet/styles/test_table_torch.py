@@ -18,11 +18,13 @@ import pytest
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
+from inspector.records import replace
 from inspector.resources import demo_path
 from inspector.snippet.inventory import take_inventory
 from inspector.snippet.styles.table import render, styles
 from inspector.snippet.unopened import render_unopened, unopened_styles
-from inspector.target.machine.profile import CPU_ONLY, Profile, presets
+from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import parse_target
 from tests.corpus import Case, cases, varied
 from tests.sweep import put_through
 from tests.torch.running import (
@@ -106,7 +108,7 @@ def test_the_corpus_is_there() -> None:
 def test_genuine_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     play_ranks(monkeypatch)
     play_frameworks(monkeypatch)
-    put_through(lambda case: check_case(tmp_path, case), CASES, lambda case: case.name)
+    put_through(lambda case: check_case(tmp_path, case), CASES, lambda case: case.name, every=3)
 
 
 def check_case(folder: Path, case: Case) -> None:
@@ -187,6 +189,15 @@ def test_hostile_file_is_not_run(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         run(code, **stand_ins(code))
 
 
+TARGETS = (
+    CPU_ONLY,
+    parse_target("mps"),
+    parse_target("2xcuda"),
+    replace(parse_target("xpu"), torch_version="2.0.1"),
+    THIS,
+)
+
+
 def test_formatters_have_nothing_to_change(tmp_path: Path) -> None:
     paths = [demo_path(), *(case.path for case in varied())]
     for number, path in enumerate(paths):
@@ -195,13 +206,13 @@ def test_formatters_have_nothing_to_change(tmp_path: Path) -> None:
         except CheckpointError:
             continue
         for style in styles(checkpoint):
-            for target in (*presets(), THIS):
+            for target in TARGETS:
                 code = render(checkpoint, style=style.id, target=target, path=f"runs/{path.name}")
                 name = f"{number}_{style.id}_{target.id.replace(':', '_')}.py"
                 (tmp_path / name).write_text(code, encoding="ascii")
     for form, path in UNOPENED.items():
         for style in unopened_styles(form, path):
-            for target in (*presets(), THIS):
+            for target in TARGETS:
                 name = f"{form}_{style}_{target.id.replace(':', '_')}.py"
                 code = render_unopened(form, path, target, style=style)
                 (tmp_path / name).write_text(code, encoding="ascii")
