@@ -200,12 +200,12 @@ class Sorter:
         """
         if not _has_attributes(row):
             return None
-        for at, key in enumerate(row.keys):
-            if key in DICTIONARIES:
+        first = next(_places_of(row, DICTIONARIES), None)
+        attributes = (at for at, key in enumerate(row.keys) if isinstance(key, str) and key.startswith("."))
+        for at in islice(attributes, _MOST_NESTED if self._modules else 0):
+            if at == first or _start(row.path, at) in self._modules:
                 return at
-            if isinstance(key, str) and key.startswith(".") and _start(row.path, at) in self._modules:
-                return at
-        return None
+        return first
 
     def _in_folder(self, row: Tensor, above: int) -> Place:
         """Sort a row outside of modules and optimizers: by what it stands among."""

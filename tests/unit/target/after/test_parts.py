@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inspector.model.checkpoint import Checkpoint
+from inspector.target.after import parts
 from inspector.target.after.parts import Form, Kind, is_loss_name, is_loss_weight, parts_of
 from tests.unit.report.rows import checkpoint, optimizer, tensor
 
@@ -135,3 +138,21 @@ def test_names_of_losses() -> None:
         assert is_loss_weight(name), name
     for name in ("weight", "outclass_weight_x", "position_weights", 3):
         assert not is_loss_weight(name), name
+
+
+def test_deep_ways_of_attributes_are_not_cut_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[int] = []
+    real = parts._start
+    monkeypatch.setattr(parts, "_start", lambda path, length: cut.append(length) or real(path, length))
+    rows = [tensor(*[".a"] * 200, f".b{place}", "x") for place in range(20)]
+    parts_of(checkpoint(tensor("net", "._parameters", "w"), *rows))
+    assert len(cut) < 20 * 12
+
+
+def test_a_module_within_many_objects_is_found() -> None:
+    above = [".a"] * 20
+    made = checkpoint(tensor(*above, "._parameters", "w"), tensor(*above[:3], ".mask", role="other"))
+    assert told(made) == [
+        ("/".join(above), Kind.MODEL, Form.OBJECT, 1),
+        ("/".join(above[:3]), Kind.DATA, Form.TENSORS, 1),
+    ]
