@@ -9,6 +9,7 @@ from inspector.safety.names import listed
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.target.default_load import DefaultLoad
 from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.wish import MOST_GPUS
 from inspector.target.simulate import LoadFailure
 from inspector.units import format_count
 
@@ -51,8 +52,18 @@ def understood(target: Profile) -> str:
     """Return what was understood of a target: what there is, and what is wanted of it."""
     if target.wanted is None:
         return target.label
-    fewest = f" (the fewest with {target.wanted})" if target.is_fewest else ""
-    return f"{target.label}{fewest}, {target.wanted} wanted"
+    return f"{target.label}{_fewest(target)}, {target.wanted} wanted"
+
+
+def _fewest(target: Profile) -> str:
+    """Return how many GPUs were taken for granted, and how more are written; empty where that was said."""
+    if not target.is_fewest or target.wanted is None:
+        return ""
+    more = 2 * sum(count for _, count in target.accelerators)
+    if more > MOST_GPUS:
+        return f" (the fewest with {target.wanted})"
+    word = f"{more}x{re.sub('^[0-9]+x', '', target.id)}:{target.wanted.partition(':')[2]}"
+    return f" (the fewest with {target.wanted}; {word} means {more})"
 
 
 def assumed(target: Profile) -> str:

@@ -18,8 +18,9 @@ from inspector.units import cut_text, format_count
 
 THIS = "this"
 """The word for the machine that the program runs on."""
+MOST_GPUS = 64
+"""How many one machine can have, as far as words go."""
 
-_MOST_GPUS = 64
 _MOST_PARTS = 4
 _MOST_NAMED = 4
 _MOST_CHARS = 100
@@ -208,9 +209,9 @@ def _machine_of(
     if len(numbers) > 1 or (asked and wanted and asked != wanted):
         raise PlanError(f"the target {text!r} contradicts itself", remedy=_EXAMPLES)
     count = max(numbers, default=int(index or 0) + 1)
-    machine = preset_of(kind, count) if 0 < count <= _MOST_GPUS else None
+    machine = preset_of(kind, count) if 0 < count <= MOST_GPUS else None
     if machine is None or (index is not None and asked is None):
-        only = f"1 to {_MOST_GPUS} GPUs" if preset_of(kind, 2) else f"one {kind} device, without a number"
+        only = f"1 to {MOST_GPUS} GPUs" if preset_of(kind, 2) else f"one {kind} device, without a number"
         raise PlanError(f"there is no such machine as {text!r}: it can have {only}", remedy=_EXAMPLES)
     is_fewest = index is not None and not numbers and preset_of(kind, 2) is not None
     return replace(machine, is_fewest=True) if is_fewest else machine, asked or wanted

@@ -42,7 +42,8 @@ def test_what_was_understood_of_a_target() -> None:
     assert (found["id"], found["wanted"], found["destination"]) == ("4xcuda", "cuda:2", "cuda:2")
     text = format_machine(parse_target("cuda:1"), ())
     assert text.startswith(
-        "2 NVIDIA GPUs (the fewest with cuda:1), cuda:1 wanted\n  devices  cuda:0, cuda:1, cpu\n"
+        "2 NVIDIA GPUs (the fewest with cuda:1; 4xcuda:1 means 4), cuda:1 wanted\n"
+        "  devices  cuda:0, cuda:1, cpu\n"
     )
 
 

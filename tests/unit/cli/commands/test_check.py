@@ -96,7 +96,7 @@ def test_a_machine_without_torch_is_not_said_to_load_it_at_once(cli) -> None:
 def test_what_was_understood_of_the_target_is_said(cli) -> None:
     answer = cli("check", DEMO, "--target", "cuda:1")
     assert answer.code == 0
-    said = "2 NVIDIA GPUs (the fewest with cuda:1), cuda:1 wanted"
+    said = "2 NVIDIA GPUs (the fewest with cuda:1; 4xcuda:1 means 4), cuda:1 wanted"
     assert answer.out.splitlines()[1] == f"  Target: {said}."
     target = json.loads(cli("check", DEMO, "--target", "cuda:1", "--json").out)["target"]
     assert (target["understood"], target["wanted"], target["destination"]) == (said, "cuda:1", "cuda:1")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 import pytest
@@ -116,13 +117,27 @@ def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:
     [
         ("2xcuda", "2 NVIDIA GPUs"),
         ("2xcuda:1", "2 NVIDIA GPUs, cuda:1 wanted"),
-        ("cuda:1", "2 NVIDIA GPUs (the fewest with cuda:1), cuda:1 wanted"),
+        ("cuda:1", "2 NVIDIA GPUs (the fewest with cuda:1; 4xcuda:1 means 4), cuda:1 wanted"),
         ("cuda:1@2x80gb", "2 NVIDIA GPUs of 80 GB each, cuda:1 wanted"),
     ],
 )
 def test_what_was_understood_of_a_target(target: str, said: str) -> None:
     assert understood(parse_target(target)) == said
     assert place(parse_target(target)).startswith("a machine with 2 NVIDIA GPUs")
+
+
+@pytest.mark.parametrize("word", ["cuda:0", "cuda:1", "cuda:3", "cuda:31", "xpu:0", "xpu:1", "rocm:1"])
+def test_the_word_for_more_gpus_is_one(word: str) -> None:
+    target = parse_target(word)
+    more = re.search(r"; (\S+) means ([0-9]+)\)", understood(target))
+    assert more is not None
+    larger = parse_target(more[1])
+    assert (larger.wanted, len(larger.devices) - 1) == (target.wanted, int(more[2]))
+    assert int(more[2]) == 2 * (len(target.devices) - 1)
+
+
+def test_no_word_is_offered_for_more_gpus_than_there_can_be() -> None:
+    assert understood(parse_target("cuda:63")).endswith("(the fewest with cuda:63), cuda:63 wanted")
 
 
 @pytest.mark.parametrize(
