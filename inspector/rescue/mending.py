@@ -11,12 +11,11 @@ import codecs
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 from typing import Literal
 
+from inspector.quoting import command, file_word, shell_word
 from inspector.records import dataclass
 from inspector.rescue.calls import Call, Place
-from inspector.units import escape_text
 
 MendingKind = Literal["line", "argument", "before", "file"]
 """What is to be done.
@@ -92,8 +91,8 @@ def _for_pickles(argument: str) -> str:
 
 
 def _commands(files: Sequence[str], moves: _Moves) -> list[str]:
-    rules = " ".join(f"--map {quote(escape_text(f'{saved}={to}'))}" for saved, to in dict(moves).items())
-    return [f"checkpoint-inspector remap {quote(escape_text(file))} --in-place {rules}" for file in files]
+    rules = [word for saved, to in dict(moves).items() for word in ("--map", shell_word(f"{saved}={to}"))]
+    return [command("remap", file_word(file), "--in-place", *rules) for file in files]
 
 
 # --- the line itself ----------------------------------------------------------------------------------------

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
-from shlex import quote
 
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint, Role, Tensor
 from inspector.model.roles.devices import is_accelerator
 from inspector.model.roles.roles import DICTIONARIES
 from inspector.model.totals import DeviceTotal, device_totals, role_totals
+from inspector.quoting import command, file_word, python_text
 from inspector.records import dataclass, replace
 from inspector.target.default_load import DefaultLoad
 from inspector.target.loading import load_call
@@ -117,8 +117,7 @@ class Facts:
     def path(self, suffix: str = "") -> str:
         """Return the name of the file as a Python literal, or with a suffix that of another beside it."""
         name = PurePath(self.checkpoint.path)
-        quoted = ascii(f"{name.stem}{suffix}{name.suffix}" if suffix else name.name)
-        return quoted if '"' in quoted or "'" in quoted[1:-1] else f'"{quoted[1:-1]}"'
+        return python_text(f"{name.stem}{suffix}{name.suffix}" if suffix else name.name)
 
     def loading(self) -> str:
         """Return the line that loads this file anywhere, or the command that writes more than a line."""
@@ -126,7 +125,7 @@ class Facts:
             return f'checkpoint = torch.load({self.path()}, map_location="cpu")'
         if self.load.way == "never":
             return ""
-        return f"checkpoint-inspector snippet {quote(escape_text(self.checkpoint.path))}"
+        return command("snippet", file_word(self.checkpoint.path))
 
 
 def gather_facts(checkpoint: Checkpoint, load: DefaultLoad, target: Profile) -> Facts:
