@@ -14,7 +14,6 @@ from inspector.model.obstacles import is_damaged
 from inspector.records import replace
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import format_rule, parse_rule
-from inspector.snippet.styles.table import styles
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.opening import can_map
@@ -62,6 +61,8 @@ def _is_accepted(fix: Fix, checkpoint: Checkpoint, target: Profile | None) -> bo
         return _is_taken(fix.option, checkpoint, target or CPU_ONLY)
     if fix.recovers:
         return is_damaged(checkpoint)
+    from inspector.snippet.styles.table import styles  # noqa: PLC0415 - many files have no such finding
+
     return any(style.id == fix.style for style in styles(checkpoint))
 
 
