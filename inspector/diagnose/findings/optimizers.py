@@ -9,7 +9,7 @@ from inspector.diagnose.case import Case
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.roles.devices import is_destination
 from inspector.target.after.complaints import Complaint
-from inspector.target.after.course import Code, follow
+from inspector.target.after.course import Code, follow, is_own_parameter
 from inspector.target.after.parts import Form, Kind, parts_of
 
 _MOST = 16
@@ -25,7 +25,7 @@ def find_apart(case: Case) -> Iterator[Finding]:
     )
     for part in islice(whole, _MOST):
         rows = part.tensors(checkpoint)
-        own = [row.device for row in rows if ".param_groups" in row.keys]
+        own = [row.device for row in rows if is_own_parameter(row)]
         apart = [row.path for row in rows if row.device not in own]
         said = follow(checkpoint, part, Code()).failure if apart else None
         if said:

@@ -19,7 +19,7 @@ _WORDS = {
     (Kind.OPTIMIZER, Form.OBJECT): "The optimizer is used as loaded: this stays where torch.load puts it.",
     (Kind.RNG, Form.TENSORS): "It stays where torch.load puts it, and is accepted on the CPU only.",
 }
-_COUNTER = "optimizer.load_state_dict leaves it where torch.load puts it."
+_LEFT = "optimizer.load_state_dict leaves it where torch.load puts it."
 _MOVED_COUNTER = "optimizer.load_state_dict moves it to its parameter: the optimizer is capturable or fused."
 _MODULE = "It stays where torch.load puts it, until .to(device) moves the module."
 _ATTRIBUTE = "It stays where torch.load puts it: .to(device) does not move plain attributes."
@@ -42,7 +42,7 @@ class AfterWords:
         kind, form, length = self._sorter.place(row)
         if form is Form.OBJECT and kind is not Kind.OPTIMIZER:
             return _MODULE if is_registered(row) else _ATTRIBUTE
-        if kind is Kind.OPTIMIZER and form is Form.STATE and row.keys[-1] == "step":
+        if kind is Kind.OPTIMIZER and form is Form.STATE and (row.slot is None or row.keys[-1] == "step"):
             path = "/".join(row.path.split("/", length)[:length])
-            return _MOVED_COUNTER if path in self._moves_counters else _COUNTER
+            return _MOVED_COUNTER if row.slot and path in self._moves_counters else _LEFT
         return _WORDS.get((kind, form), _STAYS)

@@ -66,8 +66,9 @@ class Course:
 
 
 def usual_way(part: Part) -> Way:
-    """Return the way in which code restores such a part as a rule."""
-    return Way.COPY if part.form is Form.STATE else Way.USE
+    """Return the way in which code restores such a part as a rule; a scheduler takes its state as it is."""
+    is_copied = part.form is Form.STATE and part.kind is not Kind.SCHEDULER
+    return Way.COPY if is_copied else Way.USE
 
 
 def is_by_file(part: Part, way: Way | None = None) -> bool:
@@ -170,12 +171,14 @@ def _optimizer(checkpoint: Checkpoint, part: Part, code: Code, saved: tuple[At, 
     places = saved
     if code.way is not Way.USE:
         on_device = any(one.path == part.path and one.capturable for one in checkpoint.optimizers)
-        named = zip(rows, saved, strict=True)
+        # What a group holds, such as a learning rate in a tensor, is copied as it is.
         places = tuple(
-            load_slot(row.slot or "", place, parameter, on_device=on_device) for row, place in named
+            place if row.slot is None else load_slot(row.slot, place, parameter, on_device=on_device)
+            for row, place in zip(rows, saved, strict=True)
         )
     now = parameter._replace(device=code.moved_to or code.built_on)
-    owned = _by_owner(part, zip(rows, places, strict=True))
+    slots = (pair for pair in zip(rows, places, strict=True) if pair[0].slot is not None)
+    owned = _by_owner(part, slots)
     said = (_step([now], slots, capturable=capturable, foreach=code.foreach) for slots in owned)
     failure = next((complaint for complaint in said if complaint), None)
     return Course(places=places, by_file=code.way is Way.USE, failure=failure)
@@ -191,21 +194,26 @@ def _whole_optimizer(
     """
     rows = part.tensors(checkpoint)
     places = tuple(
-        place._replace(device=code.moved_to) if code.moved_to and ".param_groups" in row.keys else place
+        place._replace(device=code.moved_to) if code.moved_to and is_own_parameter(row) else place
         for row, place in zip(rows, saved, strict=True)
     )
     homes: dict[str, list[At]] = {}
     for row, place in zip(rows, places, strict=True):
-        if ".param_groups" in row.keys:
+        if is_own_parameter(row):
             homes.setdefault(_sizes(row), []).append(place)
     every = [place for own in homes.values() for place in own]
-    slots = [pair for pair in zip(rows, places, strict=True) if ".param_groups" not in pair[0].keys]
+    slots = [pair for pair in zip(rows, places, strict=True) if ".state" in pair[0].keys]
     failure = None
     for owned in _by_owner(part, slots):
         known = (homes[_sizes(row)] for row, _ in owned if _sizes(row) in homes)
         own = next(known, every) or [At(code.built_on)]
         failure = failure or _step(own, owned, capturable=capturable, foreach=code.foreach)
     return Course(places=places, by_file=True, failure=failure)
+
+
+def is_own_parameter(row: Tensor) -> bool:
+    """Return whether a tensor of a pickled optimizer is one of the parameters that it holds."""
+    return ".param_groups" in row.keys and row.keys[-2] == "params"
 
 
 def _sizes(row: Tensor) -> str:

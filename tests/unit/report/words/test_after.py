@@ -34,6 +34,7 @@ def test_state_of_an_optimizer() -> None:
     assert said(slot) == "optimizer.load_state_dict gives it the device and dtype of its parameter."
     step = tensor("o", "state", 0, "step", role="optimizer", slot="step")
     assert said(step) == "optimizer.load_state_dict leaves it where torch.load puts it."
+    assert said(tensor("o", "param_groups", 0, "lr", role="optimizer")) == said(step)
     fused = AfterWords(checkpoint(step, optimizer("o", capturable=True))).of(0)
     assert fused.startswith("optimizer.load_state_dict moves it to its parameter")
 

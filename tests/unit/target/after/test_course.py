@@ -171,6 +171,26 @@ def test_its_shape_tells_whose_state_it_is() -> None:
     assert not course(checkpoint(rows[1], *rows[2:])).failure  # of a shape that no parameter has
 
 
+def test_learning_rate_in_a_tensor_is_copied_as_it_is() -> None:
+    rate = tensor("o", "param_groups", 0, "lr", role="optimizer", shape=(), device="cuda:1")
+    found = course(checkpoint(rate, optimizer("o")), Code(built_on="cuda:0"))
+    assert found.devices == ("cuda:1",)
+    assert not found.failure
+    rows = (
+        tensor(".state", "p", "exp_avg"),
+        tensor(".param_groups", 0, "params", 0),
+        tensor(".param_groups", 0, "lr", shape=(), device="cuda:1"),
+    )
+    found = course(checkpoint(*rows), Code(moved_to="cuda:0"))
+    assert [place.device for place in found.places] == ["cpu", "cuda:0", "cuda:1"]
+
+
+def test_scheduler_takes_its_state_as_it_is() -> None:
+    made = checkpoint(tensor("scheduler", "table", role="scheduler", device="cuda:1"))
+    assert course(made, Code(built_on="cpu")).devices == ("cuda:1",)
+    assert is_by_file(parts_of(made)[0])
+
+
 def test_random_states_are_used_as_they_come() -> None:
     made = checkpoint(tensor("rng", role="rng", dtype="uint8"))
     assert not course(made).failure
