@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.containers.formats import format_of
 from inspector.diagnose.beliefs.belief import Answer, Row, Truth
 from inspector.diagnose.beliefs.facts import Facts, and_joined, by_dtype, shown, tensors
 from inspector.units import format_count, format_nbytes
@@ -117,10 +118,7 @@ def _gradients(facts: Facts) -> Answer:
 def _safetensors(facts: Facts) -> Answer:
     slots = facts.slots
     others = len(facts.checkpoint.values)
-    if facts.checkpoint.format == "safetensors":
-        count = tensors(len(facts.checkpoint.tensors))
-        here = f"This file is one: {count}, of which {len(slots):,} are of an optimizer."
-    elif slots:
+    if slots:
         nbytes = format_nbytes(facts.roles.get("optimizer", 0))
         here = (
             f"The {tensors(len(slots))} of optimizer state ({nbytes}) would fit under names of their own; "
@@ -143,7 +141,7 @@ def _zip_compresses(facts: Facts) -> Answer:
         "torch.save stores every record uncompressed, so that it can be read and mapped in place. Trained "
         "weights hardly shrink anyway: save fewer of them, or smaller types."
     )
-    if facts.checkpoint.format != "zip":
+    if not format_of(facts.checkpoint.format).has_records:
         return Answer("false", f"{here} It is no zip.", why)
     packed = sum(one.file_offset is None and not one.missing for one in facts.checkpoint.storages)
     if packed:

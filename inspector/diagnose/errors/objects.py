@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
 from inspector.diagnose.errors.ties import about_code, global_names, listed, nothing_to_see, plain
 from inspector.model.findings import Fix
@@ -108,7 +109,7 @@ def _of_module_getattr(told: Told) -> bool:
 
 def _not_script(context: Context) -> Tied:
     """Return whether this file is a torch.save file."""
-    if context.checkpoint.format in {"zip", "legacy"}:
+    if format_of(context.checkpoint.format).torch_loads:
         return Tied(fits="yes", here="This file was written by torch.save and holds no code.", fix=_PLAIN)
     return Tied(fits="no", here=f"This file is in the {plain(context.checkpoint.format)} format.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
+from inspector.containers.formats import format_of
 from inspector.diagnose.script.edits import appended, replaced
 from inspector.diagnose.script.objects.containers import iterate, owned
 from inspector.diagnose.script.objects.devices import read_device, send
@@ -262,7 +263,7 @@ def _pickle_load(context: Context, name: str, arguments: Arguments) -> Value:
     held = context.memory.get(first) if first is not None else None
     path = held.path if isinstance(held, FileObject) else None
     is_file = path is not None and path.rpartition("/")[2] == checkpoint.path.rpartition("/")[2]
-    if is_file and checkpoint.format == "zip":
+    if is_file and format_of(checkpoint.format).has_records:
         _fail_pickle(context, name, arguments)
     return UNKNOWN
 
