@@ -16,7 +16,8 @@ _PLAIN = Fix(style="plain")
 
 def _of_attribute(context: Context) -> Tied:
     """Return whether this file asks for the name that the module does not have."""
-    name, module = context.groups["name"], context.groups["module"]
+    name = context.groups["name"] or context.groups["rebuild"]
+    module = context.groups["module"] or "torch._utils"
     wanted = [full for full in global_names(context) if full.rpartition(".")[2] == name]
     exact = [full for full in wanted if full == f"{module}.{name}"]
     if not wanted:
@@ -26,8 +27,7 @@ def _of_attribute(context: Context) -> Tied:
     if package_of(module) == "torch":
         written = dict(context.checkpoint.versions).get("torch", "")
         here += f" It was written by torch {plain(written)}." if written else ""
-        advice = "Update torch to the version that wrote the file, or to a newer one."
-        return Tied(fits="yes", here=here, advice=advice)
+        return Tied(fits="yes", here=here)
     return Tied(fits="yes", here=here, fix=_MODULE, finding=_finding(context))
 
 
@@ -72,7 +72,17 @@ _INSTALLED = frozenset(
 
 def _attribute_said(told: Told) -> Said:
     """Say whether it is a package of another version, or code of one's own."""
-    name, package = plain(told.groups["name"]), package_of(told.groups["module"])
+    name = plain(told.groups["name"] or told.groups["rebuild"])
+    package = package_of(told.groups["module"] or "torch")
+    if package == "torch" and not name.startswith("_rebuild"):
+        return Said(
+            title="The file was written by another version of torch",
+            cause=f"The file asks for {name}, which the installed torch does not have: it came later, or "
+            f"was removed "
+            "since.",
+            advice="Load it with the version of torch that wrote the file, and save model.state_dict() "
+            "there; that loads in all versions. If the file is new and this torch is old, update torch.",
+        )
     if package == "torch":
         return Said(
             title="The file was written by a newer torch",
@@ -185,7 +195,7 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         id="class-missing",
         title="The file needs a class that its module does not have",
         pattern=r"Can'?t get attribute ['\"]?(?P<name>[\w.]{1,120})['\"]? on <module "
-        r"['\"]?(?P<module>[\w.]{1,120})",
+        r"['\"]?(?P<module>[\w.]{1,120})|'module' object has no attribute '(?P<rebuild>_rebuild_\w{1,40})",
         finding="whole-module",
         cause="A pickled object names its class and the module that defines it. __main__ is the script that "
         "was running when the file was saved, and here another script is running. Or the package has "
@@ -198,8 +208,9 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="dict-for-model",
         title="torch.load returned a dictionary, and the code expects a model",
-        pattern=r"['\"]?(?:collections\. ?)?(?:OrderedDict|dict)['\"]? object has no attribute "
-        rf"['\"]?(?P<name>(?:{_MODEL_METHODS})\b|\w{{1,60}})",
+        pattern=r"['\"]?(?:collections\. ?)?OrderedDict['\"]? object has no attribute "
+        rf"['\"]?(?P<name>(?:{_MODEL_METHODS})\b|\w{{1,60}})|"
+        rf"['\"]?dict['\"]? object has no attribute ['\"]?(?P<name2>{_MODEL_METHODS})\b",
         cause="The file holds weights by name (a state dict), not a model: it has no eval(), to() or cuda().",
         advice="Create the model first, then load the weights into it: model = Net(); "
         "model.load_state_dict(torch.load(path, map_location='cpu')); model.eval().",

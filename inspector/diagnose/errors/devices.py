@@ -310,6 +310,15 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         tie=nothing_to_see,
     ),
     ErrorKind(
+        id="jit-device",
+        title="torch.jit.load cannot load to this device",
+        pattern=r"supported devices include CPU, CUDA.{0,30}however got \w{1,12}",
+        cause="torch.jit.load maps only to the CPU, CUDA and a few other devices, and map_location names "
+        "another one, such as mps.",
+        advice="Load it on the CPU and move it: torch.jit.load(path, map_location='cpu').to('mps').",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
         id="map-location-callable",
         title="map_location cannot be a function for this file",
         pattern=r"Callable map_location not supported with",

@@ -84,6 +84,7 @@ _MOST_OF_ERROR = 16 * 1024
 _MOST_HEAD = 16 * 1024
 _MOST_TAIL = 48 * 1024
 _MOST_ALSO = 4
+_MOST_LAST = 120
 _NO_FILE = "No file is open. Open the file that the error is about to see which of its tensors cause it."
 _CHECKED = (
     "devices that are missing, misspelled or out of range",
@@ -93,7 +94,11 @@ _CHECKED = (
     "optimizer, scheduler and random generator states",
     "damaged, truncated and foreign files",
     "memory, safetensors, Lightning and transformers",
-    "classes, modules and NumPy versions that a file needs",
+    "classes, modules, packages and extensions that a file or the code needs",
+    "dtypes, shapes, tensors without data, and what NumPy does not take",
+    "GPUs, drivers and builds of torch that do not fit each other",
+    "data loading, processes and NCCL",
+    "paths, folders, downloads and saving",
 )
 
 
@@ -119,6 +124,7 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
     if checkpoint is not None:
         tied = kind.tie(_context(told, checkpoint, target))
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
+    last = _unknown_last(pasted, found)
     return Explanation(
         id=kind.id,
         finding=tied.finding or _finding(recognized),
@@ -133,8 +139,18 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         advice=tied.advice or said.advice or kind.advice,
         # A fix for a file that is not to blame would not help.
         fix=_fix(None if tied.fits == "no" else tied.fix or kind.fix, checkpoint, target),
-        also=tuple(also)[:_MOST_ALSO],
+        also=(*last, *also)[:_MOST_ALSO],
     )
+
+
+def _unknown_last(pasted: Pasted, found: list[Recognized]) -> tuple[str, ...]:
+    """Return the error that ended the program where only earlier ones are known."""
+    last = pasted.errors[:1]
+    if not last or any(match.told.text in {last[0], last[0][:_MOST_OF_ERROR]} for match in found):
+        return ()
+    if all(match.told.text not in pasted.errors for match in found):
+        return ()
+    return (f"last of all, and not recognized: {escape_text(cut_text(last[0], _MOST_LAST))}",)
 
 
 def _fix(fix: Fix | None, checkpoint: Checkpoint | None, target: Profile | None) -> Fix | None:

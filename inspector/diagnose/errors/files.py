@@ -188,7 +188,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"unexpected EOF|storage has wrong (?:byte )?size|unexpected end of (?:data|file)",
         finding="truncated",
         cause="torch read the description of the tensors and then found fewer bytes than they need: a "
-        "download or a copy was interrupted, or the disk was full while saving.",
+        "download or a copy was interrupted, the disk was full, or two processes saved to it at once.",
         advice=_FETCH,
         tie=_damage,
     ),

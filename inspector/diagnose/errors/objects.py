@@ -95,6 +95,16 @@ def _from_load(told: Told) -> bool:
     return frames or "map_location" in told.pasted.flat
 
 
+_STREAM = re.compile(r"response|stream|reader|file|pipe|body|socket|buffer|wrapper|io$", re.IGNORECASE)
+
+
+def _in_load(told: Told) -> bool:
+    """Return whether torch.load was given an object that is no stream either."""
+    if _STREAM.search(told.groups["type"]):
+        return False
+    return told.scene.step == "load" or not told.scene.has_frames
+
+
 def _of_loaded(told: Told) -> bool:
     """Return whether the value that is indexed came from a checkpoint, as far as the line tells."""
     kind = told.groups.get("type") or told.groups.get("type2", "")
@@ -115,6 +125,18 @@ def _not_script(context: Context) -> Tied:
 
 
 OBJECT_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="load-argument",
+        title="torch.load was given something that is neither a path nor a file",
+        pattern=r"'(?P<type>[\w.]{1,80})' object has no attribute '(?:seek|read|readinto|tell|readline)'",
+        cause="The first argument of torch.load is a path, or a file opened in binary mode. Here it is "
+        "another object: None (a path that was never set), a model, or what torch.load already returned.",
+        advice="Print the argument before the call. Pass the path once: torch.load(path, "
+        "map_location='cpu').",
+        tie=_CODE,
+        when=_in_load,
+        fix=_PLAIN,
+    ),
     ErrorKind(
         id="map-location-type",
         title="map_location has a type that torch.load does not take",
@@ -276,6 +298,17 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
 )
 
 ATTRIBUTE_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="hparams-dict",
+        title="The hyper-parameters are a dictionary, and the code wants attributes",
+        pattern=r"'dict' object has no attribute '(?P<name>\w{1,60})'",
+        cause="The checkpoint stores the hyper-parameters as a dictionary (Lightning does since 0.8), and "
+        "the model reads them as attributes (hparams.width).",
+        advice="In the model write hparams['NAME'], or convert them first: hparams = "
+        "argparse.Namespace(**hparams).",
+        tie=_CODE,
+        when=lambda told: "hparam" in told.pasted.flat or "hyper_param" in told.pasted.flat,
+    ),
     ErrorKind(
         id="module-attribute",
         title="The model does not have that attribute",

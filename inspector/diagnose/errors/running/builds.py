@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import about_code, devices_of, fix_for, listed, paths_on
 
@@ -15,6 +17,26 @@ def _on_cuda(context: Context) -> Tied:
         return Tied(fits="no", here="No tensor of this file was saved on CUDA: your code asks for it.")
     here = f"This file was saved on {listed(devices)}, which torch.load asks for again. Your code may, too."
     return Tied(fits="yes", here=here, paths=paths_on(context, devices), fix=fix_for(context, devices))
+
+
+def _mismatch(told: Told) -> Said:
+    """Say whose library it is: torch's own, CUDA's, or an extension's."""
+    if not _OF_TORCH.search(told.text):
+        return Said()
+    return Said(
+        title="torch was installed with libraries that do not belong together",
+        cause="torch itself could not be imported: its libraries, or those of CUDA that it finds first (in "
+        "LD_LIBRARY_PATH, or from pip's nvidia packages), are of different versions.",
+        advice="Install torch again in a clean environment: python -m pip install --force-reinstall torch. "
+        "Take other CUDA folders out of LD_LIBRARY_PATH (unset LD_LIBRARY_PATH). On Windows also install "
+        "the Visual C++ runtime.",
+    )
+
+
+_OF_TORCH = re.compile(
+    r"torch[/\\]lib[/\\]|libtorch_?\w{0,20}\.so|torch/_C\.|libnvJitLink|nvJitLink|libcus\w{3,12}\.so|"
+    r"libcudnn\w{0,30}\.so|(?:shm|fbgemm|c10)\.dll"
+)
 
 
 def _backend(told: Told) -> Said:
@@ -168,6 +190,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         "torch, every compiled extension must be built again. Take other CUDA folders out of "
         "LD_LIBRARY_PATH.",
         tie=_INSTALLED,
+        say=_mismatch,
     ),
     ErrorKind(
         id="extension-build",

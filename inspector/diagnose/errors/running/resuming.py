@@ -58,7 +58,7 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="optimizer-index",
         title="The optimizer's state has no entry for a parameter",
-        pattern=r"KeyError: ?(?P<key>\d{1,15})(?!\d)",
+        pattern=r"KeyError: ?(?P<key>\d{1,15}(?!\d)|Parameter containing)",
         cause="Optimizer state is stored by the number of the parameter, and this number is not in it: the "
         "state covers fewer parameters (some had no gradient, or were frozen, when it was saved), or was "
         "saved by another program.",
@@ -66,6 +66,18 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         "its state.",
         tie=_slots,
         when=lambda told: told.scene.step in {"optimizer", "scaler", "load-optimizer"},
+    ),
+    ErrorKind(
+        id="optimizer-other",
+        title="What was loaded into the optimizer is not an optimizer's state",
+        pattern=r"KeyError: ?['\"](?P<key>param_groups|state)['\"]",
+        cause="optimizer.load_state_dict takes a dictionary with state and param_groups. It was given "
+        "another one: the whole checkpoint, a scheduler's state, or weights. Scripts that save optimizer "
+        "and scheduler under each other's name do that, too.",
+        advice="Print the keys of what is passed, and pass the entry with param_groups, usually "
+        "checkpoint['optimizer'] or checkpoint['optimizer_state_dict'].",
+        tie=_slots,
+        when=lambda told: told.scene.step == "load-optimizer" or "param_groups" in told.text,
     ),
     ErrorKind(
         id="optimizer-changed",

@@ -29,9 +29,17 @@ def test_classes_of_packages() -> None:
 def test_functions_of_a_newer_torch(versions) -> None:
     text = "Can't get attribute '_rebuild_tensor_v3' on <module 'torch._utils' from 'x.py'>"
     made = asking("torch._utils._rebuild_tensor_v3", versions=versions)
-    found = explained(text, made, id_="class-missing")
-    assert found.advice.startswith("Update torch")
-    assert ("It was written by torch 2.13.0." in found.here) == bool(versions)
+    for said in (text, "AttributeError: 'module' object has no attribute '_rebuild_tensor_v3'"):
+        found = explained(said, made, id_="class-missing")
+        assert found.advice.startswith("Update torch")
+        assert ("It was written by torch 2.13.0." in found.here) == bool(versions)
+
+
+def test_classes_of_another_torch_may_be_older_ones() -> None:
+    text = "Can't get attribute '_LinearWithBias' on <module 'torch.nn.modules.linear' from 'x.py'>"
+    found = explain_error(text, None)
+    assert "came later, or was removed" in found.cause
+    assert "version of torch that wrote the file" in found.advice
 
 
 def test_dictionaries_taken_for_models() -> None:

@@ -133,7 +133,13 @@ NOISE: dict[str, Callable[[str], str]] = {
 
 
 BREAKS_FRAMES = {"box", "broken lines", "small letters"}
-OF_FRAMES = {"optimizer-state-missing", "module-attribute", "optimizer-index", "lightning-hparams"}
+OF_FRAMES = {
+    "optimizer-other",
+    "optimizer-state-missing",
+    "module-attribute",
+    "optimizer-index",
+    "lightning-hparams",
+}
 
 
 def test_noise_does_not_matter() -> None:
@@ -153,6 +159,16 @@ def test_the_error_that_ended_the_program_counts() -> None:
     found = explain_error(first + between + second, None)
     assert found.id == "dict-for-model"
     assert found.also == ("This build of torch has no such device",)
+
+
+def test_an_unknown_error_at_the_end_is_not_passed_over() -> None:
+    first = "RuntimeError: Storage device not recognized: mps"
+    between = "\n\nDuring handling of the above exception, another one occurred:\n\nTraceback (most ...):\n"
+    found = explain_error(f"{first}{between}ZeroDivisionError: division by zero", None)
+    assert found.id == "device-not-recognized"
+    assert found.also == ("last of all, and not recognized: ZeroDivisionError: division by zero",)
+    assert explain_error(first, None).also == ()
+    assert explain_error(f"it says: {first[14:]}\nZeroDivisionError: x", None).also == ()
 
 
 def test_an_error_that_only_repeats_another_does_not_count() -> None:

@@ -60,3 +60,11 @@ def test_files_that_are_not_torchscript() -> None:
     assert (found.fits, found.fix) == ("yes", Fix(style="plain"))
     script = on(("a", "cpu"), format="torchscript")
     assert explained(text, script, id_="jit-given").here == "This file is in the torchscript format."
+
+
+def test_streams_are_told_from_other_arguments() -> None:
+    text = "AttributeError: '{}' object has no attribute 'seek'."
+    assert explain_error(text.format("NoneType"), None).id == "load-argument"
+    assert explain_error(text.format("HTTPResponse"), None).id == "unrecognised"
+    elsewhere = '  File "a.py", line 2, in f\n    x.seek(0)\n'
+    assert explain_error(elsewhere + text.format("NoneType"), None).id == "unrecognised"

@@ -37,3 +37,9 @@ def test_a_file_on_cuda_asks_for_it() -> None:
     text = "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"
     assert explained(text, on(("a", "cuda:0")), id_="cpu-only-build").fits == "yes"
     assert explained(text, on(("a", "cpu")), id_="cpu-only-build").fits == "no"
+
+
+def test_libraries_of_torch_itself_are_no_extension() -> None:
+    text = "ImportError: {}: undefined symbol: cudaX"
+    assert "force-reinstall torch" in explain_error(text.format("/x/torch/lib/libtorch_cuda.so"), None).advice
+    assert "every compiled extension" in explain_error(text.format("/x/_ext.so"), None).advice
