@@ -85,9 +85,9 @@ def _step_on_accelerator(case: Case) -> Iterator[Finding]:
 
 
 def _is_on_other_gpu(case: Case, counters: list[Tensor]) -> bool:
-    """Return whether counters are on another GPU than what they count for: on the target, or in the file."""
-    if case.target is not None:
-        home = case.target.destination
+    """Return whether counters are on another GPU than what they count for: the wanted one, or in the file."""
+    if case.target is not None and case.target.wanted is not None:
+        home = case.target.wanted
         offered = {tensor.device for tensor in counters} & set(case.target.devices)
         return is_accelerator(home) and bool(offered - {home})
     beside = _devices_beside(case.checkpoint)
