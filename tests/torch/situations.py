@@ -106,6 +106,18 @@ IN_ADAM = f"""  File "train.py", line 18, in <module>
   File "/opt/lib/python3.11/site-packages/torch/optim/adam.py", line 432, in _single_tensor_adam
     exp_avg.lerp_(grad, 1 - beta1)
 {TWO_DEVICES}"""
+RESUMING = """\
+import torch
+
+model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+optimizer = torch.optim.Adam(model.parameters())
+checkpoint = torch.load('run.pt')
+model.load_state_dict(checkpoint['model'])
+optimizer.load_state_dict(checkpoint['optimizer'])
+model.to('cuda')
+model(torch.randn(4, 2, device='cuda')).sum().backward()
+optimizer.step()
+"""
 IN_LOSS = f"""  File "train.py", line 31, in <module>
     loss = criterion(output, target)
   File "/opt/lib/python3.11/site-packages/torch/nn/modules/loss.py", line 821, in forward
@@ -797,14 +809,26 @@ RESUMES: tuple[Situation, ...] = (
         make=lambda: (
             training("cuda:0")(),
             Path("train.py").write_text(
-                "import torch\n\nmodel = torch.nn.Linear(2, 3)\n"
+                "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))\n"
                 "checkpoint = torch.load('run.pt')\nmodel.load_state_dict(checkpoint['model'])\n",
                 encoding="utf-8",
             ),
         ),
         run="check run.pt --target cpu --script train.py",
         code=1,
-        says=("line 4|train.py:4", "map_location"),
+        says=("Line 4 fails", r"\+checkpoint = torch\.load\('run\.pt', map_location=\"cpu\"\)"),
+    ),
+    Situation(
+        story="resumes elsewhere",
+        has="a script that moves the model after the optimizer is loaded; a GPU",
+        make=lambda: (training("cuda:0")(), Path("train.py").write_text(RESUMING, encoding="utf-8")),
+        run="check run.pt --target cuda --script train.py",
+        code=1,
+        says=(
+            r"Line 10 fails\. 10: optimizer\.step\(\)",
+            r"\+model\.to\('cuda'\) optimizer\.load_state_dict",
+        ),
+        never=("batch was not moved",),
     ),
     Situation(
         story="resumes elsewhere",
