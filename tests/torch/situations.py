@@ -809,7 +809,8 @@ RESUMES: tuple[Situation, ...] = (
         make=lambda: (
             training("cuda:0")(),
             Path("train.py").write_text(
-                "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))\n"
+                "import torch\nfrom torch import nn\n"
+                "model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))\n"
                 "checkpoint = torch.load('run.pt')\nmodel.load_state_dict(checkpoint['model'])\n",
                 encoding="utf-8",
             ),
