@@ -24,35 +24,52 @@ def run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
     Raises:
         PlanError: It cannot be started.
     """
-    with _signals() as children:
+    with _signals() as relay:
         try:
             # Files that the shell opened for it, such as `<(...)`, are its own too.
             child = subprocess.Popen(command, env=environment, close_fds=False)  # noqa: S603 - that is the task
         except OSError as error:
             raise PlanError(f"the command cannot be started: {error.strerror}", where=command[0]) from error
-        children.append(child)
+        relay.adopt(child)
         return child.wait()
 
 
+class _Relay:
+    """Hands signals on to a child, those that came while it was started too."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        self._both = is_in_foreground()
+
+    def adopt(self, child: subprocess.Popen[bytes]) -> None:
+        """Take the child, now that it was started."""
+        self._child = child
+        for number in self._early:
+            child.send_signal(number)
+
+    def hand_on(self, number: int, _frame: object) -> None:
+        """Handle a signal."""
+        if self._both and signal.Signals(number).name in _FROM_TERMINAL:
+            return
+        if self._child is None:
+            self._early.append(number)
+        else:
+            self._child.send_signal(number)
+
+
 @contextlib.contextmanager
-def _signals() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Hand signals on to the child that is put into the list, instead of ending."""
-    children: list[subprocess.Popen[bytes]] = []
-    both = is_in_foreground()
-
-    def hand_on(number: int, _frame: object) -> None:
-        if not (both and signal.Signals(number).name in _FROM_TERMINAL):
-            for child in children:
-                child.send_signal(number)
-
+def _signals() -> Iterator[_Relay]:
+    """Hand signals on instead of ending by them."""
+    relay = _Relay()
     numbers = [getattr(signal, name) for name in (*_FROM_TERMINAL, *_HANDED_ON) if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}
     # What is ignored (`nohup`) the command has to ignore as well: it inherits that.
     caught = [number for number in numbers if before[number] is not signal.SIG_IGN]
     for number in caught:
-        signal.signal(number, hand_on)
+        signal.signal(number, relay.hand_on)
     try:
-        yield children
+        yield relay
     finally:
         for number in caught:
             signal.signal(number, before[number])

@@ -68,6 +68,18 @@ def test_signals_are_handed_on(name: str, monkeypatch: pytest.MonkeyPatch) -> No
         signal.signal(signal.SIGINT, before[1])
 
 
+def test_a_signal_during_the_start_is_handed_on_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = subprocess.Popen
+
+    def start(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
+        child = real(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return child
+
+    monkeypatch.setattr(running.subprocess, "Popen", start)
+    assert run("import time; time.sleep(60)") == -signal.SIGUSR1
+
+
 def test_ctrl_c_is_not_handed_on_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "is_in_foreground", lambda: True)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
