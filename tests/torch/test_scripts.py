@@ -16,6 +16,7 @@ import pytest
 from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.model.build import open_checkpoint
 from inspector.target.machine.profile import Profile
+from tests.sweep import tries
 from tests.torch.scripting import Found, run_script
 from tests.torch.simulating import Machine
 
@@ -88,7 +89,7 @@ def beginning(message: str) -> str:
 
 def test_scripts_that_fail(folder: Path) -> None:
     wrong, found, patched = [], Counter[str](), 0
-    for row in TABLE["fails"]:
+    for place, row in enumerate(TABLE["fails"]):
         text = (SCRIPTS / "fails" / row["script"]).read_text(encoding="utf-8")
         ran, said = run(text, row), answer(text, row)
         line = row.get("silent_line", ran.line)
@@ -103,8 +104,8 @@ def test_scripts_that_fail(folder: Path) -> None:
         found[said.kind] += 1
         if said.line != line or beginning(said.message) != beginning(ran.error):
             wrong.append((row["script"], said.line, line, said.message[:120], ran.error[:120]))
-        if said.diff:
-            patched += 1
+        patched += bool(said.diff)
+        if said.diff and place % tries(3, 1) == 0:
             again = run(apply_diff(text, said.diff), row)
             if again.error:
                 wrong.append((row["script"], "patched", again.line, again.error[:200], said.diff))

@@ -19,7 +19,10 @@ from inspector.units import cut_text, escape_text
 
 Outcome = Literal["fails", "silent", "works", "lost", "not-loaded"]
 _MOST_PATCHES = 6
+_MOST_STEPS = 200_000
+"""After which no further patch is tried."""
 _MOST_LINE = 200
+_LINE_ENDS = str.maketrans("", "", "\n\t")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +134,11 @@ def _patched(known: Known, course: Course) -> tuple[str, tuple[Problem, ...]]:
     """Mend one problem after the other; return the text (empty where something is left) and what came up."""
     text = known.script.text
     further: list[Problem] = []
+    steps = course.steps
     for _ in range(_MOST_PATCHES):
         problem = course.problems[0]
         mended = apply_edits(text, problem.edits) if problem.edits else None
-        if mended is None or mended == text:
+        if mended is None or mended == text or steps > _MOST_STEPS:
             return "", tuple(further)
         try:
             script = parse_script(mended, known.script.name)
@@ -142,6 +146,9 @@ def _patched(known: Known, course: Course) -> tuple[str, tuple[Problem, ...]]:
             return "", tuple(further)
         text = mended
         course = _course(replace(known, script=script))
+        steps += course.steps
+        if not course.is_whole:
+            return "", tuple(further)
         if not course.problems:
             return text, tuple(further)
         further.append(course.problems[0])
@@ -153,6 +160,7 @@ def _diff(script: Script, patched: str) -> str:
         return ""
     before, after = script.text.splitlines(keepends=True), patched.splitlines(keepends=True)
     lines = difflib.unified_diff(before, after, f"a/{script.name}", f"b/{script.name}")
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
+    ended = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    patch = "".join(ended)
+    # A terminal would obey what is not printable in there, and escaped it would not apply.
+    return patch if patch.translate(_LINE_ENDS).isprintable() else ""

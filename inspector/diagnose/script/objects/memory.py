@@ -60,10 +60,13 @@ class Memory:
             theirs = other.scopes.get(number, {})
             for name in [*scope, *(name for name in theirs if name not in scope)]:
                 one, two = scope.get(name), theirs.get(name)
+                if one is two:
+                    continue
                 scope[name] = UNKNOWN if one is None or two is None else _joined(one, two)
         for number, found in other.objects.items():
             mine = self.objects.get(number)
-            self.objects[number] = found if mine is None or mine == found else _blurred(mine, found)
+            if mine is not found:
+                self.objects[number] = found if mine is None or mine == found else _blurred(mine, found)
         for place, number in other.changed.items():
             if self.changed.setdefault(place, number) != number:
                 self.objects[self.changed[place]] = DictObject(whole=False)

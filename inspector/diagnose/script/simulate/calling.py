@@ -135,6 +135,8 @@ class Calls:
             if arguments.node is not None:
                 context.calls.pop()
             context.scope, context.line, context.statement, context.memory.is_grad = before
+            if scope not in context.captured:
+                context.memory.scopes.pop(scope, None)
 
     def _body(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Value:
         if isinstance(node, ast.Lambda):
@@ -180,7 +182,9 @@ class Calls:
             rest: dict[object, Value] = {
                 name: value for name, value in given.named.items() if name not in bound
             }
-            bound[wanted.kwarg.arg] = self._context.memory.put(DictObject(pairs=rest, whole=given.whole))
+            bound[wanted.kwarg.arg] = self._context.memory.put(
+                DictObject(pairs=rest, whole=given.whole and given.node is not None)
+            )
         return bound
 
     def _make(self, cls: Class, arguments: Arguments) -> Value:

@@ -26,7 +26,8 @@ from inspector.target.simulate import LoadOutcome
 from inspector.target.versions import Release, release_of
 
 Which = Literal["survey", "named", "unnamed", "only", "none"]
-_MOST_STEPS = 400_000
+_MOST_STEPS = 200_000
+_MOST_ITEMS = 20_000
 _MOST_DEPTH = 60
 """Of expressions and calls within each other: each takes some of Python's own frames."""
 
@@ -121,6 +122,7 @@ class Context:
         self.calls: list[ast.Call] = []
         self.site: tuple[Arguments, ast.stmt | None, str] | None = None
         self.parents: dict[int, int] = {}
+        self.captured: set[int] = set()
         self.scope = 0
         self.running: list[ast.AST] = []
         self.line = 1
@@ -129,6 +131,11 @@ class Context:
         self.iterate: Callable[[Value], Sequence[Value] | None] = lambda _: None
         self._steps = 0
         self._depth = 0
+
+    @property
+    def steps(self) -> int:
+        """The work done so far."""
+        return self._steps
 
     @property
     def script(self) -> Script:
@@ -161,6 +168,11 @@ class Context:
         self._steps += steps
         if self._steps > _MOST_STEPS:
             raise ExhaustedError
+
+    def is_long(self, count: int) -> bool:
+        """Charge for a list of so many items; return whether it is too long to be followed."""
+        self.spend(1 + count // 32)
+        return count > _MOST_ITEMS
 
     def enter(self) -> None:
         """Go one level deeper into expressions or calls."""

@@ -104,7 +104,8 @@ class Evaluator:
         for node in nodes:
             if isinstance(node, ast.Starred):
                 more = self._context.iterate(self.value(node.value))
-                items = None if items is None or more is None else [*items, *more]
+                is_long = self._context.is_long(len(more or ()) + len(items or ()))
+                items = None if items is None or more is None or is_long else [*items, *more]
             else:
                 found = self.value(node)
                 items = None if items is None else [*items, found]
@@ -179,6 +180,7 @@ class Evaluator:
         return found
 
     def _lambda(self, node: ast.Lambda) -> Value:
+        self._context.captured.add(self._context.scope)
         return Function(node=node, scope=self._context.scope)
 
     def _starred(self, node: ast.Starred) -> Value:
@@ -203,6 +205,8 @@ class Evaluator:
         memory = self._context.memory
         left, right = memory.get(one), memory.get(two)
         if isinstance(node.op, ast.Add) and isinstance(left, ListObject) and isinstance(right, ListObject):
+            if self._context.is_long(len(left.items) + len(right.items)):
+                return memory.put(ListObject(whole=False))
             joined = ListObject(items=(*left.items, *right.items), whole=left.whole and right.whole)
             return memory.put(joined)
         if isinstance(node.op, ast.Div):
@@ -291,8 +295,9 @@ class Evaluator:
         for part in node.args:
             if isinstance(part, ast.Starred):
                 more = self._context.iterate(self.value(part.value))
-                values += more or ()
-                whole = whole and more is not None
+                is_long = self._context.is_long(len(more or ()) + len(values))
+                values += () if is_long else more or ()
+                whole = whole and more is not None and not is_long
             else:
                 values.append(self.value(part))
         for keyword in node.keywords:

@@ -24,6 +24,8 @@ class Course:
         assumed: Conditions that were taken for true.
         sites: The calls of `torch.load` by line: whether their path names the file, None where not known.
         loads: How often the file was loaded.
+        steps: The work it took.
+        is_whole: Whether the work was enough for all of it.
     """
 
     problems: tuple[Problem, ...]
@@ -31,6 +33,8 @@ class Course:
     assumed: tuple[str, ...]
     sites: dict[int, bool | None]
     loads: int
+    steps: int = 0
+    is_whole: bool = True
 
 
 def follow(known: Known) -> Course:
@@ -38,6 +42,7 @@ def follow(known: Known) -> Course:
     context = Context(known)
     calls = Calls(context)
     stopped: Problem | None = None
+    is_whole = True
     try:
         calls.run(known.script.tree.body)
         _call_the_rest(context, calls)
@@ -46,6 +51,7 @@ def follow(known: Known) -> Course:
     except Stopped:
         pass
     except (ExhaustedError, RecursionError):
+        is_whole = False
         context.lost = context.lost or Lost(line=context.line, why=_TOO_MUCH)
     if stopped is not None and stopped.kind == "exit":
         stopped = None
@@ -55,6 +61,8 @@ def follow(known: Known) -> Course:
         assumed=tuple(context.assumed),
         sites=context.sites,
         loads=len(context.loads),
+        steps=context.steps,
+        is_whole=is_whole,
     )
 
 

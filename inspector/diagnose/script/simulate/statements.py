@@ -143,6 +143,7 @@ class Statements:
         )
         is_plain = no_grad or not marks
         made: Value = Function(node=node, scope=self._context.scope, no_grad=no_grad)
+        self._context.captured.add(self._context.scope)
         self._put(ast.Name(id=node.name), made if is_plain else UNKNOWN)
 
     _asyncfunctiondef = _functiondef
@@ -150,6 +151,7 @@ class Statements:
     def _classdef(self, node: ast.ClassDef) -> None:
         bases = tuple(self._evaluator.value(base) for base in node.bases)
         made: Value = Class(node=node, scope=self._context.scope, bases=bases)
+        self._context.captured.add(self._context.scope)
         self._put(ast.Name(id=node.name), made)
 
     def _return(self, node: ast.Return) -> Flow:
@@ -207,7 +209,7 @@ class Statements:
     def _either(self, one: Sequence[ast.stmt], two: Sequence[ast.stmt]) -> Flow:
         """Follow both sides of a condition that is not known, and keep what they agree on."""
         context = self._context
-        context.spend(context.memory.size // 16)
+        context.spend(context.memory.size // 8)
         before, line = context.memory.fork(), context.line
         first = self._attempt(one)
         after, said = context.memory, self.returned
