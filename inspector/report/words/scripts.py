@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from inspector.diagnose.script.answer import ScriptAnswer
+from inspector.units import cut_text
+
+_MOST_CHARS = 200
 
 
 def script_headline(answer: ScriptAnswer) -> str:
@@ -21,10 +24,23 @@ def script_headline(answer: ScriptAnswer) -> str:
 
 
 def further_sentences(answer: ScriptAnswer) -> tuple[str, ...]:
-    """Return what goes wrong once the first problem is mended, a sentence for each."""
+    """Return what goes wrong once the first problem is mended, a sentence for each line.
+
+    What else a line raises, patched so far, belongs to tries that did not mend it.
+    """
+    first = {one.line: one for one in reversed(answer.further)}
     return tuple(
-        f"Then line {one.line}: {one.message.partition(chr(10))[0] or one.why}" for one in answer.further
+        f"Then line {one.line}: {_summary(one.message) or one.why}"
+        for one in answer.further
+        if one is first[one.line]
     )
+
+
+def _summary(message: str) -> str:
+    """Return the first line of a message, and the next where it is only a heading."""
+    first, _, rest = message.partition("\n")
+    more = rest.strip().partition("\n")[0] if first.endswith(":") else ""
+    return cut_text(f"{first} {more}".strip(), _MOST_CHARS)
 
 
 def script_limits(answer: ScriptAnswer) -> tuple[str, ...]:

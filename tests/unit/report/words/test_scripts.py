@@ -41,6 +41,19 @@ def test_what_comes_next_and_what_it_rests_on() -> None:
     assert script_limits(ScriptAnswer(name="a", outcome="lost", lost=LOST)) == ()
 
 
+def test_what_comes_next_is_said_once_for_each_line_and_says_something() -> None:
+    further = (
+        Problem(
+            kind="a", line=4, message='Error(s) in loading state_dict for A:\n\tMissing "w".\n\tmore', why=""
+        ),
+        Problem(kind="b", line=4, message="Error(s) in loading state_dict for A:", why=""),
+        Problem(kind="c", line=5, message="x" * 1000, why=""),
+    )
+    first, second = further_sentences(ScriptAnswer(name="a", outcome="fails", line=3, further=further))
+    assert first == 'Then line 4: Error(s) in loading state_dict for A: Missing "w".'
+    assert len(second) < 250
+
+
 def test_patches() -> None:
     assert patch_note(ScriptAnswer(name="a", outcome="fails", diff="x")).startswith("With this patch")
     assert patch_note(ScriptAnswer(name="a", outcome="fails", advice="Do this.")) == "Do this."
