@@ -33,6 +33,7 @@ _TO_CPU = (
     "    return value",
     "",
 )
+_NO_DATA = ("    if torch.is_tensor(value) and value.is_meta:", "        return value  # it has no data")
 _SHARED = (
     "shared = {{}}",
     "",
@@ -66,7 +67,11 @@ def render(request: Request) -> str:
         return script.text()
     template = _SHARED if _has_ties(request) else _TO_CPU
     clone = ".clone()" if _has_waste(request) else ""
-    script.paragraph(*(line.format(clone=clone) for line in template))
+    lines = [line.format(clone=clone) for line in template]
+    if any(tensor.device == "meta" for tensor in request.checkpoint.tensors):
+        place = lines.index("    if torch.is_tensor(value):")
+        lines[place:place] = _NO_DATA
+    script.paragraph(*lines)
     script.paragraph(*_checkpoint(script, request))
     script.paragraph(
         "# Only rank 0 writes. If it is stopped meanwhile, the old file stays whole.",

@@ -86,6 +86,12 @@ def test_shared_data_is_copied_once_and_waste_is_left_behind() -> None:
     assert "clone" not in save(checkpoint(tied[0], storages=(large._replace(viewed_nbytes=90),)))
 
 
+def test_tensors_without_data_stay_what_they_are() -> None:
+    text = save(checkpoint(tensor("m", "w", device="meta")))
+    assert text.index("value.is_meta:\n        return value  # it has no data\n") < text.index(".cpu()\n")
+    assert "is_meta" not in save(checkpoint(tensor("m", "w")))
+
+
 def test_trainer_of_lightning_saves_by_itself() -> None:
     rows = checkpoint(tensor("state_dict", "w"), values=(value("pytorch-lightning_version"),))
     text = save(rows, path="last.ckpt")
