@@ -80,8 +80,9 @@ def _attribute_said(told: Told) -> Said:
             cause=f"The file asks for {name}, which the installed torch does not have: it came later, or "
             f"was removed "
             "since.",
-            advice="Load it with the version of torch that wrote the file, and save model.state_dict() "
-            "there; that loads in all versions. If the file is new and this torch is old, update torch.",
+            advice="Update torch if it is older than the file. Otherwise load it with the version of "
+            "torch that wrote "
+            "the file, and save model.state_dict() there, which loads in all versions.",
         )
     if package == "torch":
         return Said(

@@ -199,6 +199,41 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         tie=nothing_to_see,
     ),
     ErrorKind(
+        id="safetensors-metadata",
+        title="The safetensors file does not say which framework wrote it",
+        pattern=r"'NoneType' object has no attribute 'get'|archive passed .{1,300} does not contain (?:the "
+        r"valid )?metadata",
+        cause="transformers reads the entry format from the file's metadata, and this file has none: it was "
+        "written without metadata={'format': 'pt'}.",
+        advice="Write it again: save_file(load_file(path), path, metadata={'format': 'pt'}). Or update "
+        "transformers, which accepts such files.",
+        tie=_safetensors,
+        when=lambda told: "metadata" in told.pasted.flat,
+    ),
+    ErrorKind(
+        id="peft-config",
+        title="The adapter's configuration does not fit",
+        pattern=r"Target modules? .{1,300} not found in the base model|LoraConfig\.__init__\(\) got an "
+        r"unexpected keyword|"
+        r"Please specify '?target_modules",
+        cause="adapter_config.json names modules that this base model does not have, or settings of a newer "
+        "version of peft.",
+        advice="Use the base model that the file names under base_model_name_or_path. For an unknown "
+        "setting update peft, or take that line out of adapter_config.json.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="transformers-too-old",
+        title="transformers does not know this model",
+        pattern=r"Transformers does not recognize this architecture|model type '?[\w-]{1,60}'? but "
+        r"Transformers|"
+        r"cannot import name '\w{1,80}' from 'transformers",
+        cause="The model, or the code, is newer (or older) than the installed transformers.",
+        advice="python -m pip install -U transformers. If the code is old, install the version that it "
+        "names.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
         id="lightning-hparams",
         title="Lightning cannot create the model: the checkpoint lacks arguments of __init__",
         pattern=r"__init__\(\) missing \d{1,3} required (?:positional|keyword-only) arguments?: "

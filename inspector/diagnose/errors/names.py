@@ -51,6 +51,7 @@ _SIZES = tuple(
 _MOST_NAMES = 20_000
 _OF_VERSIONS = ("num_batches_tracked", "position_ids", "token_type_ids", "rotary_emb.inv_freq")
 _PLAIN = Fix(style="plain")
+_EMPTY = format_shape((0,))
 Size = tuple[str, str, str]
 """A parameter's name with its shape in the file and in the model, as texts."""
 
@@ -127,6 +128,27 @@ def _say_keys(told: Told) -> Said:
         advice="Load with strict=False, which is harmless here, or update torch (or transformers) to the "
         "version that wrote the file.",
     )
+
+
+def _say_sizes(told: Told) -> Said:
+    """Say where adapters and sharded models have other shapes for reasons of their own."""
+    sizes = read_sizes(told.pasted)
+    if any("lora_" in name for name, *_ in sizes):
+        return Said(
+            title="The adapter does not fit the base model",
+            cause="The adapter (LoRA) was trained for another base model, or with another rank r than the "
+            "one that was set up here.",
+            advice="Load it with PeftModel.from_pretrained(base_model, folder), which reads r from "
+            "adapter_config.json, into the base model that the file names under base_model_name_or_path.",
+        )
+    if any(_EMPTY in {in_file, in_model} for _, in_file, in_model in sizes):
+        return Said(
+            cause="One side has no elements: DeepSpeed's ZeRO-3 keeps parameters split over the processes, "
+            "and a part of them looks empty in each.",
+            advice="Save and load with the framework's own functions (zero_to_fp32.py joins the parts; "
+            "deepspeed.zero.GatheredParameters before load_state_dict).",
+        )
+    return Said()
 
 
 # --- what the file says -------------------------------------------------------------------------------------
@@ -294,6 +316,7 @@ NAME_ERRORS: tuple[ErrorKind, ...] = (
         "remove those tensors from the state dict and load the rest with strict=False.",
         tie=_sizes,
         when=lambda told: _is_mismatch(told.pasted),
+        say=_say_sizes,
     ),
     ErrorKind(
         id="not-a-tensor",

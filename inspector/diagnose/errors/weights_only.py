@@ -114,13 +114,18 @@ _NO_PICKLES = {
 
 
 def _is_no_pickle(told: Told) -> bool:
-    number = int(told.groups["opcode"] or "0")
+    """Return whether the unpickler stumbled over bytes that no pickle has, or that ended in the middle."""
+    if told.groups["damage"]:
+        return True
+    if not told.groups["opcode"]:
+        return any(frame.place.endswith("_weights_only_unpickler.py") for frame in told.pasted.frames)
+    number = int(told.groups["opcode"])
     return number not in _OPCODES or chr(number) in _NO_PICKLES
 
 
 def _no_pickle(told: Told) -> Said:
     """Say what begins with that byte."""
-    about = _NO_PICKLES.get(chr(int(told.groups["opcode"])), "")
+    about = _NO_PICKLES.get(chr(int(told.groups["opcode"] or "0")), "")
     return Said(cause=f"No pickle has this byte at its beginning. {about}") if about else Said()
 
 
@@ -166,7 +171,8 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="not-a-pickle",
         title="The file is not a checkpoint",
-        pattern=r"Unsupported operand (?P<opcode>\d{1,3})\b|WeightsUnpickler error: ?(?P<damage>pop from "
+        pattern=r"Unsupported operand (?P<opcode>\d{1,3})\b|IndexError: (?:list index out of range|pop from)|"
+        r"WeightsUnpickler error: ?(?P<damage>pop from "
         r"(?:an )?empty|list index|index out of|"
         r"unpack requires|could not find|bytearray index|'(?:ascii|utf-8)' codec|(?:negative|invalid) "
         r"\w{1,20}|string is too long|\d{1,4}$)",
@@ -175,8 +181,8 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         "download that was cut. weights_only is only where it was noticed.",
         advice=_FETCH,
         tie=_no_checkpoint,
-        when=lambda told: bool(told.groups["damage"]) or _is_no_pickle(told),
-        say=lambda told: Said() if told.groups["damage"] else _no_pickle(told),
+        when=_is_no_pickle,
+        say=_no_pickle,
     ),
     ErrorKind(
         id="unsupported-operand",

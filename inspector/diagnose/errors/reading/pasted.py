@@ -65,6 +65,7 @@ _WINDOWS = re.compile(
     r'(?:\b[A-Za-z]:|~|(?<![.\w])\.{1,2})(?:\\[^"\\\n:*?<>|]{1,100}){1,40}|(?<=File ")[^"\n\\]{0,100}'
     r'(?:\\[^"\\\n]{1,100}){1,40}(?=")'
 )
+_LINKED = re.compile(r"\[(?P<shown>(?:line )?\d{1,7})\]\((?:https?|vscode)[^)\s]{1,600}\)")
 _INSIDE_A_LINE = re.compile(r'(?<=\S) +(?=File "[^"\n]{1,400}", line \d)')
 _WARNING = "Warning: "
 _MOST_PREFIXES = 4
@@ -148,7 +149,7 @@ def _clean(text: str) -> str:
     text = text.replace("\\'", "'").replace('\\"', '"')
     for entity, char in _ENTITIES:
         text = text.replace(entity, char)
-    return _INSIDE_A_LINE.sub("\n", text)
+    return _INSIDE_A_LINE.sub("\n", _LINKED.sub(r"\g<shown>", text))
 
 
 def _bare(line: str) -> str:

@@ -241,3 +241,13 @@ def test_equal_shapes_are_no_mismatch() -> None:
     )
     assert explain_error(text, None).id == "meta-tensor"
     assert explain_error(text.replace("meta tensor", "it"), None).id == "unrecognised"
+
+
+def test_adapters_and_empty_parts_have_reasons_of_their_own() -> None:
+    text = (
+        "size mismatch for {}: copying a param with shape torch.Size([{}]) from checkpoint, the shape in "
+        "current model is torch.Size([{}])."
+    )
+    assert "adapter" in explain_error(text.format("a.lora_A.weight", "8, 2", "4, 2"), None).title
+    assert "ZeRO-3" in explain_error(text.format("a.weight", "8, 2", "0"), None).cause
+    assert "other settings" in explain_error(text.format("a.weight", "8, 2", "4, 2"), None).cause

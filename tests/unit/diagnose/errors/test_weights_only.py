@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.diagnose.errors.explain import explain_error
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Safety
 from inspector.model.findings import Fix
@@ -118,3 +119,11 @@ def test_what_is_no_pickle_at_all() -> None:
     assert explained(text.format(149), PLAIN, id_="unsupported-operand").id
     cut = samples()["truncated"].has[0]
     assert explained("WeightsUnpickler error: pop from empty list", cut, id_="not-a-pickle").fits == "yes"
+
+
+def test_an_index_error_elsewhere_is_not_the_unpicklers() -> None:
+    text = (
+        '  File "/v/site-packages/torch/{}.py", line 2, in load\n    x\nIndexError: list index out of range'
+    )
+    assert explain_error(text.format("_weights_only_unpickler"), None).id == "not-a-pickle"
+    assert explain_error(text.format("hub"), None).id == "unrecognised"

@@ -36,6 +36,7 @@ def test_every_form_gives_the_same_frame(form: str) -> None:
         ("Cell In[5], line 3\n      1 a\n----> 3 b()", "Cell", 3),
         ("Input In [5], in <cell line: 3>()\n----> 3 b()", "Input", 3),
         ("<ipython-input-5-ab12> in <module>()\n      2 a\n----> 3 b()", "<ipython-input-5-ab12>", 3),
+        ("Cell In[34], [line 3](vscode-notebook-cell:?x=1)\n---> [3](https://file+/a.py:3) b()", "Cell", 3),
         ("/tmp/ipykernel_7/123.py in <module>\n----> 3 b()", "/tmp/ipykernel_7/123.py", 3),
         ("/content/My Drive/a b.py in f(x)\n----> 3 b()", "/content/My Drive/a b.py", 3),
     ],
@@ -76,6 +77,8 @@ def test_warnings() -> None:
 
 
 ATTACKS = (
+    "[1](https://",
+    "[1](https://a)",
     'File "',
     'File "a", line ',
     'File "a", line 1, in f',
