@@ -1045,6 +1045,13 @@ CLUSTER: tuple[Situation, ...] = (
     ),
     Situation(
         story="on a cluster",
+        has="the folder of a model in shards; the code for a GPU",
+        make=sharded(),
+        run="snippet llm --target cuda",
+        says=(r"pytorch_model\.bin\.index\.json", r'model\.to\("cuda:0"\)', r"model\.load_state_dict"),
+    ),
+    Situation(
+        story="on a cluster",
         has="a copy for one GPU of layers on four",
         make=split(("cuda:0", "cuda:1", "cuda:2", "cuda:3")),
         run="remap big.pt -o one.pt --target cuda",

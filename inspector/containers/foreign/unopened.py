@@ -10,10 +10,10 @@ import os.path
 from inspector.errors import CheckpointError, UnsupportedFormatError
 
 _INDEX = ".index.json"
-# What transformers writes beside the shards of a model, and PyTorch's DCP beside its files.
+# What transformers writes beside the shards of a model.
 _INDICES = (f"model.safetensors{_INDEX}", f"pytorch_model.bin{_INDEX}")
-_DCP = ".metadata"
-_CONFIG = "config.json"
+# What is in a folder of PyTorch's DCP, and in one of transformers.
+_FOLDERS = ((".metadata", "dcp"), ("config.json", "pretrained"))
 
 
 def name_unopened(path: str, error: CheckpointError) -> tuple[str, str] | None:
@@ -31,11 +31,10 @@ def name_unopened(path: str, error: CheckpointError) -> tuple[str, str] | None:
         return (error.form, path) if error.form else None
     if path.endswith(_INDEX) and os.path.isfile(path):  # noqa: PTH113 - the path goes into code as it was given
         return "sharded", path
-    for name, form in ((_DCP, "dcp"), (_CONFIG, "pretrained")):
+    for name in _INDICES:
         if _holds(path, name):
-            index = next((index for index in _INDICES if _holds(path, index)), None)
-            return (form, path) if index is None else ("sharded", os.path.join(path, index))  # noqa: PTH118 - as above
-    return None
+            return "sharded", os.path.join(path, name)  # noqa: PTH118 - as above
+    return next(((form, path) for name, form in _FOLDERS if _holds(path, name)), None)
 
 
 def _holds(path: str, name: str) -> bool:

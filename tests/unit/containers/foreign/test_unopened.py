@@ -40,6 +40,8 @@ def test_folder_with_an_index_leads_to_that(tmp_path: Path) -> None:
     assert name(tmp_path) == ("pretrained", os.fspath(tmp_path))
     (tmp_path / "pytorch_model.bin.index.json").touch()
     assert name(tmp_path) == ("sharded", os.fspath(tmp_path / "pytorch_model.bin.index.json"))
+    (tmp_path / "config.json").unlink()  # a download of the weights alone
+    assert name(tmp_path) == ("sharded", os.fspath(tmp_path / "pytorch_model.bin.index.json"))
 
 
 def test_what_has_no_name(tmp_path: Path) -> None:
