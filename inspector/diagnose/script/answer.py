@@ -115,6 +115,9 @@ def _course(known: Known) -> Course:
         survey = follow(replace(known, loads="survey", takes_loads=True))
     which = _which(survey.sites)
     course = follow(replace(known, loads=which, takes_loads=takes_loads))
+    if which == "only" and False in survey.sites.values():
+        taken = f"the file that line {min(survey.sites)} loads is this one"
+        course = replace(course, assumed=(taken, *course.assumed))
     if which != "none" or not survey.sites or course.problems:
         return course
     several = ", ".join(str(line) for line in sorted(survey.sites)[:8])

@@ -59,6 +59,13 @@ def attribute(context: Context, owner: Value, name: str) -> Value:  # noqa: PLR0
         _fail_of_result(context, name)
     if isinstance(owner, Class) and name == "load_state_dict":
         return Bound(owner=owner, name=name)
+    return _bound(context, owner, name)
+
+
+def _bound(context: Context, owner: Value, name: str) -> Value:
+    """Return a method of a value that has nothing but methods."""
+    if isinstance(owner, Parameters) and name == "requires_grad_":
+        freeze(context, owner, None)
     is_callable = isinstance(owner, Const | Batch | Super | Parameters | Items)
     return Bound(owner=owner, name=name) if is_callable else UNKNOWN
 
@@ -204,12 +211,22 @@ def _assigns_result(node: ast.Assign) -> bool:
     return ast.dump(call.func.value).replace("Load()", "") == ast.dump(node.targets[0]).replace("Store()", "")  # type: ignore[attr-defined]
 
 
+def freeze(context: Context, owner: Parameters, frozen: bool | None) -> None:  # noqa: FBT001 - a state
+    """Note whether parameters record gradients; None for what is not known."""
+    for start in owner.modules:
+        for _, number, module in list(context.memory.below(start)):
+            context.memory.objects[number] = replace(module, frozen=frozen)
+
+
 # --- setting ------------------------------------------------------------------------------------------------
 
 
 def set_attribute(context: Context, owner: Value, name: str, value: Value) -> None:
     """Do `owner.name = value`."""
     found = context.memory.get(owner)
+    if isinstance(owner, Parameters) and name == "requires_grad":
+        known = value.value if isinstance(value, Const) and isinstance(value.value, bool) else None
+        freeze(context, owner, None if known is None else not known)
     if not isinstance(owner, Ref) or found is None:
         return
     if isinstance(found, InstanceObject):

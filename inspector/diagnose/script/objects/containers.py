@@ -17,6 +17,7 @@ from inspector.diagnose.script.objects.values import (
     ListObject,
     LoaderObject,
     ModuleObject,
+    Parameters,
     Ref,
     Tensor,
     Unknown,
@@ -50,6 +51,7 @@ def file_value(context: Context, load: int, keys: tuple[Key, ...]) -> Value | No
         return None
     if isinstance(found, Branch):
         is_object = any(str(key).startswith(".") for key in found.children)
+        is_object = is_object or all(isinstance(key, int) for key in found.children)  # or a list
         return Unknown(is_load=True) if is_object else FilePlace(load=load, keys=keys)
     if isinstance(found, Row):
         return _tensor(context, load, found)
@@ -142,6 +144,8 @@ def element_of(context: Context, value: Value) -> Value:
         return held.element
     if isinstance(held, ListObject) and held.items:
         return held.items[0]
+    if isinstance(value, Parameters):
+        return value
     if isinstance(value, Batch):
         return Tensor(device=value.device, from_loader=True)
     return UNKNOWN

@@ -90,6 +90,20 @@ class Memory:
         """Return the object that a value points to, or None."""
         return self.objects.get(value.id) if isinstance(value, Ref) else None
 
+    def names(self, numbers: set[int]) -> bool:
+        """Return whether the script still has a name for one of these objects, or something that holds it."""
+        values = [value for scope in self.scopes.values() for value in scope.values()]
+        for found in self.objects.values():
+            if isinstance(found, ModuleObject) and numbers & set(found.children.values()) - numbers:
+                return True
+            if isinstance(found, InstanceObject | ModuleObject):
+                values += found.attributes.values()
+            elif isinstance(found, ListObject):
+                values += found.items
+            elif isinstance(found, DictObject):
+                values += found.pairs.values()
+        return any(isinstance(value, Ref) and value.id in numbers for value in values)
+
     def module(self, value: Value | int) -> ModuleObject | None:
         """Return the module that a value points to, or None."""
         found = self.objects.get(value) if isinstance(value, int) else self.get(value)

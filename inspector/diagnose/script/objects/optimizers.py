@@ -133,7 +133,7 @@ def _step(context: Context, found: OptimizerObject) -> None:
     if found.modules and used and not context.maybe:
         held = {number for start in found.modules for _, number, _ in context.memory.below(start)}
         above = {number for start in used for _, number, _ in context.memory.below(start)}
-        if not held & above:
+        if not held & above and not context.memory.names(held):
             _note_other(context, found, max(used))
 
 

@@ -26,7 +26,7 @@ from inspector.diagnose.script.problems import Raised, catches
 from inspector.diagnose.script.simulate.context import Context
 from inspector.diagnose.script.simulate.evaluator import Evaluator
 from inspector.diagnose.script.simulate.truth import truth
-from inspector.diagnose.script.simulate.withs import entered
+from inspector.diagnose.script.simulate.withs import entered, switch_grad
 from inspector.units import cut_text, escape_text
 
 Flow = Literal["next", "return", "break", "continue", "stop"]
@@ -67,6 +67,7 @@ class Statements:
     def _expr(self, node: ast.Expr) -> None:
         found = self._evaluator.value(node.value)
         function = node.value.func if isinstance(node.value, ast.Call) else None
+        switch_grad(self._context, found)
         if not isinstance(found, Tensor) or not isinstance(function, ast.Attribute):
             return
         if function.attr in _MOVES and isinstance(function.value, ast.Name):

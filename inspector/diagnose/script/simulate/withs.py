@@ -41,6 +41,13 @@ def manager(name: str, values: tuple[Value, ...]) -> Value:
     return Bound(owner=External(name=name), name=mode)
 
 
+def switch_grad(context: Context, value: Value) -> None:
+    """Do what `torch.set_grad_enabled(False)` does as a statement."""
+    name = value.owner.name if isinstance(value, Bound) and isinstance(value.owner, External) else ""
+    if isinstance(value, Bound) and name.endswith("set_grad_enabled"):
+        context.memory.is_grad = _asked("set_grad_enabled", value.name)
+
+
 def _switch_grad(context: Context, is_grad: bool | None) -> Callable[[], None]:  # noqa: FBT001 - a mode
     before, context.memory.is_grad = context.memory.is_grad, is_grad
 
