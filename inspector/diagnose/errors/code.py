@@ -16,8 +16,9 @@ _PLAIN = Fix(style="plain")
 
 def _of_attribute(context: Context) -> Tied:
     """Return whether this file asks for the name that the module does not have."""
-    name = context.groups["name"] or context.groups["rebuild"]
-    module = context.groups["module"] or "torch._utils"
+    groups = context.groups
+    name = groups["name"] or groups["rebuild"] or groups["main"]
+    module = groups["module"] or ("__main__" if groups["main"] else "torch._utils")
     wanted = [full for full in global_names(context) if full.rpartition(".")[2] == name]
     exact = [full for full in wanted if full == f"{module}.{name}"]
     if not wanted:
@@ -73,33 +74,32 @@ _INSTALLED = frozenset(
 def _attribute_said(told: Told) -> Said:
     """Say whether it is a package of another version, or code of one's own."""
     name = plain(told.groups["name"] or told.groups["rebuild"])
+    if told.groups["main"]:
+        return Said()
     package = package_of(told.groups["module"] or "torch")
     if package == "torch" and not name.startswith("_rebuild"):
         return Said(
             title="The file was written by another version of torch",
             cause=f"The file asks for {name}, which the installed torch does not have: it came later, or "
-            f"was removed "
-            "since.",
-            advice="Update torch if it is older than the file. Otherwise load it with the version of "
-            "torch that wrote "
-            "the file, and save model.state_dict() there, which loads in all versions.",
+            "was removed since.",
+            advice="Update torch if it is older than the file. Otherwise load it with the version of torch "
+            "that wrote the file, and save model.state_dict() there, which loads in all versions.",
         )
     if package == "torch":
         return Said(
             title="The file was written by a newer torch",
             cause=f"The file asks for {name}, which the installed torch does not have: a newer torch wrote "
-            f"the file.",
+            "the file.",
             advice="Update torch to the version that wrote the file, or a newer one.",
         )
     if package in _INSTALLED:
         return Said(
             title=f"The file was written by another version of {package}",
             cause=f"The file asks for {name}, which the installed {package} does not have: another version "
-            f"of it (or a fork of "
-            "it) wrote the file.",
+            "of it (or a fork of it) wrote the file.",
             advice=f"Update it: python -m pip install -U {package.replace('_', '-')}. If that does not "
-            f"help, install the version or "
-            "the fork that the file comes from, and save model.state_dict() there.",
+            "help, install the version or the fork that the file comes from, and save model.state_dict() "
+            "there.",
         )
     return Said()
 
@@ -196,10 +196,11 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         id="class-missing",
         title="The file needs a class that its module does not have",
         pattern=r"Can'?t get attribute ['\"]?(?P<name>[\w.]{1,120})['\"]? on <module "
-        r"['\"]?(?P<module>[\w.]{1,120})|'module' object has no attribute '(?P<rebuild>_rebuild_\w{1,40})",
+        r"['\"]?(?P<module>[\w.]{1,120})|'module' object has no attribute '(?P<rebuild>_rebuild_\w{1,40})|"
+        r"module '__main__'[^']{0,80} has no attribute '(?P<main>\w{1,80})",
         finding="whole-module",
-        cause="A pickled object names its class and the module that defines it. __main__ is the script that "
-        "was running when the file was saved, and here another script is running. Or the package has "
+        cause="A pickled object names its class and the module that defines it. __main__ is the script "
+        "that was running when the file was saved, and here another script is running. Or the package has "
         "changed since.",
         advice="Define or import the class in the script that calls torch.load, before the call. Better: "
         "save model.state_dict() where the class is available.",

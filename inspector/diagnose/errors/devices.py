@@ -18,16 +18,16 @@ _BY_KIND = {row.name: row.missing for row in DEVICE_TYPES.values()}
 _INDEX_BY_KIND = {row.name: row.out_of_range or row.missing for row in DEVICE_TYPES.values()}
 _KIND = r"(?P<kind>[a-z][a-z0-9]{1,20})"
 _TO_CPU = (
-    "Load it with map_location='cpu' and move the model afterwards, or export a copy with its tensors on the "
-    "CPU. Nothing is lost: the device is only a label on each tensor."
+    "Load it with map_location='cpu' and move the model afterwards, or export a copy with its tensors on "
+    "the CPU. Nothing is lost: the device is only a label on each tensor."
 )
 
 
 _NOT_FROM_HERE = (
     "Look at the last lines of the traceback: which line asks for the device, and which file is loaded "
     "there? Take .cuda(), .to(...) or map_location out of that line, or open that file here. If the machine "
-    "should have the device, checkpoint-inspector target explains why torch does not see it, and which build "
-    "of torch to install."
+    "should have the device, checkpoint-inspector target explains why torch does not see it, and which "
+    "build of torch to install."
 )
 _NESTED = (
     " It is loaded by pickle.load, joblib or np.load: each tensor in such a pickle is a small file of "
@@ -133,8 +133,8 @@ def _tag_said(told: Told) -> Said:
     return Said(
         title="A misspelled device name",
         cause=f"torch has no device called {plain(tag)}: NVIDIA and AMD GPUs are cuda, cuda:0 and so on, "
-        f"Apple's mps. The name "
-        "comes from map_location (or an option such as --device), or from the program that wrote the file.",
+        "Apple's mps. The name comes from map_location (or an option such as --device), or from the "
+        "program that wrote the file.",
         advice="Write map_location='cuda:0' (--device cuda:0), or 'cpu'.",
     )
 
@@ -227,8 +227,8 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         title="The plug-in for the file's device is not loaded",
         pattern=rf"The {_KIND} device module is not registered",
         finding="unknown-device",
-        cause="The file was saved on a device that torch supports only through its vendor's plug-in, such as "
-        "habana_frameworks for hpu.",
+        cause="The file was saved on a device that torch supports only through its vendor's plug-in, such "
+        "as habana_frameworks for hpu.",
         advice=_TO_CPU + " On a machine with that device, import its plug-in before torch.load.",
         tie=_on_kind,
     ),
@@ -280,8 +280,8 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         r"XPU device (?:count is zero|is not available)|No XPU devices are available|MPS is not available|"
         r"no CUDA-capable device is detected|CUDA driver version is insufficient",
         finding="cuda-unavailable",
-        cause="The file, or your code, asks for a CUDA device. The driver is missing or too old, the GPU is "
-        "not passed through to the container, or CUDA_VISIBLE_DEVICES hides it.",
+        cause="The file, or your code, asks for a CUDA device. The driver is missing or too old, the GPU "
+        "is not passed through to the container, or CUDA_VISIBLE_DEVICES hides it.",
         advice="checkpoint-inspector target shows which of these it is. To go on without a GPU, load with "
         "map_location='cpu' and move nothing to cuda.",
         tie=_any_accelerator,
@@ -322,8 +322,8 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         id="map-location-callable",
         title="map_location cannot be a function for this file",
         pattern=r"Callable map_location not supported with",
-        cause="The file holds tensors that name their own device (XLA tensors, tensor subclasses), and torch "
-        "calls such a function for storages only.",
+        cause="The file holds tensors that name their own device (XLA tensors, tensor subclasses), and "
+        "torch calls such a function for storages only.",
         advice="Pass a device instead of a function, such as map_location='cpu'.",
         tie=nothing_to_see,
     ),

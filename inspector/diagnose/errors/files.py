@@ -174,7 +174,8 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="zip-for-old-torch",
         title="The file was written by torch 1.6 or newer, and this torch is older",
-        pattern=r"is a zip archive \(did you mean to use torch\.jit\.load",
+        pattern=r"is a zip archive \(did you mean to use torch\.jit\.load|Only one file\(not dir\) is "
+        r"allowed in the zip",
         finding="newer-format",
         cause="Since torch 1.6, torch.save writes zip archives. Older versions take every zip archive for "
         "TorchScript.",
@@ -251,8 +252,8 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         id="mmap-format",
         title="mmap=True needs a file in the zip format",
         pattern=r"mmap can only be used with files saved with",
-        cause="Memory mapping reads tensors where they lie in a zip archive. The old format of torch before "
-        "1.6 (or _use_new_zipfile_serialization=False) does not support this.",
+        cause="Memory mapping reads tensors where they lie in a zip archive. The old format of torch "
+        "before 1.6 (or _use_new_zipfile_serialization=False) does not support this.",
         advice="Remove mmap=True. Or load the file once and save it again with torch.save.",
         tie=_format("legacy", "This file is in the old format.", fix=Fix(option=("mmap", "False"))),
     ),

@@ -10,8 +10,8 @@ from inspector.model.totals import device_totals
 from inspector.units import format_nbytes
 
 _WRAPPED = (
-    "This message only says that loading failed. The reason is in the error before it: paste the whole text, "
-    "from the first 'Traceback' on."
+    "This message only says that loading failed. The reason is in the error before it: paste the whole "
+    "text, from the first 'Traceback' on."
 )
 
 
@@ -216,8 +216,8 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Target modules? .{1,300} not found in the base model|LoraConfig\.__init__\(\) got an "
         r"unexpected keyword|"
         r"Please specify '?target_modules",
-        cause="adapter_config.json names modules that this base model does not have, or settings of a newer "
-        "version of peft.",
+        cause="adapter_config.json names modules that this base model does not have, or settings of a "
+        "newer version of peft.",
         advice="Use the base model that the file names under base_model_name_or_path. For an unknown "
         "setting update peft, or take that line out of adapter_config.json.",
         tie=nothing_to_see,
@@ -253,8 +253,8 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         cause="Trainer.fit(ckpt_path=...) and load_from_checkpoint expect a checkpoint that Lightning "
         "wrote, with its version, loops and optimizers. This one holds only weights, or comes from another "
         "framework.",
-        advice="Load the weights yourself: model.load_state_dict(torch.load(path)['state_dict']), and start "
-        "the Trainer without ckpt_path.",
+        advice="Load the weights yourself: model.load_state_dict(torch.load(path)['state_dict']), and "
+        "start the Trainer without ckpt_path.",
         tie=_lightning,
     ),
     ErrorKind(

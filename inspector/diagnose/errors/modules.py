@@ -202,11 +202,9 @@ def _compiled(told: Told) -> Said:
         return Said()
     return Said(
         cause=f"{plain(name)} is compiled code (an extension for CUDA or C++) that is built for one version "
-        f"of torch and CUDA, "
-        "and it is not installed here.",
+        "of torch and CUDA, and it is not installed here.",
         advice=f"Install it for this torch: {how}. To only read the weights it is not needed where the file "
-        f"is a "
-        "state_dict: copying Python files does not replace it.",
+        "is a state_dict: copying Python files does not replace it.",
     )
 
 
@@ -224,31 +222,29 @@ def _library(told: Told) -> Said:
         return Said(
             title="The code was written for an older Python",
             cause=f"{name} is a module of Python 2 (or was removed from Python 3 since): the code, or a "
-            f"pickled file, is older "
-            "than this Python.",
-            advice="Use the Python version of the project, or a newer version of the project. Files pickled "
-            "by Python 2 may need torch.load(path, encoding='latin1').",
+            "pickled file, is older than this Python.",
+            advice="Use the Python version of the project, or a newer version of the project. Files "
+            "pickled by Python 2 may need torch.load(path, encoding='latin1').",
         )
     if top in _OF_PYTHON:
         return Said(
             title="This Python was built without one of its own modules",
             cause=f"{name} belongs to Python itself, and this Python was compiled without it.",
-            advice="Install Python from a distribution (apt, conda, python.org), or install the development "
-            "package (libbz2-dev, liblzma-dev, libffi-dev) and build Python again.",
+            advice="Install Python from a distribution (apt, conda, python.org), or install the "
+            "development package (libbz2-dev, liblzma-dev, libffi-dev) and build Python again.",
         )
     install = _PIP.get(top, top)
     if name == top:
         return Said(
             cause=f"The package {plain(top)} is not installed in the Python that runs this program "
-            f"(sys.executable shows which "
-            "that is).",
+            "(sys.executable shows which that is).",
             advice=f"Install it there: python -m pip install {install or top}.",
         )
     return Said(
         title="A package is missing, or of another version",
         cause=f"{plain(name)} is part of the package {plain(top)}. The package is not installed here, or "
-        f"its version does not have "
-        "this module: packages move their modules between versions, and pickled files keep the old names.",
+        "its version does not have this module: packages move their modules between versions, and pickled "
+        "files keep the old names.",
         advice=f"Install the version of {plain(top)} that the file or the project was made with, or update "
         f"it: python -m pip install -U {install or top}.",
     )
@@ -268,10 +264,9 @@ def _of_torch(told: Told) -> Said:
         return Said(
             title="The code is older than the installed torch",
             cause=f"{name} is gone since torch {gone}: the code (or a package that it uses) was written for "
-            f"an older torch.",
+            "an older torch.",
             advice=f"Update that package or project. Or install a torch before {gone}. For torch._six: in "
-            f"your own code write "
-            "from math import inf, and str for string_classes."
+            "your own code write from math import inf, and str for string_classes."
             if name.startswith("torch._six")
             else f"Update that package or project, or install a torch before {gone}.",
         )
@@ -310,8 +305,8 @@ MODULE_ERRORS: tuple[ErrorKind, ...] = (
         title="A compiled extension is not installed",
         pattern=_NO_MODULE,
         cause="The module is compiled code (an extension for CUDA or C++), which belongs to a project or a "
-        "package and is built for one version of torch and CUDA. It was not built or installed here, or for "
-        "another Python.",
+        "package and is built for one version of torch and CUDA. It was not built or installed here, or "
+        "for another Python.",
         advice="Build it as the project says (usually python setup.py install, pip install . or make.sh in "
         "its ops folder), with the torch that will use it, or install a wheel for this torch and CUDA. "
         "Copying Python files does not replace it.",
@@ -347,8 +342,8 @@ MODULE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=_NO_MODULE,
         finding="whole-module",
         cause="A pickled object names the module that defines its class, and Python imports that module "
-        "while loading. The file was saved in a project that has such a module; here it cannot be found, or "
-        "another module of that name is found first.",
+        "while loading. The file was saved in a project that has such a module; here it cannot be found, "
+        "or another module of that name is found first.",
         advice="Run the script in the project that the file comes from, or add that folder with "
         "sys.path.insert(0, folder). Better: load it there once and save model.state_dict().",
         tie=_of_module,

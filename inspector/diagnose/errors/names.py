@@ -299,8 +299,8 @@ NAME_ERRORS: tuple[ErrorKind, ...] = (
         finding_of=_prefix_finding,
         say=_say_keys,
         cause="load_state_dict matches by name: every parameter of the model must be in the file under the "
-        "same name, and nothing else may be there. Usually a wrapper added a prefix to all names, the state "
-        "dict is one level deeper in the checkpoint, or the model is a different one.",
+        "same name, and nothing else may be there. Usually a wrapper added a prefix to all names, the "
+        "state dict is one level deeper in the checkpoint, or the model is a different one.",
         advice="Build the model exactly as it was when it was saved. strict=False hides the difference: "
         "missing parameters keep their random initial values.",
         tie=_keys,
@@ -323,8 +323,8 @@ NAME_ERRORS: tuple[ErrorKind, ...] = (
         title="An entry of the state dict is not a tensor",
         pattern=r"while copying the parameter named ['\"]{0,2}(?P<name>[^\s'\",]{1,300})['\"]{0,2}, expected "
         r"torch\.Tensor or Tensor-like object",
-        cause="The state dict holds something other than a tensor under a parameter's name, such as a NumPy "
-        "array.",
+        cause="The state dict holds something other than a tensor under a parameter's name, such as a "
+        "NumPy array.",
         advice="Convert it: torch.as_tensor(value).",
         tie=_not_a_tensor,
     ),

@@ -169,8 +169,8 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         r"state_dict)'|"
         r"'IncompatibleKeys'",
         cause="load_state_dict changes the model in place and returns the lists of missing and unexpected "
-        "keys (None in old versions), not the model. So model = model.load_state_dict(...) loses the model. "
-        "(None can also come from a function of your own that forgets to return the model.)",
+        "keys (None in old versions), not the model. So model = model.load_state_dict(...) loses the "
+        "model. (None can also come from a function of your own that forgets to return the model.)",
         advice="Write model.load_state_dict(state_dict) on a line of its own, then model.eval().",
         tie=_CODE,
     ),
@@ -190,7 +190,8 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         title="load_state_dict was called on a class, or without the dictionary",
         pattern=r"load_state_dict\(\) missing \d required positional argument",
         cause="load_state_dict belongs to a model that was created, and takes the loaded dictionary. Here "
-        "it was called on the class (Net.load_state_dict instead of Net().load_state_dict), or with nothing.",
+        "it was called on the class (Net.load_state_dict instead of Net().load_state_dict), or with "
+        "nothing.",
         advice="model = Net(); model.load_state_dict(torch.load(path, map_location='cpu')).",
         tie=_CODE,
         fix=_PLAIN,
@@ -207,6 +208,17 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "those are on the model inside, which is .module.",
         advice="Write model.module.NAME instead of model.NAME. Save model.module.state_dict(), whose names "
         "have no 'module.' prefix.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="not-wrapped",
+        title="The model is not inside a wrapper, and the code takes it out of one",
+        pattern=r"'(?P<type>(?!(?:ordered)?dict')\w{1,60})' object has no attribute 'module'",
+        cause="model.module is the model inside nn.DataParallel or DistributedDataParallel, and this one "
+        "is not wrapped: the code was written for several GPUs, or torch.nn.DataParallel(model) was left "
+        "out.",
+        advice="Use the model itself: model.state_dict() and model.load_state_dict(...). For both cases: "
+        "getattr(model, 'module', model).",
         tie=_CODE,
     ),
     ErrorKind(
@@ -254,8 +266,8 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         r"an integer is required \(got type bytes\)|bad marshal data|unknown opcode|__init__\(\) got an "
         r"unexpected keyword "
         r"argument 'co_|too many positional arguments.{0,20}code",
-        cause="The file holds compiled functions (cloudpickle and dill store lambdas and local functions as "
-        "bytecode; Stable-Baselines3 its schedules), and each version of Python has its own bytecode.",
+        cause="The file holds compiled functions (cloudpickle and dill store lambdas and local functions "
+        "as bytecode; Stable-Baselines3 its schedules), and each version of Python has its own bytecode.",
         advice="Load it with the Python version that saved it, and save only state_dicts there. "
         "Stable-Baselines3: pass custom_objects={'lr_schedule': lambda _: 0.0, 'clip_range': lambda _: 0.2}.",
         tie=nothing_to_see,

@@ -46,8 +46,8 @@ def _denied(told: Told) -> Said:
     return Said(
         title="Access to the file is denied",
         cause="Windows denies access to folders in this way, also where a folder is named like a file (an "
-        "archive that was unpacked). Otherwise another program holds the file, or you have no right to read "
-        "it.",
+        "archive that was unpacked). Otherwise another program holds the file, or you have no right to "
+        "read it.",
         advice="Look whether the path is a folder, and pass the file in it. Otherwise check the rights of "
         "the file, and that no other program has it open.",
     )
@@ -120,8 +120,8 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"(?:cannot|can'?t) pickle (?:local |module |generator |class )?['\"<\w]|"
         r"it'?s not the same object as|not found as [\w.]{1,80}",
         cause="torch.save (or a worker that is started with spawn) pickles everything it is given, and one "
-        "object cannot be: a lambda, a function or class defined inside a function, a lock, an open file, a "
-        "generator.",
+        "object cannot be: a lambda, a function or class defined inside a function, a lock, an open file, "
+        "a generator.",
         advice="Save data instead of objects: torch.save(model.state_dict(), path). Move lambdas and local "
         "classes to the top of a module. For DataLoader workers: num_workers=0, or do the same.",
         tie=_SAVED,
@@ -145,8 +145,8 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         r"no internet connection",
         cause="The server did not give the file: there is no connection (or a proxy in between), the link "
         "is gone, or the repository wants a login.",
-        advice="Open the link in a browser. Download the file there and pass its path; for gated models log "
-        "in first (huggingface-cli login).",
+        advice="Open the link in a browser. Download the file there and pass its path; for gated models "
+        "log in first (huggingface-cli login).",
         tie=about_code("The error is about a download, not about this file."),
     ),
 )

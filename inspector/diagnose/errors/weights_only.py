@@ -163,9 +163,9 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         finding="needs-allow-list",
         cause=f"{_WHY} The file holds some other object: a configuration, a NumPy value, a class of a "
         "training framework, or a whole model.",
-        advice="Use the loading code that this program writes: it allows exactly the classes that this file "
-        "needs, where that is enough. weights_only=False runs whatever code is in the file. Next time, save "
-        "only the state_dict.",
+        advice="Use the loading code that this program writes: it allows exactly the classes that this "
+        "file needs, where that is enough. weights_only=False runs whatever code is in the file. Next "
+        "time, save only the state_dict.",
         tie=_global,
     ),
     ErrorKind(
@@ -177,8 +177,8 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         r"unpack requires|could not find|bytearray index|'(?:ascii|utf-8)' codec|(?:negative|invalid) "
         r"\w{1,20}|string is too long|\d{1,4}$)",
         finding="not-a-checkpoint",
-        cause="What torch began to read is no pickle, or a damaged one: a Git LFS pointer, a web page, or a "
-        "download that was cut. weights_only is only where it was noticed.",
+        cause="What torch began to read is no pickle, or a damaged one: a Git LFS pointer, a web page, or "
+        "a download that was cut. weights_only is only where it was noticed.",
         advice=_FETCH,
         tie=_no_checkpoint,
         when=_is_no_pickle,
@@ -204,10 +204,10 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         r"Trying to call reduce for unrecognized function|Only persistent_load of storage is allowed|"
         r"persistent_load id must be tuple",
         finding="runs-code",
-        cause="The restricted unpickler builds tensors, lists and dictionaries, and sets the state of a few "
-        "classes. This file needs more than that, as a whole pickled model does.",
-        advice="Save only the state_dict where the file was made. If you trust the file, weights_only=False "
-        "loads it, and runs whatever code is in it.",
+        cause="The restricted unpickler builds tensors, lists and dictionaries, and sets the state of a "
+        "few classes. This file needs more than that, as a whole pickled model does.",
+        advice="Save only the state_dict where the file was made. If you trust the file, "
+        "weights_only=False loads it, and runs whatever code is in it.",
         tie=_verdict,
     ),
     ErrorKind(
@@ -218,8 +218,8 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         finding="runs-code",
         cause="TorchScript archives and the tar files of torch 0.1 are read by other code, which has no "
         "restricted mode.",
-        advice="Load a TorchScript file with torch.jit.load(path, map_location='cpu'). Load a tar file with "
-        "weights_only=False, if you trust it, and save it again.",
+        advice="Load a TorchScript file with torch.jit.load(path, map_location='cpu'). Load a tar file "
+        "with weights_only=False, if you trust it, and save it again.",
         tie=nothing_to_see,
     ),
     ErrorKind(

@@ -26,8 +26,8 @@ _ELSEWHERE: dict[Step, str] = {
     "data": "the dataset puts together what it made and what it loaded",
 }
 _ANYWHERE = (
-    "the batch was not moved (inputs = inputs.to(device)), a tensor is made in forward() without device=, or "
-    "the optimizer was created or loaded before the model was moved"
+    "the batch was not moved (inputs = inputs.to(device)), a tensor is made in forward() without device=, "
+    "or the optimizer was created or loaded before the model was moved"
 )
 _WORD = re.compile(r"[a-z_]\w{2,60}")
 
@@ -55,8 +55,8 @@ def _of_code(context: Context, elsewhere: str) -> Tied:
     return Tied(
         fits="unknown",
         here=f"The tensors of this file are on {listed(devices)}, which does not decide: load_state_dict "
-        "copies them to where the model is, and what torch keeps on the CPU is where it belongs. More likely "
-        f"{elsewhere}.",
+        "copies them to where the model is, and what torch keeps on the CPU is where it belongs. More "
+        f"likely {elsewhere}.",
     )
 
 
@@ -75,10 +75,10 @@ def _of_optimizer(context: Context) -> Tied:
     more = f" and {format_count(len(named) - 1, 'more slot')}" if len(named) > 1 else ""
     return Tied(
         fits="unknown",
-        here=f"This file holds the state: {plain(first.slot or '')}{of}{more}, saved on {devices}. That does "
-        "not decide: optimizer.load_state_dict moves it to where each parameter is at that moment. The "
-        "order in the code does: the optimizer was loaded before the model was moved, or its state was set "
-        "by hand.",
+        here=f"This file holds the state: {plain(first.slot or '')}{of}{more}, saved on {devices}. That "
+        "does not decide: optimizer.load_state_dict moves it to where each parameter is at that moment. "
+        "The order in the code does: the optimizer was loaded before the model was moved, or its state was "
+        "set by hand.",
         paths=[row.path for row in named],
     )
 

@@ -100,7 +100,7 @@ def _too_old(told: Told) -> Said:
     since = _SINCE[name.lower()]
     return Said(
         cause=f"{name} came with torch {since}: the torch that is installed is older than the code (or the "
-        f"instructions).",
+        "instructions).",
         advice=f"Update torch to {since} or newer. Or leave {name} out.{_WITHOUT.get(name.lower(), '')}",
     )
 
@@ -153,8 +153,9 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         r"libcudart functions unavailable|PyTorch was compiled without CUDA support|"
         r"Cannot get CUDA generator without ATen_cuda|Cannot initialize CUDA without ATen_cuda",
         finding="cuda-unavailable",
-        cause="The code asks torch for a CUDA device, and the installed torch is a CPU-only build ('+cpu' in "
-        "torch.__version__, or None in torch.version.cuda). A GPU and its driver make no difference then.",
+        cause="The code asks torch for a CUDA device, and the installed torch is a CPU-only build ('+cpu' "
+        "in torch.__version__, or None in torch.version.cuda). A GPU and its driver make no difference "
+        "then.",
         advice="Install a build of torch with CUDA (the selector on pytorch.org gives the command). To go "
         "on without, load with map_location='cpu' and take .cuda() and torch.cuda.set_device out of the "
         "code.",
@@ -238,8 +239,8 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         cause="The code asks torch for a name that this version does not have: it was removed since (the "
         "code is older than torch), or it came later (the code is newer). A file of your own called "
         "torch.py does the same.",
-        advice="Use the version of torch that the project asks for (its requirements.txt), or the project's "
-        "newer version. See that no torch.py lies beside the script.",
+        advice="Use the version of torch that the project asks for (its requirements.txt), or the "
+        "project's newer version. See that no torch.py lies beside the script.",
         tie=_INSTALLED,
     ),
 )

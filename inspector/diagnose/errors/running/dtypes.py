@@ -75,10 +75,11 @@ def _of_pair(first: str, second: str) -> Said:
 
 
 _IN_OPTIMIZER = Said(
-    cause="The optimizer's state and the parameters have different dtypes: the model was converted (.half(), "
-    ".float(), .bfloat16()) after the optimizer had its state, or state of another dtype was put in by hand.",
-    advice="Convert the model first, then create the optimizer, and call optimizer.load_state_dict last: it "
-    "casts the state to the dtype of each parameter.",
+    cause="The optimizer's state and the parameters have different dtypes: the model was converted "
+    "(.half(), .float(), .bfloat16()) after the optimizer had its state, or state of another dtype was put "
+    "in by hand.",
+    advice="Convert the model first, then create the optimizer, and call optimizer.load_state_dict last: "
+    "it casts the state to the dtype of each parameter.",
 )
 _DOUBLE = "NumPy arrays and Python floats become float64 by way of NumPy, while weights are float32."
 _TO_FLOAT = "Convert what goes in: inputs = inputs.float() (targets.float() for a loss). Or model.double()."
@@ -164,10 +165,10 @@ DTYPE_ERRORS: tuple[ErrorKind, ...] = (
         r"match weight dtype|expected running_(?:mean|var) to have type|attn_mask dtype to be bool or|"
         r"but type (?P<a8>torch\.[a-z.]{1,40}) does not equal (?P<b8>torch\.[a-z.]{1,40})|"
         r"must have same dtype, device, and layout|flatten tensors with (?:the same|uniform) dtype",
-        cause="One operation got tensors of two dtypes, such as float16 and float32. Both may be on the same "
-        "device: this is about precision.",
-        advice="Make them one: inputs = inputs.to(next(model.parameters()).dtype), or model.float(). With a "
-        "model whose layers differ, run it under torch.autocast.",
+        cause="One operation got tensors of two dtypes, such as float16 and float32. Both may be on the "
+        "same device: this is about precision.",
+        advice="Make them one: inputs = inputs.to(next(model.parameters()).dtype), or model.float(). With "
+        "a model whose layers differ, run it under torch.autocast.",
         tie=_dtypes,
         when=lambda told: _is_dtype_mix(told) and told.groups["device"] == told.groups["device2"],
         say=_mixed,

@@ -39,8 +39,9 @@ _ROCM = Said(
     title="This build of torch for ROCm has no code for this GPU",
     cause="Code for AMD GPUs is compiled for each architecture (gfx1030, gfx1100 ...), and this build of "
     "torch, or of an extension, has none for this GPU.",
-    advice="Install a build of torch for a ROCm that supports the GPU. For a GPU beside a supported one, set "
-    "HSA_OVERRIDE_GFX_VERSION before Python starts: 10.3.0 for other RDNA 2 GPUs, 11.0.0 for other RDNA 3.",
+    advice="Install a build of torch for a ROCm that supports the GPU. For a GPU beside a supported one, "
+    "set HSA_OVERRIDE_GFX_VERSION before Python starts: 10.3.0 for other RDNA 2 GPUs, 11.0.0 for other "
+    "RDNA 3.",
 )
 _NEW_GPU = (
     "Install a build of torch with newer CUDA: RTX 50 (sm_120) and B200 (sm_100) need torch 2.7 or newer "
@@ -60,9 +61,9 @@ def _device_assert(told: Told) -> Said:
     if "srcSelectDimSize" in flat or "indexSelect" in flat:
         return Said(
             title="An index is out of range, probably a token id of an embedding",
-            cause="The assertion srcIndex < srcSelectDimSize failed: an embedding or index_select was asked "
-            "for a row that it does not have. The tokenizer knows more tokens than the embedding has rows, "
-            "or positions are longer than the model allows.",
+            cause="The assertion srcIndex < srcSelectDimSize failed: an embedding or index_select was "
+            "asked for a row that it does not have. The tokenizer knows more tokens than the embedding has "
+            "rows, or positions are longer than the model allows.",
         )
     if "n_classes" in flat or "cur_target" in flat or re.search(r"\bt >= 0 && t <", flat):
         return Said(
@@ -106,8 +107,8 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         cause="CUDA code is compiled for each architecture of GPU (compute capability, sm_86 and so on). "
         "This torch, or a compiled extension, was built without the one of this GPU, which is too new or "
         "too old for it.",
-        advice="Install a build of torch that has it: torch.cuda.get_arch_list() shows what this one has. A "
-        "new GPU needs a build for newer CUDA (RTX 50: torch 2.7 or newer, cu128; RTX 30: CUDA 11.1 or "
+        advice="Install a build of torch that has it: torch.cuda.get_arch_list() shows what this one has. "
+        "A new GPU needs a build for newer CUDA (RTX 50: torch 2.7 or newer, cu128; RTX 30: CUDA 11.1 or "
         "newer), an old one an older torch. If only an extension fails, build it again with "
         "TORCH_CUDA_ARCH_LIST set.",
         tie=_INSTALLED,
@@ -139,9 +140,9 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         "then needs to be loaded again), CUDA_VISIBLE_DEVICES was changed after CUDA had started, another "
         "process has the GPU in exclusive mode, or, on machines with NVSwitch, the fabric manager is not "
         "running.",
-        advice="See whether nvidia-smi works. sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm helps after "
-        "sleep, a restart after an update of the driver. Set CUDA_VISIBLE_DEVICES before Python starts. "
-        "checkpoint-inspector target looks for the reason; until then load with map_location='cpu'.",
+        advice="See whether nvidia-smi works. sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm helps "
+        "after sleep, a restart after an update of the driver. Set CUDA_VISIBLE_DEVICES before Python "
+        "starts. checkpoint-inspector target looks for the reason; until then load with map_location='cpu'.",
         tie=_INSTALLED,
     ),
     ErrorKind(
@@ -151,8 +152,8 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         r"cur_target|"
         r"input_val >= zero|-?sizes?\[i\] <= index)|cuda runtime error \((?:59|710)\)|DSA\b.{0,40} assert",
         cause="Code on the GPU checked an index and found it out of range: a class label that is not below "
-        "the number of classes, or a token id beyond the embedding. It is reported late, so the line in the "
-        "traceback may be another.",
+        "the number of classes, or a token id beyond the embedding. It is reported late, so the line in "
+        "the traceback may be another.",
         advice=_ASSERT_ADVICE,
         tie=about_code(
             "Not the file's devices: labels or ids do not fit the model. Compare them with the shapes in "
@@ -185,8 +186,8 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         "not fit: another cuDNN or CUDA in LD_LIBRARY_PATH, or a build of torch without code for this GPU. "
         "An index that is out of range can be reported here as well.",
         advice="Look at nvidia-smi and lower the batch size. Take other CUDA and cuDNN folders out of "
-        "LD_LIBRARY_PATH: torch brings its own. Run the same batch on the CPU, which names a wrong shape or "
-        "index.",
+        "LD_LIBRARY_PATH: torch brings its own. Run the same batch on the CPU, which names a wrong shape "
+        "or index.",
         tie=_CODE,
     ),
     ErrorKind(
@@ -234,8 +235,8 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         r"xFormers can'?t load C\+\+/CUDA extensions",
         cause="xformers was built for another torch, or without CUDA, or the tensors are on the CPU or in "
         "float32, where its kernels do not run.",
-        advice="Install the xformers that belongs to this torch (pip install -U xformers installs both), or "
-        "turn it off: torch 2 has scaled_dot_product_attention of its own.",
+        advice="Install the xformers that belongs to this torch (pip install -U xformers installs both), "
+        "or turn it off: torch 2 has scaled_dot_product_attention of its own.",
         tie=_CODE,
     ),
 )

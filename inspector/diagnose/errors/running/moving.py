@@ -14,8 +14,8 @@ def _meta(context: Context) -> Tied:
     paths = paths_on(context, ["meta"])
     if paths:
         here = (
-            f"{format_count(len(paths), 'tensor')} of this file are on the meta device: it holds no data "
-            "for them."
+            f"{format_count(len(paths), 'tensor')} of this file are on the meta device: it holds no data for "
+            "them."
         )
         return Tied(fits="yes", here=here, paths=paths)
     return Tied(
@@ -32,8 +32,8 @@ def _meta_said(told: Told) -> Said:
         return Said(
             cause="The model was built on the meta device, and load_state_dict copies into its tensors, "
             "which have no place for data: nothing is loaded.",
-            advice="Pass assign=True: model.load_state_dict(state_dict, assign=True), which puts the loaded "
-            "tensors in place (torch 2.1). Or model.to_empty(device='cpu') before load_state_dict.",
+            advice="Pass assign=True: model.load_state_dict(state_dict, assign=True), which puts the "
+            "loaded tensors in place (torch 2.1). Or model.to_empty(device='cpu') before load_state_dict.",
         )
     if (
         "not on the expected device meta" in text
@@ -110,8 +110,8 @@ MOVING_ERRORS: tuple[ErrorKind, ...] = (
         r"Expected a '?\w{1,8}:?(?:device type for )?generator'? ?device|device of the generator|"
         r"Cannot generate a \w{1,10} tensor from a generator of type",
         cause="A torch.Generator belongs to one device, and random numbers were wanted on another. "
-        "torch.set_default_device('cuda') or set_default_tensor_type(torch.cuda.FloatTensor) also does this "
-        "to DataLoader(shuffle=True), whose generator is on the CPU.",
+        "torch.set_default_device('cuda') or set_default_tensor_type(torch.cuda.FloatTensor) also does "
+        "this to DataLoader(shuffle=True), whose generator is on the CPU.",
         advice="Make the generator there: torch.Generator(device='cuda'), or pass none. For a DataLoader "
         "take the default tensor type back, or pass generator=torch.Generator(device='cuda').",
         tie=_CODE,
@@ -124,9 +124,9 @@ MOVING_ERRORS: tuple[ErrorKind, ...] = (
         r"modules? (?:are|is) dispatched on the CPU or the disk|current '?device_map'? had weights offloaded|"
         r"can'?t train a model that has been loaded (?:in|with)|Calling '?(?:cuda|to|half)\(\)'? is not "
         r"supported for",
-        cause="accelerate (device_map=) or bitsandbytes (8-bit, 4-bit) has put the parts of the model where "
-        "they belong, and .to(), .cuda() or .half() would break that. Parts that do not fit on the GPU were "
-        "put on the CPU or on disk.",
+        cause="accelerate (device_map=) or bitsandbytes (8-bit, 4-bit) has put the parts of the model "
+        "where they belong, and .to(), .cuda() or .half() would break that. Parts that do not fit on the "
+        "GPU were put on the CPU or on disk.",
         advice="Leave out .to(device), .cuda() and .half(): device_map has placed the model. For one device "
         "pass device_map={'': 0}, or load without device_map. If parts were offloaded, the GPU is too small "
         "for the model: take a smaller dtype or offload on purpose (offload_folder=...).",

@@ -50,8 +50,8 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         "by an older torch or by another optimizer, saved before the first step, or cover fewer parameters "
         "than there are now (layers that were unfrozen later).",
         advice="Use the optimizer and the torch of the saved run. Or set what is missing: for g in "
-        "optimizer.param_groups: g.setdefault('foreach', None). If only the weights matter, do not load the "
-        "optimizer state.",
+        "optimizer.param_groups: g.setdefault('foreach', None). If only the weights matter, do not load "
+        "the optimizer state.",
         tie=_slots,
         when=_in_optimizer,
     ),
@@ -62,8 +62,8 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         cause="Optimizer state is stored by the number of the parameter, and this number is not in it: the "
         "state covers fewer parameters (some had no gradient, or were frozen, when it was saved), or was "
         "saved by another program.",
-        advice="Build the optimizer with the same parameters in the same order as in the saved run, or skip "
-        "its state.",
+        advice="Build the optimizer with the same parameters in the same order as in the saved run, or "
+        "skip its state.",
         tie=_slots,
         when=lambda told: told.scene.step in {"optimizer", "scaler", "load-optimizer"},
     ),
@@ -100,8 +100,8 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         cause="The optimizer was not given the parameters of a model: all were filtered out "
         "(requires_grad=False), a generator was used up, the tensors are results of operations (such as "
         "tensor.cuda()) rather than parameters, or one is given twice.",
-        advice="Create it from the model after it was moved: torch.optim.Adam(p for p in model.parameters() "
-        "if p.requires_grad). Make a loose tensor a parameter where it will stay: "
+        advice="Create it from the model after it was moved: torch.optim.Adam(p for p in "
+        "model.parameters() if p.requires_grad). Make a loose tensor a parameter where it will stay: "
         "torch.nn.Parameter(tensor.to(device)).",
         tie=_CODE,
     ),

@@ -85,8 +85,8 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         r"Class values must be smaller than num_classes",
         cause="A token id is not below the number of rows of the embedding, or a class label not below the "
         "number of classes: the tokenizer or the labels belong to another model than the weights.",
-        advice="Compare ids.max() with embedding.num_embeddings, and labels.min() and labels.max() with the "
-        "outputs. After adding tokens call model.resize_token_embeddings(len(tokenizer)).",
+        advice="Compare ids.max() with embedding.num_embeddings, and labels.min() and labels.max() with "
+        "the outputs. After adding tokens call model.resize_token_embeddings(len(tokenizer)).",
         tie=_CODE,
     ),
     ErrorKind(

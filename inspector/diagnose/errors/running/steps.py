@@ -57,8 +57,8 @@ _LOSS = Said(
     title="The loss got tensors on different devices",
     cause="The outputs of the model are on one device, and the targets, or the class weights of the loss, "
     "on another.",
-    advice="Move the targets: targets = targets.to(device). A loss with weight= or pos_weight= moves like a "
-    "model: criterion = criterion.to(device).",
+    advice="Move the targets: targets = targets.to(device). A loss with weight= or pos_weight= moves like "
+    "a model: criterion = criterion.to(device).",
 )
 _SCRIPT = Said(
     title="A traced model has a device built in",
@@ -74,8 +74,8 @@ _MODEL_BEHIND = Said(
     cause="The input was moved to the GPU, and the weights of this layer were not: model.to(device) is "
     "missing, was called on another object, or the layer is kept in a plain list or dict, where the model "
     "does not see it.",
-    advice="Call model.to(device) after load_state_dict and before the first batch. Layers in a list belong "
-    "into nn.ModuleList or nn.ModuleDict.",
+    advice="Call model.to(device) after load_state_dict and before the first batch. Layers in a list "
+    "belong into nn.ModuleList or nn.ModuleDict.",
 )
 _INPUT_BEHIND = Said(
     title="The input is on the CPU, the model on the GPU",
@@ -91,8 +91,8 @@ _INDICES = Said(
 )
 _IDS = Said(
     title="The token ids are not on the device of the embedding",
-    cause="An embedding is on one device, and the ids that it looks up are on another: the model was moved, "
-    "the ids were not, or the other way round.",
+    cause="An embedding is on one device, and the ids that it looks up are on another: the model was "
+    "moved, the ids were not, or the other way round.",
     advice="Move what goes in: input_ids = input_ids.to(model.device) (for a tokenizer: inputs = "
     "tokenizer(text, return_tensors='pt').to(model.device)).",
 )
@@ -108,8 +108,8 @@ _TWO_GPUS = Said(
     "(device_map='auto', DataParallel) got an input for another GPU, a tensor is made with a fixed .cuda() "
     "or device='cuda:0', or the file was loaded without map_location to the GPU that it was saved on.",
     advice="Use one GPU by number everywhere: load with map_location='cuda:0' and move model and batches "
-    "there. In forward() make tensors with device=x.device instead of .cuda(). With device_map='auto', move "
-    "the input to model.device and nothing by hand.",
+    "there. In forward() make tensors with device=x.device instead of .cuda(). With device_map='auto', "
+    "move the input to model.device and nothing by hand.",
 )
 _CLIP = Said(
     cause="The gradients are on several devices: the model is spread over GPUs, or part of it was never "
@@ -188,8 +188,8 @@ def _of_argument(told: Told, name: str, device: str) -> Said:
 _INPUTS = frozenset({"mat1", "input"})
 _OF_MODEL = frozenset({"weight", "bias", "running_mean", "running_var"})
 _MADE_THERE = Said(
-    cause="Of the tensors that this line puts together, one was made on the CPU (torch.zeros, torch.arange, "
-    "from_numpy and the like make CPU tensors) or never moved.",
+    cause="Of the tensors that this line puts together, one was made on the CPU (torch.zeros, "
+    "torch.arange, from_numpy and the like make CPU tensors) or never moved.",
     advice="Make it where the others are: device=x.device, or .to(x.device). Constants of a module belong "
     "into register_buffer, so that model.to(device) moves them.",
 )

@@ -59,8 +59,8 @@ def _grouped(context: Context) -> Tied:
 _state_apart = by_finding(
     "optimizer-off-parameter-device",
     "step-off-accelerator",
-    no="In this file the optimizer state is on the same device as its parameters: the model was moved after "
-    "the optimizer was loaded, or its dtype was changed.",
+    no="In this file the optimizer state is on the same device as its parameters: the model was moved "
+    "after the optimizer was loaded, or its dtype was changed.",
 )
 
 
@@ -82,8 +82,8 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         cause="Optimizer state is stored by index, not by name: it fits only an optimizer with the same "
         "groups, with the same number of parameters each, in the same order. The model has changed since, "
         "layers were frozen or unfrozen, or weight decay was split differently.",
-        advice="Build the model and the optimizer exactly as in the run that was saved. If only the weights "
-        "matter, load the model and skip the optimizer state.",
+        advice="Build the model and the optimizer exactly as in the run that was saved. If only the "
+        "weights matter, load the model and skip the optimizer state.",
         tie=_groups,
     ),
     ErrorKind(
@@ -102,9 +102,9 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         title="The optimizer's step counters are on the GPU",
         pattern=r"If capturable=False, state_steps should not be CUDA tensors",
         finding="step-on-accelerator",
-        cause="Adam keeps its step counters in small tensors on the CPU. torch 1.12.0 moved them to the GPU "
-        "in load_state_dict and then rejected them; other versions accept them. map_location='cuda' moves "
-        "them too.",
+        cause="Adam keeps its step counters in small tensors on the CPU. torch 1.12.0 moved them to the "
+        "GPU in load_state_dict and then rejected them; other versions accept them. map_location='cuda' "
+        "moves them too.",
         advice="Update torch (1.12.1 fixes this). Or load the optimizer state with map_location='cpu'.",
         tie=by_finding(
             "step-on-accelerator",
@@ -147,8 +147,8 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         id="initial-lr",
         title="The scheduler needs the initial learning rate",
         pattern=r"'initial_lr' is not specified in param_groups\[\d{1,4}\] when resuming",
-        cause="A scheduler that starts in the middle (last_epoch=...) reads initial_lr from the optimizer's "
-        "groups, where the scheduler of the first run stored it.",
+        cause="A scheduler that starts in the middle (last_epoch=...) reads initial_lr from the "
+        "optimizer's groups, where the scheduler of the first run stored it.",
         advice="Load the optimizer state before the scheduler is created. Or create the scheduler without "
         "last_epoch and call scheduler.load_state_dict.",
         tie=_initial_lr,

@@ -39,11 +39,11 @@ def _nccl(told: Told) -> Said:
     if "timeout" in told.text.lower() or "timed out" in told.text.lower():
         return Said(
             title="A process waited in vain for the others",
-            cause="Another process stopped or did something else: it raised an error of its own, ran out of "
-            "memory, or only rank 0 saves or evaluates while the others wait.",
+            cause="Another process stopped or did something else: it raised an error of its own, ran out "
+            "of memory, or only rank 0 saves or evaluates while the others wait.",
             advice="Look for the first error of any rank above. Call the same collective operations on "
-            "every rank; where rank 0 works alone, let the others wait in dist.barrier(), or raise timeout= "
-            "in init_process_group.",
+            "every rank; where rank 0 works alone, let the others wait in dist.barrier(), or raise "
+            "timeout= in init_process_group.",
         )
     return Said()
 
@@ -65,9 +65,9 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         id="pin-cuda",
         title="A GPU tensor cannot be pinned",
         pattern=r"cannot pin ['\"]?[\w.]{1,60}['\"]? only (?:dense )?CPU",
-        cause="pin_memory is for tensors on the CPU, so that they are copied to the GPU faster. The dataset "
-        "returns tensors that are on a GPU already: it moved them, or loaded them from a file without "
-        "map_location='cpu'.",
+        cause="pin_memory is for tensors on the CPU, so that they are copied to the GPU faster. The "
+        "dataset returns tensors that are on a GPU already: it moved them, or loaded them from a file "
+        "without map_location='cpu'.",
         advice="Keep the data on the CPU (torch.load(path, map_location='cpu') in the dataset) and move "
         "each batch in the loop. Or pass pin_memory=False to the DataLoader.",
         tie=_CODE,
@@ -124,8 +124,8 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         title="A DataLoader cannot be changed after it was made",
         pattern=r"(?P<name>\w{1,40}) attribute should not be set after \w{1,60} is initialized",
         cause="A DataLoader checks this once it is made. Code sets dataset, sampler or batch_size on a "
-        "finished loader; or a class of its own sets them after super().__init__(); or a pickled DataLoader "
-        "is restored from a checkpoint.",
+        "finished loader; or a class of its own sets them after super().__init__(); or a pickled "
+        "DataLoader is restored from a checkpoint.",
         advice="Make a new DataLoader with the new arguments. In a subclass, call super().__init__() last. "
         "Do not save DataLoaders in checkpoints: save their settings.",
         tie=_CODE,
@@ -138,8 +138,8 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "torch.cuda.set_device(local_rank) is missing, or there are more processes than GPUs. A checkpoint "
         "that is loaded without map_location in each process also makes all of them use the GPU it was "
         "saved on.",
-        advice="Begin each process with torch.cuda.set_device(int(os.environ['LOCAL_RANK'])), start as many "
-        "processes as there are GPUs (torchrun --nproc_per_node), and load with map_location='cpu'.",
+        advice="Begin each process with torch.cuda.set_device(int(os.environ['LOCAL_RANK'])), start as "
+        "many processes as there are GPUs (torchrun --nproc_per_node), and load with map_location='cpu'.",
         tie=_CODE,
     ),
     ErrorKind(
@@ -152,8 +152,8 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         r"Timed out initializing process group|store-based barrier|DistStoreError|"
         r"client socket has timed out|Connection (?:reset|closed) by peer.{0,60}rank",
         cause="The GPUs of several processes exchange data through NCCL, and that failed: another process "
-        "stopped with an error of its own, two ranks use one GPU, the network between machines is not open, "
-        "or NCCL does not fit the driver.",
+        "stopped with an error of its own, two ranks use one GPU, the network between machines is not "
+        "open, or NCCL does not fit the driver.",
         advice="Look for the first error of any rank: it is usually the cause. Run with NCCL_DEBUG=INFO, "
         "check that each rank has its own GPU, and on one machine try NCCL_P2P_DISABLE=1.",
         tie=_CODE,
@@ -183,8 +183,8 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         r"input module must be on the same type of devices|module parameters \{device\(type|"
         r"expects same model across all ranks|Expected to have finished reduction in the prior iteration|"
         r"appears not to match (?:sizes|strides|sizes of the same param) (?:of the same param )?in process 0",
-        cause="DistributedDataParallel must be given a model that is on the process's own GPU already, with "
-        "the same parameters in each process.",
+        cause="DistributedDataParallel must be given a model that is on the process's own GPU already, "
+        "with the same parameters in each process.",
         advice="model.to(local_rank) first, then DistributedDataParallel(model, device_ids=[local_rank]). "
         "Load the checkpoint in every process, with map_location='cpu', before wrapping.",
         tie=_CODE,
@@ -196,8 +196,8 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         r"exit status|"
         r"torch\.multiprocessing\.spawn\.ProcessRaisedException|process \d{1,4} terminated with (?:exit "
         r"code|signal)",
-        cause="The launcher only reports that a process ended. The reason is in the output of that process, "
-        "further up.",
+        cause="The launcher only reports that a process ended. The reason is in the output of that "
+        "process, further up.",
         advice="Paste the whole output, from the first 'Traceback' on.",
         tie=_CODE,
         is_wrapper=True,

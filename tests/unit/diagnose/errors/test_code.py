@@ -16,6 +16,8 @@ def test_classes() -> None:
     assert (found.fits, found.finding) == ("yes", "whole-module")
     assert explained(text, asking("other.Net"), id_="class-missing").here == "This file asks for other.Net."
     assert explained(text, asking("__main__.Head"), id_="class-missing").fits == "no"
+    old = "AttributeError: module '__main__' has no attribute 'Net'"
+    assert explained(old, asking("__main__.Net"), id_="class-missing").fits == "yes"
 
 
 def test_classes_of_packages() -> None:
