@@ -18,35 +18,47 @@ from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.snippet.traits import is_lightning
 
-_TO_CPU = (
+_PLAIN_HEAD = (
     "",
     "def to_cpu(value):",
     '    """Copy a state dict to the CPU: model.cpu() would move the model that is training."""',
-    "    if torch.is_tensor(value):",
-    "        return value.detach().cpu(){clone}",
-    "    if isinstance(value, dict):",
-    "        copied = copy.copy(value)  # with what belongs to it, such as _metadata",
-    "        copied.update((key, to_cpu(item)) for key, item in value.items())",
-    "        return copied",
-    "    if isinstance(value, (list, tuple)):",
-    "        return type(value)([to_cpu(item) for item in value])",
-    "    return value",
-    "",
 )
-_NO_DATA = ("    if torch.is_tensor(value) and value.is_meta:", "        return value  # it has no data")
-_SHARED = (
-    "shared = {{}}",
+_SHARED_HEAD = (
+    "shared = {}",
     "",
     "",
     "def to_cpu(value):",
     '    """Copy a state dict to the CPU, tensors that share their data once: model.cpu()',
     '    would move the model that is training."""',
+)
+_NO_DATA = (
+    "    if torch.is_tensor(value) and value.is_meta:",
+    "        return value  # it has no data",
+)
+_PLAIN_COPY = (
+    "    if torch.is_tensor(value):",
+    "        return value.detach().cpu()",
+)
+_CLONED_COPY = (
+    "    if torch.is_tensor(value):",
+    "        return value.detach().cpu().clone()  # without what it is a small part of",
+)
+_SHARED_COPY = (
     "    if torch.is_tensor(value):",
     "        view = value.data_ptr(), value.shape, value.stride(), value.dtype",
     "        if value.numel() == 0 or view not in shared:",
-    "            shared[view] = value.detach().cpu(){clone}",
+    "            shared[view] = value.detach().cpu().clone()",
     "        return shared[view]",
-    *_TO_CPU[5:],
+)
+_REST = (
+    "    if isinstance(value, dict):",
+    "        copied = copy.copy(value)  # with what belongs to it, such as _metadata",
+    "        copied.update((key, to_cpu(item)) for key, item in value.items())",
+    "        return copied",
+    "    if type(value) in (list, tuple):",
+    "        return type(value)([to_cpu(item) for item in value])",
+    "    return value",
+    "",
 )
 _WRAPPED = {"module.": "module", "_orig_mod.": "_orig_mod"}
 _Tree = dict[Key, "str | _Tree"]
@@ -65,13 +77,7 @@ def render(request: Request) -> str:
             *format_code(Bracketed(head="trainer.save_checkpoint(", items=(path,), tail=")")),
         )
         return script.text()
-    template = _SHARED if _has_ties(request) else _TO_CPU
-    clone = ".clone()" if _has_waste(request) else ""
-    lines = [line.format(clone=clone) for line in template]
-    if any(tensor.device == "meta" for tensor in request.checkpoint.tensors):
-        place = lines.index("    if torch.is_tensor(value):")
-        lines[place:place] = _NO_DATA
-    script.paragraph(*lines)
+    script.paragraph(*_to_cpu(request))
     script.paragraph(*_checkpoint(script, request))
     script.paragraph(
         "# Only rank 0 writes. If it is stopped meanwhile, the old file stays whole.",
@@ -80,6 +86,14 @@ def render(request: Request) -> str:
         'os.replace(path + ".tmp", path)',
     )
     return script.text()
+
+
+def _to_cpu(request: Request) -> tuple[str, ...]:
+    """Return the function that copies a state dict to the CPU, as simple as the file allows."""
+    no_data = _NO_DATA if any(tensor.device == "meta" for tensor in request.checkpoint.tensors) else ()
+    if _has_ties(request):
+        return (*_SHARED_HEAD, *no_data, *_SHARED_COPY, *_REST)
+    return (*_PLAIN_HEAD, *no_data, *(_CLONED_COPY if _has_waste(request) else _PLAIN_COPY), *_REST)
 
 
 def _beside(path: str) -> str:

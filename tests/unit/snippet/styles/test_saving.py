@@ -82,7 +82,7 @@ def test_shared_data_is_copied_once_and_waste_is_left_behind() -> None:
     assert "shared[view]" in save(checkpoint(*tied))
     assert "shared" not in save(checkpoint(tied[0]))
     large = storage("cpu")._replace(nbytes=100, viewed_nbytes=10)
-    assert ".cpu().clone()\n" in save(checkpoint(tied[0], storages=(large,)))
+    assert ".cpu().clone()  # without" in save(checkpoint(tied[0], storages=(large,)))
     assert "clone" not in save(checkpoint(tied[0], storages=(large._replace(viewed_nbytes=90),)))
 
 
