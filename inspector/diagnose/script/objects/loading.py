@@ -32,8 +32,8 @@ from inspector.records import replace
 from inspector.safety.offers import offers_for
 from inspector.target.default_load import judge_for
 from inspector.target.loading import load_call
+from inspector.target.map_location import BAD_MAP, MapLocation, Place, TagMap, TorchDevice, WrongType
 from inspector.target.map_location import Function as MapFunction
-from inspector.target.map_location import MapLocation, Place, TagMap, TorchDevice, WrongType
 from inspector.target.simulate import LoadFailure, LoadOutcome, simulate
 from inspector.units import cut_text, escape_text
 
@@ -195,6 +195,8 @@ def _fail(context: Context, arguments: Arguments, failure: LoadFailure) -> None:
 
 def _device_why(arguments: Arguments, failure: LoadFailure) -> str:
     device = escape_text(cut_text(failure.device, 40))
+    if failure.finding == BAD_MAP:
+        return "map_location is something that torch.load cannot work with."
     if arguments.get(1, "map_location") in {None, NONE}:
         return f"The tensors were saved on {device}, which the target does not have, and nothing maps them."
     return f"map_location sends what was saved on {device} to a device that the target does not have."

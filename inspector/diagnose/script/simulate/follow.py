@@ -8,7 +8,6 @@ from inspector.diagnose.script.objects.values import Function
 from inspector.diagnose.script.problems import Lost, Problem, Raised
 from inspector.diagnose.script.simulate.calling import Calls
 from inspector.diagnose.script.simulate.context import Arguments, Context, ExhaustedError, Known
-from inspector.diagnose.script.simulate.statements import Stopped
 from inspector.records import dataclass
 
 _TOO_MUCH = "the script takes more steps than are followed"
@@ -48,8 +47,6 @@ def follow(known: Known) -> Course:
         _call_the_rest(context, calls)
     except Raised as raised:
         stopped = raised.problem
-    except Stopped:
-        pass
     except (ExhaustedError, RecursionError):
         is_whole = False
         context.lost = context.lost or Lost(line=context.line, why=_TOO_MUCH)

@@ -35,10 +35,6 @@ _MOVES = frozenset({"to", "cuda", "cpu"})
 _TRAINS = frozenset({"backward", "step"})
 
 
-class Stopped(Exception):  # noqa: N818 - the script ends
-    """The script ends itself here."""
-
-
 class Statements:
     """Runs blocks of statements over the memory."""
 
@@ -235,7 +231,7 @@ class Statements:
         self._context.maybe += 1
         try:
             return self.block(statements)
-        except (Raised, Stopped):
+        except Raised:
             return "stop"
         finally:
             self._context.maybe -= 1
