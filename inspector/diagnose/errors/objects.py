@@ -105,6 +105,15 @@ def _in_load(told: Told) -> bool:
     return told.scene.step == "load" or not told.scene.has_frames
 
 
+def _of_load_state_dict(told: Told) -> bool:
+    """Return whether None came from load_state_dict: the text shows the call, or only the message."""
+    if not told.groups["name"]:
+        return True
+    return "load_state_dict" in told.pasted.flat or (
+        told.groups["name"] == "eval" and not told.scene.has_frames
+    )
+
+
 def _of_loaded(told: Told) -> bool:
     """Return whether the value that is indexed came from a checkpoint, as far as the line tells."""
     kind = told.groups.get("type") or told.groups.get("type2", "")
@@ -173,6 +182,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "model. (None can also come from a function of your own that forgets to return the model.)",
         advice="Write model.load_state_dict(state_dict) on a line of its own, then model.eval().",
         tie=_CODE,
+        when=_of_load_state_dict,
     ),
     ErrorKind(
         id="path-for-weights",

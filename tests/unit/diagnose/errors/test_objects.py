@@ -68,3 +68,13 @@ def test_streams_are_told_from_other_arguments() -> None:
     assert explain_error(text.format("HTTPResponse"), None).id == "unrecognised"
     elsewhere = '  File "a.py", line 2, in f\n    x.seek(0)\n'
     assert explain_error(elsewhere + text.format("NoneType"), None).id == "unrecognised"
+
+
+def test_none_is_the_result_of_a_load_only_where_the_text_shows_one() -> None:
+    text = "AttributeError: 'NoneType' object has no attribute '{}'"
+    frame = '  File "a.py", line 2, in f\n    {}\n'
+    assert explain_error(text.format("eval"), None).id == "load-result"
+    assert explain_error(text.format("to"), None).id == "unrecognised"
+    assert explain_error(frame.format("self.encoder.eval()") + text.format("eval"), None).id == "unrecognised"
+    loaded = frame.format("net = net.load_state_dict(x).to(0)") + text.format("to")
+    assert explain_error(loaded, None).id == "load-result"
