@@ -20,7 +20,7 @@ def script_headline(answer: ScriptAnswer) -> str:
         return f"Nothing fails before {where} {lost.line}. From there on it cannot be followed: {lost.why}."
     if answer.outcome == "works":
         return "Nothing in this script fails with this file on this target."
-    return "Nothing in this script loads this file."
+    return "No call of torch.load in this script loads this file."
 
 
 def further_sentences(answer: ScriptAnswer) -> tuple[str, ...]:

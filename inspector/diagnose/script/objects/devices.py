@@ -92,8 +92,10 @@ def _literal(context: Context, device: str, node: ast.Call | None) -> ast.expr |
         return None
     wanted = {device, device.partition(":")[0]} if ":" not in device else {device}
     places = [*ast.walk(node), *ast.walk(context.script.tree)]
+    # What a condition guards is right as it is, unless only the number of the device is wrong.
+    guarded = set() if context.target.count(device.partition(":")[0]) else _tests(context)
     for found in places:
-        if isinstance(found, ast.Constant) and found.value in wanted and found not in _tests(context):
+        if isinstance(found, ast.Constant) and found.value in wanted and found not in guarded:
             return found
     return None
 

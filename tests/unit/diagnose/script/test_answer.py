@@ -64,3 +64,13 @@ def test_files_of_other_names() -> None:
 def test_what_is_no_script() -> None:
     with pytest.raises(ModelError):
         follow("def f(:\n")
+
+
+def test_number_of_a_device_is_mended_behind_a_condition() -> None:
+    text = (
+        'import torch\nd = "cuda:1" if torch.cuda.is_available() else "cpu"\n'
+        'x = torch.load("sd_cuda.pth", map_location="cpu")\ntorch.zeros(2).to(d)\n'
+    )
+    answer = follow(text, "sd_cuda.pth", "cuda")
+    assert (answer.kind, answer.line) == ("no-device", 4)
+    assert "+d = 'cuda:0' if torch.cuda.is_available() else \"cpu\"" in answer.diff

@@ -20,7 +20,10 @@ def test_headlines() -> None:
             ScriptAnswer(name="a", outcome="works"),
             "Nothing in this script fails with this file on this target.",
         ),
-        (ScriptAnswer(name="a", outcome="not-loaded"), "Nothing in this script loads this file."),
+        (
+            ScriptAnswer(name="a", outcome="not-loaded"),
+            "No call of torch.load in this script loads this file.",
+        ),
     ]
     assert [script_headline(answer) for answer, _ in rows] == [wanted for _, wanted in rows]
 
