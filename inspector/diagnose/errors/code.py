@@ -138,6 +138,19 @@ def _old_module(context: Context) -> Tied:
     return Tied(fits="yes", here=f"This file holds pickled modules{written}.", fix=_MODULE)
 
 
+def _text_said(told: Told) -> Said:
+    """Say that a binary file was read as text, which is the likelier cause where the codec is UTF-8."""
+    if "ascii" in told.text.lower():
+        return Said()
+    return Said(
+        title="A binary file was read as text",
+        cause="The file is binary, such as a checkpoint, and was opened as text (open(path) without 'rb'), "
+        "or given where a text file is expected. Less often it was pickled by Python 2.",
+        advice="Read a checkpoint with torch.load(path, map_location='cpu'), and open binary files with "
+        "open(path, 'rb'). For a file of Python 2: torch.load(path, encoding='latin1').",
+    )
+
+
 def _bare(key: str) -> Tied:
     """Report that the file is a state dict itself, which is what the key was to lead to."""
     here = f"There is no {plain(key)} in this file: it is itself a state dict, with the weights at its top."
@@ -244,6 +257,7 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         "fit. (Opening a checkpoint in text mode, open(path) without 'rb', raises the same error.)",
         advice="Try torch.load(path, encoding='latin1'). In code that opens the file: open(path, 'rb').",
         tie=nothing_to_see,
+        say=_text_said,
     ),
     ErrorKind(
         id="key-missing",

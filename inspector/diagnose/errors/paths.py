@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import about_code, nothing_to_see, plain
@@ -38,21 +38,26 @@ def _permission(told: Told) -> bool:
 
 
 def _denied(told: Told) -> Said:
-    """Say folder first where the path looks like one."""
+    """Say folder first where the path looks like one; only Windows denies access to folders."""
     path = told.groups.get("path", "")
-    ending = os.path.splitext(path.rstrip("/\\"))[1]  # noqa: PTH122 - a path of another system is only text here
-    if path.endswith(("/", "\\")) or not ending or ending.lower() not in _ENDINGS:
-        return Said()
-    return Said(
-        title="Access to the file is denied",
-        cause="Windows denies access to folders in this way, also where a folder is named like a file (an "
-        "archive that was unpacked). Otherwise another program holds the file, or you have no right to "
-        "read it.",
-        advice="Look whether the path is a folder, and pass the file in it. Otherwise check the rights of "
-        "the file, and that no other program has it open.",
-    )
+    if path.startswith("/"):
+        return _NO_RIGHT
+    ending = posixpath.splitext(path.rstrip("/"))[1].lower()
+    return _MAYBE_FOLDER if ending in _ENDINGS and not path.endswith("/") else Said()
 
 
+_NO_RIGHT = Said(
+    title="Access to the file is denied",
+    cause="You have no right to read or write at that path: it belongs to another user, often to root.",
+    advice="Look at its rights with ls -l, and change them (chown, chmod), or use a folder of your own.",
+)
+_MAYBE_FOLDER = Said(
+    title="Access to the file is denied",
+    cause="Windows denies access to folders in this way, also where a folder is named like a file (an "
+    "archive that was unpacked). Otherwise another program holds the file, or you have no right to read it.",
+    advice="Look whether the path is a folder, and pass the file in it. Otherwise check the rights of the "
+    "file, and that no other program has it open.",
+)
 _ENDINGS = frozenset({".pt", ".pth", ".ckpt", ".bin", ".tar", ".pkl", ".safetensors", ".t7", ".model"})
 
 PATH_ERRORS: tuple[ErrorKind, ...] = (
@@ -107,7 +112,7 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         id="save-failed",
         title="The checkpoint could not be written",
         pattern=r"PytorchStreamWriter failed|No space left on device|unexpected pos \d{1,20} vs \d{1,20}|"
-        r"iostream error|Disk quota exceeded|\[Errno 28\]|\[Errno 122\]|File size limit exceeded|I/O error",
+        r"iostream error|Disk quota exceeded|\[Errno 28\]|\[Errno 122\]|File size limit exceeded",
         cause="Writing stopped: the disk or the quota is full, or the network drive failed. The file that "
         "was begun is cut and cannot be loaded.",
         advice="Make room, delete the unfinished file, and save again. Save to a temporary name and rename "

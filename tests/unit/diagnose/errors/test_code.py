@@ -95,3 +95,9 @@ def test_a_state_dict_itself_has_no_key_to_it() -> None:
     found = explained("KeyError: 'state_dict'", made, id_="key-missing")
     assert (found.fits, "Leave the key out" in found.advice) == ("yes", True)
     assert "skip what reads optimizer" in explained("KeyError: 'optimizer'", made, id_="key-missing").advice
+
+
+def test_bytes_that_are_no_text() -> None:
+    text = "UnicodeDecodeError: '{}' codec can't decode byte 0x80 in position 0: invalid start byte"
+    assert explain_error(text.format("utf-8"), None).title == "A binary file was read as text"
+    assert explain_error(text.format("ascii"), None).title == "The file was written by Python 2"

@@ -27,6 +27,8 @@ def test_folders() -> None:
     for path in ("./best_model/", "C:/models/checkpoints", "run.dir"):
         found = explained(DENIED.format(path), made, id_="folder-given")
         assert found.title == "A folder was given instead of a file", path
+    own = explained(DENIED.format("/root/out.log"), made, id_="folder-given")
+    assert "no right" in own.cause
     found = explained(DENIED.format("C:/models/best.pth"), made, id_="folder-given")
     assert found.title == "Access to the file is denied"
     assert "also where a folder is named like a file" in found.cause
