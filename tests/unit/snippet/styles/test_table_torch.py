@@ -163,11 +163,8 @@ def check_loaded(found: Any, checkpoint: Checkpoint, where: tuple[str, ...]) -> 
         if hasattr(found, name) and not isinstance(getattr(found, name), Loadable)
     )
     assert {tensor.device.type for tensor in tensors_in(root)} <= {"cpu", "meta"}, where
-    states = [
-        thing.state
-        for thing in vars(found).values()
-        if isinstance(thing, Loadable) and thing.state is not None
-    ]
+    takers = [thing for thing in vars(found).values() if isinstance(thing, Loadable | AnyModule)]
+    states = [thing.state for thing in takers if thing.state is not None]
     for state in states:
         assert all(isinstance(name, str) for name in state), where
     for model in () if is_data(checkpoint) else take_inventory(checkpoint).models:
