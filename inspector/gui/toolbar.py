@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from inspector.session.screen import Choice, Screen
 
 _TARGET_WIDTH = 240
-_DEVICE_WIDTH = 130
+_DEVICE_WIDTH = 148
 
 
 class ActionButton(QToolButton):
