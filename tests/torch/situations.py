@@ -1237,12 +1237,32 @@ def page() -> str:
 
 
 def _expected(row: Situation) -> str:
-    parts = [*(f"`{_cell(pattern)}`" for pattern in row.says)]
-    parts += [f"first fix `{_cell(row.fix)}`"] if row.fix.strip("|") else []
-    parts += [f"further down `{_cell(pattern)}`" for pattern in row.also]
+    parts = [*map(_words, row.says)]
+    parts += [f"first fix {_words(row.fix)}"] if row.fix.strip("|") else []
+    parts += [f"further down {_words(pattern)}" for pattern in row.also]
     parts += ["what is written is right"] if row.then else []
-    parts += [f"not `{_cell(pattern)}`" for pattern in row.never]
+    parts += [f"not {_words(pattern)}" for pattern in row.never]
     return "; ".join(parts) or "-"
+
+
+def _words(pattern: str) -> str:
+    """Return what a pattern looks for as people read it."""
+    text = re.sub(r"\[(?:'\\?\"|\"')\]", '"', pattern).replace(r"\b", "")
+    text = re.sub(r"\[\^[^]]*\][*+]|\.[*+]\??", "\N{HORIZONTAL ELLIPSIS}", text)
+    text = re.sub(r"\(\?[:!=<]+", "(", text)
+    return " or ".join(f"`{_cell(part)}`" for part in _alternatives(text))
+
+
+def _alternatives(text: str) -> list[str]:
+    """Split a pattern at its bars, but not within brackets, and take the backslashes out."""
+    parts, depth = [""], 0
+    for char in re.findall(r"\\?.", text):
+        depth += (char == "(") - (char == ")")
+        if char == "|" and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += char[-1]
+    return parts
 
 
 def _cell(text: str) -> str:
