@@ -88,8 +88,9 @@ def key_edits(
     if str(key) in _COUNTERS and isinstance(statement, ast.Assign | ast.AugAssign):
         return [replaced(script, node, f"{owner}.get({str(key)!r}, 0)")]
     if any(word in text for word in _NO_MODEL):
-        is_alone = isinstance(statement, ast.Expr) and statement.lineno == statement.end_lineno
-        return _guarded(script, statement, f"if {key!r} in {owner}:") if is_alone else []
+        if isinstance(statement, ast.Expr) and statement.lineno == statement.end_lineno:
+            return _guarded(script, statement, f"if {key!r} in {owner}:")
+        return []
     if len(places) != 1 or len(places[0]) > 1:
         return []
     if not places[0]:
@@ -97,9 +98,7 @@ def key_edits(
     return [replaced(script, node.slice, repr(places[0][0]))]
 
 
-def _guarded(script: Script, statement: ast.stmt | None, condition: str) -> list[Edit]:
-    if statement is None:
-        return []
+def _guarded(script: Script, statement: ast.Expr, condition: str) -> list[Edit]:
     start, end = script.span(statement)
     indent = script.text[script.starts[statement.lineno - 1] : start]
     if indent.strip():

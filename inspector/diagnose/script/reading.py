@@ -162,8 +162,6 @@ def _notebook(text: str) -> list[str] | None:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
-        return None
     sheets = found.get("worksheets")  # before version 4
     first = sheets[0] if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else found
     cells = first.get("cells")

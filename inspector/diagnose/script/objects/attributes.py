@@ -233,6 +233,8 @@ def set_attribute(context: Context, owner: Value, name: str, value: Value) -> No
         context.memory.objects[owner.id] = replace(found, attributes={**found.attributes, name: value})
     elif isinstance(found, ModuleObject):
         context.memory.objects[owner.id] = _with(context, found, name, value)
+    elif isinstance(found, OptimizerObject) and name in {"state", "param_groups"}:
+        context.memory.objects[owner.id] = replace(found, modules=None, groups=None, state=None)
 
 
 def _with(context: Context, module: ModuleObject, name: str, value: Value) -> ModuleObject:

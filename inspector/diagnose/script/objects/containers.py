@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
 
 from inspector.diagnose.script.edits import key_edits
 from inspector.diagnose.script.objects.values import (
@@ -30,7 +31,7 @@ from inspector.diagnose.script.places import (
     state_dicts,
 )
 from inspector.diagnose.script.simulate.context import Arguments, Context
-from inspector.model.checkpoint import Key
+from inspector.model.checkpoint import Key, ValueRow
 from inspector.model.checkpoint import Tensor as Row
 from inspector.records import replace
 from inspector.units import cut_text, escape_text
@@ -41,14 +42,11 @@ _MOST_ITEMS = 20_000
 # --- the file -----------------------------------------------------------------------------------------------
 
 
-def file_value(context: Context, load: int, keys: tuple[Key, ...]) -> Value | None:
-    """Return what the file holds at some keys, as the script finds it; None where there is nothing."""
+def file_value(context: Context, load: int, keys: tuple[Key, ...], found: Branch | Row | ValueRow) -> Value:
+    """Return what the file holds at some keys, as the script finds it."""
     changed = context.memory.changed.get((load, keys))
     if changed is not None:
         return Ref(id=changed)
-    found = context.known.places.at(keys)
-    if found is None:
-        return None
     if isinstance(found, Branch):
         is_object = any(str(key).startswith(".") for key in found.children)
         is_object = is_object or all(isinstance(key, int) for key in found.children)  # or a list
@@ -56,9 +54,18 @@ def file_value(context: Context, load: int, keys: tuple[Key, ...]) -> Value | No
     if isinstance(found, Row):
         return _tensor(context, load, found)
     if is_empty_container(found):
-        return context.memory.put(DictObject()) if "ict" in found.type else context.memory.put(ListObject())
+        return _empty(context, load, keys, found.type)
     value = plain_value(found)
     return UNKNOWN if value is ... else Const(value=value)
+
+
+def _empty(context: Context, load: int, keys: tuple[Key, ...], kind: str) -> Value:
+    """Return an empty container of the file, which the script may fill."""
+    if kind == "tuple":
+        return Items(values=())
+    made = context.memory.put(DictObject() if "ict" in kind else ListObject())
+    context.memory.changed[load, keys] = made.id
+    return made
 
 
 def _tensor(context: Context, load: int, row: Row) -> Tensor:
@@ -90,9 +97,8 @@ def owned(context: Context, value: Value) -> Value:
         return Ref(id=changed)
     context.spend(len(branch.children))
     pairs: dict[object, Value] = {}
-    for key in branch.children:
-        found = file_value(context, value.load, (*value.keys, key))
-        pairs[key] = UNKNOWN if found is None else found
+    for key, child in branch.children.items():
+        pairs[key] = file_value(context, value.load, (*value.keys, key), child)
     made = context.memory.put(DictObject(pairs=pairs))
     context.memory.changed[value.load, value.keys] = made.id
     return made
@@ -100,17 +106,21 @@ def owned(context: Context, value: Value) -> Value:
 
 # --- what is in a container ---------------------------------------------------------------------------------
 
+_Pairs = tuple[Mapping[object, Value], bool]
 
-def pairs_of(context: Context, value: Value) -> tuple[Mapping[object, Value], bool] | None:
+
+def pairs_of(context: Context, value: Value) -> _Pairs | None:
     """Return the items of a dictionary and whether that is all; None for anything else."""
     branch = branch_of(context, value)
     if branch is not None and isinstance(value, FilePlace):
-        current = file_value(context, value.load, value.keys)
+        current = file_value(context, value.load, value.keys, branch)
         if isinstance(current, FilePlace):
             context.spend(len(branch.children))
-            found = {key: file_value(context, value.load, (*value.keys, key)) for key in branch.children}
-            return {key: UNKNOWN if item is None else item for key, item in found.items()}, True
-        value = UNKNOWN if current is None else current
+            children = branch.children.items()
+            return {
+                key: file_value(context, value.load, (*value.keys, key), at) for key, at in children
+            }, True
+        value = current
     held = context.memory.get(value)
     return (held.pairs, held.whole) if isinstance(held, DictObject) else None
 
@@ -154,7 +164,7 @@ def element_of(context: Context, value: Value) -> Value:
 # --- subscripts ---------------------------------------------------------------------------------------------
 
 
-def subscript(context: Context, owner: Value, key: Value, node: ast.Subscript) -> Value:  # noqa: PLR0911 - a line for each kind
+def subscript(context: Context, owner: Value, key: Value, node: ast.Subscript) -> Value:
     """Return `owner[key]`."""
     if isinstance(owner, Tensor):
         return replace(owner, shape=None, is_number=None)
@@ -169,7 +179,7 @@ def subscript(context: Context, owner: Value, key: Value, node: ast.Subscript) -
             return pairs[key.value]
         if not whole:
             return UNKNOWN
-        return _missing(context, owner, key, node)
+        _fail_missing(context, owner, key, node)
     return _indexed(context, owner, key.value)
 
 
@@ -184,8 +194,8 @@ def _indexed(context: Context, owner: Value, key: object) -> Value:
     return items[key]
 
 
-def _missing(context: Context, owner: Value, key: Const, node: ast.Subscript) -> Value:
-    """Raise the KeyError of a dictionary that came from the file."""
+def _fail_missing(context: Context, owner: Value, key: Const, node: ast.Subscript | None = None) -> NoReturn:
+    """Raise the KeyError of a dictionary that has no such key."""
     if not isinstance(owner, FilePlace):
         context.fail("key-missing", f"KeyError: {key.value!r}", "This dictionary has no such key.")
     branch = branch_of(context, owner)
@@ -199,7 +209,8 @@ def _missing(context: Context, owner: Value, key: Const, node: ast.Subscript) ->
     why = f"There is no {key.value!r} in {where}, which holds {shown}."
     if bare:
         why = f"The file is a bare state dict: its keys are names of parameters ({shown})."
-    edits = key_edits(context.script, node, key.value, context.statement, places if not owner.keys else [])
+    at = places if not owner.keys else []
+    edits = [] if node is None else key_edits(context.script, node, key.value, context.statement, at)
     context.fail("key-missing", f"KeyError: {key.value!r}", why, edits=edits)
 
 
@@ -231,91 +242,100 @@ def context_is_large(context: Context, held: DictObject) -> bool:
 
 def delete_item(context: Context, owner: Value, key: Value) -> None:
     """Do `del owner[key]`."""
+    found = pairs_of(context, owner)
+    if isinstance(key, Const) and found is not None and found[1] and key.value not in found[0]:
+        _fail_missing(context, owner, key)
+    _change(context, owner, lambda held: _without(held, key))
+
+
+def _without(held: DictObject, key: Value) -> DictObject:
+    if not isinstance(key, Const):
+        return DictObject(whole=False)  # any of them may be gone
+    left = {name: item for name, item in held.pairs.items() if name != key.value}
+    return DictObject(pairs=left, whole=held.whole)
+
+
+def _change(context: Context, owner: Value, change: Callable[[DictObject], DictObject]) -> None:
+    """Put a changed dictionary in the place of what it was; other values stay."""
     owner = owned(context, owner)
     held = context.memory.get(owner)
     if isinstance(owner, Ref) and isinstance(held, DictObject):
         context.spend(1 + len(held.pairs) // 32)
-        left = {name: item for name, item in held.pairs.items() if not _is_key(key, name)}
-        whole = held.whole and isinstance(key, Const)
-        context.memory.objects[owner.id] = DictObject(pairs=left, whole=whole)
-
-
-def _is_key(key: Value, name: object) -> bool:
-    return isinstance(key, Const) and key.value == name
+        context.memory.objects[owner.id] = change(held)
 
 
 # --- methods ------------------------------------------------------------------------------------------------
 
-_Method = Callable[[Context, Value, Arguments], Value]
+_Method = Callable[[Context, Value, _Pairs, Arguments], Value]
 
 
 def call_dict(context: Context, owner: Value, name: str, arguments: Arguments) -> Value:
     """Call a method of a dictionary."""
-    method = _DICT.get(name)
-    return UNKNOWN if method is None else method(context, owner, arguments)
+    method, found = _DICT.get(name), pairs_of(context, owner)
+    return UNKNOWN if method is None or found is None else method(context, owner, found, arguments)
 
 
-def _listed(context: Context, owner: Value, make: Callable[[object, Value], Value]) -> Value:
-    found = pairs_of(context, owner)
-    if found is None or len(found[0]) > _MOST_ITEMS:
+def _listed(context: Context, found: _Pairs, make: Callable[[object, Value], Value]) -> Value:
+    if len(found[0]) > _MOST_ITEMS:
         return context.memory.put(ListObject(whole=False))
     items = tuple(make(key, value) for key, value in found[0].items())
     return context.memory.put(ListObject(items=items, whole=found[1]))
 
 
-def _keys(context: Context, owner: Value, _: Arguments) -> Value:
-    return _listed(context, owner, lambda key, _: Const(value=key))
+def _keys(context: Context, _: Value, found: _Pairs, __: Arguments) -> Value:
+    return _listed(context, found, lambda key, _: Const(value=key))
 
 
-def _values(context: Context, owner: Value, _: Arguments) -> Value:
-    return _listed(context, owner, lambda _, value: value)
+def _values(context: Context, _: Value, found: _Pairs, __: Arguments) -> Value:
+    return _listed(context, found, lambda _, value: value)
 
 
-def _items(context: Context, owner: Value, _: Arguments) -> Value:
-    return _listed(context, owner, lambda key, value: Items(values=(Const(value=key), value)))
+def _items(context: Context, _: Value, found: _Pairs, __: Arguments) -> Value:
+    return _listed(context, found, lambda key, value: Items(values=(Const(value=key), value)))
 
 
-def _get(context: Context, owner: Value, arguments: Arguments) -> Value:
+def _get(_: Context, __: Value, found: _Pairs, arguments: Arguments) -> Value:
     key, default = arguments.get(0, "key"), arguments.get(1, "default", NONE)
-    found = pairs_of(context, owner)
-    if found is None or not isinstance(key, Const):
+    if not isinstance(key, Const):
         return UNKNOWN
     return found[0].get(key.value, (default or NONE) if found[1] else UNKNOWN)
 
 
-def _pop(context: Context, owner: Value, arguments: Arguments) -> Value:
-    found = _get(context, owner, arguments)
+def _pop(context: Context, owner: Value, found: _Pairs, arguments: Arguments) -> Value:
     key = arguments.get(0, "key")
-    if key is not None:
+    if key is None:
+        return UNKNOWN
+    if arguments.get(1, "default") is None or not isinstance(key, Const) or key.value in found[0]:
         delete_item(context, owner, key)
-    return found
+    return _get(context, owner, found, arguments)
 
 
-def _update(context: Context, owner: Value, arguments: Arguments) -> Value:
-    owner = owned(context, owner)
-    held, more = context.memory.get(owner), pairs_of(context, arguments.get(0, "") or UNKNOWN)
-    if isinstance(owner, Ref) and isinstance(held, DictObject):
-        context.spend(len(held.pairs) // 32)
-        extra, whole = ({}, not arguments.values) if more is None else more
-        named: Mapping[object, Value] = {str(name): value for name, value in arguments.named.items()}
-        pairs = {**held.pairs, **extra, **named}
-        context.memory.objects[owner.id] = DictObject(pairs=pairs, whole=held.whole and whole)
+def _update(context: Context, owner: Value, _: _Pairs, arguments: Arguments) -> Value:
+    more = pairs_of(context, arguments.get(0, "") or UNKNOWN)
+    extra, whole = ({}, not arguments.values) if more is None else more
+    named: Mapping[object, Value] = {str(name): value for name, value in arguments.named.items()}
+    _change(
+        context,
+        owner,
+        lambda held: DictObject(pairs={**held.pairs, **extra, **named}, whole=held.whole and whole),
+    )
     return NONE
 
 
-def _copy(context: Context, owner: Value, _: Arguments) -> Value:
-    found = pairs_of(context, owner)
-    if found is None:
-        return UNKNOWN
+def _clear(context: Context, owner: Value, _: _Pairs, __: Arguments) -> Value:
+    _change(context, owner, lambda _: DictObject())
+    return NONE
+
+
+def _copy(context: Context, _: Value, found: _Pairs, __: Arguments) -> Value:
     return context.memory.put(DictObject(pairs=dict(found[0]), whole=found[1]))
 
 
-def _setdefault(context: Context, owner: Value, arguments: Arguments) -> Value:
-    found = _get(context, owner, arguments)
-    key, pairs = arguments.get(0, "key"), pairs_of(context, owner)
-    if isinstance(key, Const) and pairs is not None and key.value not in pairs[0]:
-        set_item(context, owner, key, found)
-    return found
+def _setdefault(context: Context, owner: Value, found: _Pairs, arguments: Arguments) -> Value:
+    key, value = arguments.get(0, "key"), _get(context, owner, found, arguments)
+    if isinstance(key, Const) and key.value not in found[0]:
+        set_item(context, owner, key, value)
+    return value
 
 
 _DICT: Mapping[str, _Method] = {
@@ -325,16 +345,14 @@ _DICT: Mapping[str, _Method] = {
     "get": _get,
     "pop": _pop,
     "update": _update,
+    "clear": _clear,
     "copy": _copy,
     "setdefault": _setdefault,
 }
 
 
-def call_list(context: Context, owner: Ref, name: str, arguments: Arguments) -> Value:
+def call_list(context: Context, owner: Ref, held: ListObject, name: str, arguments: Arguments) -> Value:
     """Call a method of a list."""
-    held = context.memory.get(owner)
-    if not isinstance(held, ListObject):
-        return UNKNOWN
     added: Sequence[Value] | None = None
     if name in {"append", "add"}:
         added = arguments.values

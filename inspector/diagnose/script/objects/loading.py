@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from inspector.containers.formats import format_of
-from inspector.diagnose.script.edits import argument, line_before
+from inspector.diagnose.script.edits import argument, line_before, replaced
 from inspector.diagnose.script.objects.containers import file_value
 from inspector.diagnose.script.objects.devices import send
 from inspector.diagnose.script.objects.values import (
@@ -34,6 +34,7 @@ from inspector.target.default_load import judge_for
 from inspector.target.loading import load_call
 from inspector.target.map_location import BAD_MAP, MapLocation, Place, TagMap, TorchDevice, WrongType
 from inspector.target.map_location import Function as MapFunction
+from inspector.target.opening import BAD_OPTION
 from inspector.target.simulate import LoadFailure, LoadOutcome, simulate
 from inspector.units import cut_text, escape_text
 
@@ -159,12 +160,19 @@ def _read_move(context: Context, call: ast.Call) -> object:
         return MapFunction(gives="storage")
     if method != "cuda" or call.keywords or len(call.args) > 1:
         return _UNKNOWN_MAP
-    number = call.args[0] if call.args else None
-    if number is not None and not isinstance(number, ast.Constant):
+    number = call.args[0] if call.args else ast.Constant(value=None)
+    if not isinstance(number, ast.Constant):
         return _UNKNOWN_MAP
-    device = "cuda" if number is None else f"cuda:{number.value!r}"
+    if number.value and type(number.value) is not int:
+        kind = type(number.value).__name__
+        context.fail(
+            "load-fails",
+            f"TypeError: device(): argument 'index' (position 2) must be int, not {kind}",
+            "map_location is a function that asks for a GPU, and a GPU is asked for by its number.",
+        )
+    device = f"cuda:{number.value}" if number.value else "cuda"
     if split_device(device) is None:
-        return _UNKNOWN_MAP
+        return _UNKNOWN_MAP  # torch counts such a number round, to another
     send(context, device, None)
     return device
 
@@ -190,6 +198,9 @@ def _fail(context: Context, arguments: Arguments, failure: LoadFailure) -> None:
             advice=_refusal_advice(failure.finding),
             edits=_allow_edits(context),
         )
+    if failure.finding == BAD_OPTION:
+        why = "mmap=True does not go with a file of this format, or with this release of torch."
+        context.fail("load-fails", failure.message, why, edits=_mmap_edits(context, arguments))
     context.fail("load-fails", failure.message, "The file itself stops torch.load, whatever the script does.")
 
 
@@ -200,6 +211,11 @@ def _device_why(arguments: Arguments, failure: LoadFailure) -> str:
     if arguments.get(1, "map_location") in {None, NONE}:
         return f"The tensors were saved on {device}, which the target does not have, and nothing maps them."
     return f"map_location sends what was saved on {device} to a device that the target does not have."
+
+
+def _mmap_edits(context: Context, arguments: Arguments) -> list[Edit]:
+    named = [] if arguments.node is None else arguments.node.keywords
+    return [replaced(context.script, one.value, "False") for one in named if one.arg == "mmap"]
 
 
 def _map_edits(context: Context, arguments: Arguments) -> list[Edit]:
@@ -222,8 +238,6 @@ def _allow_edits(context: Context) -> list[Edit]:
     if offers.withheld or not offers.offered or context.statement is None:
         return []
     modules = sorted({name.rpartition(".")[0] for name in offers.offered})
-    if any(not module or not module.replace(".", "").isidentifier() for module in modules):
-        return []
     listed = ", ".join(offers.offered)
     above = [f"import {module}" for module in modules if module != "__main__"]
     allowed = f"torch.serialization.add_safe_globals([{listed.replace('__main__.', '')}])"
@@ -253,8 +267,7 @@ def _root(context: Context, load: int) -> Value:
     if checkpoint.root == "module":
         return _whole_module(context, load)
     if checkpoint.root == "mapping":
-        found = file_value(context, load, ())
-        return UNKNOWN if found is None else found
+        return file_value(context, load, (), context.known.places.root)
     if checkpoint.root == "tensor" and checkpoint.tensors:
         outcome = context.loads[load].outcome
         row = checkpoint.tensors[0]

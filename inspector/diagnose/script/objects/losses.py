@@ -14,11 +14,11 @@ from inspector.records import replace
 
 def argument_node(arguments: Arguments, stray: str) -> ast.expr | None:
     """Return how the call of the script writes the input that is on another device."""
-    if arguments.node is None:
-        return None
-    nodes = [*arguments.node.args, *(keyword.value for keyword in arguments.node.keywords)]
-    places = zip(nodes, arguments.all, strict=False)
-    found = [node for node, value in places if isinstance(value, Tensor | Batch) and value.device == stray]
+    found = [
+        node
+        for node, value in arguments.written
+        if isinstance(value, Tensor | Batch) and value.device == stray
+    ]
     return found[0] if found else None
 
 

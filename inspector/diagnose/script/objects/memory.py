@@ -68,8 +68,11 @@ class Memory:
             if mine is not found:
                 self.objects[number] = found if mine is None or mine == found else _blurred(mine, found)
         for place, number in other.changed.items():
-            if self.changed.setdefault(place, number) != number:
-                self.objects[self.changed[place]] = DictObject(whole=False)
+            here = self.changed.setdefault(place, number)
+            if here != number:
+                both = self.objects[here], other.objects[number]
+                are_lists = all(isinstance(one, ListObject) for one in both)
+                self.objects[here] = ListObject(whole=False) if are_lists else DictObject(whole=False)
         self.default_device = self.default_device if self.default_device == other.default_device else None
         self.is_grad = self.is_grad if self.is_grad == other.is_grad else None
         self._next = max(self._next, other._next)
@@ -92,10 +95,9 @@ class Memory:
 
     def names(self, numbers: set[int]) -> bool:
         """Return whether the script still has a name for one of these objects, or something that holds it."""
+        numbers = self._holders(numbers)
         values = [value for scope in self.scopes.values() for value in scope.values()]
         for found in self.objects.values():
-            if isinstance(found, ModuleObject) and numbers & set(found.children.values()) - numbers:
-                return True
             if isinstance(found, InstanceObject | ModuleObject):
                 values += found.attributes.values()
             elif isinstance(found, ListObject):
@@ -103,6 +105,19 @@ class Memory:
             elif isinstance(found, DictObject):
                 values += found.pairs.values()
         return any(isinstance(value, Ref) and value.id in numbers for value in values)
+
+    def _holders(self, numbers: set[int]) -> set[int]:
+        """Return modules and all that they are a part of."""
+        above: dict[int, list[int]] = {}
+        for number, found in self.objects.items():
+            for child in found.children.values() if isinstance(found, ModuleObject) else ():
+                above.setdefault(child, []).append(number)
+        waiting, seen = list(numbers), set(numbers)
+        for number in waiting:  # which grows
+            new = [holder for holder in above.get(number, ()) if holder not in seen]
+            seen.update(new)
+            waiting += new
+        return seen
 
     def module(self, value: Value | int) -> ModuleObject | None:
         """Return the module that a value points to, or None."""
@@ -140,17 +155,7 @@ def _joined(one: Value, two: Value) -> Value:
 def _blurred(one: Object, two: Object) -> Object:
     """Return what is known of an object that is one thing or the other."""
     if isinstance(one, ModuleObject) and isinstance(two, ModuleObject):
-        return replace(
-            one,
-            whole=one.whole and two.whole and one.own == two.own and one.children == two.children,
-            device=one.device if one.device == two.device else None,
-            dtype=one.dtype if one.dtype == two.dtype else None,
-            frozen=one.frozen if one.frozen == two.frozen else None,
-            attributes={
-                name: _joined(value, two.attributes.get(name, UNKNOWN))
-                for name, value in one.attributes.items()
-            },
-        )
+        return _blurred_module(one, two)
     if isinstance(one, OptimizerObject) and isinstance(two, OptimizerObject):
         return replace(one, modules=None, groups=None, state=None)
     if isinstance(one, InstanceObject) and isinstance(two, InstanceObject):
@@ -163,6 +168,23 @@ def _blurred(one: Object, two: Object) -> Object:
     if isinstance(one, DictObject) and isinstance(two, DictObject):
         both_pairs = {key: value for key, value in one.pairs.items() if two.pairs.get(key) == value}
         return DictObject(pairs=both_pairs, whole=False)
-    if isinstance(one, LoaderObject):
+    if isinstance(one, LoaderObject) and isinstance(two, LoaderObject):
         return LoaderObject(element=UNKNOWN)
-    return ListObject(whole=False)
+    are_lists = isinstance(one, ListObject) and isinstance(two, ListObject)
+    return ListObject(whole=False) if are_lists else InstanceObject()
+
+
+def _blurred_module(one: ModuleObject, two: ModuleObject) -> ModuleObject:
+    device = one.device if one.device == two.device else None
+    if (one.cls, one.script, one.layer, one.wrapper) != (two.cls, two.script, two.layer, two.wrapper):
+        return ModuleObject(cls="Module", whole=False, device=device, dtype=None, frozen=None)
+    return replace(
+        one,
+        whole=one.whole and two.whole and one.own == two.own and one.children == two.children,
+        device=device,
+        dtype=one.dtype if one.dtype == two.dtype else None,
+        frozen=one.frozen if one.frozen == two.frozen else None,
+        attributes={
+            name: _joined(value, two.attributes.get(name, UNKNOWN)) for name, value in one.attributes.items()
+        },
+    )

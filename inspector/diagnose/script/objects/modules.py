@@ -168,11 +168,8 @@ _METHODS: Mapping[str, Callable[[Context, Ref, str, Arguments], Value]] = {
 # --- calling ------------------------------------------------------------------------------------------------
 
 
-def call_module(context: Context, owner: Ref, arguments: Arguments) -> Value:
+def call_module(context: Context, owner: Ref, module: ModuleObject, arguments: Arguments) -> Value:
     """Call a module that is not followed further: one of torch's own, or of another package."""
-    module = context.memory.module(owner)
-    if module is None:
-        return UNKNOWN
     if module.layer == "Sequential" and module.whole:
         return _call_sequence(context, module, arguments)
     layer = LAYERS.get(module.layer)
@@ -232,9 +229,8 @@ def _asks(module: ModuleObject) -> str:
 
 
 def _fail_input(context: Context, owner: Ref, module: ModuleObject, arguments: Arguments, stray: str) -> None:
-    if context.site is not None:  # where the script calls the whole model
-        arguments, context.statement, name = context.site
-        module = replace(module, cls=name)
+    arguments, context.statement, name = context.sites_called[0]  # where the script calls the whole model
+    module = replace(module, cls=name)
     node = argument_node(arguments, stray)
     kept = module.device or ""
     fail_mixed(

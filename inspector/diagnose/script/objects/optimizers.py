@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from inspector.diagnose.script.edits import line_after, line_before, removed_line
-from inspector.diagnose.script.objects.containers import branch_of
+from inspector.diagnose.script.objects.containers import pairs_of
 from inspector.diagnose.script.objects.modules import made_by
 from inspector.diagnose.script.objects.values import (
     NONE,
@@ -69,11 +69,10 @@ def _sizes(context: Context, value: Parameters) -> tuple[int, ...] | None:
     return (count,) if count else None
 
 
-def call_optimizer(context: Context, owner: Ref, name: str, arguments: Arguments) -> Value:
+def call_optimizer(
+    context: Context, owner: Ref, found: OptimizerObject, name: str, arguments: Arguments
+) -> Value:
     """Call a method of an optimizer."""
-    found = context.memory.get(owner)
-    if not isinstance(found, OptimizerObject):
-        return UNKNOWN
     if name == "load_state_dict":
         _load(context, owner, found, arguments.get(0, "state_dict") or UNKNOWN)
     elif name == "step":
@@ -85,15 +84,30 @@ def call_optimizer(context: Context, owner: Ref, name: str, arguments: Arguments
 
 def _load(context: Context, owner: Ref, found: OptimizerObject, given: Value) -> None:
     state: str | None = None
-    branch = branch_of(context, given)
-    if branch is not None and isinstance(given, FilePlace):
-        if "param_groups" not in branch.children:
-            context.fail("key-missing", "KeyError: 'param_groups'", "This is not the state of an optimizer.")
-        saved = next((one for one in context.known.checkpoint.optimizers if one.keys == given.keys), None)
-        if saved is not None:
-            _compare_groups(context, found, saved)
-            state = "" if not saved.with_state else _place(context, found)
+    saved = _saved(context, given)
+    _refuse_without(context, given, "param_groups")
+    if saved is not None:
+        _compare_groups(context, found, saved)
+        state = "" if not saved.with_state else _place(context, found)
+    _refuse_without(context, given, "state")
     context.memory.objects[owner.id] = replace(found, state=state, loaded=context.line)
+
+
+def _saved(context: Context, given: Value) -> Optimizer | None:
+    """Return the optimizer of the file whose state a value is, where the script has not changed it."""
+    if not isinstance(given, FilePlace):
+        return None
+    depth = len(given.keys)
+    if any(load == given.load and keys[:depth] == given.keys for load, keys in context.memory.changed):
+        return None
+    return next((one for one in context.known.checkpoint.optimizers if one.keys == given.keys), None)
+
+
+def _refuse_without(context: Context, given: Value, key: str) -> None:
+    """Raise what torch raises where a state that is known has no such entry."""
+    found = pairs_of(context, given)
+    if found is not None and found[1] and key not in found[0]:
+        context.fail("key-missing", f"KeyError: {key!r}", "This is not the state of an optimizer.")
 
 
 def _compare_groups(context: Context, found: OptimizerObject, saved: Optimizer) -> None:

@@ -11,11 +11,12 @@ from inspector.diagnose.script.objects.containers import pairs_of
 from inspector.diagnose.script.objects.values import (
     Const,
     DictObject,
+    Items,
+    ListObject,
     Loaded,
     ModuleObject,
     Ref,
     Tensor,
-    Unknown,
     Value,
 )
 from inspector.diagnose.script.places import state_dicts
@@ -29,6 +30,8 @@ _MOST_NAMED = 4
 _TRACKED = "num_batches_tracked"
 FIRST = "~first"
 """The attribute that remembers what the first layer of a model of another package is."""
+_KINDS: Mapping[type, str] = {Tensor: "torch.Tensor", Items: "tuple", ListObject: "list"}
+"""What torch calls the values that are certainly no state dict."""
 _FIRST_LAYERS = {2: "linear", 3: "conv", 4: "conv", 5: "conv"}
 
 
@@ -65,8 +68,7 @@ def load_state_dict(context: Context, owner: Ref, arguments: Arguments) -> Value
     found = pairs_of(context, given)
     module = context.memory.module(owner)
     if module is None or found is None:
-        if isinstance(given, Unknown):
-            context.lose("what load_state_dict is given cannot be followed")
+        context.lose("what load_state_dict is given cannot be followed")
         return Loaded()
     if arguments.get(2, "assign") not in {None, Const(value=False)}:
         _assign(context, owner, found[0])
@@ -99,6 +101,9 @@ def _refuse_other(context: Context, given: Value, arguments: Arguments) -> None:
         _fail_type(
             context, type(given.value).__name__, "It is given the path, not what is in the file.", edits
         )
+    kind = _KINDS.get(type(given)) or _KINDS.get(type(context.memory.get(given)))
+    if kind is not None:
+        _fail_type(context, kind, "A state dict is a dictionary of tensors by name.", [])
     module = context.memory.module(given)
     if module is not None:
         edits = [] if node is None else [appended(context.script, node, ".state_dict()")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from inspector.diagnose.script.objects.attributes import MODULE_METHODS
 from inspector.diagnose.script.objects.containers import call_dict, call_list, iterate
@@ -55,14 +55,6 @@ _HARMLESS = (
     "wandb.",
 )
 _TORCH = ("torch.", "safetensors.", "numpy.", "pickle.", "joblib.", "torchvision.", "timm.")
-
-
-_METHODS: tuple[tuple[type[Object], Callable[[Context, Ref, str, Arguments], Value]], ...] = (
-    (OptimizerObject, call_optimizer),
-    (DictObject, call_dict),
-    (ListObject, call_list),
-    (ParserObject, call_parser),
-)
 
 
 class Calls:
@@ -306,9 +298,14 @@ class Calls:
         context = self._context
         if isinstance(found, FileObject):
             return call_path(context, found, name, arguments)
-        for kind, call in _METHODS:
-            if isinstance(found, kind):
-                return call(context, owner, name, arguments)
+        if isinstance(found, OptimizerObject):
+            return call_optimizer(context, owner, found, name, arguments)
+        if isinstance(found, DictObject):
+            return call_dict(context, owner, name, arguments)
+        if isinstance(found, ListObject):
+            return call_list(context, owner, found, name, arguments)
+        if isinstance(found, ParserObject):
+            return call_parser(context, owner, found, name, arguments)
         self._give_away(arguments, "")
         return UNKNOWN
 
@@ -329,13 +326,11 @@ class Calls:
             self._give_away(arguments, "")
             return UNKNOWN
         context.used[owner.id] = context.line
-        before = context.site
-        if context.site is None:
-            context.site = (arguments, context.statement, found.cls)
+        context.sites_called.append((arguments, context.statement, found.cls))
         try:
             return self._forward(owner, found, arguments)
         finally:
-            context.site = before
+            context.sites_called.pop()
 
     def _forward(self, owner: Ref, module: ModuleObject, arguments: Arguments) -> Value:
         if module.wrapper and module.children:
@@ -348,7 +343,7 @@ class Calls:
             return self._call_object(inner, arguments)
         method = self._method(module.script, "forward") if module.script is not None else None
         if method is None:
-            return call_module(self._context, owner, arguments)
+            return call_module(self._context, owner, module, arguments)
         return self._call_function(method, replace(arguments, values=(owner, *arguments.values)))
 
     # --- other packages -------------------------------------------------------------------------------------
@@ -376,12 +371,15 @@ class Calls:
         found = context.memory.get(owner) if owner is not None else None
         script = found.script if isinstance(found, ModuleObject | InstanceObject) else None
         classes = [script] if script is not None else []
+        seen: set[ast.ClassDef] = set()
         for cls in classes:  # which grows
-            classes += [base for base in cls.bases if isinstance(base, Class)][:8]
+            if cls.node in seen:
+                continue
+            seen.add(cls.node)
+            context.spend()
             if function in cls.node.body and owner is not None:
                 return Super(owner=owner, cls=cls)
-            if len(classes) > 16:
-                break
+            classes += [base for base in cls.bases if isinstance(base, Class)]
         return UNKNOWN
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Literal, NoReturn
 
 from inspector.diagnose.script.objects.memory import Memory
@@ -63,6 +64,16 @@ class Arguments:
         """All arguments."""
         return (*self.values, *self.named.values())
 
+    @property
+    def written(self) -> list[tuple[ast.expr, Value]]:
+        """The arguments that stand in the call itself, with their values: none of `*rest` and `**options`."""
+        if self.node is None:
+            return []
+        plain = takewhile(lambda one: not isinstance(one, ast.Starred), self.node.args)
+        keywords = [one for one in self.node.keywords if one.arg in self.named]
+        named = [(one.value, self.named[one.arg or ""]) for one in keywords]
+        return [*zip(plain, self.values, strict=False), *named]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
@@ -120,7 +131,7 @@ class Context:
         self.maybe = 0
         self.casting = 0
         self.calls: list[ast.Call] = []
-        self.site: tuple[Arguments, ast.stmt | None, str] | None = None
+        self.sites_called: list[tuple[Arguments, ast.stmt | None, str]] = []
         self.parents: dict[int, int] = {}
         self.captured: set[int] = set()
         self.scope = 0

@@ -65,7 +65,7 @@ class Evaluator:
 
     def _other(self, node: ast.expr) -> Value:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
+            if isinstance(child, ast.expr):  # and not what is to be done with it
                 self.value(child)
         return UNKNOWN
 
@@ -182,10 +182,6 @@ class Evaluator:
     def _lambda(self, node: ast.Lambda) -> Value:
         self._context.captured.add(self._context.scope)
         return Function(node=node, scope=self._context.scope)
-
-    def _starred(self, node: ast.Starred) -> Value:
-        self.value(node.value)
-        return UNKNOWN
 
     def _await(self, node: ast.Await) -> Value:
         return self.value(node.value)
@@ -362,11 +358,20 @@ class Evaluator:
         self._context.spend()
         if isinstance(target, ast.Name):
             self._context.memory.scopes[self._context.scope][target.id] = value
-        elif isinstance(target, ast.Tuple | ast.List):
-            for inner, item in zip(target.elts, self.unpacked(value, len(target.elts)), strict=False):
+        elif isinstance(target, ast.Starred):
+            self.bind(target.value, UNKNOWN)
+        else:
+            for inner, item in self.parts(target, value):
                 self.bind(inner, item)
 
-    def unpacked(self, value: Value, count: int) -> list[Value]:
+    def parts(self, target: ast.expr, value: Value) -> list[tuple[ast.expr, Value]]:
+        """Return the targets within one, each with what it is set to; none where it is a single one."""
+        inner = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        has_rest = any(isinstance(one, ast.Starred) for one in inner)
+        items = [UNKNOWN] * len(inner) if has_rest else self._unpacked(value, len(inner))
+        return list(zip(inner, items, strict=True))
+
+    def _unpacked(self, value: Value, count: int) -> list[Value]:
         """Return so many items of a value that is unpacked."""
         if isinstance(value, Batch):
             return [Tensor(device=value.device, from_loader=True)] * count

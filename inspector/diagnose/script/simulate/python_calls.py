@@ -293,11 +293,8 @@ def _parser(context: Context, _: Arguments) -> Value:
     return context.memory.put(ParserObject())
 
 
-def call_parser(context: Context, owner: Ref, name: str, arguments: Arguments) -> Value:
+def call_parser(context: Context, owner: Ref, held: ParserObject, name: str, arguments: Arguments) -> Value:
     """Call a method of an `ArgumentParser`: options have their defaults."""
-    held = context.memory.get(owner)
-    if not isinstance(held, ParserObject):
-        return UNKNOWN
     if name == "add_argument":
         options = {**held.options, **_option(arguments)}
         context.memory.objects[owner.id] = ParserObject(options=options)
@@ -343,15 +340,20 @@ def _deepcopy(context: Context, arguments: Arguments) -> Value:
             first if found is None else context.memory.put(DictObject(pairs=dict(found[0]), whole=found[1]))
         )
     twins: dict[int, int] = {}
-    for _, number, held in list(context.memory.below(getattr(first, "id", 0))):
+    below = list(context.memory.below(getattr(first, "id", 0)))
+    for _, number, held in below:
         context.spend()
         twins[number] = context.memory.put(held).id
-    for twin in twins.values():
-        copied = context.memory.module(twin)
-        if copied is not None:
-            children = {name: twins.get(child, child) for name, child in copied.children.items()}
-            context.memory.objects[twin] = replace(copied, children=children, line=context.line)
+    for _, number, held in below:
+        children = {name: twins.get(child, child) for name, child in held.children.items()}
+        context.memory.objects[twins[number]] = replace(held, children=children, line=context.line)
     return Ref(id=twins[getattr(first, "id", 0)])
+
+
+def _shallow_copy(context: Context, arguments: Arguments) -> Value:
+    first = arguments.values[0] if arguments.values else UNKNOWN
+    is_module = context.memory.module(first) is not None
+    return first if is_module else _deepcopy(context, arguments)  # the parameters are the same ones
 
 
 _EXACT: Mapping[str, _Call] = {
@@ -381,6 +383,6 @@ _EXACT: Mapping[str, _Call] = {
     "os.path.isfile": _exists,
     "os.path.exists": _exists,
     "copy.deepcopy": _deepcopy,
-    "copy.copy": _deepcopy,
+    "copy.copy": _shallow_copy,
     "argparse.ArgumentParser": _parser,
 }

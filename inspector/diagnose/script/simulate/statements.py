@@ -96,14 +96,8 @@ class Statements:
             set_item(context, owner, key, value)
         elif isinstance(target, ast.Starred):
             self._put(target.value, UNKNOWN)
-        elif isinstance(target, ast.Tuple | ast.List):
-            has_rest = any(isinstance(inner, ast.Starred) for inner in target.elts)
-            items = (
-                [UNKNOWN] * len(target.elts)
-                if has_rest
-                else self._evaluator.unpacked(value, len(target.elts))
-            )
-            for inner, item in zip(target.elts, items, strict=True):
+        else:
+            for inner, item in self._evaluator.parts(target, value):
                 self._put(inner, item)
 
     def _delete(self, node: ast.Delete) -> None:

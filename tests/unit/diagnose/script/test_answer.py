@@ -34,6 +34,24 @@ def test_no_patch_where_something_is_left() -> None:
     assert answer.diff == ""
 
 
+def test_no_patch_where_the_mended_script_is_too_much() -> None:
+    text = f'import torch\nsd = torch.load("sd_cuda.pth")\nx = {"f(" * 70}1{")" * 70}\n'
+    answer = follow(text, "sd_cuda.pth")
+    assert (answer.kind, answer.line, answer.diff, answer.further) == ("load-fails", 2, "", ())
+
+
+def test_no_patch_where_the_mended_script_is_too_long() -> None:
+    text = 'import torch\nsd = torch.load("sd_cuda.pth")\n#'
+    answer = follow(text.ljust(1 << 20, "#"), "sd_cuda.pth")
+    assert (answer.kind, answer.line, answer.diff, answer.further) == ("load-fails", 2, "", ())
+
+
+def test_what_stands_in_a_dictionary_of_arguments_is_not_mended_by_moving_the_dictionary() -> None:
+    for call in ("model(**more)", "model(*[more['x']])"):
+        answer = follow(NET + f'model.cuda()\nmore = {{"x": torch.zeros(2, 4)}}\n{call}\n', target="cuda")
+        assert (answer.kind, answer.diff) == ("device-mix", ""), call
+
+
 def test_outcomes() -> None:
     rows = {
         LOADED: "works",

@@ -42,6 +42,7 @@ def test_arguments() -> None:
         "f(p)": "f(p, map_location=d)",
         "f(p, 'x')": "f(p, d)",
         "f(p, map_location=e, k=1)": "f(p, map_location=d, k=1)",
+        "f(p, k=1)": "f(p, k=1, map_location=d)",
         "f(*p)": "f(*p, map_location=d)",
         "f(\n    p,\n)": "f(\n    p, map_location=d,\n)",
     }

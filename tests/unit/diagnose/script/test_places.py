@@ -30,6 +30,14 @@ def test_tree_of_a_file() -> None:
     assert places.at(("epoch", "more")) is None
 
 
+def test_parts_of_tensors_and_other_values_are_no_tensors_of_a_state_dict() -> None:
+    whole, *parts = opened("sd_cpu.pth").tensors
+    rows = (whole, *(part._replace(part_of=0) for part in parts))
+    places = Places(loaded_as("sd_cpu.pth", tensors=rows, values=(value("bytes", "", "fc1._extra_state"),)))
+    assert list(places.root.children) == ["fc1.weight", "fc1._extra_state"]
+    assert [name for name, _ in tensors_in(places.root)] == ["fc1.weight"]
+
+
 def test_state_dicts_of_files() -> None:
     found = {
         name: state_dicts(Places(opened(name))) for name in ("sd_cpu.pth", "train_cuda.pth", "gan_cuda.pth")

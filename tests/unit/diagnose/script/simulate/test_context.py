@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from inspector.diagnose.script.objects.values import Const, Device, ModuleObject, OptimizerObject, Ref
@@ -20,6 +22,15 @@ def context(target: str = "cuda") -> Context:
             places=Places(checkpoint),
         )
     )
+
+
+def test_arguments_that_the_call_writes() -> None:
+    call = ast.parse("f(a, *b, c, d=1, **e)", mode="eval").body
+    one, two, three = (Const(value=number) for number in (1, 2, 3))
+    assert isinstance(call, ast.Call)
+    given = Arguments(values=(one, two, three), named={"d": two, "e": three}, node=call)
+    assert given.written == [(call.args[0], one), (call.keywords[0].value, two)]
+    assert Arguments(values=(one,)).written == []
 
 
 def test_work_and_depth_are_bounded() -> None:
