@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from inspector.diagnose.script.objects.values import (
     UNKNOWN,
@@ -67,12 +67,14 @@ class Memory:
             mine = self.objects.get(number)
             if mine is not found:
                 self.objects[number] = found if mine is None or mine == found else _blurred(mine, found)
-        for place, number in other.changed.items():
-            here = self.changed.setdefault(place, number)
-            if here != number:
-                both = self.objects[here], other.objects[number]
-                are_lists = all(isinstance(one, ListObject) for one in both)
-                self.objects[here] = ListObject(whole=False) if are_lists else DictObject(whole=False)
+        for place in {**self.changed, **other.changed}:
+            here, there = self.changed.get(place), other.changed.get(place)
+            if here == there:
+                continue
+            sides = ((self, here), (other, there))
+            held = [memory.objects[number] for memory, number in sides if number is not None]
+            number = self.changed.setdefault(place, there or 0)
+            self.objects[number] = _vague(held)
         self.default_device = self.default_device if self.default_device == other.default_device else None
         self.is_grad = self.is_grad if self.is_grad == other.is_grad else None
         self._next = max(self._next, other._next)
@@ -150,6 +152,14 @@ def _joined(one: Value, two: Value) -> Value:
             grad=one.grad if one.grad == two.grad else None,
         )
     return UNKNOWN
+
+
+def _vague(held: Sequence[Object]) -> Object:
+    """Return what is known of a container that was changed in one way or another, or perhaps not."""
+    kinds = {type(one) for one in held}
+    if kinds == {ListObject}:
+        return ListObject(whole=False)
+    return DictObject(whole=False) if kinds == {DictObject} else InstanceObject()
 
 
 def _blurred(one: Object, two: Object) -> Object:

@@ -30,8 +30,8 @@ _MOST_NAMED = 4
 _TRACKED = "num_batches_tracked"
 FIRST = "~first"
 """The attribute that remembers what the first layer of a model of another package is."""
-_KINDS: Mapping[type, str] = {Tensor: "torch.Tensor", Items: "tuple", ListObject: "list"}
-"""What torch calls the values that are certainly no state dict."""
+_KINDS: Mapping[type, str] = {Tensor: "torch.Tensor", Items: "tuple"}
+"""What torch calls values that are certainly no state dict."""
 _FIRST_LAYERS = {2: "linear", 3: "conv", 4: "conv", 5: "conv"}
 
 
@@ -101,7 +101,9 @@ def _refuse_other(context: Context, given: Value, arguments: Arguments) -> None:
         _fail_type(
             context, type(given.value).__name__, "It is given the path, not what is in the file.", edits
         )
-    kind = _KINDS.get(type(given)) or _KINDS.get(type(context.memory.get(given)))
+    kind = _KINDS.get(type(given))
+    if isinstance(context.memory.get(given), ListObject):  # or a set, or what a method or generator gives
+        kind = "list" if isinstance(node, ast.List | ast.ListComp) else ""
     if kind is not None:
         _fail_type(context, kind, "A state dict is a dictionary of tensors by name.", [])
     module = context.memory.module(given)
@@ -112,7 +114,8 @@ def _refuse_other(context: Context, given: Value, arguments: Arguments) -> None:
 
 
 def _fail_type(context: Context, name: str, why: str, edits: Sequence[Edit]) -> None:
-    message = f"TypeError: Expected state_dict to be dict-like, got <class '{name}'>."
+    message = "TypeError: Expected state_dict to be dict-like"
+    message += f", got <class '{name}'>." if name else ""
     context.fail("not-a-state-dict", message, why, edits=edits)
 
 

@@ -23,7 +23,7 @@ def test_containers() -> None:
 
 def test_empty_containers_of_the_file_keep_what_is_put_into_them() -> None:
     values = value("dict", "{}", "more"), value("list", "[]", "log"), value("tuple", "()", "none")
-    both = 'if flag: c["log"].append(1)\nelse: c["log"].append(2)\n'
+    both = 'if flag: x = []; c["log"].append(1)\nelse: c["log"].append(2)\n'
     rows = {
         'c["more"]["a"]\n': "key-missing 3",
         'c["more"]["a"] = 1\nif c["more"]["a"] != 1 or "b" in c["more"]: raise ValueError\n': "works",
@@ -39,4 +39,10 @@ def test_empty_containers_of_the_file_keep_what_is_put_into_them() -> None:
 
 def test_items_of_a_very_large_file_are_not_followed_one_by_one() -> None:
     values = tuple(value("int", "1", f"k{number}") for number in range(20_001))
-    assert said(values, "for key, one in c.items():\n    a = key\n    b = one\n    a, b\n") == "works"
+    assert (
+        said(
+            values,
+            "for key, one in c.items():\n    a = b = key\n    a, b, key, one, a, b\n    b, a, one, key\n",
+        )
+        == "works"
+    )

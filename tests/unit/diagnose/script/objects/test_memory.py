@@ -53,8 +53,22 @@ def test_fork_and_join_keep_what_both_sides_agree_on() -> None:
     assert instance.attributes == {"x": Const(value=1), "y": UNKNOWN}
     assert dict(pairs.pairs) == {"k": Const(value=1)}
     assert loader.element == UNKNOWN
-    assert items == DictObject(whole=False)  # what was changed in one way or another
+    assert items == InstanceObject()  # what was changed in one way or another
     assert memory.size > 5
+
+
+def test_containers_that_were_changed_on_one_side_only_or_in_two_ways() -> None:
+    for made, vague in (
+        (ListObject(items=(UNKNOWN,)), ListObject(whole=False)),
+        (DictObject(), DictObject(whole=False)),
+    ):
+        memory = Memory()
+        one, two = memory.put(made), memory.put(made)
+        other = memory.fork()
+        memory.changed = {(0, ("here",)): one.id, (0, ("both",)): one.id, (0, ("same",)): two.id}
+        other.changed = {(0, ("both",)): two.id, (0, ("same",)): two.id}
+        memory.join(other)
+        assert (memory.get(one), memory.get(two)) == (vague, made)
 
 
 def test_modules_below_each_other() -> None:

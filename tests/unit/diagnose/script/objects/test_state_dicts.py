@@ -33,3 +33,14 @@ def test_patches_give_the_model_its_names() -> None:
     )
     diff = follow(f"{NET}{outer}O().load_state_dict(torch.load('sd_cpu.pth'))\n").diff
     assert "+O().load_state_dict({'net.' + k: v for k, v in torch.load('sd_cpu.pth').items()})" in diff
+
+
+def test_what_is_no_state_dict_is_named_where_it_is_known_what_it_is() -> None:
+    start = "TypeError: Expected state_dict to be dict-like"
+    rows = {
+        "[1]": f"{start}, got <class 'list'>.",
+        "(1, 2)": f"{start}, got <class 'tuple'>.",
+        "torch.zeros(2)": f"{start}, got <class 'torch.Tensor'>.",
+        "model.state_dict().items()": start,
+    }
+    assert {given: follow(f"{NET}model.load_state_dict({given})\n").message for given in rows} == rows
