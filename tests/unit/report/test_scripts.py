@@ -38,6 +38,11 @@ def test_advice_stands_beside_a_patch() -> None:
     assert "+import argparse; torch.serialization.add_safe_globals([argparse.Namespace])" in text
 
 
+def test_what_is_taken_for_true_is_said() -> None:
+    script = "import torch\nif resume:\n    sd = torch.load('sd_cuda.pth')\n"
+    assert "Taken for true: line 2: resume." in lines(follow(script, "sd_cuda.pth"))
+
+
 def test_where_following_ends() -> None:
     answer = follow("import torch\nhelper(torch.load('sd_cpu.pth'))\n")
     assert script_document(answer)["lost"]["line"] == 2

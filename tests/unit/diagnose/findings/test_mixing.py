@@ -9,8 +9,8 @@ from inspector.safety.verdict import judge
 from inspector.target.machine.profile import Profile
 from inspector.target.machine.wish import parse_target
 from tests.builders.pickles import op, text
-from tests.unit.diagnose.cases import at, findings, parallel, whole
-from tests.unit.model.making import by_hand, call, pairs
+from tests.unit.diagnose.cases import at, findings, module, parallel, whole
+from tests.unit.model.making import built, by_hand, call, pairs
 from tests.unit.report.rows import checkpoint, optimizer, tensor
 
 IDS = {"mixed-devices", "loss-buffer-left-behind", "optimizer-off-parameter-device", "step-on-accelerator"}
@@ -135,6 +135,18 @@ def test_weights_of_a_loss_within_a_module() -> None:
     (finding,) = found(whole(a=at("cuda:0", "0", 9), pos_weight=at("cpu", "1")))
     assert finding.id == "loss-buffer-left-behind"
     assert finding.paths == ("._parameters/pos_weight",)
+
+
+def test_loss_below_a_module_and_other_strays_are_told_apart() -> None:
+    loss = module(weight=at("cpu", "2"))
+    state = pairs(
+        _parameters=pairs(a=at("cuda:0", "0", 9), b=at("cuda:1", "1")), _modules=pairs(criterion=loss)
+    )
+    told = {finding.id: finding.paths for finding in found(by_hand(built(call("net.Net"), state)))}
+    assert told == {
+        "mixed-devices": ("._parameters/b",),
+        "loss-buffer-left-behind": ("._modules/criterion/._parameters/weight",),
+    }
 
 
 def test_wrapper_wants_its_first_device() -> None:

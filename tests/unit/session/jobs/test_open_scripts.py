@@ -1,3 +1,5 @@
+"""Scripts that are dropped, pasted or chosen, and the file that they are followed with."""
+
 from __future__ import annotations
 
 from inspector.session.controller import Session
@@ -57,6 +59,16 @@ def test_script_dropped_together_with_its_file(session, view, runner, tmp_path) 
     runner.waits = True
     session.open("/a.pth")
     session.open(write(tmp_path))
+    while runner.waiting:
+        runner.go_on()
+    view.show_notice.assert_not_called()
+    assert session.screen.explanation.title == "Line 2 fails."
+
+
+def test_script_that_is_read_before_its_file(session, view, runner, tmp_path) -> None:
+    runner.waits = True
+    session.open(write(tmp_path))
+    session.open("/a.pth")
     while runner.waiting:
         runner.go_on()
     view.show_notice.assert_not_called()
