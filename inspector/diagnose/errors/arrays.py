@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
+import re
+
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import about_code, global_names, listed, nothing_to_see
 
 _INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
@@ -14,6 +16,34 @@ def _numpy(context: Context) -> Tied:
     if wanted:
         return Tied(fits="yes", here=f"This file holds NumPy objects: it asks for {listed(wanted)}.")
     return Tied(fits="no", here="This file holds no NumPy objects: the error comes from another file.")
+
+
+_EXPECTED = re.compile(r"Expected (?P<wanted>\d{1,5}) from C header, got (?P<have>\d{1,5}) from PyObject")
+_VERSIONS = re.compile(
+    r"compiled against A[BP]I version (?P<wanted>\w{3,12}),? but this version of numpy is (?P<have>\w{3,12})",
+    re.IGNORECASE,
+)
+
+
+def _abi(told: Told) -> Said:
+    """Say whether the NumPy that is installed is too old or too new, where the message has both numbers."""
+    sizes, versions = _EXPECTED.search(told.text), _VERSIONS.search(told.text)
+    wanted, have = _numbers(sizes or versions)
+    if wanted > have or "numpy._core" in told.text:
+        return Said(
+            title="The installed NumPy is too old for compiled code",
+            cause="A package with compiled code was built for a newer NumPy than the one that is installed.",
+            advice="python -m pip install -U numpy. If something else needs the old NumPy, install a version "
+            "of the package from that time instead.",
+        )
+    return Said()
+
+
+def _numbers(match: re.Match[str] | None) -> tuple[int, int]:
+    try:
+        return (0, 0) if match is None else (int(match["wanted"], 0), int(match["have"], 0))
+    except ValueError:
+        return 0, 0
 
 
 ARRAY_ERRORS: tuple[ErrorKind, ...] = (
@@ -29,6 +59,7 @@ ARRAY_ERRORS: tuple[ErrorKind, ...] = (
         "installed (or the other way round). torch works with NumPy 2 from 2.3 on.",
         advice="python -m pip install 'numpy<2', or update the package: torch 2.3 or newer.",
         tie=_INSTALLED,
+        say=_abi,
     ),
     ErrorKind(
         id="numpy-version",

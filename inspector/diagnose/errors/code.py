@@ -67,7 +67,21 @@ _INSTALLED = frozenset(
         "whisper",
         "pyannote",
         "skorch",
+        "cloudpickle",
+        "dill",
+        "joblib",
+        "tensordict",
+        "scipy",
+        "trl",
+        "sentence_transformers",
+        "flair",
+        "segmentation_models_pytorch",
     ]
+)
+
+
+_WITH_PYTHON = dict.fromkeys(
+    ("cloudpickle", "dill"), " It stores functions as code of one Python: use the Python that saved it, too."
 )
 
 
@@ -76,6 +90,9 @@ def _attribute_said(told: Told) -> Said:
     name = plain(told.groups["name"] or told.groups["rebuild"])
     if told.groups["main"]:
         return Said()
+    program = _PROGRAM.search(told.text)
+    if program is not None:
+        return _other_main(name, plain(program["path"]))
     package = package_of(told.groups["module"] or "torch")
     if package == "torch" and not name.startswith("_rebuild"):
         return Said(
@@ -97,11 +114,29 @@ def _attribute_said(told: Told) -> Said:
             title=f"The file was written by another version of {package}",
             cause=f"The file asks for {name}, which the installed {package} does not have: another version "
             "of it (or a fork of it) wrote the file.",
-            advice=f"Update it: python -m pip install -U {package.replace('_', '-')}. If that does not "
-            "help, install the version or the fork that the file comes from, and save model.state_dict() "
-            "there.",
+            advice=f"Update it: python -m pip install -U {package.replace('_', '-')}."
+            f"{_WITH_PYTHON.get(package, '')} If that does not help, install the version or the fork that "
+            "the file comes from, and save model.state_dict() there.",
         )
     return Said()
+
+
+_PROGRAM = re.compile(
+    r"<module '__main__' from '(?P<path>[^']{0,300}[/\\](?:(?:bin|Scripts)[/\\][\w-]{1,60}(?:\.exe)?|"
+    r"(?:site|dist)-packages[/\\][^']{1,300}))'"
+)
+
+
+def _other_main(name: str, path: str) -> Said:
+    """Say that the script which ran when the file was saved is not the program that runs now."""
+    return Said(
+        cause=f"{name} was defined in the script itself when the file was saved, so the pickle looks for it "
+        f"in __main__. Here __main__ is {path}: a program (a server, a launcher, a test runner) that "
+        "imports your code as a module, so defining the class there does not help.",
+        advice=f"Put it there before the load: import __main__; __main__.{name} = {name} (after importing "
+        f"{name}). Better: move {name} into a module that both programs import, and save "
+        "model.state_dict().",
+    )
 
 
 def _finding(context: Context) -> str:
@@ -139,9 +174,18 @@ def _old_module(context: Context) -> Tied:
 
 
 def _text_said(told: Told) -> Said:
-    """Say that a binary file was read as text, which is the likelier cause where the codec is UTF-8."""
-    if "ascii" in told.text.lower():
+    """Say that a file was read as text, which is the likelier cause but for ASCII and in torch.load."""
+    codec = told.groups["codec"].lower()
+    if codec == "ascii" or told.scene.step == "load":
         return Said()
+    if not codec.startswith("utf"):
+        return Said(
+            title="A file was read as text in the wrong encoding",
+            cause=f"open(path) without an encoding uses that of the system (here {codec}). The file is text "
+            "in UTF-8, such as a configuration or a README, or it is binary, such as a checkpoint.",
+            advice="Open text with open(path, encoding='utf-8'), or set PYTHONUTF8=1 before Python starts. A "
+            "checkpoint is binary: torch.load(path, map_location='cpu'), or open(path, 'rb').",
+        )
     return Said(
         title="A binary file was read as text",
         cause="The file is binary, such as a checkpoint, and was opened as text (open(path) without 'rb'), "
@@ -167,13 +211,26 @@ def _is_key_of_checkpoint(told: Told) -> bool:
     key = told.groups["key"]
     if not key.strip() or " " in key.strip() or told.scene.step == "data":
         return False
-    frames = [frame for frame in told.pasted.frames if frame.code]
-    if not frames or _OF_CHECKPOINT.search(key):
+    if _OF_CHECKPOINT.search(key):
         return True
+    frames = [frame for frame in told.pasted.frames if frame.code]
+    if not frames:
+        # A bare name may be a column of a table or a setting: only what checkpoints use, or stands near one.
+        near = told.pasted.flat[:_MOST_NEAR]
+        return _USUAL_KEY.search(key) is not None or _NEAR_CHECKPOINT.search(near) is not None
     return any(_OF_CHECKPOINT.search(frame.code) for frame in frames)
 
 
 _NOT_WEIGHTS = re.compile(r"optim|sched|epoch|step|iter|scaler|arg|config|best|loss|hyper", re.IGNORECASE)
+_MOST_NEAR = 16 * 1024
+_NEAR_CHECKPOINT = re.compile(
+    r"ckpt|checkpoint|state_?dict|torch\.load|pretrain|resum|\.pth?\b|\.safetensors|weights", re.IGNORECASE
+)
+_USUAL_KEY = re.compile(
+    r"^(?:net|netg|netd|g|d|amp|scaler|global_step|params|ema|lr_schedulers?|generator|discriminator)$|"
+    r"^net_\w{1,12}$|_ema$|_optim|_sched|params_|_params$|encoder|decoder|backbone|\.(?:weight|bias)$",
+    re.IGNORECASE,
+)
 _OF_CHECKPOINT = re.compile(
     r"ckpt|checkpoint|state_?dict|torch\.load|pretrain|\bstate\b|resume|weights|\bnet\b|\bmodel\b|snapshot|"
     r"param_groups|\bema\b|\bepoch\b|optimizer|hyper_param|load_file",
@@ -252,7 +309,8 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="python2-text",
         title="The file was written by Python 2",
-        pattern=r"'(?:ascii|utf-?8)' codec can'?t decode byte 0x[0-9a-f]{2} in position",
+        pattern=r"'(?P<codec>ascii|utf-?8|utf-?16[\w-]{0,3}|charmap|gbk|gb\d{4,5}|cp\d{3,5}|shift_jis|"
+        r"euc[_-]kr|big5|mbcs)' codec can'?t decode bytes? (?:0x[0-9a-f]{2} )?in position",
         cause="Python 2 pickled strings as bytes; Python 3 decodes them as ASCII or UTF-8, which need not "
         "fit. (Opening a checkpoint in text mode, open(path) without 'rb', raises the same error.)",
         advice="Try torch.load(path, encoding='latin1'). In code that opens the file: open(path, 'rb').",

@@ -125,6 +125,30 @@ def _on_index(context: Context) -> Tied:
     return Tied(fits="no", here=_none_on(context, kind), advice=_NOT_FROM_HERE)
 
 
+_TOO_OLD = re.compile(
+    r"driver on your system is too old(?: \(found version (?P<found>\d{4,6})\))?|CUDA driver version is "
+    r"insufficient|cuda runtime error \(35\)",
+    re.IGNORECASE,
+)
+
+
+def _driver(told: Told) -> Said:
+    """Say that there is a driver and it is too old, where the message says that."""
+    old = _TOO_OLD.search(told.text)
+    if old is None:
+        return Said()
+    number = int(old["found"] or 0)
+    knows = f" It supports CUDA {number // 1000}.{number % 1000 // 10} at most." if number else ""
+    none = "" if number else " (With no driver loaded at all CUDA says the same: see what nvidia-smi shows.)"
+    return Said(
+        title="The NVIDIA driver is older than this build of torch needs",
+        cause=f"torch was built for a newer CUDA than the installed driver supports.{knows}{none}",
+        advice="Update the NVIDIA driver, or install a build of torch for an older CUDA: nvidia-smi shows at "
+        "its top right the newest CUDA that the driver takes, and pytorch.org has the builds. Until then "
+        "load with map_location='cpu' and move nothing to cuda.",
+    )
+
+
 def _tag_said(told: Told) -> Said:
     """Say how a device is spelled that torch has under another name."""
     tag = told.groups.get("tag", "").strip().lower()
@@ -285,6 +309,7 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         advice="checkpoint-inspector target shows which of these it is. To go on without a GPU, load with "
         "map_location='cpu' and move nothing to cuda.",
         tie=_any_accelerator,
+        say=_driver,
     ),
     ErrorKind(
         id="invalid-ordinal",

@@ -38,6 +38,7 @@ from inspector.diagnose.errors.reading.scene import Scene, read_scene
 from inspector.diagnose.errors.running.builds import BUILD_ERRORS
 from inspector.diagnose.errors.running.dtypes import DTYPE_ERRORS
 from inspector.diagnose.errors.running.gpu import GPU_ERRORS
+from inspector.diagnose.errors.running.installing import INSTALLING_ERRORS
 from inspector.diagnose.errors.running.mixing import MIXING_ERRORS
 from inspector.diagnose.errors.running.moving import MOVING_ERRORS
 from inspector.diagnose.errors.running.resuming import RESUMING_ERRORS
@@ -68,6 +69,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *MIXING_ERRORS,
     *WORKER_ERRORS,
     *BUILD_ERRORS,
+    *INSTALLING_ERRORS,
     *FILE_ERRORS,
     *FRAMEWORK_ERRORS,
     *ARRAY_ERRORS,

@@ -6,6 +6,8 @@ The zip reader is `caffe2/serialize/inline_container.cc`, the legacy one `_legac
 
 from __future__ import annotations
 
+import re
+
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
 from inspector.diagnose.errors.ties import nothing_to_see, of_finding, plain
 from inspector.model.findings import Fix
@@ -112,6 +114,16 @@ def _part_of_checkpoint(told: Told) -> Said:
     )
 
 
+def _from_process(told: Told) -> bool:
+    """Return whether the end of a connection to another process was met, not that of a file."""
+    return any(_CONNECTION.search(frame.path) is not None for frame in told.pasted.frames[-1:])
+
+
+_CONNECTION = re.compile(
+    r"multiprocessing[/\\](?:connection|spawn|reduction|queues|managers|synchronize|forkserver)\.py$"
+)
+
+
 _LOAD_KEYS = r"invalid load key, ['\"](?P<key>\\x[0-9a-f]{2}|.)"
 FILE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
@@ -192,6 +204,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         "download or a copy was interrupted, the disk was full, or two processes saved to it at once.",
         advice=_FETCH,
         tie=_damage,
+        when=lambda told: "codec can" not in told.text,  # text that ends within a letter
     ),
     ErrorKind(
         id="pickle-truncated",
@@ -214,6 +227,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Check its size. If it is 0, fetch it again or use the previous checkpoint. In code that "
         "opens the file itself, open it again or call f.seek(0).",
         tie=_damage,
+        when=lambda told: not _from_process(told),
     ),
     ErrorKind(
         id="load-key",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import listed, nothing_to_see, of_finding, paths_on, plain, top_keys
 from inspector.model.findings import Fix
 from inspector.model.roles.devices import is_accelerator
@@ -44,6 +44,35 @@ def _host_memory(context: Context) -> Tied:
         f"The tensors of this file take {format_nbytes(nbytes)}; a model in memory takes about as much again."
     )
     return Tied(fits="yes" if nbytes else "no", here=here, fix=Fix(option=("mmap", "True")))
+
+
+def _page(told: Told) -> Said:
+    """Say whose memory ended: Windows' has a limit of its own."""
+    text = told.text.lower()
+    if "paging file" not in text and "1455" not in text:
+        return Said()
+    library = ".dll" in text
+    return Said(
+        title="Windows has no virtual memory left (the paging file is too small)",
+        cause="Windows reserves virtual memory (RAM and paging file together) for all that is loaded. Here "
+        "it ran out while "
+        + (
+            "a library of torch or CUDA was loaded: each Python process, such as each worker of a "
+            "DataLoader, loads gigabytes of them."
+            if library
+            else "a file was mapped or read: mapping a checkpoint reserves its whole size."
+        ),
+        advice="Enlarge the paging file (System > Advanced system settings > Performance > Advanced > "
+        "Virtual memory) on a disk with room, and restart. "
+        + ("Use fewer workers: num_workers=0." if library else "Close other programs that hold memory."),
+    )
+
+
+def _is_of_file(told: Told) -> bool:
+    """Return whether a shape that does not fit is that of a tensor in a safetensors file."""
+    if not told.groups["shape"]:
+        return True
+    return any(frame.place.startswith("safetensors/") for frame in told.pasted.frames[-1:])
 
 
 def _safetensors(context: Context) -> Tied:
@@ -121,6 +150,34 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         tie=nothing_to_see,
     ),
     ErrorKind(
+        id="zero-to-fp32",
+        title="zero_to_fp32 cannot join DeepSpeed's checkpoint",
+        pattern=r"consumed \d{1,15} numels out of \d{1,15}|Expected \d{1,6} of '\*_optim_states\.pt'|"
+        r"can'?t find [^\s]{0,40}_(?:optim|model)_states\.pt|can'?t find model states file at|"
+        r"Unable to find 'latest' file|is not a zero checkpoint",
+        cause="zero_to_fp32.py joins the parts that ZeRO wrote for each process. The parts and the script "
+        "do not agree: the copy of the script in the folder is of an older DeepSpeed (which did not know "
+        "the padding between ranks), files of some ranks were not saved or copied, or a folder above or "
+        "below the checkpoint's was given.",
+        advice="Update DeepSpeed (python -m pip install -U deepspeed), and run its own zero_to_fp32.py "
+        "(python -m deepspeed.utils.zero_to_fp32) on the folder that holds the file latest, with the "
+        "*_optim_states.pt of all ranks.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="dcp-keys",
+        title="The distributed checkpoint does not hold a key that the model has",
+        pattern=r"Missing key in checkpoint state_dict: ?(?P<key>[\w.]{1,300})?|"
+        r"Size mismatch between saved .{1,80} and current",
+        cause="torch.distributed.checkpoint fills the state dict that it is given, and looks for each of "
+        "its keys, with the same shape, in the checkpoint. The model (or its optimizer) is larger than the "
+        "saved one, or the names differ, for instance by a level (app.model.) or a wrapper's prefix.",
+        advice="Build the model as in the saved run, and pass the state dict under the same keys. To load "
+        "only what is there: dcp.load(state_dict, checkpoint_id=FOLDER, "
+        "planner=DefaultLoadPlanner(allow_partial_load=True)).",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
         id="dtensor",
         title="Sharded and ordinary tensors were mixed",
         pattern=r"got mixed torch\.Tensor and DTensor|before loading ShardedTensor|"
@@ -150,13 +207,14 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         title="The machine is out of memory",
         pattern=r"DefaultCPUAllocator: (?:can'?t allocate|not enough) memory|"
         r"not enough memory: you tried to allocate|\bMemoryError\b|paging file is too small|"
-        r"Cannot allocate memory",
+        r"(?:WinError|os error) 1455\b|Cannot allocate memory(?! in static)",
         finding="does-not-fit",
         cause="torch.load reads the whole file into memory, in addition to the model.",
         advice="torch.load(path, mmap=True) reads only what is used (files in the zip format of torch 1.6 "
         "and newer). load_state_dict(state_dict, assign=True) uses the loaded tensors instead of copying "
         "them.",
         tie=_host_memory,
+        say=_page,
         fix=Fix(option=("mmap", "True")),
     ),
     ErrorKind(
@@ -174,11 +232,14 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="safetensors-cut",
         title="The safetensors file ends too early",
-        pattern=r"MetadataIncompleteBuffer|incomplete metadata|file not fully covered",
+        pattern=r"MetadataIncompleteBuffer|incomplete metadata|file not fully covered|"
+        r"(?P<shape>shape '\[[-\d, ]{1,60}\]' is invalid for input of size)",
         finding="truncated",
         cause="The header describes more bytes than there are: a download or a copy was interrupted.",
-        advice="Delete the unfinished file from the cache, and fetch it again.",
+        advice="Delete the unfinished file from the cache, and fetch it again. A file of your own: save it "
+        "again.",
         tie=_safetensors,
+        when=_is_of_file,
     ),
     ErrorKind(
         id="safetensors-shared",

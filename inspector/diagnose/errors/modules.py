@@ -285,6 +285,13 @@ _GONE = {
 }
 
 
+def _script(context: Context) -> Tied:
+    """Report that this file is another one: an archive of TorchScript is not opened here."""
+    form = plain(context.checkpoint.format)
+    here = f"This file ({form} format) is no TorchScript archive: the error comes from another file."
+    return Tied(fits="no", here=here)
+
+
 def _of_module(context: Context) -> Tied:
     """Return which objects of this file come from the module that is not there."""
     module = context.groups["module"].strip(".")
@@ -300,6 +307,17 @@ def _of_module(context: Context) -> Tied:
 
 
 MODULE_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="torchscript-file",
+        title="The file is a TorchScript model, and was read as a pickle",
+        pattern=r"No module named:? ?['\"]?__torch__|on <module ['\"]?__torch__",
+        cause="__torch__ is no package: it stands for the code that a TorchScript archive (written by "
+        "torch.jit.save) has in it. Only torch.jit.load reads that; an older torch.load takes the archive "
+        "for an ordinary checkpoint.",
+        advice="Read it with torch.jit.load(path, map_location='cpu'); its weights are model.state_dict(). "
+        "For training, use the checkpoint that torch.save wrote.",
+        tie=_script,
+    ),
     ErrorKind(
         id="extension-missing",
         title="A compiled extension is not installed",

@@ -116,9 +116,14 @@ def _finding_of_wrapper(prefix: str) -> str:
 
 
 def _say_keys(told: Told) -> Said:
-    """Say where only buffers differ that came and went with versions."""
+    """Say where only buffers differ that came and went with versions, or a wrapper's prefix."""
     missing, unexpected = read_keys(told.pasted)
     names = [*missing, *unexpected]
+    in_file, in_model = wrapper_of(unexpected), wrapper_of(missing)
+    if in_file and not in_model:
+        return _saved_wrapped(in_file)
+    if in_model and not in_file:
+        return _model_wrapped(in_model)
     if not names or not all(name.endswith(_OF_VERSIONS) for name in names):
         return Said()
     return Said(
@@ -130,9 +135,46 @@ def _say_keys(told: Told) -> Said:
     )
 
 
+def _saved_wrapped(prefix: str) -> Said:
+    return Said(
+        title=f"The names in the file begin with {prefix}, those of the model do not",
+        cause=f"The model was saved inside a wrapper ({_wrapper(prefix)}), which puts {prefix} before every "
+        "name, and it is loaded into a model without the wrapper. The weights are the same.",
+        advice=f"Take it off: state_dict = {{name.removeprefix({prefix!a}): tensor for name, tensor in "
+        f"state_dict.items()}}. Next time save the model inside: model.{prefix}state_dict(). "
+        "strict=False would load nothing.",
+    )
+
+
+def _model_wrapped(prefix: str) -> Said:
+    return Said(
+        title=f"The names of the model begin with {prefix}, those in the file do not",
+        cause=f"The model is inside a wrapper ({_wrapper(prefix)}), which puts {prefix} before every name, "
+        "and the file was saved without it. The weights are the same.",
+        advice=f"Load before the model is wrapped, or into model.{prefix.rstrip('.')}. strict=False would "
+        "load nothing.",
+    )
+
+
+def _wrapper(prefix: str) -> str:
+    of_parallel = "DataParallel, DistributedDataParallel"
+    named = [of_parallel] if "module." in prefix else []
+    return " and ".join([*named, *(["torch.compile"] if "_orig_mod." in prefix else [])])
+
+
 def _say_sizes(told: Told) -> Said:
     """Say where adapters and sharded models have other shapes for reasons of their own."""
     sizes = read_sizes(told.pasted)
+    if any(in_file == _EMPTY != in_model for _, in_file, in_model in sizes):
+        return Said(
+            title="The file holds empty tensors: ZeRO-3 had split them when it was saved",
+            cause="Tensors in the file have no elements (shape [0]): under DeepSpeed's ZeRO-3 (or FSDP) "
+            "each process has only a part of every parameter, and state_dict() was saved without gathering "
+            "them. Their values are not in this file.",
+            advice="Take the weights from the run's own checkpoint (python zero_to_fp32.py FOLDER joins the "
+            "parts). For the next run set stage3_gather_16bit_weights_on_model_save to true and save with "
+            "the framework's function (trainer.save_model, model.save_16bit_model).",
+        )
     if any("lora_" in name for name, *_ in sizes):
         return Said(
             title="The adapter does not fit the base model",

@@ -135,6 +135,18 @@ def _not_script(context: Context) -> Tied:
 
 OBJECT_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
+        id="script-mistaken",
+        title="A Python module was passed where the model or the optimizer belongs",
+        pattern=r"(?:module '(?P<module>(?!torch\b)[\w.]{1,80})'(?: from '[^']{1,300}')?|'module' object) "
+        r"has no attribute '(?P<name>load_state_dict|state_dict|zero_grad|param_groups|named_parameters)'",
+        cause="The name that the line uses is an imported script (import optimizer, from . import model), "
+        "not the optimizer or model object: a variable has the script's name, or the object was never "
+        "assigned to it. The file is fine.",
+        advice="Print the name before the call. Create the optimizer (or the model) first and pass that: "
+        "optimizer = torch.optim.Adam(model.parameters()). Give scripts other names than variables.",
+        tie=_CODE,
+    ),
+    ErrorKind(
         id="load-argument",
         title="torch.load was given something that is neither a path nor a file",
         pattern=r"'(?P<type>[\w.]{1,80})' object has no attribute '(?:seek|read|readinto|tell|readline)'",

@@ -74,6 +74,14 @@ _PLACES_TEXTS: tuple[tuple[str, Step], ...] = (
         "optimizer",
     ),
     (r"torch/(?:cuda/)?amp/grad_scaler\.py:", "scaler"),
+    # Optimizers of other packages, and of one's own.
+    (
+        (
+            r"(?:.{0,300}[/\\])?[\w.-]{0,40}optim[\w.-]{0,40}(?:[/\\][\w.-]{1,60}?)?\.py:"
+            r"(?:step|_step|update_step|update_fn|update)$"
+        ),
+        "optimizer",
+    ),
     (r"torch/nn/utils/clip_grad\.py:", "clip"),
     (r"torch/utils/data/_utils/pin_memory\.py:", "pin"),
     (r"torch/utils/data/", "data"),
@@ -111,6 +119,7 @@ _CODE_TEXTS: tuple[tuple[str, Step], ...] = (
         r"\b(?:criterion|criteria|loss_?f\w{0,6}|loss_func\w{0,5}|cost)\w{0,8}\(|F\.(?:" + _LOSSES + r")\(",
         "loss",
     ),
+    (r"\bexp_avg\w{0,3}\b|\bmomentum_buffer\b", "optimizer"),
     (r"\.(?:to|cuda|half|float|double)\(", "move"),
 )
 _CODE = tuple((re.compile(pattern, re.IGNORECASE), step) for pattern, step in _CODE_TEXTS)
@@ -176,11 +185,15 @@ def _is_script(frame: Frame) -> bool:
 def _step_of_frames(inner: Sequence[Frame]) -> Step:
     """Return the step of the innermost frame that tells one; a load inside a pickle counts more."""
     found: Step = ""
+    in_yours = False
     for frame in inner:
         place = f"{frame.place if frame.package else frame.path}:{frame.function}"
         step: Step = next((step for pattern, step in _PLACES if pattern.match(place)), "")
         if step == "nested-load" and found in {"", "load"}:
             return step
+        if step == "optimizer" and in_yours:
+            return found  # the optimizer called the closure that it was given, and that failed
+        in_yours = in_yours or frame.owner == "yours"
         found = found or step
         if found and found not in _HIDDEN_STEPS:
             return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, devices_of, fix_for, listed, paths_on
+from inspector.diagnose.errors.running.installing import is_of_system
+from inspector.diagnose.errors.ties import about_code, devices_of, fix_for, listed, paths_on, plain
 
 _INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
 
@@ -19,9 +20,23 @@ def _on_cuda(context: Context) -> Tied:
     return Tied(fits="yes", here=here, paths=paths_on(context, devices), fix=fix_for(context, devices))
 
 
+def _is_mismatch(told: Told) -> bool:
+    """Return whether the library belongs to what is compiled for torch, and memory was not the trouble."""
+    if _NO_MEMORY.search(told.text):
+        return False
+    missing = _MISSING.search(told.text)
+    return missing is None or not is_of_system(missing["library"])
+
+
 def _mismatch(told: Told) -> Said:
     """Say whose library it is: torch's own, CUDA's, or an extension's."""
-    if not _OF_TORCH.search(told.text):
+    missing = _MISSING.search(told.text)
+    if missing is not None and _LOADED_BY_TORCH.match(missing["library"]):
+        return _WITHOUT_TORCH
+    in_torch = any(frame.place.endswith("torch/__init__.py") for frame in told.pasted.frames[-3:])
+    if missing is not None and missing["version"] and not in_torch and _OF_CUDA.match(missing["library"]):
+        return _other_cuda(missing["library"], missing["version"])
+    if not in_torch and not _OF_TORCH.search(told.text):
         return Said()
     return Said(
         title="torch was installed with libraries that do not belong together",
@@ -33,6 +48,31 @@ def _mismatch(told: Told) -> Said:
     )
 
 
+def _other_cuda(library: str, version: str) -> Said:
+    """Say which CUDA an extension was built for."""
+    return Said(
+        cause=f"{plain(library)} is a library of CUDA, and its number ({plain(version)}) is that of the CUDA "
+        "which the package was built for. There is no such library here: torch brings those of "
+        "torch.version.cuda only.",
+        advice="Install the package's wheel for the CUDA that torch.version.cuda shows, or build it again "
+        "from source against this torch. Linking another version under that name does not help.",
+    )
+
+
+_NO_MEMORY = re.compile(r"paging file|(?:WinError|os error) 1455", re.IGNORECASE)
+_MISSING = re.compile(
+    r"(?P<library>lib[\w+-]{1,40}(?:\.\d{1,2})?\.so)(?:\.(?P<version>\d{1,3}(?:\.\d{1,3}){0,3}))?: "
+    r"cannot open shared object file"
+)
+_OF_CUDA = re.compile(r"lib(?:cu(?:dart|blas|fft|rand|solver|sparse|pti)|nvrtc|nvToolsExt|nvJitLink|npp)")
+_LOADED_BY_TORCH = re.compile(r"lib(?:c10|torch)\w{0,30}\.so$")
+_WITHOUT_TORCH = Said(
+    cause="A compiled extension needs the libraries of torch (libc10, libtorch), and they are not found: it "
+    "was imported before torch, or it was built for another version of torch, whose libraries had other "
+    "names.",
+    advice="Write import torch above the import of the extension. If that does not help, install or build "
+    "the extension again for the installed torch.",
+)
 _OF_TORCH = re.compile(
     r"torch[/\\]lib[/\\]|libtorch_?\w{0,20}\.so|torch/_C\.|libnvJitLink|nvJitLink|libcus\w{3,12}\.so|"
     r"libcudnn\w{0,30}\.so|(?:shm|fbgemm|c10)\.dll"
@@ -191,6 +231,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         "torch, every compiled extension must be built again. Take other CUDA folders out of "
         "LD_LIBRARY_PATH.",
         tie=_INSTALLED,
+        when=_is_mismatch,
         say=_mismatch,
     ),
     ErrorKind(

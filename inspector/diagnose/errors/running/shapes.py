@@ -31,7 +31,7 @@ def _of_input(context: Context) -> Tied:
 
 def _sizes(told: Told) -> Said:
     """Say where two sizes met: in an optimizer they are its state and the parameters."""
-    if told.scene.step not in {"optimizer", "scaler"}:
+    if told.scene.step not in {"optimizer", "scaler", "load-optimizer"}:
         return Said()
     return Said(
         title="Optimizer state belongs to parameters of other shapes",
@@ -70,7 +70,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         r"except in dimension|"
         r"output with shape \[[\d, ]{0,80}\] doesn'?t match the broadcast shape|shape mismatch: value tensor|"
         r"The expanded size of the tensor|stack expects each tensor to be equal size|inconsistent tensor "
-        r"size",
+        r"size|invalid argument \d: sizes do not match",
         cause="One operation got tensors whose sizes do not fit: inputs of different lengths, positions "
         "beyond the table of the model, or a layer whose output was changed.",
         advice="Print the shapes in that line. For a batch of different sizes, pad in collate_fn.",

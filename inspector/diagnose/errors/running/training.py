@@ -155,6 +155,18 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         fix=_RESUME,
     ),
     ErrorKind(
+        id="groups-as-arguments",
+        title="An optimizer was created from its saved groups, which a scheduler had added to",
+        pattern=r"got an unexpected keyword argument '?initial_lr\b",
+        cause="A scheduler writes initial_lr into the groups of its optimizer. Code that creates the "
+        "optimizer anew with what stands in a saved group (Adam(params, **group)) passes it on, and the "
+        "optimizer takes no such argument.",
+        advice="Create the optimizer with its own settings (lr=...), then optimizer.load_state_dict(saved), "
+        "then the scheduler. Or leave initial_lr and params out of what is passed.",
+        tie=_initial_lr,
+        fix=_RESUME,
+    ),
+    ErrorKind(
         id="rng-device",
         title="A random generator state is on the GPU",
         pattern=r"RNG state must be a torch\.ByteTensor|"

@@ -48,6 +48,24 @@ def _nccl(told: Told) -> Said:
     return Said()
 
 
+def _is_pinning(told: Told) -> bool:
+    """Return whether an error that is not one of pinning alone was raised in its thread."""
+    return not told.groups["lost"] or told.scene.step == "pin"
+
+
+def _pin(told: Told) -> Said:
+    """Say that the thread lost its workers, where it ended without an error of its own."""
+    if not told.groups["lost"] and not told.groups["ended"]:
+        return Said()
+    return Said(
+        cause="With pin_memory=True a thread copies batches into memory that the GPU reads directly, and it "
+        "ended early: it lost the connection to the workers (they were killed, or the program was ending), "
+        "or it stopped between epochs, which torch 1.7 and 1.8 do with persistent_workers=True.",
+        advice="Pass pin_memory=False to the DataLoader, which changes nothing but speed, or "
+        "persistent_workers=False; or update torch. num_workers=0 shows an error that a worker hides.",
+    )
+
+
 WORKER_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="fork-cuda",
@@ -75,13 +93,17 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="pin-memory",
         title="The thread that pins memory failed",
-        pattern=r"Pin memory thread exited unexpectedly|cannot pin (?:memory|tensor)|need to provide "
+        pattern=r"(?P<ended>Pin memory thread exited unexpectedly)|(?P<lost>not enough values to unpack|"
+        r"EOFError|Connection(?:Reset|Refused|Aborted)Error|BrokenPipeError)|"
+        r"cannot pin (?:memory|tensor)|need to provide "
         r"pin_memory allocator|cannot access accelerator device|"
         r"Caught \w{1,40} in pin memory thread",
         cause="With pin_memory=True a thread copies batches into memory that the GPU reads directly. It "
         "failed: no GPU or driver is usable, the memory is full, or a sample cannot be pinned.",
         advice="Pass pin_memory=False to the DataLoader: it changes nothing but speed.",
         tie=_CODE,
+        when=_is_pinning,
+        say=_pin,
         is_wrapper=True,
     ),
     ErrorKind(

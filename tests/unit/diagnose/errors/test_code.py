@@ -85,7 +85,9 @@ def test_keys_of_other_dictionaries_are_left_alone() -> None:
         (frame.format("return ckpt['size']") + "KeyError: 'size'", "key-missing"),
         (frame.format("return row['x']") + "KeyError: 'model_state_dict'", "key-missing"),
         ("KeyError: 'Net is not in the registry'", "unrecognised"),
-        ("KeyError: 'size'", "key-missing"),
+        ("KeyError: 'size'", "unrecognised"),
+        ("KeyError: 'net_g'", "key-missing"),
+        ("Resuming from last.ckpt\nKeyError: 'size'", "key-missing"),
     ):
         assert explain_error(text, None).id == id_, text
 
@@ -101,3 +103,31 @@ def test_bytes_that_are_no_text() -> None:
     text = "UnicodeDecodeError: '{}' codec can't decode byte 0x80 in position 0: invalid start byte"
     assert explain_error(text.format("utf-8"), None).title == "A binary file was read as text"
     assert explain_error(text.format("ascii"), None).title == "The file was written by Python 2"
+
+
+def test_main_of_a_program_is_not_the_users_script() -> None:
+    text = "AttributeError: Can't get attribute 'Tokens' on <module '__main__' from '{}'>"
+    found = explain_error(text.format("/opt/venv/bin/gunicorn"), None)
+    assert "Here __main__ is /opt/venv/bin/gunicorn: a program" in found.cause
+    assert "import __main__; __main__.Tokens = Tokens" in found.advice
+    for own in ("/home/u/serve.py", "/home/u/lib/serve.py", "/home/u/bin/serve.py"):
+        assert "another script is running" in explain_error(text.format(own), None).cause
+
+
+def test_packages_that_pickle_code_ask_for_the_python_as_well() -> None:
+    text = "AttributeError: Can't get attribute '_make_function' on <module '{}' from '/v/x.py'>"
+    assert "the Python that saved it" in explain_error(text.format("cloudpickle.cloudpickle"), None).advice
+    assert "the Python that saved it" not in explain_error(text.format("timm.models"), None).advice
+
+
+def test_what_is_read_as_text() -> None:
+    text = "UnicodeDecodeError: '{}' codec can't decode byte 0x80 in position 0: invalid start byte"
+    loading = '  File "/v/site-packages/torch/serialization.py", line 1, in _load\n    x\n'
+    titles = {
+        text.format("ascii"): "The file was written by Python 2",
+        loading + text.format("utf-8"): "The file was written by Python 2",
+        text.format("utf-8"): "A binary file was read as text",
+        text.format("charmap"): "A file was read as text in the wrong encoding",
+        text.format("cp1252"): "A file was read as text in the wrong encoding",
+    }
+    assert {said: explain_error(said, None).title for said in titles} == titles

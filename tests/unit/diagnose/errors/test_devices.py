@@ -94,3 +94,18 @@ def test_a_build_without_a_device_asks_only_for_that_device() -> None:
 def test_a_gpu_is_called_cuda() -> None:
     assert "--device cuda:0" in explain_error(TAG.format("gpu"), None).advice
     assert "--device" not in explain_error(TAG.format("npu:0"), None).advice
+
+
+def test_drivers_that_are_too_old() -> None:
+    old = "AssertionError: The NVIDIA driver on your system is too old{}."
+    assert "CUDA 11.4 at most" in explain_error(old.format(" (found version 11040)"), None).cause
+    assert "see what nvidia-smi shows" in explain_error(old.format(""), None).cause
+    for text in (
+        old.format(""),
+        "RuntimeError: cuda runtime error (35) : CUDA driver",
+    ):
+        found = explain_error(text, None)
+        assert "older than this build" in found.title
+        assert "a build of torch for an older CUDA" in found.advice
+    none = explain_error("RuntimeError: Found no NVIDIA driver on your system.", None)
+    assert "finds no working NVIDIA driver" in none.title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
 from inspector.target.machine.profile import Gpu, Profile
 from tests.unit.diagnose.explaining import explained, on
@@ -72,3 +73,26 @@ def test_arguments_that_lightning_did_not_store() -> None:
     held = checkpoint(version, value("hyper_parameters", "width"))
     assert explained(text, held, id_="lightning-hparams").fits == "no"
     assert explained(text, checkpoint(), id_="lightning-hparams").fits == "no"
+
+
+def test_windows_has_a_limit_of_its_own() -> None:
+    page = "OSError: [WinError 1455] The paging file is too small for this operation to complete."
+    library = explain_error(f'{page} Error loading "C:\\v\\torch\\lib\\cudnn.dll"', None)
+    assert library.id == "host-memory"
+    assert "num_workers=0" in library.advice
+    file = explain_error("OSError: The paging file is too small (os error 1455)", None)
+    assert "its whole size" in file.cause
+    assert "num_workers" not in file.advice
+    block = "OSError: libgomp.so.1: cannot allocate memory in static TLS block"
+    assert explain_error(block, None).id == "unrecognised"
+    assert explain_error("MemoryError", None).title == "The machine is out of memory"
+
+
+def test_a_shape_is_of_the_file_only_where_safetensors_reads_it() -> None:
+    shape = "RuntimeError: shape '[4, 4]' is invalid for input of size 9"
+    frame = '  File "/v/site-packages/{}.py", line 1, in {}\n    x\n'
+    reading = frame.format("safetensors/torch", "load_file") + shape
+    assert explain_error(reading, None).id == "safetensors-cut"
+    running = frame.format("torch/nn/modules/module", "_call_impl") + shape
+    assert explain_error(running, None).id == "input-shape"
+    assert explain_error(shape, None).id == "input-shape"

@@ -6,7 +6,7 @@ import re
 
 from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
-from tests.unit.diagnose.explaining import asking, explained
+from tests.unit.diagnose.explaining import asking, explained, on
 
 # module: row, a word of the answer
 NAMES = {
@@ -58,3 +58,10 @@ def test_modules() -> None:
     assert found.finding == "whole-module"
     assert "It is a whole pickled module, models.yolo.Model." in found.here
     assert explained(text, asking("modelsx.A"), id_="module-missing").fits == "no"
+
+
+def test_torchscript_is_no_package() -> None:
+    text = "ModuleNotFoundError: No module named '__torch__'"
+    found = explained(text, on(("a", "cpu")), id_="torchscript-file")
+    assert found.fits == "no"
+    assert "torch.jit.load" in found.advice

@@ -251,3 +251,33 @@ def test_adapters_and_empty_parts_have_reasons_of_their_own() -> None:
     assert "adapter" in explain_error(text.format("a.lora_A.weight", "8, 2", "4, 2"), None).title
     assert "ZeRO-3" in explain_error(text.format("a.weight", "8, 2", "0"), None).cause
     assert "other settings" in explain_error(text.format("a.weight", "8, 2", "4, 2"), None).cause
+
+
+KEY = 'RuntimeError: Error(s) in loading state_dict for Net: {} key(s) in state_dict: "{}fc.weight". '
+
+
+def test_prefixes_are_named_without_a_file() -> None:
+    for prefix, wrapper, inside in (
+        ("_orig_mod.", "torch.compile", "model._orig_mod"),
+        ("module.", "DataParallel", "model.module"),
+        ("module._orig_mod.", "and torch.compile", "model.module._orig_mod"),
+    ):
+        saved = explain_error(KEY.format("Unexpected", prefix), None)
+        assert f"in the file begin with {prefix}" in saved.title
+        assert wrapper in saved.cause
+        assert f"removeprefix('{prefix}')" in saved.advice
+        model = explain_error(KEY.format("Missing", prefix), None)
+        assert f"of the model begin with {prefix}" in model.title
+        assert inside in model.advice
+    assert explain_error(KEY.format("Missing", ""), None).title.startswith("The names in the file are not")
+
+
+def test_empty_tensors_of_a_file_come_before_adapters() -> None:
+    text = (
+        "size mismatch for lora_B.weight: copying a param with shape torch.Size([{}]) from checkpoint, the "
+        "shape in current model is torch.Size([{}])."
+    )
+    assert "ZeRO-3 had split" in explain_error(text.format("0", "8, 4"), None).title
+    assert "adapter" in explain_error(text.format("4, 4", "8, 4"), None).title
+    plain = text.replace("lora_B", "fc")
+    assert "GatheredParameters" in explain_error(plain.format("8, 4", "0"), None).advice

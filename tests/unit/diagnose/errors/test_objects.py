@@ -78,3 +78,11 @@ def test_none_is_the_result_of_a_load_only_where_the_text_shows_one() -> None:
     assert explain_error(frame.format("self.encoder.eval()") + text.format("eval"), None).id == "unrecognised"
     loaded = frame.format("net = net.load_state_dict(x).to(0)") + text.format("to")
     assert explain_error(loaded, None).id == "load-result"
+
+
+def test_a_script_in_the_place_of_an_object() -> None:
+    text = "AttributeError: module '{}' has no attribute 'load_state_dict'"
+    found = explain_error(text.format("optimizer"), None)
+    assert found.id == "script-mistaken"
+    assert "The file is fine" in found.cause
+    assert explain_error(text.format("torch.optim"), None).id == "torch-import"

@@ -43,3 +43,20 @@ def test_libraries_of_torch_itself_are_no_extension() -> None:
     text = "ImportError: {}: undefined symbol: cudaX"
     assert "force-reinstall torch" in explain_error(text.format("/x/torch/lib/libtorch_cuda.so"), None).advice
     assert "every compiled extension" in explain_error(text.format("/x/_ext.so"), None).advice
+
+
+MISSING = "ImportError: {}: cannot open shared object file: No such file or directory"
+
+
+def test_whose_library_is_missing() -> None:
+    frame = '  File "/v/site-packages/torch/__init__.py", line 1, in <module>\n    x\n'
+    assert "CUDA 10.1" not in explain_error(MISSING.format("libcudart.so"), None).cause
+    said = explain_error(MISSING.format("libcudart.so.10.1"), None)
+    assert "libcudart.so is a library of CUDA, and its number (10.1)" in said.cause
+    assert "force-reinstall torch" in explain_error(frame + MISSING.format("libcudnn.so.9"), None).advice
+    assert "a library of CUDA" not in explain_error(MISSING.format("libnvinfer.so.8"), None).cause
+    for name in ("libc10.so", "libtorch_cuda_cu.so"):
+        assert "import torch above" in explain_error(MISSING.format(name), None).advice
+    assert explain_error(MISSING.format("libGL.so.1"), None).id == "system-library"
+    page = "ImportError: DLL load failed: The paging file is too small for this operation to complete."
+    assert explain_error(page, None).id == "host-memory"

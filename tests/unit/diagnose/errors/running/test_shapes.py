@@ -32,3 +32,19 @@ def test_sizes_in_an_optimizer() -> None:
     assert "pad in collate_fn" in explain_error(text, None).advice
     frame = '  File "/v/site-packages/torch/optim/adam.py", line 7, in step\n    x\n'
     assert "Optimizer state belongs to" in explain_error(frame + text, None).title
+
+
+SIZES = "RuntimeError: The size of tensor a (768) must match the size of tensor b (2)"
+IN = '  File "{}", line 7, in {}\n    {}\n'
+
+
+def test_optimizers_of_others_and_their_closures() -> None:
+    for path, function, code in (
+        ("lgesql/utils/optimization.py", "step", "x"),
+        ("/v/site-packages/timm/optim/lamb.py", "step", "x"),
+        ("lamb.py", "apply", "exp_avg.mul_(beta1).add_(grad)"),
+    ):
+        assert "Optimizer state" in explain_error(IN.format(path, function, code) + SIZES, None).title, path
+    step = IN.format("/v/site-packages/torch/optim/adam.py", "step", "loss = closure()")
+    closure = IN.format("train.py", "training_step", "return (x + y).sum()")
+    assert "pad in collate_fn" in explain_error(step + closure + SIZES, None).advice

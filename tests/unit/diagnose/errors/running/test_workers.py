@@ -36,3 +36,14 @@ def test_the_error_of_the_worker_counts() -> None:
     )
     found = explain_error(text, None)
     assert (found.id, found.where) == ("fork-cuda", "data.py, line 3, in __getitem__: x.cuda()")
+
+
+def test_a_pinning_thread_that_ended() -> None:
+    ended = explain_error("RuntimeError: Pin memory thread exited unexpectedly", None)
+    assert "persistent_workers=False" in ended.advice
+    none = explain_error("RuntimeError: cannot pin tensor: no GPU", None)
+    assert "persistent_workers" not in none.advice
+    lost = "ValueError: not enough values to unpack (expected 2, got 0)"
+    frame = '  File "/v/site-packages/torch/utils/data/_utils/pin_memory.py", line 28, in loop\n    x\n'
+    assert explain_error(frame + lost, None).id == "pin-memory"
+    assert explain_error(lost, None).id == "unrecognised"
