@@ -185,15 +185,16 @@ def _is_script(frame: Frame) -> bool:
 def _step_of_frames(inner: Sequence[Frame]) -> Step:
     """Return the step of the innermost frame that tells one; a load inside a pickle counts more."""
     found: Step = ""
-    in_yours = False
+    inside: set[str] = set()
     for frame in inner:
         place = f"{frame.place if frame.package else frame.path}:{frame.function}"
         step: Step = next((step for pattern, step in _PLACES if pattern.match(place)), "")
         if step == "nested-load" and found in {"", "load"}:
             return step
-        if step == "optimizer" and in_yours:
+        if step == "optimizer" and inside - {frame.package}:
             return found  # the optimizer called the closure that it was given, and that failed
-        in_yours = in_yours or frame.owner == "yours"
+        if frame.owner in {"yours", "framework"}:
+            inside.add(frame.package or "yours")
         found = found or step
         if found and found not in _HIDDEN_STEPS:
             return found

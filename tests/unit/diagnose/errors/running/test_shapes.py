@@ -48,3 +48,8 @@ def test_optimizers_of_others_and_their_closures() -> None:
     step = IN.format("/v/site-packages/torch/optim/adam.py", "step", "loss = closure()")
     closure = IN.format("train.py", "training_step", "return (x + y).sum()")
     assert "pad in collate_fn" in explain_error(step + closure + SIZES, None).advice
+    metric = IN.format("/v/site-packages/torchmetrics/metric.py", "update", "total + batch")
+    assert "pad in collate_fn" in explain_error(step + metric + SIZES, None).advice
+    kernel = IN.format("/v/site-packages/bitsandbytes/functional.py", "update_32bit", "x")
+    own = IN.format("/v/site-packages/bitsandbytes/optim/optimizer.py", "update_step", "x") + kernel
+    assert "Optimizer state" in explain_error(own + SIZES, None).title
