@@ -124,6 +124,49 @@ _CONNECTION = re.compile(
 )
 
 
+def _read_safetensors(told: Told) -> bool:
+    """Return whether torch.load read a safetensors file: it is the last that the text names."""
+    endings = _ENDING.findall(told.pasted.flat[-_MOST_NEAR:])
+    loads = told.scene.step == "load" or any("torch.load(" in frame.code for frame in told.pasted.frames)
+    return loads and any(endings[-1:])
+
+
+def _of_safetensors(told: Told) -> Said:
+    """Say that the file is a safetensors file, where the text shows that."""
+    if not _read_safetensors(told):
+        return Said()
+    return Said(
+        title="A safetensors file was read with torch.load",
+        cause="torch.load reads pickles, and a .safetensors file is none: the unpickler takes its header "
+        "for instructions. The file itself need not be broken.",
+        advice="Read it with safetensors.torch.load_file(path), or pass a file of torch.save. In a program "
+        "that is not yours, update it or choose a .pt or .ckpt.",
+    )
+
+
+def _cut_pickle(context: Context) -> Tied:
+    """Return whether this file is cut; it cannot be where another kind of file was read."""
+    told = Told(groups=context.groups, text=context.text, pasted=context.pasted, scene=context.scene)
+    if _read_safetensors(told):
+        return Tied(fits="no", here="This file is a pickled checkpoint: the error is about another file.")
+    return _damage(context)
+
+
+def _of_script(told: Told) -> Said:
+    """Say that torch.jit.load may have got a file of torch.save."""
+    if _SCRIPT.search(told.pasted.flat[-_MOST_NEAR:]) is None:
+        return Said()
+    return Said(
+        cause="torch.jit.load reads the zip archives of torch.jit.save. This file is none: torch.save wrote "
+        "it (in the old format), or it was truncated.",
+        advice="Try torch.load(path, map_location='cpu') and load the weights into a model that you create. "
+        "If that fails, too, fetch the file again.",
+    )
+
+
+_MOST_NEAR = 16 * 1024
+_ENDING = re.compile(r"\.(?:(safetensors|sft)|pth|pt|ckpt|bin|pkl)\b", re.IGNORECASE)  # "" for others
+_SCRIPT = re.compile(r"torch\.jit\.load|import_ir_module|torch\.jit import load")
 _LOAD_KEYS = r"invalid load key, ['\"](?P<key>\\x[0-9a-f]{2}|.)"
 FILE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
@@ -136,6 +179,25 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         "file at once.",
         advice=_FETCH,
         tie=_damage,
+        say=_of_script,
+    ),
+    ErrorKind(
+        id="not-a-file",
+        title="There is no such file",
+        pattern=r"is not a checkpoint file\b|failed opening archive",
+        cause="mmcv and torch's zip reader say this of a path at which there is no file (or none that they "
+        "may read).",
+        advice="Check the path: print(os.path.abspath(path), os.path.isfile(path)).",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="checksum",
+        title="The downloaded file is not the one that is expected (its checksum differs)",
+        pattern=r"(?:checksum|sha-?256) does not (?:not )?match",
+        cause="A download was interrupted, or the cached file is of another version.",
+        advice="Delete the cached file and have it downloaded again. If it stays so, update the package "
+        "that downloads it.",
+        tie=nothing_to_see,
     ),
     ErrorKind(
         id="zip-invalid",
@@ -213,9 +275,11 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         r"pickle exhausted before end of frame",
         finding="truncated",
         cause="Python's unpickler reached the end of the data in the middle of an object: the file is "
-        "truncated, or damaged near its beginning.",
+        "truncated, or damaged near its beginning. Or the file is no pickle at all, such as a safetensors "
+        "file.",
         advice=_FETCH,
-        tie=_damage,
+        tie=_cut_pickle,
+        say=_of_safetensors,
     ),
     ErrorKind(
         id="empty-file",

@@ -186,9 +186,17 @@ def _name(told: Told) -> str:
     return told.groups["module"].strip(".")
 
 
+def _is_moved(name: str) -> bool:
+    """Return whether a module is not in a package that is there: else Python names the package alone."""
+    return _MOVED.match(name) is not None and name not in _HOW and _COMPILED.match(name) is None
+
+
+_MOVED = re.compile(r"(?:mmcv|detectron2|bitsandbytes|pytorch3d|xformers|transformer_engine)\.(?!ops\b)\w")
+
+
 def _is_compiled(told: Told) -> bool:
     name = _name(told)
-    if package_of(name) == "torch":
+    if package_of(name) == "torch" or _is_moved(name):
         return False
     known = name in _HOW or package_of(name) in _HOW or _COMPILED.match(name) is not None
     return known or _AS_CUDA.search(told.pasted.flat) is not None
@@ -211,7 +219,7 @@ def _compiled(told: Told) -> Said:
 def _is_library(told: Told) -> bool:
     name = _name(told)
     top = package_of(name)
-    return top in _PACKAGES or top in _PIP or top.lower() in _PYTHON2 or top in _OF_PYTHON
+    return _is_moved(name) or top in _PACKAGES or top in _PIP or top.lower() in _PYTHON2 or top in _OF_PYTHON
 
 
 def _library(told: Told) -> Said:
@@ -232,6 +240,14 @@ def _library(told: Told) -> Said:
             cause=f"{name} belongs to Python itself, and this Python was compiled without it.",
             advice="Install Python from a distribution (apt, conda, python.org), or install the "
             "development package (libbz2-dev, liblzma-dev, libffi-dev) and build Python again.",
+        )
+    if _is_moved(name):
+        return Said(
+            title="The installed package has no such module: it is another version",
+            cause=f"{plain(top)} is installed, and {plain(name)} is not in it: packages move their modules "
+            "between (major) versions, and code and pickled files keep the old names.",
+            advice=f"Install the version of {plain(top)} that the file or the project was made with, or "
+            "import the module from where it is now. Of a file, save only the state_dict there.",
         )
     install = _PIP.get(top, top)
     if name == top:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.containers.formats import format_of
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import about_code, global_names, listed, nothing_to_see, plain
 from inspector.model.findings import Fix
 
@@ -133,6 +133,22 @@ def _not_script(context: Context) -> Tied:
     return Tied(fits="no", here=f"This file is in the {plain(context.checkpoint.format)} format.")
 
 
+def _operator(told: Told) -> Said:
+    """Say whose operators they are: those of torch itself come with another version of it."""
+    package = plain(told.groups["package"])
+    if package in {"aten", "prim", "prims", "quantized"}:
+        return Said(
+            title="The TorchScript model uses an operator that this torch does not have",
+            cause=f"The operator belongs to torch itself ({package}), in another version or build than the "
+            "installed one.",
+            advice="Install the version of torch that wrote the file, or a newer one.",
+        )
+    return Said(
+        advice=f"Install the package that defines the operators {package}:: for the installed torch, and "
+        "import it before torch.jit.load."
+    )
+
+
 OBJECT_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="script-mistaken",
@@ -149,9 +165,11 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="load-argument",
         title="torch.load was given something that is neither a path nor a file",
-        pattern=r"'(?P<type>[\w.]{1,80})' object has no attribute '(?:seek|read|readinto|tell|readline)'",
+        pattern=r"'(?P<type>[\w.]{1,80})' object has no attribute '(?:seek|read|readinto|tell|readline)'|"
+        r"AttributeError: seek\. You can only torch\.load",
         cause="The first argument of torch.load is a path, or a file opened in binary mode. Here it is "
-        "another object: None (a path that was never set), a model, or what torch.load already returned.",
+        "another object: None (a path that was never set), a part of the configuration, a model, or what "
+        "torch.load already returned.",
         advice="Print the argument before the call. Pass the path once: torch.load(path, "
         "map_location='cpu').",
         tie=_CODE,
@@ -328,6 +346,26 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         advice="Read it with torch.load(path, map_location='cpu') into a model that you create: "
         "model.load_state_dict(...).",
         tie=_not_script,
+    ),
+    ErrorKind(
+        id="jit-operator",
+        title="The TorchScript model uses operators of a package that is not imported",
+        pattern=r"Unknown builtin op: ?(?P<package>\w{1,60})::\w",
+        cause="A TorchScript file names operators and does not contain them: they are registered when the "
+        "package that defines them is imported, and torch.jit.load found none of that name.",
+        advice="Install that package for the installed torch, and import it before torch.jit.load.",
+        tie=_CODE,
+        say=_operator,
+    ),
+    ErrorKind(
+        id="learner-weights",
+        title="load_learner got a dictionary of weights, not a Learner",
+        pattern=r"'dict' object has no attribute 'dls'",
+        cause="fastai's load_learner reads what learn.export wrote: the whole Learner. learn.save writes "
+        "only a dictionary of weights and optimizer state.",
+        advice="Create the Learner as in training and call learn.load(name), which does "
+        "model.load_state_dict. Or call learn.export() where it was trained, and load that.",
+        tie=nothing_to_see,
     ),
 )
 

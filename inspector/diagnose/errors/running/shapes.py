@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import about_code
 from inspector.units import format_count, format_shape
@@ -31,7 +33,8 @@ def _of_input(context: Context) -> Tied:
 
 def _sizes(told: Told) -> Said:
     """Say where two sizes met: in an optimizer they are its state and the parameters."""
-    if told.scene.step not in {"optimizer", "scaler", "load-optimizer"}:
+    resumed = not told.scene.has_frames and _RESUMED.search(told.text) is not None
+    if told.scene.step not in {"optimizer", "scaler", "load-optimizer"} and not resumed:
         return Said()
     return Said(
         title="Optimizer state belongs to parameters of other shapes",
@@ -43,6 +46,7 @@ def _sizes(told: Told) -> Said:
     )
 
 
+_RESUMED = re.compile(r"\b(?:resum|load)\w{0,6} (?:\w{1,20} ){0,3}optimizer", re.IGNORECASE)
 _SHAPE = r"\[?(?P<shape>\d{1,9}(?:, ?\d{1,9}){1,6})\]?"
 SHAPE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
@@ -90,17 +94,28 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         tie=_CODE,
     ),
     ErrorKind(
+        id="changed-in-place",
+        title="A tensor that backward() needs was changed in place",
+        pattern=r"modified by an inplace operation",
+        cause="autograd kept a tensor for the gradient, and the code changed it before backward(): by +=, "
+        "by x[...] = y, by a method such as relu_(), or by an optimizer's step between forward and "
+        "backward.",
+        advice="Write a new tensor instead (x = x + y, x.clone() before the change), and call backward() "
+        "before the step. torch.autograd.set_detect_anomaly(True) shows the line of the forward pass.",
+        tie=_CODE,
+    ),
+    ErrorKind(
         id="no-grad",
         title="There is nothing to compute gradients for",
         pattern=r"element 0 of tensors does not require grad|Trying to backward through the graph a second "
         r"time|"
-        r"modified by an inplace operation|leaf Variable that requires grad|Inference tensors cannot be "
+        r"leaf Variable that requires grad|Inference tensors cannot be "
         r"saved for backward|"
         r"RNN backward can only be called in training mode|does not have a grad_fn|grad can be implicitly "
         r"created only for",
-        cause="backward() found no way from the loss to the parameters, or a tensor on that way was "
-        "changed: the model was frozen or loaded under torch.no_grad(), the loss was detached (.item(), "
-        ".detach(), .numpy()), weights were changed in place, or backward() was called twice.",
+        cause="backward() found no way from the loss to the parameters, or one that is used up: "
+        "the model was frozen or loaded under torch.no_grad(), the loss was detached (.item(), "
+        ".detach(), .numpy()), or backward() was called twice.",
         advice="Check any(p.requires_grad for p in model.parameters()) after loading, that no "
         "@torch.no_grad() stands above the training step, and model.train(). Change weights only under "
         "torch.no_grad(), by copy_().",

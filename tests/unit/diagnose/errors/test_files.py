@@ -95,3 +95,25 @@ def test_the_end_of_a_connection_is_not_the_end_of_a_file() -> None:
     assert explain_error(frame.format("pickle", "load"), None).id == "empty-file"
     letter = "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe2 in position 9: unexpected end of data"
     assert explain_error(letter, None).id == "python2-text"
+
+
+LOADING = (
+    '  File "a.py", line 3, in f\n    sd = torch.load(path)\n'
+    "_pickle.UnpicklingError: unpickling stack underflow"
+)
+
+
+def test_safetensors_read_as_a_pickle() -> None:
+    text = f"Loading vae/flux.safetensors\n{LOADING}"
+    found = explained(text, CUT, id_="pickle-truncated")
+    assert (found.fits, "safetensors.torch.load_file" in found.advice) == ("no", True)
+    for other in (LOADING, f"Loading a.safetensors\nLoading b.pt\n{LOADING}"):
+        assert "safetensors.torch" not in explained(other, CUT, id_="pickle-truncated").advice, other
+        assert explained(other, CUT, id_="pickle-truncated").fits == "yes", other
+
+
+def test_script_loader_given_a_pickle() -> None:
+    text = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
+    frame = '  File "a.py", line 3, in f\n    net = torch.jit.load(path)\n'
+    assert "Try torch.load" in explained(frame + text, WHOLE, id_="zip-directory").advice
+    assert "Try torch.load" not in explained(text, WHOLE, id_="zip-directory").advice

@@ -65,3 +65,12 @@ def test_torchscript_is_no_package() -> None:
     found = explained(text, on(("a", "cpu")), id_="torchscript-file")
     assert found.fits == "no"
     assert "torch.jit.load" in found.advice
+
+
+def test_modules_that_an_installed_package_does_not_have() -> None:
+    text = "ModuleNotFoundError: No module named '{}'"
+    for name in ("mmcv.utils.config", "detectron2.utils.old"):
+        found = explain_error(text.format(name), None)
+        assert (found.id, "is installed" in found.cause) == ("library-missing", True), name
+    for name in ("mmcv", "mmcv.ops", "mmcv._ext", "apex.amp"):
+        assert explain_error(text.format(name), None).id == "extension-missing", name

@@ -86,3 +86,17 @@ def test_a_script_in_the_place_of_an_object() -> None:
     assert found.id == "script-mistaken"
     assert "The file is fine" in found.cause
     assert explain_error(text.format("torch.optim"), None).id == "torch-import"
+
+
+def test_operators_of_packages_and_of_torch() -> None:
+    text = "RuntimeError: Unknown builtin op: {}::nms."
+    assert (
+        "operators torch_scatter::"
+        in explained(text.format("torch_scatter"), on(), id_="jit-operator").advice
+    )
+    assert "newer one" in explained(text.format("aten"), on(), id_="jit-operator").advice
+
+
+def test_configuration_given_for_a_path() -> None:
+    text = "AttributeError: seek. You can only torch.load from a file that is seekable."
+    assert explained(text, on(), id_="load-argument").fits == "no"

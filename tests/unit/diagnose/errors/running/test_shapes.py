@@ -53,3 +53,8 @@ def test_optimizers_of_others_and_their_closures() -> None:
     kernel = IN.format("/v/site-packages/bitsandbytes/functional.py", "update_32bit", "x")
     own = IN.format("/v/site-packages/bitsandbytes/optim/optimizer.py", "update_step", "x") + kernel
     assert "Optimizer state" in explain_error(own + SIZES, None).title
+
+
+def test_sizes_while_resuming_without_frames() -> None:
+    assert "Optimizer state" in explain_error(f"{SIZES} when resuming adam optimizer", None).title
+    assert "Optimizer state" not in explain_error(f"{SIZES} when resuming", None).title
