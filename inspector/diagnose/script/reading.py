@@ -79,7 +79,7 @@ def decode_script(data: bytes) -> str:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding)
     except (SyntaxError, UnicodeError, LookupError) as error:
-        raise ModelError("this is no Python script: it is no text", remedy=_REMEDY) from error
+        raise ModelError("this is not a Python script: it is not text", remedy=_REMEDY) from error
 
 
 def read_script(path: str) -> tuple[str, str]:
