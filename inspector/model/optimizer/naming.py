@@ -15,7 +15,6 @@ from itertools import permutations
 
 from inspector.model.checkpoint import Key, Naming
 from inspector.model.optimizer.parameters import Parameters, Shape, join_parameters, salted
-from inspector.model.optimizer.recipes import recognize
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.values.text import cut_name
 from inspector.records import dataclass
@@ -229,6 +228,8 @@ def _match_by_order(owned: Owned, model: Parameters) -> Names | None:
 
 def _match_by_custom(owned: Owned, model: Parameters, certain: Names, room: _Room) -> Names:
     """Add what a recipe that fits, or else the order within each group, says of the other parameters."""
+    from inspector.model.optimizer.recipes import recognize  # noqa: PLC0415 - most optimizers have one group
+
     groups = [group.ids for group in owned.optimizer.listed.groups]
     recognized = recognize(groups, owned.shapes, model, room.spend)
     if recognized is not None:

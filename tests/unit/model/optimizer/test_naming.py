@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from inspector.model.optimizer import naming
+from inspector.model.optimizer import naming, recipes
 from inspector.model.optimizer.naming import Owned, name_parameters
 from inspector.model.optimizer.parameters import Parameters, Shape, salted
 from inspector.model.optimizer.recipes import Recognized
@@ -172,7 +172,7 @@ def test_order_within_groups_is_not_asked_without_room(monkeypatch: pytest.Monke
 
 def test_custom_that_contradicts_the_shapes_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Recognized({0: "p1", 1: "p0", 2: "p2", 3: "p3"}, "a lie")
-    monkeypatch.setattr(naming, "recognize", lambda *_: wrong)
+    monkeypatch.setattr(recipes, "recognize", lambda *_: wrong)
     (found,) = name_parameters([owned([C, A, A], [B])], [model(C, A, B, A)])
     assert (found.naming, found.by_id) == ("partial", {0: "p0", 3: "p2"})
 
