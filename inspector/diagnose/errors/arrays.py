@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, global_names, listed, nothing_to_see
+from inspector.diagnose.errors.ties import about_code, global_names, nothing_to_see
+from inspector.diagnose.listing import listed
 
 _INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
 

@@ -6,7 +6,8 @@ import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.state_names import state_dicts
-from inspector.diagnose.errors.ties import global_names, listed, nothing_to_see, plain, top_keys
+from inspector.diagnose.errors.ties import global_names, nothing_to_see, top_keys
+from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.values import package_of
 

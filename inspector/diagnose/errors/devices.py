@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import devices_of, fix_for, listed, nothing_to_see, paths_on, plain
+from inspector.diagnose.errors.ties import devices_of, fix_for, nothing_to_see, paths_on
+from inspector.diagnose.listing import listed, plain
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import is_accelerator
 from inspector.units import format_count

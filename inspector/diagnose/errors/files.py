@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
-from inspector.diagnose.errors.ties import nothing_to_see, of_finding, plain
+from inspector.diagnose.errors.ties import nothing_to_see, of_finding
+from inspector.diagnose.listing import plain
 from inspector.model.findings import Fix
 from inspector.model.obstacles import is_gzipped
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import listed, nothing_to_see, of_finding, paths_on, plain, top_keys
+from inspector.diagnose.errors.ties import nothing_to_see, of_finding, paths_on, top_keys
+from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.model.roles.devices import is_accelerator
 from inspector.model.totals import device_totals

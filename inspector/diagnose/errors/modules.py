@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import global_names, listed, plain
+from inspector.diagnose.errors.ties import global_names
+from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.values import package_of
 

@@ -19,7 +19,7 @@ from inspector.diagnose.errors.state_names import (
     state_dicts,
     wrapper_of,
 )
-from inspector.diagnose.errors.ties import listed, plain
+from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.units import format_count, format_shape
 

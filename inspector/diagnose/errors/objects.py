@@ -6,7 +6,8 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, global_names, listed, nothing_to_see, plain
+from inspector.diagnose.errors.ties import about_code, global_names, nothing_to_see
+from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 
 _CODE = about_code("Nothing in this file decides it: it is about the line of code.")

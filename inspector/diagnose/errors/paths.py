@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, nothing_to_see, plain
+from inspector.diagnose.errors.ties import about_code, nothing_to_see
+from inspector.diagnose.listing import plain
 
 _SAVED = about_code(
     "Nothing in this file decides it: it is about the object that is being saved, or the place."

@@ -10,10 +10,6 @@ from inspector.diagnose.errors.explanation import Context, Tie, Tied
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.devices import device_order
 from inspector.pickles.python2 import present_name
-from inspector.units import cut_text, escape_text, format_count
-
-_MOST_NAMED = 6
-_MOST_CHARS = 120
 
 
 def nothing_to_see(context: Context) -> Tied:
@@ -88,18 +84,3 @@ def top_keys(context: Context) -> list[str]:
     tensors, values = context.checkpoint.tensors, context.checkpoint.values
     ways = chain((tensor.keys for tensor in tensors), (value.keys for value in values))
     return list(dict.fromkeys(str(keys[0]) for keys in ways if keys))
-
-
-def listed(items: Sequence[str], noun: str = "") -> str:
-    """Return a few names out of a file or a message, escaped and cut: `a, b and 3 more`."""
-    shown = [escape_text(cut_text(item, _MOST_CHARS)) for item in items[:_MOST_NAMED]]
-    more = len(items) - len(shown)
-    text = ", ".join(shown)
-    if more > 0:
-        text += f" and {format_count(more, noun)}" if noun else f" and {more:,} more"
-    return text
-
-
-def plain(text: str) -> str:
-    """Return a part of a message so that it can be shown."""
-    return escape_text(cut_text(text, _MOST_CHARS))

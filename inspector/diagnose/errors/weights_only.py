@@ -7,7 +7,8 @@ The wordings: "Unsupported class" in 1.13 to 2.3, "Unsupported global: GLOBAL" s
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import listed, nothing_to_see, of_finding, plain
+from inspector.diagnose.errors.ties import nothing_to_see, of_finding
+from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.python2 import present_name
 from inspector.pickles.values import package_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.diagnose.case import Case, Rule
-from inspector.diagnose.errors.ties import listed
+from inspector.diagnose.listing import listed
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import lost_directory
 from inspector.pickles.python2 import present_name

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from inspector.diagnose.case import Case
-from inspector.diagnose.errors.ties import plain
+from inspector.diagnose.listing import plain
 from inspector.model.checkpoint import Checkpoint, HiddenPlace, ValueRow
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import is_accelerator, split_device

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.dtypes import find_lacks
-from inspector.diagnose.errors.ties import listed
+from inspector.diagnose.listing import listed
 from inspector.diagnose.packages import Package, packages_of
 from inspector.diagnose.quantizing import find_quantizers
 from inspector.model.findings import Finding, Fix, finding

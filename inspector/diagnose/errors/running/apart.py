@@ -11,7 +11,8 @@ import re
 
 from inspector.diagnose.errors.explanation import Context, Tied
 from inspector.diagnose.errors.reading.scene import Step
-from inspector.diagnose.errors.ties import listed, of_finding, plain
+from inspector.diagnose.errors.ties import of_finding
+from inspector.diagnose.listing import listed, plain
 from inspector.model.checkpoint import Tensor
 from inspector.units import format_count
 

@@ -6,7 +6,8 @@ import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.running.installing import is_of_system
-from inspector.diagnose.errors.ties import about_code, devices_of, fix_for, listed, paths_on, plain
+from inspector.diagnose.errors.ties import about_code, devices_of, fix_for, paths_on
+from inspector.diagnose.listing import listed, plain
 
 _INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
 

@@ -10,7 +10,8 @@ from collections import Counter
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.running.types import are_apart, differ, read_type
-from inspector.diagnose.errors.ties import about_code, listed
+from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.listing import listed
 from inspector.units import format_count
 
 _T = r"[a-z0-9_:. ]{1,40}"

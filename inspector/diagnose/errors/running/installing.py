@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
-from inspector.diagnose.errors.ties import about_code, plain
+from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.listing import plain
 from inspector.pickles.values import package_of
 
 _INSTALLED = about_code("Nothing in this file brings it about: it is about what is installed here.")

@@ -10,7 +10,8 @@ from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
 from inspector.diagnose.errors.running.apart import tie_apart
 from inspector.diagnose.errors.running.steps import say_apart
 from inspector.diagnose.errors.running.types import are_apart, read_type
-from inspector.diagnose.errors.ties import devices_of, listed, paths_on
+from inspector.diagnose.errors.ties import devices_of, paths_on
+from inspector.diagnose.listing import listed
 from inspector.model.findings import Fix
 from inspector.model.roles.device_types import DEVICE_TYPES
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
-from inspector.diagnose.errors.ties import about_code, listed
+from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.listing import listed
 from inspector.model.findings import Fix
 
 _RESUME = Fix(style="resume")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
-from inspector.diagnose.errors.ties import by_finding, listed, of_finding
+from inspector.diagnose.errors.ties import by_finding, of_finding
+from inspector.diagnose.listing import listed
 from inspector.model.checkpoint import Optimizer
 from inspector.model.findings import Fix
 from inspector.units import format_count

@@ -5,16 +5,7 @@ from __future__ import annotations
 from inspector.diagnose.errors.explanation import Context
 from inspector.diagnose.errors.reading.pasted import read_pasted
 from inspector.diagnose.errors.reading.scene import Scene
-from inspector.diagnose.errors.ties import (
-    by_finding,
-    devices_of,
-    fix_for,
-    listed,
-    nothing_to_see,
-    paths_on,
-    plain,
-    top_keys,
-)
+from inspector.diagnose.errors.ties import by_finding, devices_of, fix_for, nothing_to_see, paths_on, top_keys
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix, finding
 from inspector.safety.verdict import judge
@@ -55,12 +46,3 @@ def test_devices_and_paths() -> None:
 def test_keys_at_the_top() -> None:
     made = checkpoint(tensor("model", "a"), tensor("model", "b"), tensor(), value("epoch"), value(0, "x"))
     assert top_keys(context(made)) == ["model", "epoch", "0"]
-
-
-def test_names_are_few_short_and_harmless() -> None:
-    assert listed([]) == ""
-    assert listed(["a", "b"]) == "a, b"
-    assert listed([str(number) for number in range(9)]) == "0, 1, 2, 3, 4, 5 and 3 more"
-    assert listed([str(number) for number in range(9)], "name").endswith("and 3 names")
-    assert plain("\u202e") == r"\u202e"
-    assert len(plain("x" * 999)) == 120
