@@ -27,7 +27,7 @@ _VERSIONS = re.compile(
 
 
 def _abi(told: Told) -> Said:
-    """Say whether the NumPy that is installed is too old or too new, where the message has both numbers."""
+    """Explain whether the installed NumPy is too old or too new, where the message has both numbers."""
     sizes, versions = _EXPECTED.search(told.text), _VERSIONS.search(told.text)
     wanted, have = _numbers(sizes or versions)
     if wanted > have or "numpy._core" in told.text:

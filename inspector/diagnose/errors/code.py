@@ -87,7 +87,7 @@ _WITH_PYTHON = dict.fromkeys(
 
 
 def _attribute_said(told: Told) -> Said:
-    """Say whether it is a package of another version, or code of one's own."""
+    """Explain whether it is a package of another version, or code of one's own."""
     name = plain(told.groups["name"] or told.groups["rebuild"])
     if told.groups["main"]:
         return Said()
@@ -129,7 +129,7 @@ _PROGRAM = re.compile(
 
 
 def _other_main(name: str, path: str) -> Said:
-    """Say that the script which ran when the file was saved is not the program that runs now."""
+    """Explain that the script which ran when the file was saved is not the program that runs now."""
     return Said(
         cause=f"{name} was defined in the script itself when the file was saved, so the pickle looks for it "
         f"in __main__. Here __main__ is {path}: a program (a server, a launcher, a test runner) that "
@@ -175,7 +175,7 @@ def _old_module(context: Context) -> Tied:
 
 
 def _text_said(told: Told) -> Said:
-    """Say that a file was read as text, which is the likelier cause but for ASCII and in torch.load."""
+    """Explain that a file was read as text, which is the likelier cause but for ASCII and in torch.load."""
     codec = told.groups["codec"].lower()
     if codec == "ascii" or told.scene.step == "load":
         return Said()

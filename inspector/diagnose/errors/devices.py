@@ -53,7 +53,7 @@ _REASONS = (
 
 
 def _unavailable(told: Told) -> Said:
-    """Say what is known of the reason, and what to do where no map_location can be given."""
+    """Explain what is known of the reason, and what to do where no map_location can be given."""
     row = "Saved on a device that torch cannot find on this machine"
     warned = " ".join(told.pasted.warnings).lower()
     reason = next((text for words, text in _REASONS if words in warned), "")
@@ -66,7 +66,7 @@ def _unavailable(told: Told) -> Said:
 
 
 def _unavailable_index(told: Told) -> Said:
-    """Say what to do where no map_location can be given."""
+    """Explain what to do where no map_location can be given."""
     if told.scene.step == "nested-load":
         return Said(cause=f"{_INDEX}{_NESTED}", advice=_NESTED_ADVICE)
     return Said()
@@ -134,7 +134,7 @@ _TOO_OLD = re.compile(
 
 
 def _driver(told: Told) -> Said:
-    """Say that there is a driver and it is too old, where the message says that."""
+    """Explain that there is a driver and it is too old, where the message says that."""
     old = _TOO_OLD.search(told.text)
     if old is None:
         return Said()
@@ -151,7 +151,7 @@ def _driver(told: Told) -> Said:
 
 
 def _tag_said(told: Told) -> Said:
-    """Say how a device is spelled that torch has under another name."""
+    """Explain how a device is spelled that torch has under another name."""
     tag = told.groups.get("tag", "").strip().lower()
     if not _GPU_TAG.fullmatch(tag):
         return Said()

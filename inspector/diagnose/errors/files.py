@@ -103,7 +103,7 @@ def _protocol(context: Context) -> Tied:
 
 
 def _part_of_checkpoint(told: Told) -> Said:
-    """Say what it means where torch.load itself says so: there is a pickle without the file around it."""
+    """Explain what it means where torch.load itself says so: there is a pickle without the file around it."""
     if told.scene.step != "load" or not any("torch/" in frame.place for frame in told.pasted.frames):
         return Said()
     return Said(
@@ -133,7 +133,7 @@ def _read_safetensors(told: Told) -> bool:
 
 
 def _of_safetensors(told: Told) -> Said:
-    """Say that the file is a safetensors file, where the text shows that."""
+    """Explain that the file is a safetensors file, where the text shows that."""
     if not _read_safetensors(told):
         return Said()
     return Said(
@@ -154,7 +154,7 @@ def _cut_pickle(context: Context) -> Tied:
 
 
 def _of_script(told: Told) -> Said:
-    """Say that torch.jit.load may have got a file of torch.save."""
+    """Explain that torch.jit.load may have got a file of torch.save."""
     if _SCRIPT.search(told.pasted.flat[-_MOST_NEAR:]) is None:
         return Said()
     return Said(

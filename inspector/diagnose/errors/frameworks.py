@@ -48,7 +48,7 @@ def _host_memory(context: Context) -> Tied:
 
 
 def _page(told: Told) -> Said:
-    """Say whose memory ended: Windows' has a limit of its own."""
+    """Explain whose memory ended: Windows' has a limit of its own."""
     text = told.text.lower()
     if "paging file" not in text and "1455" not in text:
         return Said()

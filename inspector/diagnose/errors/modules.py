@@ -204,7 +204,7 @@ def _is_compiled(told: Told) -> bool:
 
 
 def _compiled(told: Told) -> Said:
-    """Say how this extension is installed, where that is known."""
+    """Explain how this extension is installed, where that is known."""
     name = _name(told)
     how = _HOW.get(name) or _HOW.get(package_of(name), "")
     if not how:
@@ -224,7 +224,7 @@ def _is_library(told: Told) -> bool:
 
 
 def _library(told: Told) -> Said:
-    """Say whether a package is not there, or there in another version."""
+    """Explain whether a package is not there, or there in another version."""
     name = _name(told)
     top = package_of(name)
     if top.lower() in _PYTHON2:
@@ -272,7 +272,7 @@ def _is_torchs(told: Told) -> bool:
 
 
 def _of_torch(told: Told) -> Said:
-    """Say whether a module of torch is gone or still to come, where that is known."""
+    """Explain whether a module of torch is gone or still to come, where that is known."""
     name = _name(told)
     gone = next(
         (since for module, since in _GONE.items() if name == module or name.startswith(f"{module}.")), ""

@@ -116,7 +116,7 @@ def _finding_of_wrapper(prefix: str) -> str:
 
 
 def _say_keys(told: Told) -> Said:
-    """Say where only buffers differ that came and went with versions, or a wrapper's prefix."""
+    """Explain where only buffers differ that came and went with versions, or a wrapper's prefix."""
     missing, unexpected = read_keys(told.pasted)
     names = [*missing, *unexpected]
     in_file, in_model = wrapper_of(unexpected), wrapper_of(missing)
@@ -163,7 +163,7 @@ def _wrapper(prefix: str) -> str:
 
 
 def _say_sizes(told: Told) -> Said:
-    """Say where adapters and sharded models have other shapes for reasons of their own."""
+    """Explain where adapters and sharded models have other shapes for reasons of their own."""
     sizes = read_sizes(told.pasted)
     if any(in_file == _EMPTY != in_model for _, in_file, in_model in sizes):
         return Said(

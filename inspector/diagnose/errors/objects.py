@@ -135,7 +135,7 @@ def _not_script(context: Context) -> Tied:
 
 
 def _operator(told: Told) -> Said:
-    """Say whose operators they are: those of torch itself come with another version of it."""
+    """Explain whose operators they are: those of torch itself come with another version of it."""
     package = plain(told.groups["package"])
     if package in {"aten", "prim", "prims", "quantized"}:
         return Said(

@@ -39,7 +39,7 @@ def _permission(told: Told) -> bool:
 
 
 def _denied(told: Told) -> Said:
-    """Say folder first where the path looks like one; only Windows denies access to folders."""
+    """Name a folder first where the path looks like one; only Windows denies access to folders."""
     path = told.groups.get("path", "")
     if path.startswith("/"):
         return _NO_RIGHT

@@ -125,7 +125,7 @@ def _is_no_pickle(told: Told) -> bool:
 
 
 def _no_pickle(told: Told) -> Said:
-    """Say what begins with that byte."""
+    """Explain what begins with that byte."""
     about = _NO_PICKLES.get(chr(int(told.groups["opcode"] or "0")), "")
     return Said(cause=f"No pickle has this byte at its beginning. {about}") if about else Said()
 

@@ -34,7 +34,7 @@ def _compiled(case: Case) -> Iterator[Finding]:
 
 
 def _misplaced(package: Package, runs_on: frozenset[str], of_it: str, kind: str) -> Finding:
-    """Say what becomes of a package where its kernels do not run."""
+    """Explain what becomes of a package where its kernels do not run."""
     places = " and ".join(words for one, words in _PLACES.items() if one in runs_on)
     fails = package.fails.removesuffix(".").format(NAME="CUDA" if kind == "rocm" else kind.upper())
     on_cpu = "cpu" in runs_on
@@ -68,7 +68,7 @@ def _dtypes(case: Case) -> Iterator[Finding]:
 
 
 def _quantized(case: Case) -> Iterator[Finding]:
-    """Tell by their names weights that were quantized: a plain model does not take them."""
+    """Find weights that were quantized, by their names: a plain model does not take them."""
     for row, paths in find_quantizers(case.checkpoint):
         yield finding(
             "quantized-weights",

@@ -64,7 +64,7 @@ def removed_line(script: Script, node: ast.stmt) -> Edit | None:
 
 
 def argument(script: Script, call: ast.Call, name: str, place: int, text: str) -> Edit:
-    """Give a call an argument: in the place of the one it has, or behind the last."""
+    """Set an argument of a call: in the place of the one it has, or behind the last."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return replaced(script, keyword.value, text)

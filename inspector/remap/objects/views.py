@@ -46,7 +46,7 @@ class StorageName(NamedTuple):
 
 
 class Naming(Protocol):
-    """Says what becomes of storages."""
+    """Decides what becomes of storages."""
 
     def name_storage(self, node: PersistentId) -> StorageName | None:
         """Return what is written for a storage's persistent id; None for an id of something else."""

@@ -26,7 +26,7 @@ _ATTRIBUTE = "It stays where torch.load puts it: .to(device) does not move plain
 
 
 class AfterWords:
-    """Says for one tensor after the other what becomes of it; looks a checkpoint through once."""
+    """Returns for one tensor after the other what becomes of it; looks a checkpoint through once."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Look it through."""

@@ -157,7 +157,7 @@ def _start(path: str, length: int) -> str:
 
 
 class Sorter:
-    """Tells for each tensor of a checkpoint what part it belongs to."""
+    """Sorts the tensors of a checkpoint into the parts that they belong to."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Look for what makes a part: optimizers, whole modules, names of weights."""
@@ -247,7 +247,7 @@ def _has_attributes(row: Tensor) -> bool:
 
 
 def _kind_of_module(row: Tensor, inside: int) -> Kind:
-    """Tell a loss from a model: it is called so, or holds weights that only a loss has."""
+    """Return whether it is a loss or a model: a loss is called so, or has weights that only a loss has."""
     if row.role == "ema":
         return Kind.AVERAGE
     is_loss = (inside and is_loss_name(row.keys[inside - 1])) or (

@@ -47,7 +47,7 @@ class Located:
 
 
 def locate(path: str) -> Located:
-    """Tell from a path whose code a file is."""
+    """Return whose code a file is, by its path."""
     steps = path.replace("\\", "/")
     match = _INSTALLED.match(steps) or _TORCH.match(steps) or _FRAMEWORK.match(steps)
     if match is not None:

@@ -153,7 +153,7 @@ class Scene:
 
 
 def read_scene(pasted: Pasted, raised: Raised | None) -> Scene:
-    """Tell what the program was doing when an error of a text was raised.
+    """Return what the program was doing when an error of a text was raised.
 
     Args:
         pasted: The text.
@@ -206,7 +206,7 @@ def _step_of_code(code: str) -> Step:
 
 
 def _step_of_lines(lines: Sequence[str]) -> Step:
-    """Tell the step from a text without frames: people paste the line that failed above the message."""
+    """Return the step that a text without frames shows: people paste the failing line above the message."""
     for line in lines[:_MOST_LINES]:
         step = _step_of_code(line[:_MOST_CHARS])
         if step:

@@ -30,7 +30,7 @@ def _is_mismatch(told: Told) -> bool:
 
 
 def _mismatch(told: Told) -> Said:
-    """Say whose library it is: torch's own, CUDA's, or an extension's."""
+    """Explain whose library it is: torch's own, CUDA's, or an extension's."""
     missing = _MISSING.search(told.text)
     if missing is not None and _LOADED_BY_TORCH.match(missing["library"]):
         return _WITHOUT_TORCH
@@ -50,7 +50,7 @@ def _mismatch(told: Told) -> Said:
 
 
 def _other_cuda(library: str, version: str) -> Said:
-    """Say which CUDA an extension was built for."""
+    """Explain which CUDA an extension was built for."""
     return Said(
         cause=f"{plain(library)} is a library of CUDA, and its number ({plain(version)}) is that of the CUDA "
         "which the package was built for. There is no such library here: torch brings those of "
@@ -81,7 +81,7 @@ _OF_TORCH = re.compile(
 
 
 def _backend(told: Told) -> Said:
-    """Say what a missing backend means, by the operator and the backend that the message names."""
+    """Explain what a missing backend means, by the operator and the backend that the message names."""
     operator, backend = told.groups["operator"].lower(), told.groups["backend"].lower()
     if backend in {"", "cuda", "hip"}:
         return _CPU_BUILD if operator.startswith("aten::") else Said()
@@ -136,7 +136,7 @@ _OF_BACKEND = {"meta": _META, "mps": _MPS, "sparse": _SPARSE, "sparsecsr": _SPAR
 
 
 def _too_old(told: Told) -> Said:
-    """Say since when torch knows the argument or the name."""
+    """Explain since when torch knows the argument or the name."""
     name = told.groups.get("name") or told.groups.get("name2") or told.groups.get("name3", "")
     since = _SINCE[name.lower()]
     return Said(

@@ -51,7 +51,7 @@ def _second(told: Told) -> str:
 
 
 def _mixed(told: Told) -> Said:
-    """Say which dtype met which, and the shortest way to make them one."""
+    """Explain which dtype met which, and the shortest way to make them one."""
     first, second = read_type(_first(told)).dtype, read_type(_second(told)).dtype
     if told.scene.step in {"optimizer", "scaler"}:
         return _IN_OPTIMIZER
@@ -59,7 +59,7 @@ def _mixed(told: Told) -> Said:
 
 
 def _of_pair(first: str, second: str) -> Said:
-    """Say what to convert where these two dtypes met."""
+    """Explain what to convert where these two dtypes met."""
     cause = (
         f"One operation got tensors of {first} and of {second}. Both may be on the same device: this is "
         "about precision."
@@ -100,7 +100,7 @@ _FROM_INTEGERS = (
 
 
 def _kernel(told: Told) -> Said:
-    """Say why there is no code for this dtype: by the dtype, and by the name of the kernel."""
+    """Explain why there is no code for this dtype: by the dtype, and by the name of the kernel."""
     kernel, dtype = told.groups["kernel"].lower(), told.groups["dtype"].lower()
     if "unscale" in kernel:
         return Said(

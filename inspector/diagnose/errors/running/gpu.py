@@ -19,7 +19,7 @@ _VOLTA = 70
 
 
 def _kernel_image(told: Told) -> Said:
-    """Say which GPU it is and what the build knows, where a warning above says so."""
+    """Explain which GPU it is and what the build knows, where a warning above says so."""
     flat = told.pasted.flat
     if "hip" in told.text.lower()[:200] or "gfx" in flat or "rocm" in flat.lower():
         return _ROCM
@@ -56,7 +56,7 @@ _OTHER_GPU = (
 
 
 def _device_assert(told: Told) -> Said:
-    """Say which index is out of range, where the assertion above says so."""
+    """Explain which index is out of range, where the assertion above says so."""
     flat = told.pasted.flat
     if "srcSelectDimSize" in flat or "indexSelect" in flat:
         return Said(

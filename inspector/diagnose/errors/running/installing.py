@@ -73,7 +73,7 @@ def _is_building(told: Told) -> bool:
 
 
 def _build(told: Told) -> Said:
-    """Say why a setup.py does not find a module that may well be there."""
+    """Explain why a setup.py does not find a module that may well be there."""
     name = told.groups.get("module", "").strip(".")
     if not name:
         return Said()
@@ -116,7 +116,7 @@ def _library(told: Told) -> str:
 
 
 def _system(told: Told) -> Said:
-    """Say which package brings the library."""
+    """Explain which package brings the library."""
     library = _library(told)
     if _is_of_driver(library):
         return Said(

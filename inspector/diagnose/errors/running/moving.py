@@ -26,7 +26,7 @@ def _meta(context: Context) -> Tied:
 
 
 def _meta_said(told: Told) -> Said:
-    """Say who built the model on the meta device."""
+    """Explain who built the model on the meta device."""
     text = told.text.lower()
     if "no-op" in text:
         return Said(
@@ -50,7 +50,7 @@ def _meta_said(told: Told) -> Said:
 
 
 def _to_numpy(told: Told) -> Said:
-    """Say who called NumPy: in data loading the answer is another."""
+    """Explain who called NumPy: in data loading the answer is another."""
     if "grad" in told.groups.get("grad", "").lower():
         return Said(
             title="A tensor with gradients was converted to NumPy",

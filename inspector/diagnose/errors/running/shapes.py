@@ -32,7 +32,7 @@ def _of_input(context: Context) -> Tied:
 
 
 def _sizes(told: Told) -> Said:
-    """Say where two sizes met: in an optimizer they are its state and the parameters."""
+    """Explain where two sizes met: in an optimizer they are its state and the parameters."""
     resumed = not told.scene.has_frames and _RESUMED.search(told.text) is not None
     if told.scene.step not in {"optimizer", "scaler", "load-optimizer"} and not resumed:
         return Said()

@@ -120,7 +120,7 @@ _CLIP = Said(
 
 
 def say_apart(told: Told) -> Said:
-    """Say which tensor was left behind, as far as the step, the frames and the message tell."""
+    """Explain which tensor was left behind, as far as the step, the frames and the message tell."""
     step, name = told.scene.step, _argument(told.text)
     if step == "script":
         return _SCRIPT
@@ -136,7 +136,7 @@ def say_apart(told: Told) -> Said:
 
 
 def _in_optimizer(told: Told) -> Said:
-    """Say why the optimizer's state is apart, and the two lines in the right order if the text has them."""
+    """Explain why the optimizer's state is apart, with two lines in the right order if the text has them."""
     wrong = find_disorder(told.pasted)
     cause = _OPTIMIZER.format(slots=_SLOTS)
     if wrong is None:
@@ -155,7 +155,7 @@ _OPTIMIZER_TITLE = "Optimizer state and parameters are on different devices"
 
 
 def _in_forward(told: Told, name: str) -> Said:
-    """Say which of input, weight, index and hidden state is apart."""
+    """Explain which of input, weight, index and hidden state is apart."""
     text = told.text.lower()
     if "input and hidden" in text:
         return _HIDDEN
@@ -175,7 +175,7 @@ def _in_forward(told: Told, name: str) -> Said:
 
 
 def _of_argument(told: Told, name: str, device: str) -> Said:
-    """Say it from the argument that does not fit and its device, or from the user's line."""
+    """Explain it by the argument that does not fit and its device, or from the user's line."""
     if name in _INPUTS and device:
         return _INPUT_BEHIND if device == "cpu" else _MODEL_BEHIND
     if name in _OF_MODEL and device:
@@ -196,7 +196,7 @@ _MADE_THERE = Said(
 
 
 def _of_pair(given: str, weight: str) -> Said:
-    """Say who was left behind, from the types (or devices) of the input and of the weight."""
+    """Explain who was left behind, by the types (or devices) of the input and of the weight."""
     first, second = _place(given), _place(weight)
     if first == "cpu" and second not in {"", "cpu"}:
         return _INPUT_BEHIND

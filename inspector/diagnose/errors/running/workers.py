@@ -11,7 +11,7 @@ _CODE = about_code(
 
 
 def _worker(told: Told) -> Said:
-    """Say what ended the worker, where the message has the signal."""
+    """Explain what ended the worker, where the message has the signal."""
     text = told.pasted.flat.lower()
     if "bus error" in text or "shared memory" in text or "shm" in text:
         return Said(
@@ -29,7 +29,7 @@ def _worker(told: Told) -> Said:
 
 
 def _nccl(told: Told) -> Said:
-    """Say what NCCL reports, where it says more than that it failed."""
+    """Explain what NCCL reports, where it says more than that it failed."""
     text = told.pasted.flat.lower()
     if "out of memory" in text:
         return Said(
@@ -54,7 +54,7 @@ def _is_pinning(told: Told) -> bool:
 
 
 def _pin(told: Told) -> Said:
-    """Say that the thread lost its workers, where it ended without an error of its own."""
+    """Explain that the thread lost its workers, where it ended without an error of its own."""
     if not told.groups["lost"] and not told.groups["ended"]:
         return Said()
     return Said(

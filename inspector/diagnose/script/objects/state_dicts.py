@@ -205,7 +205,7 @@ def _inner(context: Context, names: Sequence[str]) -> str:
 def _edits(
     context: Context, owner: Ref, names: Sequence[str], wanted: Sequence[str], arguments: Arguments
 ) -> list[Edit]:
-    """Give the model the names that it has: by another entry, another receiver, or other names."""
+    """Propose edits that fit the names to the model: another entry, another receiver, or other names."""
     node = arguments.node.args[0] if arguments.node is not None and arguments.node.args else None
     if node is None or arguments.node is None:
         return []
