@@ -31,6 +31,7 @@ def script_document(answer: ScriptAnswer) -> Document:
         "further": further,
         "lost": None if answer.lost is None else as_document(answer.lost),
         "assumed": list(answer.assumed),
+        "dangerous": answer.is_dangerous,
         "notebook": answer.is_notebook,
     }
 

@@ -14,6 +14,7 @@ from inspector.diagnose.script.simulate.follow import Course, follow
 from inspector.errors import ModelError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
+from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
 from inspector.units import cut_text, escape_text
 
@@ -43,6 +44,7 @@ class ScriptAnswer:
         further: What goes wrong once that is mended, each with its line in the script patched so far.
         lost: From where on the script cannot be followed, or None.
         assumed: Conditions that were taken for true.
+        is_dangerous: Whether loading the file can run commands; then there is no patch.
         is_notebook: Whether lines are counted over the code cells of a notebook.
     """
 
@@ -58,12 +60,13 @@ class ScriptAnswer:
     further: tuple[Problem, ...] = ()
     lost: Lost | None = None
     assumed: tuple[str, ...] = ()
+    is_dangerous: bool = False
     is_notebook: bool = False
 
     @property
     def is_good(self) -> bool:
         """Whether nothing goes wrong as far as the script can be followed."""
-        return self.outcome in {"works", "lost", "not-loaded"}
+        return not self.is_dangerous and self.outcome in {"works", "lost", "not-loaded"}
 
 
 def answer_script(text: str, name: str, checkpoint: Checkpoint, target: Profile) -> ScriptAnswer:
@@ -75,8 +78,9 @@ def answer_script(text: str, name: str, checkpoint: Checkpoint, target: Profile)
     script = parse_script(text, name)
     known = Known(script=script, checkpoint=checkpoint, target=target, places=Places(checkpoint))
     course = _course(known)
+    is_dangerous = judge_for(checkpoint, target).verdict == "dangerous"
     if not course.problems:
-        return _fine(script, course)
+        return _fine(script, course, is_dangerous=is_dangerous and bool(course.loads))
     first = course.problems[0]
     patched, further = _patched(known, course)
     return ScriptAnswer(
@@ -88,21 +92,23 @@ def answer_script(text: str, name: str, checkpoint: Checkpoint, target: Profile)
         message=first.message,
         why=first.why,
         advice=first.advice,
-        diff=_diff(script, patched),
+        diff="" if is_dangerous else _diff(script, patched),
         further=further,
         lost=course.lost,
         assumed=course.assumed,
+        is_dangerous=is_dangerous,
         is_notebook=script.is_notebook,
     )
 
 
-def _fine(script: Script, course: Course) -> ScriptAnswer:
+def _fine(script: Script, course: Course, *, is_dangerous: bool) -> ScriptAnswer:
     outcome: Outcome = "lost" if course.lost is not None else "works" if course.loads else "not-loaded"
     return ScriptAnswer(
         name=script.name,
         outcome=outcome,
         lost=course.lost,
         assumed=course.assumed,
+        is_dangerous=is_dangerous,
         is_notebook=script.is_notebook,
     )
 

@@ -14,6 +14,8 @@ def script_headline(answer: ScriptAnswer) -> str:
     where = "cell line" if answer.is_notebook else "line"
     if answer.outcome == "fails":
         return f"{where.capitalize()} {answer.line} fails."
+    if answer.is_dangerous and answer.outcome in {"works", "lost"}:
+        return "Do not run this script: loading this file can run commands on your computer."
     if answer.outcome == "silent":
         return f"{where.capitalize()} {answer.line} raises nothing, and does nothing."
     if lost is not None:

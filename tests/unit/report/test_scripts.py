@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-from inspector.diagnose.script.answer import ScriptAnswer
+from inspector.diagnose.script.answer import ScriptAnswer, answer_script
+from inspector.model.build import open_checkpoint
 from inspector.report.scripts import script_document, script_lines
+from inspector.target.machine.profile import CPU_ONLY
+from tests.corpus import CORPUS
 from tests.unit.diagnose.script.following import LOADED, follow
 
 FAILS = 'import torch\nsd = torch.load("sd_cuda.pth")\nx = torch.zeros(2).cuda()\n'
@@ -36,6 +39,25 @@ def test_advice_stands_beside_a_patch() -> None:
     text = lines(follow('import torch\nx = torch.load("args_cuda.pth", "cpu")\n', "args_cuda.pth"))
     assert "Allow the names above if you know the file" in text
     assert "+import argparse; torch.serialization.add_safe_globals([argparse.Namespace])" in text
+
+
+def evil(text: str) -> ScriptAnswer:
+    return answer_script(text, "a.py", open_checkpoint(str(CORPUS / "hostile" / "os_system.pt")), CPU_ONLY)
+
+
+def test_script_that_lets_a_file_run_commands_is_never_good() -> None:
+    load = 'import torch\nx = torch.load("os_system.pt", map_location="cpu", weights_only=False)\n'
+    for script in (load, load + "helper(x)\n"):
+        answer = evil(script)
+        assert answer.is_dangerous
+        assert not answer.is_good
+        assert "Do not run this script: loading this file can run commands" in lines(answer)
+        assert script_document(answer)["dangerous"] is True
+    other = evil("import torch\n")
+    assert (other.outcome, other.is_dangerous) == ("not-loaded", False)
+    refused = evil('import torch\nx = torch.load("os_system.pt")\n')
+    assert (refused.outcome, refused.diff) == ("fails", "")
+    assert "weights_only=False)" not in refused.advice
 
 
 def test_what_is_taken_for_true_is_said() -> None:

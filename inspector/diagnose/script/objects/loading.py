@@ -225,6 +225,8 @@ def _map_edits(context: Context, arguments: Arguments) -> list[Edit]:
 
 
 def _refusal_advice(finding: str) -> str:
+    if finding == "dangerous-global":
+        return "It is refused for good reason: loading this file can run commands on your computer."
     if finding == "needs-allow-list":
         return "Allow the names above if you know the file; weights_only=False runs whatever the file says."
     return "Only for a file whose maker you trust: torch.load(..., weights_only=False) runs what is in it."

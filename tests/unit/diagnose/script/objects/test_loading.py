@@ -34,7 +34,13 @@ def test_files_that_torch_load_is_not_for_and_roots_of_other_kinds() -> None:
 
 def test_files_that_no_argument_opens() -> None:
     rows = [
-        ("hostile/os_system.pt", "", "refused", "Only for a file whose maker you trust"),
+        (
+            "hostile/os_system.pt",
+            "",
+            "refused",
+            "It is refused for good reason: loading this file can run commands",
+        ),
+        ("zip/proto4.pt", "", "refused", "Only for a file whose maker you trust"),
         ("old/t1.4_py27_zip_cuda_sd.pt", "", "load-fails", "The file itself stops torch.load"),
         ("legacy/nested.pt", ", mmap=True", "load-fails", "mmap=True does not go"),
     ]
