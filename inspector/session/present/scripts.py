@@ -33,7 +33,7 @@ def script_card(text: str, name: str, checkpoint: Checkpoint, target: Profile) -
         )
     return FindingRow(
         id=answer.kind or "script",
-        tone=_TONES[answer.outcome],
+        tone="bad" if answer.is_dangerous else _TONES[answer.outcome],
         title=script_headline(answer),
         detail=f"{answer.line}: {answer.source}" if answer.line else "",
         facts=_facts(answer),
