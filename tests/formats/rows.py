@@ -1,0 +1,104 @@
+"""Every format that is read, and what each step of the program answers to it.
+
+A row names a genuine file of the format and what must be found in it. Of each step it says that it works
+(`YES`), or words of the one sentence that stands in its place; `steps.py` runs them. To add a format is to
+add a row. `python -m tests.formats` writes the table to docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.corpus import CORPUS
+
+YES = "yes"
+MODEL = ("buffer", "parameter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One format, with a file of it.
+
+    Attributes:
+        name: Its word in `show --json`.
+        title: What people call it.
+        sample: The file or folder, below the corpus.
+        make: Makes the file in a folder instead, for what need not be kept.
+        tensors: How many tensors are listed.
+        devices: The devices that they are said to have been saved on, sorted.
+        roles: Their roles, sorted.
+        slots: How many optimizer slots have the name of their parameter, of how many.
+        code: Words of the snippet: the call that loads such a file.
+        weights: How many tensors a state dict of it holds, where some are no weights; else all of them.
+        cut: How much of the file is left for `recover`.
+        check: Words of `check --target cpu` about such a file.
+        remap: `YES`, or words of the sentence that says why not.
+        in_place: The same of `remap --in-place`.
+        state_dict: The same of `remap --format state-dict`.
+        safetensors: The same of `remap -o x.safetensors`.
+        verify: The same of `verify` of the first of those copies that can be made.
+        recover: The same of `recover` with a file that is cut.
+    """
+
+    name: str
+    title: str
+    sample: str = ""
+    make: Callable[[Path], Path] | None = None
+    tensors: int
+    devices: tuple[str, ...]
+    roles: tuple[str, ...]
+    slots: tuple[int, int] = (0, 0)
+    code: str
+    weights: int | None = None
+    cut: float = 0.7
+    check: str = ""
+    remap: str = YES
+    in_place: str = YES
+    state_dict: str = YES
+    safetensors: str = YES
+    verify: str = YES
+    recover: str = YES
+
+    def file(self, folder: Path) -> Path:
+        """Return the sample; one that is made lies in this folder."""
+        return self.make(folder) if self.make else CORPUS / self.sample
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        name="zip",
+        title="torch.save since 1.6 (zip)",
+        sample="devices/zip_train_cuda_capturable.pt",
+        tensors=10,
+        devices=("cpu", "cuda:0"),
+        roles=("optimizer", "parameter", "rng"),
+        slots=(6, 6),
+        weights=2,
+        code="torch.load(",
+        check="cuda-unavailable",
+    ),
+    Row(
+        name="legacy",
+        title="torch.save before 1.6 (legacy)",
+        sample="devices/legacy_train_cuda_step_cpu.pt",
+        tensors=10,
+        devices=("cpu", "cuda:0"),
+        roles=("optimizer", "parameter", "rng"),
+        slots=(6, 6),
+        weights=2,
+        code="torch.load(",
+        check="cuda-unavailable",
+    ),
+    Row(
+        name="tar",
+        title="torch.save of 0.1 (tar)",
+        sample="tar/tar_cpu.pth",
+        tensors=5,
+        devices=("cpu",),
+        roles=("buffer", "parameter"),
+        code="torch.load(",
+        in_place="a file of this format has no room for them",
+    ),
+)
