@@ -13,6 +13,9 @@ from inspector.pickles.values import Call, Global, PersistentId, Value
 
 _MOST_COUNTED = 2**63 - 1  # torch counts with int64
 
+NO_DEVICE = "none"
+"""The location of storages in formats that write none: the call that loads them decides where they go."""
+
 # Class name without "Storage": torch's dtype name and bytes for each element counted by numel.
 STORAGE_DTYPES: dict[str, tuple[str, int]] = {
     "Double": ("float64", 8),

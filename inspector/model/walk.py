@@ -30,7 +30,18 @@ from inspector.model.values.children import (
     children_of,
 )
 from inspector.model.values.text import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
-from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import (
+    Blob,
+    ByteArray,
+    ByteString,
+    Call,
+    Dict,
+    Global,
+    PersistentId,
+    Set,
+    StoredTensor,
+    Value,
+)
 from inspector.progress import Progress
 from inspector.units import cut_text
 
@@ -40,6 +51,7 @@ _DIMENSION_CHARS = 20
 _MOST_LEAF_CHARS = 600
 _MOST_WHERE = MOST_CHARS - 20
 _MOST_PLACED = 50_000  # calls whose row is remembered; of each name only the first are asked for
+_TENSORS = frozenset({Call, PersistentId, StoredTensor})
 _SCALARS = frozenset({type(None), bool, int, float, str, ByteString, bytes, ByteArray, Blob, Global})
 
 
@@ -75,7 +87,7 @@ class _Walk:
             for key, value in frame.children:
                 look()
                 kind = type(value)
-                facts = describe_tensor(value, known) if kind is Call or kind is PersistentId else None
+                facts = describe_tensor(value, known) if kind in _TENSORS else None
                 if facts is not None:
                     self._add_tensor(frame, key, value, facts)
                 elif kind in _SCALARS:

@@ -175,6 +175,41 @@ class Blob:
         self.nbytes = nbytes
 
 
+class StoredTensor:
+    """A tensor of a format that writes its tensors down itself, so that no pickle rebuilds them.
+
+    Attributes:
+        key: The key of its storage, which the container's `storage_ids` describe.
+        dtype: torch's name of its element type, which may be another than its storage's.
+        shape: Sizes by dimension, in elements.
+        stride: Steps by dimension, in elements; None for those of a contiguous tensor.
+        offset: Its first element within the storage.
+        layout: torch's name of its layout.
+        requires_grad: Whether gradients were asked for.
+    """
+
+    __slots__ = ("dtype", "key", "layout", "offset", "requires_grad", "shape", "stride")
+
+    def __init__(  # noqa: PLR0913 - what a tensor is has so many parts
+        self,
+        key: str,
+        dtype: str,
+        shape: tuple[int, ...],
+        stride: tuple[int, ...] | None = None,
+        offset: int = 0,
+        *,
+        layout: str = "strided",
+        requires_grad: bool = False,
+    ) -> None:
+        self.key = key
+        self.dtype = dtype
+        self.shape = shape
+        self.stride = stride
+        self.offset = offset
+        self.layout = layout
+        self.requires_grad = requires_grad
+
+
 # The element types are spelled loosely on purpose: a stream may nest anything in anything.
 Value = (
     None
@@ -191,6 +226,7 @@ Value = (
     | Set
     | PersistentId
     | Blob
+    | StoredTensor
 )
 
 
@@ -208,6 +244,7 @@ _KINDS: dict[type, str] = {
     Call: "an object",
     PersistentId: "a persistent id",
     Blob: "a large value",
+    StoredTensor: "a tensor",
     bool: "a bool",
     int: "an int",
     type(None): "None",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.roles.device_types import DEVICE_TYPES
 
 _DEVICE = re.compile(r"([a-z_][a-z0-9_]*)(?::([0-9]{1,3}))?")
@@ -18,12 +19,12 @@ def split_device(text: str) -> tuple[str, int | None] | None:
 
 
 def device_order(text: str) -> tuple[int, str, int]:
-    """Return a sort key: accelerators by type and number, then the CPU, then meta, then what is no device."""
+    """Return a sort key: accelerators by type and number, then the CPU, meta, what is no device, and none."""
     parts = split_device(text)
     if parts is None:
         return 3, text, 0
     kind, index = parts
-    return {"cpu": 1, "meta": 2}.get(kind, 0), kind, -1 if index is None else index
+    return {"cpu": 1, "meta": 2, NO_DEVICE: 4}.get(kind, 0), kind, -1 if index is None else index
 
 
 def is_accelerator(text: str) -> bool:

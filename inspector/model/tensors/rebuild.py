@@ -23,10 +23,11 @@ from inspector.model.tensors.views import (
     shape_of,
     sizes_of,
     storage_of,
+    stored_tensor,
     strided,
 )
 from inspector.model.values.text import device_label, int_text
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
+from inspector.pickles.values import Call, Dict, Global, PersistentId, StoredTensor, Value
 
 
 def describe_tensor(value: Value, known: Known = NOTHING_KNOWN) -> TensorFacts | None:
@@ -41,6 +42,8 @@ def describe_tensor(value: Value, known: Known = NOTHING_KNOWN) -> TensorFacts |
                 return _describe_old(func.name, args, value.state, known)
             facts = rebuild(args, known)
             return facts if value.state is None else facts._replace(state=value.state)
+        if type(value) is StoredTensor:
+            return stored_tensor(value, known)
         return bare_storage(storage_of(value, known)) if type(value) is PersistentId else None
     except (IndexError, NoTensorError):
         return None  # arguments of another generation or of a deceiver: shown as an object instead
@@ -51,7 +54,7 @@ def looks_like_tensor(value: Value) -> bool:
     if type(value) is Call:
         func = value.func
         return type(func) is Global and func.name in _REBUILDS and func.package == "torch"
-    return type(value) is PersistentId
+    return type(value) is PersistentId or type(value) is StoredTensor
 
 
 def device_text(value: Value) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.model.tensors.dtypes import ITEMSIZES, PLAIN_ITEMSIZES, known_dtype, stored_nbytes
 from inspector.model.values.text import device_label, int_text
-from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
 
 Geometry = tuple[Any, ...]
 """Offset, sizes and strides, as they stand in the arguments of a rebuild function."""
@@ -112,6 +112,21 @@ def bare_storage(storage: StorageId) -> TensorFacts:
     """Describe a storage that is saved as such: one dimension, no geometry."""
     facts = strided(storage, storage.dtype, (0, (storage.numel,), (1,)), requires_grad=False)
     return facts._replace(stride=None, offset=None, layout="storage")
+
+
+def stored_tensor(value: StoredTensor, known: Known) -> TensorFacts:
+    """Describe a tensor that its format wrote down itself.
+
+    Raises:
+        NoTensorError: Its storage is not among those of the container.
+    """
+    storage = known.storages.get(value.key)
+    if storage is None:
+        raise NoTensorError
+    stride = contiguous(value.shape) if value.stride is None else value.stride
+    geometry = (value.offset, value.shape, stride)
+    facts = strided(storage, value.dtype, geometry, requires_grad=value.requires_grad)
+    return facts if value.layout == facts.layout else facts._replace(layout=value.layout)
 
 
 # --- views --------------------------------------------------------------------------------------------------

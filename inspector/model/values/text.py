@@ -23,6 +23,7 @@ from inspector.pickles.values import (
     Global,
     PersistentId,
     Set,
+    StoredTensor,
     Value,
     noun_for,
 )
@@ -35,7 +36,12 @@ _MOST_BITS = 512
 _MOST_KEY_BITS = 60
 MOST_STEP_CHARS = 512
 _MOST_LABEL_CHARS = 100
-_OWN_TYPES: dict[type, str] = {ByteString: "str", ByteArray: "bytearray"}
+_OWN_TYPES: dict[type, str] = {
+    ByteString: "str",
+    ByteArray: "bytearray",
+    PersistentId: "persistent id",
+    StoredTensor: "tensor",
+}
 _MOST_NAME = 300
 # Shown as what they hold: {1, 2} for set([1, 2]).
 _SEQUENCES = {"set": "{}", "frozenset": "{}", "list": "[]", "tuple": "()", "torch.Size": "()"}
@@ -57,7 +63,7 @@ def type_of(value: Value) -> str:
     if isinstance(value, Global):
         return "global"
     kind = type(value)
-    return "persistent id" if kind is PersistentId else _OWN_TYPES.get(kind, kind.__name__)
+    return _OWN_TYPES.get(kind, kind.__name__)
 
 
 def _type_of_call(call: Call) -> str:
@@ -145,7 +151,9 @@ def _listed(items: list[Value] | tuple[Value, ...]) -> str:
     return ", ".join(shown)
 
 
-def _node_text(value: Dict | Set | Global | Call | PersistentId | Blob, *, nested: bool) -> str:
+def _node_text(
+    value: Dict | Set | Global | Call | PersistentId | Blob | StoredTensor, *, nested: bool
+) -> str:
     if isinstance(value, Dict):
         return format_count(len(value.pairs), "item") if value.pairs else "{}"
     if isinstance(value, Set):
@@ -156,7 +164,7 @@ def _node_text(value: Dict | Set | Global | Call | PersistentId | Blob, *, neste
         return _call_text(value, nested=nested)
     if isinstance(value, Blob):
         return f"{format_nbytes(value.nbytes)}, not shown"
-    return "persistent id"
+    return _OWN_TYPES[type(value)]
 
 
 def _call_text(call: Call, *, nested: bool) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.formats import format_of
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.containers.rebuilds import SENT
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
@@ -36,6 +37,7 @@ from inspector.remap.convert.torch_file import check_length
 from inspector.remap.objects.entries import Taken, metadata_of, strip_metadata, take_entries, value_at
 from inspector.remap.objects.exclude import leave_out
 from inspector.remap.objects.pickle_writer import write_pickle
+from inspector.remap.objects.rebuilt import Rebuilding
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd
 from inspector.remap.objects.views import Edits, Writing
 from inspector.remap.plan import Plan
@@ -126,7 +128,8 @@ class Deciding:
                 where=self.container.path,
                 remedy="recover what is intact, and export from that",
             )
-        refuse_odd(self.container.pickle())
+        if self.container.stream is not None:
+            refuse_odd(self.container.stream)
         target = format_of(self.format)
         if target.is_stream and self.container.format != self.format:
             self._refuse_too_late()
@@ -144,7 +147,8 @@ class Deciding:
 
     def _refuse_too_late(self) -> None:
         """Refuse to put into a legacy file what torch cannot read from one."""
-        names = {node.name for node in self.container.pickle().globals}
+        stream = self.container.stream
+        names = set() if stream is None else {node.name for node in stream.globals}
         if names & _ASK_DATA and not self.form.takes_model:
             raise ExportError(
                 "torch cannot read nested tensors, generators and tensors of XLA from legacy files",
@@ -298,13 +302,14 @@ class Deciding:
         return {SOURCE: self.form.cast} if self.form.cast else {}
 
     def _write(self, root: Value, edits: Edits, container: Container) -> tuple[bytes, tuple[Piece, ...]]:
-        viewed, stream = Viewed(container), container.pickle()
+        viewed, stream = Viewed(container), container.stream
         how = Writing(
             naming=viewed,
             edits=edits,
-            data=stream.data,
+            data=b"" if stream is None else stream.data,
             legacy=format_of(self.format).is_stream,
-            names_are_present=names_are_present(stream),
+            names_are_present=stream is not None and names_are_present(stream),
+            rebuilt=Rebuilding(container.storage_ids).call_for,
             progress=self.progress,
         )
         self.progress.start("writing the pickle")
@@ -323,9 +328,9 @@ class Deciding:
         return next(found, f"storage {escape_text(key[:_MOST_CHARS])}")
 
     def _location(self, key: str, location: str) -> str:
-        if not self.form.takes_model:
-            return location  # the plan's already
-        return "cpu" if self.plan is None else self.plan.storages.get(key, location)
+        if self.form.takes_model:  # else the plan's already
+            location = "cpu" if self.plan is None else self.plan.storages.get(key, location)
+        return "cpu" if location == NO_DEVICE else location
 
 
 def _left_out_row(path: str, same_as: str | None) -> LeftOut:

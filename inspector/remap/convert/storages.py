@@ -18,7 +18,7 @@ from inspector.model.tensors.dtypes import ITEMSIZES, PLAIN_ITEMSIZES
 from inspector.model.tensors.views import NoTensorError, dtype_of, strided
 from inspector.pickles.values import Call, PersistentId, Value
 from inspector.records import dataclass, field
-from inspector.remap.objects.views import UNTYPED, StorageName, storage_class, view_of
+from inspector.remap.objects.views import UNTYPED, StorageName, as_written, storage_class, view_of
 
 _ALIGNMENT = 16  # a multiple of every item size, for bytes that tensors of several types may view
 _DTYPE_OF_V3 = 6  # its place among the arguments
@@ -113,7 +113,8 @@ class Storages:
             return None
         piece = self.pieces.get(own.key)
         if piece is None:
-            piece = self.pieces[own.key] = self._piece(self.container.storage_ids.get(own.key, own))
+            storage = as_written(self.container.storage_ids.get(own.key, own))
+            piece = self.pieces[own.key] = self._piece(storage)
         return piece.name
 
     def move_view(self, call: Call) -> int | None:

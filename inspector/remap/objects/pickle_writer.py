@@ -26,6 +26,7 @@ from inspector.pickles.values import (
     Global,
     PersistentId,
     Set,
+    StoredTensor,
     Value,
 )
 from inspector.records import replace
@@ -311,6 +312,10 @@ class _Writer:
             code = b"\x81" if value.kind == "newobj" else b"R"
             self._todo += (_Later(code, value, is_memoized=True, rest=rest), args, value.func)
 
+    def stored(self, value: StoredTensor) -> None:
+        """Write a tensor of a format without a pickle."""
+        self.call(self._how.rebuilt(value))
+
     def _view(self, value: Call, node: PersistentId) -> bool:
         """Write a tensor at once if it is like nearly all of them, which halves the time of large files."""
         args: tuple[Any, ...] = value.args if isinstance(value.args, tuple) else ()
@@ -375,6 +380,7 @@ _WRITE: dict[type, Callable[[_Writer, Any], None]] = {
     Set: _Writer.collection,
     Call: _Writer.call,
     PersistentId: _Writer.persistent,
+    StoredTensor: _Writer.stored,
 }
 
 _WRITE_LARGE: dict[str, Callable[[_Writer, Any], None]] = {

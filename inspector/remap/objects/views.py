@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from inspector.containers.persistent_ids import STORAGE_DTYPES, parse_storage_id
+from inspector.containers.persistent_ids import STORAGE_DTYPES, StorageId, parse_storage_id
 from inspector.containers.rebuilds import VIEWS
+from inspector.errors import ExportError
 from inspector.model.values.children import mapping_pairs
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
+from inspector.pickles.values import Call, Dict, Global, PersistentId, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 
@@ -27,6 +28,13 @@ _CLASSES = {
 def storage_class(dtype: str | None) -> tuple[str, str]:
     """Return module and name of the class of storages of an element type, or of none."""
     return UNTYPED if dtype is None else _CLASSES[dtype]
+
+
+def as_written(storage: StorageId) -> StorageId:
+    """Return a storage as torch.save writes it: of bytes, where no class stands for its element type."""
+    if storage.untyped or storage.dtype in _CLASSES:
+        return storage
+    return storage._replace(dtype="uint8", itemsize=1, numel=storage.nbytes, untyped=True)
 
 
 class StorageName(NamedTuple):
@@ -126,6 +134,15 @@ def is_usual(args: tuple[Any, ...]) -> bool:
     return all(type(number) is int for numbers in args[2:4] for number in numbers)
 
 
+def refuse_stored(_tensor: StoredTensor) -> Call:
+    """Refuse a tensor where nothing is known of storages.
+
+    Raises:
+        ExportError: Always.
+    """
+    raise ExportError("a tensor stands where none can be written")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
     """How values are written.
@@ -136,6 +153,7 @@ class Writing:
         data: The stream that large texts of the value are still in.
         legacy: Whether persistent ids have the legacy container's six parts.
         names_are_present: Whether names must not be taken for those of Python 2; see `names_are_present`.
+        rebuilt: Returns the call that rebuilds a tensor of a format without a pickle.
         progress: Asked for cancellation.
     """
 
@@ -144,4 +162,5 @@ class Writing:
     data: bytes = b""
     legacy: bool = False
     names_are_present: bool = False
+    rebuilt: Callable[[StoredTensor], Call] = refuse_stored
     progress: Progress = field(default_factory=Progress)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.notes import sentences
+from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.errors import CancelledError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.model.tensors.views import Known
 from inspector.model.walk import walk
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, StoredTensor, Value
 from inspector.progress import Progress
 from tests.builders.pickles import NONE, dict_, list_, name, number, op, text
 from tests.unit.model.making import (
@@ -394,3 +396,14 @@ def by_hand_root(dimensions: int, location: str) -> Value:
     pid = PersistentId(("storage", Global("torch", "FloatStorage"), "0", location, 4))
     ones = (1,) * dimensions
     return Call(Global("torch._utils", "_rebuild_tensor_v2"), (pid, 0, ones, ones, False, None), "reduce")
+
+
+def test_stored_tensors_are_listed_and_one_of_no_storage_is_a_leaf() -> None:
+    ids = {"0": StorageId("0", "float32", 4, NO_DEVICE, 6, False, None)}
+    root = Dict([("a.weight", StoredTensor("0", "float32", (2, 3))), ("b", StoredTensor("1", "int8", (1,)))])
+    found = walk(root, DEFAULT_LIMITS, Progress(), Known(ids))
+    assert [(row.path, row.device, row.role, row.storage) for row in found.tensors] == [
+        ("a.weight", "none", "parameter", "0")
+    ]
+    assert [(row.path, row.type) for row in found.values] == [("b", "tensor")]
+    assert found.views.total("0") == (24, 1)

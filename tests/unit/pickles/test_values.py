@@ -11,6 +11,7 @@ from inspector.pickles.values import (
     Global,
     PersistentId,
     Set,
+    StoredTensor,
     Value,
     noun_for,
 )
@@ -25,6 +26,7 @@ from tests.sweep import table
         (PersistentId(("storage",)), "a persistent id"),
         (Dict([]), "a dict"),
         (Set([], frozen=True), "a set"),
+        (StoredTensor("0", "float32", (2,)), "a tensor"),
         (Blob("bytes", 0, 9), "a large value"),
         ([], "a list"),
         ((), "a tuple"),

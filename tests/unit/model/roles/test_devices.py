@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import device_order, is_accelerator, is_destination, split_device
 
@@ -51,6 +52,13 @@ def test_accelerators() -> None:
         "odd!",
     ]
     assert {kind for kind in DEVICE_TYPES if not is_accelerator(kind)} == {"cpu", "meta"}
+
+
+def test_no_device_is_none_of_them_and_comes_last() -> None:
+    assert NO_DEVICE not in DEVICE_TYPES
+    assert not is_accelerator(NO_DEVICE)
+    assert not is_destination(NO_DEVICE)
+    assert max(("cpu", NO_DEVICE, "odd!", "meta"), key=device_order) == NO_DEVICE
 
 
 def test_destinations() -> None:

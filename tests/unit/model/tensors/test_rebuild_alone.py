@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.model.tensors.rebuild import describe_tensor, device_text, looks_like_tensor
 from inspector.model.tensors.views import Known
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
+from inspector.pickles.values import Call, Dict, Global, PersistentId, StoredTensor, Value
 
 FLOAT, LONG = Global("torch", "FloatStorage"), Global("torch", "LongStorage")
 DTYPE = Global("torch", "float16")
@@ -278,3 +279,12 @@ def test_a_quick_look() -> None:
 )
 def test_device(value: Value, text: str | None) -> None:
     assert device_text(value) == text
+
+
+def test_stored_tensor_is_one_without_a_call() -> None:
+    known = Known({"0": StorageId("0", "float32", 4, NO_DEVICE, 6, False, None)})
+    stored = StoredTensor("0", "float32", (2, 3))
+    facts = describe_tensor(stored, known)
+    assert (facts.device, facts.shape, facts.stride) == ("none", (2, 3), (3, 1))
+    assert looks_like_tensor(stored)
+    assert describe_tensor(stored) is None  # of a storage that nobody knows

@@ -16,9 +16,10 @@ from inspector.model.tensors.views import (
     shape_of,
     sizes_of,
     storage_of,
+    stored_tensor,
     strided,
 )
-from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
 
 HUGE = 1 << 64
 
@@ -143,3 +144,15 @@ def test_call() -> None:
     assert not is_call_to(Call(Global("other", "device"), (), "reduce"), "torch", "device")
     assert not is_call_to(Call(None, (), "reduce"), "torch", "device")
     assert not is_call_to(5, "torch", "device")
+
+
+def test_stored_tensor_is_described_by_what_its_format_says() -> None:
+    known = Known({"0": storage(numel=12)})
+    plain = stored_tensor(StoredTensor("0", "float32", (2, 3), offset=6), known)
+    assert (plain.stride, plain.offset, plain.span, plain.nbytes) == ((3, 1), 6, (24, 48), 24)
+    turned = StoredTensor("0", "int16", (2, 3), (1, 2), layout="odd", requires_grad=True)
+    facts = stored_tensor(turned, known)
+    assert (facts.dtype, facts.stride, facts.layout, facts.requires_grad) == ("int16", (1, 2), "odd", True)
+    assert stored_tensor(StoredTensor("0", "float32", (13,)), known).problem is not None
+    with pytest.raises(NoTensorError):
+        stored_tensor(StoredTensor("1", "float32", (1,)), known)

@@ -15,7 +15,18 @@ from inspector.model.values.text import (
     text_of,
     type_of,
 )
-from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, PersistentId, Set, Value
+from inspector.pickles.values import (
+    Blob,
+    ByteArray,
+    ByteString,
+    Call,
+    Dict,
+    Global,
+    PersistentId,
+    Set,
+    StoredTensor,
+    Value,
+)
 
 
 def call(dotted: str, *args: Value) -> Call:
@@ -178,3 +189,8 @@ def test_texts_and_byte_arrays_are_called_as_python_calls_them() -> None:
     assert (type_of(ByteString("a")), type_of(ByteArray(b"a"))) == ("str", "bytearray")
     assert type(text_of(ByteString("a"))) is type(path_key(ByteString("a"))) is str
     assert type_of(Blob("bytearray", 0, 1)) == "bytearray"
+
+
+def test_tensor_without_a_storage_is_called_one() -> None:
+    lost = StoredTensor("0", "float32", (2,))
+    assert (type_of(lost), text_of(lost), text_of([lost])) == ("tensor", "tensor", "[tensor]")
