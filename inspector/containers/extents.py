@@ -62,7 +62,7 @@ def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
         CancelledError: The work was cancelled.
     """
     with programs_on_errors(source, limits, progress):
-        form = find_format(source)
+        form = find_format(source, limits, progress)
         read = form.reader_for(source)
         if form.extents is not None:
             return form.extents(source, limits, progress)

@@ -16,8 +16,9 @@ from inspector.containers.source import Source
 from inspector.containers.tar.sniff import passes_for_tar
 from inspector.containers.unread import read_as_pickles, read_as_tar
 from inspector.containers.zip.archive import find_records, read_torchzip
+from inspector.containers.zip.kinds import kind_of
 from inspector.errors import NotACheckpointError, UnsupportedFormatError
-from inspector.limits import Limits
+from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
 
@@ -48,6 +49,8 @@ class Format:
         name: Its word in `show --json`.
         what: Its name with an article, for messages.
         matches: Tells whether a file is of this format; asked after all rows above said no.
+        kind_of: Returns the name of the row for a file that this one matches: formats that begin alike
+            are told apart by what the reader reads anyway.
         read: The reader, or None for a format that is only named.
         remedy: What to do with a file that is only named.
         is_foreign: Whether it is no format of checkpoints at all.
@@ -67,6 +70,7 @@ class Format:
     name: str
     what: str
     matches: Callable[[Source], bool] = lambda _source: False
+    kind_of: Callable[[Source, Limits, Progress], str] | None = None
     read: Reader | None = None
     remedy: str = ""
     is_foreign: bool = False
@@ -137,6 +141,12 @@ def _is_part(source: Source) -> bool:
     return _is_pickle(source) and is_part(source.path)
 
 
+def _read_torchscript(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.zip.code import refuse_torchscript  # noqa: PLC0415 - few are such
+
+    refuse_torchscript(source, limits, progress)
+
+
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
     from inspector.containers.tar.archive import read_tar  # noqa: PLC0415 - files of 2017 are rare
 
@@ -160,12 +170,38 @@ FORMATS: tuple[Format, ...] = (
         name="zip",
         what="a torch.save zip",
         matches=_begins(b"PK\x03\x04"),
+        kind_of=kind_of,
         read=read_torchzip,
         extents=_zip_extents,
         storage_extents=find_records,
         read_rival=read_as_tar,
         torch_loads=True,
         has_records=True,
+    ),
+    # Zips of other writers, which `containers.zip.kinds` tells apart.
+    Format(
+        name="torchscript",
+        what="a TorchScript archive",
+        read=_read_torchscript,
+        remedy="load it with torch.jit.load",
+    ),
+    Format(name="pt2", what="a torch.export archive", remedy="load it with torch.export.load"),
+    Format(
+        name="package",
+        what="a torch.package archive",
+        remedy="load it with torch.package.PackageImporter",
+    ),
+    Format(
+        name="npz",
+        what="a file of NumPy arrays (.npz)",
+        remedy="load it with numpy.load, then torch.from_numpy",
+        is_foreign=True,
+    ),
+    Format(
+        name="stable-baselines3",
+        what="a Stable-Baselines3 model",
+        remedy="load it with the class that saved it, such as PPO.load, or unpack it and open policy.pth",
+        is_foreign=True,
     ),
     Format(
         name="tar",
@@ -224,13 +260,16 @@ def format_of(name: str) -> Format:
     return found or Format(name=name, what=f"a {name} file")
 
 
-def find_format(source: Source) -> Format:
+def find_format(source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Format:
     """Return the format of a file.
 
     Raises:
         ContainerError: It is of none, or cannot be read.
+        CancelledError: The work was cancelled.
     """
     found = next((row for row in FORMATS if row.matches(source)), None)
+    if found is not None and found.kind_of is not None and not source.gzipped:
+        return format_of(found.kind_of(source, limits, progress or Progress()))
     if found is None or found.read is None:
         _refuse_lookalike(source)
     if found is None:

@@ -33,7 +33,7 @@ def read_container(
         programs_on_errors(file, limits, progress),
     ):
         file.programs = Programs()
-        form = find_format(file)
+        form = find_format(file, limits, progress)
         container = form.reader_for(file)(file, limits, progress)
         if form.read_rival(file, within_bounds(limits), progress):
             container = _as_ambiguous(container)

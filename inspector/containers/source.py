@@ -53,9 +53,11 @@ class Source:
         stamp: Its identity when it was opened, before anything of it was read.
         gzipped: Whether the file is compressed, and reading inflates it.
         programs: The pickles that were read of it and that loading it runs.
+        kept: What was read to tell its format, for the reader of that format, which takes it away.
     """
 
     gzipped = False
+    kept: object = None
 
     def __init__(self, path: str, nbytes: int, status: os.stat_result | None = None) -> None:
         """Prepare to read a source of this size."""

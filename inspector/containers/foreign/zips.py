@@ -51,12 +51,6 @@ def _ending(*endings: str) -> Callable[[Names], bool]:
 
 ZIP_LOOKALIKES: tuple[ZipLookalike, ...] = (
     ZipLookalike(
-        "npz",
-        lambda names: bool(names) and all(name.endswith(".npy") for name in names),
-        "a file of NumPy arrays (.npz)",
-        "load it with numpy.load, then torch.from_numpy",
-    ),
-    ZipLookalike(
         "keras",
         lambda names: "config.json" in names and any(name.endswith(".weights.h5") for name in names),
         "a Keras model",
@@ -86,12 +80,6 @@ ZIP_LOOKALIKES: tuple[ZipLookalike, ...] = (
         _ending("saved_model.pb"),
         "a TensorFlow SavedModel, zipped",
         "unpack it, and load the folder with tf.saved_model.load; torch cannot read it",
-    ),
-    ZipLookalike(
-        "stable-baselines3",
-        _all_of("data", "policy.pth"),
-        "a Stable-Baselines3 model",
-        "load it with the class that saved it, such as PPO.load, or unpack it and open policy.pth",
     ),
     ZipLookalike(
         "zipped-folder",

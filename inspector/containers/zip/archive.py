@@ -7,7 +7,7 @@ Written by `caffe2/serialize/inline_container.cc` in torch's sources. All record
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -20,7 +20,6 @@ from inspector.containers.zip.directory import (
     DEFLATED,
     REFUSED_FLAGS,
     STORED,
-    ZipDirectory,
     ZipEntry,
     payload_offset,
     payload_offsets,
@@ -28,62 +27,18 @@ from inspector.containers.zip.directory import (
     read_directory,
 )
 from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
-from inspector.containers.zip.metadata import is_listed, read_metadata
+from inspector.containers.zip.kinds import PICKLE, Records, records_of
+from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_contents, refused
 from inspector.containers.zip.torch_words import MinizError, miniz_words
-from inspector.errors import DamagedError, UnsupportedFormatError
+from inspector.errors import DamagedError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 from inspector.records import replace
 
-PICKLE = "data.pkl"
 _ASK_EACH = 4096
 _MOST_JOINED = 1 << 20
-_RELATIVES: tuple[tuple[str, str, str, str], ...] = (
-    ("constants.pkl", "torchscript", "a TorchScript archive", "load it with torch.jit.load"),
-    ("archive_format", "pt2", "a torch.export archive", "load it with torch.export.load"),
-    (
-        ".data/extern_modules",
-        "package",
-        "a torch.package archive",
-        "load it with torch.package.PackageImporter",
-    ),
-)
-
-
-class Records:
-    """The records of a torch archive by their name below the archive's folder, which torch finds in any case.
-
-    Attributes:
-        directory: The zip's directory.
-        prefix: The archive's folder with its slash; empty where the first record stands in none.
-    """
-
-    def __init__(self, directory: ZipDirectory) -> None:
-        self.directory = directory
-        first = directory.entries[0].name if directory.entries else ""
-        folder, slash, _ = first.partition("/")
-        self.prefix = folder + slash if slash else ""
-        # Of several records of one name the first; miniz takes whichever its search hits on.
-        self._by_name = {_folded(entry.name): entry for entry in reversed(directory.entries)}
-
-    def get(self, name: str) -> ZipEntry | None:
-        """Return a record by its name below the folder, or None."""
-        return self._by_name.get(_folded(self.prefix + name))
-
-    def storage(self, key: str) -> ZipEntry | None:
-        """Return the record of a storage, or None."""
-        return self.get(f"data/{key}") or self.get(f"tensors/{key}")
-
-
-def _folded(name: str) -> str:
-    """Return a name as miniz compares it: the capital letters of ASCII are small."""
-    if name.islower():
-        return name
-    if name.isascii():
-        return name.lower()
-    return name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
 
 
 def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -100,14 +55,14 @@ def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Contain
 def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Records]:
     """Take a torch.save zip apart, and return its records, too, for those who read them; errors as above."""
     try:
-        records = Records(read_directory(source, limits, progress))
-        entry = _find_object(source, records)
+        records = records_of(source, limits, progress)
+        entry = find_pickle(records, source.path)
         payload_offset(source, entry)  # raises where the header of the pickle's record was overwritten
     except DamagedError as error:
         from inspector.containers.zip.salvage import salvage_zip  # noqa: PLC0415 - healthy files never need it
 
         return salvage_zip(source, limits, progress, error)
-    names = [other.name for other in records.directory.entries]
+    names = records.names
     shares = _share_a_name(names)
     rivals = [
         *(namesakes(entry, records.directory.entries) if shares else ()),
@@ -153,18 +108,6 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     return container, records
 
 
-def _find_object(source: Source, records: Records) -> ZipEntry:
-    """Return the record of the object's pickle; what is refused as TorchScript tells of its code."""
-    try:
-        return find_pickle(records, source.path)
-    except UnsupportedFormatError as error:
-        from inspector.containers.zip.code import devices_in_code, with_devices  # noqa: PLC0415 - few are such
-
-        raise with_devices(
-            error, devices_in_code(source, records.directory.entries, records.prefix)
-        ) from None
-
-
 def find_records(source: Source) -> Callable[[str], Extent | None]:
     """Return what finds the record of a storage by its key.
 
@@ -189,22 +132,12 @@ def find_pickle(records: Records, path: str) -> ZipEntry:
 
     Raises:
         NotACheckpointError: The zip is not one of torch's.
-        UnsupportedFormatError: It is one of torch's other archives.
     """
     entry = records.get(PICKLE)
-    names = [other.name for other in records.directory.entries]
-    marks = tuple(records.prefix + name for name, _, _, _ in _RELATIVES)
-    marked = [name for name in names if name.startswith(marks)]
-    for name, form, what, remedy in _RELATIVES:
-        # torch.load dispatches TorchScript alone; of the others it loads the data.pkl, if there is one.
-        if is_listed(name, records.prefix, marked) and (entry is None or form == "torchscript"):
-            raise UnsupportedFormatError(
-                f"this is {what}, which this version does not read", where=path, remedy=remedy, form=form
-            )
     if entry is None:
         from inspector.containers.foreign.zips import name_zip  # noqa: PLC0415 - healthy files never need it
 
-        raise name_zip(names, path)
+        raise name_zip(records.names, path)
     return entry
 
 
@@ -270,11 +203,11 @@ def find_storages(
         reached = offset + nbytes
         # StoredBytes(...) would take thrice as long.
         stored[key] = tuple.__new__(StoredBytes, (0, offset if is_plain else None, entry.nbytes))
-    is_old = any(_folded(entry.name).startswith("tensors/", len(records.prefix)) for _, _, entry in found)
+    is_old = any(entry.name.lower().startswith("tensors/", len(records.prefix)) for _, _, entry in found)
     return Places(stored, refusals, tuple(doubts), overlap, is_old)
 
 
-def _share_a_name(names: list[str]) -> bool:
+def _share_a_name(names: Sequence[str]) -> bool:
     """Return whether programs may take one record for another: torch compares names without case."""
     is_lower = True
     each = max(_MOST_JOINED // max(map(len, names), default=1), 1)

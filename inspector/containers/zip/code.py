@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NoReturn
 
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import ZipEntry
+from inspector.containers.zip.kinds import records_of
 from inspector.containers.zip.records import read_contents
 from inspector.errors import ContainerError, UnsupportedFormatError
+from inspector.limits import Limits
+from inspector.progress import Progress
 from inspector.units import cut_text
 
 _DEVICE = re.compile(rb'torch\.device\("([a-z]{1,16}(?::[0-9]{1,3})?)"\)')
@@ -41,6 +45,22 @@ def devices_in_code(source: Source, entries: Iterable[ZipEntry], folder: str) ->
         left -= len(text)
         found |= dict.fromkeys(match[1].decode("ascii") for match in _DEVICE.finditer(text))
     return tuple(sorted(found))
+
+
+def refuse_torchscript(source: Source, limits: Limits, progress: Progress) -> NoReturn:
+    """Say that TorchScript is not read, and tell of its code.
+
+    Raises:
+        UnsupportedFormatError: Always.
+    """
+    records = records_of(source, limits, progress)
+    error = UnsupportedFormatError(
+        "this is a TorchScript archive, which this version does not read",
+        where=source.path,
+        remedy="load it with torch.jit.load",
+        form="torchscript",
+    )
+    raise with_devices(error, devices_in_code(source, records.directory.entries, records.prefix))
 
 
 def _code(entries: Iterable[ZipEntry], folder: str) -> Iterator[ZipEntry]:

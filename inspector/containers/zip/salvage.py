@@ -14,10 +14,11 @@ from inspector.containers.container import Container, damage_note
 from inspector.containers.foreign.zips import name_zip
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import PICKLE, Records, find_storages, read_object
+from inspector.containers.zip.archive import find_storages, read_object
 from inspector.containers.zip.directory import ZipDirectory
 from inspector.containers.zip.duplicates import namesakes, read_rivals
 from inspector.containers.zip.end import DirectoryError
+from inspector.containers.zip.kinds import PICKLE, Records
 from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_zip_record
 from inspector.containers.zip.torch_words import MinizError, miniz_words

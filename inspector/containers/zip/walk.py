@@ -17,7 +17,6 @@ from typing import NamedTuple
 from inspector.containers.container import first_storage_ids
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import PICKLE
 from inspector.containers.zip.directory import (
     DESCRIBED,
     DESCRIPTOR,
@@ -28,6 +27,7 @@ from inspector.containers.zip.directory import (
     STORED,
     ZipEntry,
 )
+from inspector.containers.zip.kinds import PICKLE
 from inspector.containers.zip.records import read_zip_record
 from inspector.errors import CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import FileSource, Source
-from inspector.containers.zip.archive import Records, find_pickle
+from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import ZipEntry, payload_offsets, read_directory
+from inspector.containers.zip.kinds import Records
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.progress import Progress

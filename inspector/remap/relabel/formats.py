@@ -13,8 +13,9 @@ from inspector.containers.formats import format_of
 from inspector.containers.legacy import read_layout
 from inspector.containers.rebuilds import EXPECTED
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import Records, find_pickle
+from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import read_directory
+from inspector.containers.zip.kinds import Records
 from inspector.containers.zip.records import read_zip_record
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS

@@ -13,7 +13,6 @@ import zlib
 from typing import NamedTuple
 
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import Records
 from inspector.containers.zip.directory import (
     CENTRAL,
     DESCRIBED,
@@ -23,6 +22,7 @@ from inspector.containers.zip.directory import (
     payload_offset,
 )
 from inspector.containers.zip.end import END, END_SIGNATURE
+from inspector.containers.zip.kinds import Records
 from inspector.containers.zip.records import read_zip_record
 from inspector.errors import ExportError
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, lay_out_behind, plain_record

@@ -74,7 +74,7 @@ def refuse_foreign(source: Source, record: UndoRecord, progress: Progress) -> No
 
 def _read(source: Source, progress: Progress) -> tuple[Container, Checkpoint]:
     limits = DEFAULT_LIMITS.started()
-    container = find_format(source).reader_for(source)(source, limits, progress)
+    container = find_format(source, limits, progress).reader_for(source)(source, limits, progress)
     return container, build_checkpoint(container, limits, progress)
 
 

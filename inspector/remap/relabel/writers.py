@@ -9,8 +9,9 @@ from functools import partial
 from inspector.containers.legacy import read_layout
 from inspector.containers.raw.copying import write_bytes, write_over
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import Records, find_pickle
+from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import ZipEntry, payload_offset, read_directory
+from inspector.containers.zip.kinds import Records
 from inspector.containers.zip.records import read_zip_record
 from inspector.errors import ExportError
 from inspector.limits import Limits

@@ -10,6 +10,7 @@ import pytest
 from inspector.containers.formats import FORMATS, Format, format_of
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource, GzipSource, open_source
+from inspector.containers.zip.kinds import ZIP_KINDS
 from inspector.errors import ContainerError, NotACheckpointError, UnsupportedFormatError
 from tests.builders import legacy, tars, zips
 from tests.builders.pickles import NONE, stream
@@ -115,10 +116,10 @@ def test_rows_are_in_an_order_that_keeps_formats_apart(tmp_path: Path) -> None:
         (pickle.dumps([1], 2), str(tmp_path / "data.pkl")),
         (pickle.dumps([1], 2), "x"),
     ]
-    found = [
-        [form.matches(BytesSource(data, path)) for form in FORMATS].index(True) for data, path in samples
-    ]
-    assert found == list(range(len(FORMATS)))
+    told_by_records = {kind.name for kind in ZIP_KINDS}
+    rows = [form for form in FORMATS if form.name not in told_by_records]
+    found = [[form.matches(BytesSource(data, path)) for form in rows].index(True) for data, path in samples]
+    assert found == list(range(len(rows)))
 
 
 def test_name_without_a_row_is_a_format_of_which_nothing_is_known() -> None:

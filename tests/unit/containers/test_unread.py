@@ -109,7 +109,7 @@ def test_lack_of_memory_is_said_with_what_was_seen(write: Write, monkeypatch: py
         form.read(*given)
         raise MemoryError
 
-    monkeypatch.setattr(opening, "find_format", lambda _source: replace(form, read=exhausted))
+    monkeypatch.setattr(opening, "find_format", lambda *_: replace(form, read=exhausted))
     data = build_zip(Record(name="a/data.pkl", data=stream(EVIL)), Record(name="a/version", data=b"3\n"))
     with pytest.raises(ContainerError, match="not enough memory to read this file") as caught:
         read_container(write(data))

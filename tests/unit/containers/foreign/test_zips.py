@@ -11,7 +11,6 @@ from tests.builders.zips import Record, build_zip
 
 # The names that each format's writer puts into its zip.
 SAMPLES = {
-    "npz": ["arr_0.npy", "arr_1.npy"],
     "keras": ["metadata.json", "config.json", "model.weights.h5"],
     "docx": ["[Content_Types].xml", "_rels/.rels", "word/document.xml"],
     "xlsx": ["[Content_Types].xml", "xl/workbook.xml"],
@@ -23,7 +22,6 @@ SAMPLES = {
     "wheel": ["torch/__init__.py", "torch-2.4.dist-info/METADATA"],
     "coreml": ["Manifest.json", "Data/com.apple.CoreML/model.mlmodel"],
     "tf-savedmodel": ["saved/saved_model.pb", "saved/variables/variables.index"],
-    "stable-baselines3": ["data", "policy.pth", "policy.optimizer.pth", "_stable_baselines3_version"],
     "zipped-folder": ["backup/", "backup/best/data.pkl", "backup/best/data/0"],
 }
 

@@ -8,8 +8,9 @@ from inspector.containers.container import Container, StoredBytes
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, count_globals
 from inspector.containers.source import FileSource
-from inspector.containers.zip.archive import Records, find_pickle, read_torchzip
+from inspector.containers.zip.archive import find_pickle, read_torchzip
 from inspector.containers.zip.directory import DEFLATED, read_directory
+from inspector.containers.zip.kinds import Records
 from inspector.containers.zip.torch_words import NO_VERSION, UNDECODABLE, no_folder_words
 from inspector.errors import (
     CancelledError,

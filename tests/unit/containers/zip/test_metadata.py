@@ -6,8 +6,8 @@ import pytest
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import FileSource
-from inspector.containers.zip.archive import Records
 from inspector.containers.zip.directory import read_directory
+from inspector.containers.zip.kinds import Records
 from inspector.containers.zip.metadata import Metadata, is_listed, listed_name, read_metadata
 from inspector.containers.zip.torch_words import (
     NO_VERSION,

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.source import open_source
-from inspector.containers.zip.archive import Records, find_pickle
+from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import read_directory
+from inspector.containers.zip.kinds import Records
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.remap.relabel.patches import Patch, appended_piece, fits, storage_alignment, zip_pieces
