@@ -1,4 +1,4 @@
-"""How well pasted errors are answered: `python -m tests.errors_measure [open|held|fresh|fresh2|fresh3] [--list]`.
+"""How well pasted errors are answered: `python -m tests.errors_measure [PART ...] [--list]`.
 
 The library of `tests/data/errors/` has error texts as people pasted them, each with a label made from how its
 thread was resolved, not from what this program says. Every text is explained once without a file, and once
@@ -15,7 +15,7 @@ right    Everything else; nothing less counts.
 A kind that is nobody's here (`not-ours`) is right when it is not recognized. `--list` shows what is amiss,
 text by text. Of `held` only counts are printed, so that nobody tunes a recognizer to a text. `fresh` was
 drawn and labelled when the recognizers stood: what it gave the first time is the honest figure; since then it
-may be looked at. `fresh2` and `fresh3` are later draws, each from when they had been mended with those before.
+may be looked at. The numbered ones are later draws, each from when they had been mended with those before.
 """
 
 from __future__ import annotations

@@ -20,10 +20,17 @@ from tests.errors_measure import (
 )
 from tests.unit.diagnose.messages import messages
 
-LEAST_RIGHT = {"open": 1.0, "held": 0.98, "fresh": 1.0, "fresh2": 0.84}
+LEAST_RIGHT = {"open": 1.0, "held": 0.98, "fresh": 1.0, "fresh2": 0.84, "fresh3": 0.68}
 
 # Texts that are still answered wrongly; what a right answer says is in their labels.
-KNOWN_WRONG: set[str] = set()
+KNOWN_WRONG = {
+    "https://github.com/Fannovel16/comfy_controlnet_preprocessors/issues/50",
+    "https://github.com/TencentARC/Pixal3D/issues/29",
+    "https://github.com/feiyunzhang/i3d-non-local-pytorch/issues/7",
+    "https://github.com/phamquiluan/ResidualMaskingNetwork/issues/15",
+    "https://github.com/xingyizhou/ExtremeNet/issues/18",
+    "https://github.com/yyliu01/RPL/issues/14",
+}
 
 
 def test_most_texts_are_answered_rightly_and_none_wrongly_but_the_known_ones() -> None:
@@ -45,6 +52,7 @@ def test_library_is_of_real_threads_and_split_by_hash() -> None:
     assert sorted(path.name for path in FOLDER.glob("library_*")) == [
         "library_fresh.toml",
         "library_fresh2.toml",
+        "library_fresh3.toml",
         "library_held.toml",
         "library_kinds.toml",
         "library_open.toml",
