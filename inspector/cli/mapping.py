@@ -26,6 +26,16 @@ def add_map_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="T", help=TARGETS)
 
 
+def add_plan_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that say what else moves."""
+    parser.add_argument("--move-all", action="store_true", help="also move state that torch keeps on the CPU")
+    parser.add_argument(
+        "--hidden-devices",
+        action="store_true",
+        help="also change devices outside of tensors: torch.device values, device meshes, generators",
+    )
+
+
 def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Wish]:
     """Read --map and --target, before any file so that wrong usage comes first."""
     from inspector.remap.rules import parse_rule
@@ -39,9 +49,11 @@ def plan_of(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> Plan:
     """Return the plan of the rules for a file."""
+    from inspector.remap.hidden import with_hidden
     from inspector.remap.plan import plan_remap
 
-    return plan_remap(checkpoint, rules_of(checkpoint, options, said, target), move_all=options.move_all)
+    plan = plan_remap(checkpoint, rules_of(checkpoint, options, said, target), move_all=options.move_all)
+    return with_hidden(checkpoint, plan) if options.hidden_devices else plan
 
 
 def rules_of(
@@ -53,6 +65,7 @@ def rules_of(
         PlanError: A rule of --map matches nothing in the file.
     """
     from inspector.progress import Progress
+    from inspector.remap.hidden import rules_for_hidden
     from inspector.remap.plan import rules_for_target
     from inspector.remap.rules import parse_rule
     from inspector.remap.unmatched import refuse_unmatched
@@ -61,4 +74,6 @@ def rules_of(
     refuse_unmatched(said, checkpoint)
     if options.target is None:
         return said or (parse_rule("*=cpu"),)
-    return said + rules_for_target(checkpoint, target.profile(lambda: probe_this_machine(Progress())))
+    profile = target.profile(lambda: probe_this_machine(Progress()))
+    rules = said + rules_for_target(checkpoint, profile)
+    return rules + rules_for_hidden(checkpoint, profile) if options.hidden_devices else rules

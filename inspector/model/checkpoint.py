@@ -151,6 +151,10 @@ class HiddenPlace(StrEnum):
     GENERATOR = "torch.Generator"
     MESH = "DeviceMesh"
     DATA_PARALLEL = "DataParallel"
+    TEXT = "the text"
+    """A str that a module keeps under the name that everybody gives its device."""
+    TENSOR_TYPE = "the tensor type"
+    """A class such as `torch.cuda.FloatTensor`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

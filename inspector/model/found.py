@@ -29,6 +29,7 @@ class Found:
         optimizers: Optimizer state dicts.
         models: Sets of parameters.
         hidden_devices: Devices that are values.
+        hidden_sources: What each of them is in the pickle.
         uses: What is done with imported names.
         arguments: What judges the arguments of calls.
         places: Where the containers stand that were entered, by their `id`.
@@ -46,6 +47,7 @@ class Found:
     optimizers: list[OptimizerDraft] = field(default_factory=list)
     models: list[ModelDraft] = field(default_factory=list)
     hidden_devices: list[HiddenDevice] = field(default_factory=list)
+    hidden_sources: list[Value] = field(default_factory=list)
     uses: Uses = field(default_factory=set)
     arguments: Arguments = field(default_factory=Arguments)
     places: dict[int, str] = field(default_factory=dict)

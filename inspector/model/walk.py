@@ -17,7 +17,7 @@ from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
 from inspector.model.roles.cpu_state import NONE_PINNED, is_metadata_on_cpu, pinned_keys
-from inspector.model.roles.hidden import hidden_devices
+from inspector.model.roles.hidden import GENERATOR, SOURCE_DEVICE, hidden_devices, is_of_generator
 from inspector.model.roles.roles import Context, ModelDraft, enter, names_model, role_of_tensor
 from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
 from inspector.model.tensors.views import NOTHING_KNOWN, Known, TensorFacts
@@ -287,7 +287,7 @@ class _Walk:
             return Context(optimizer=len(found.optimizers) - 1)
         if context.model is not None or context.role not in {None, "ema"}:
             return context
-        if isinstance(value, Call) and class_of(value) == "torch._C.Generator":
+        if isinstance(value, Call) and class_of(value) == GENERATOR:
             return Context(role="rng")
         if not _looks_like_model(keys, value, children):
             return context
@@ -309,8 +309,13 @@ class _Walk:
                 self._add_devices(value, path)
 
     def _add_devices(self, value: Value, path: str) -> None:
-        for device, what in self._devices.get(id(value), ()):
-            self._found.hidden_devices.append(HiddenDevice(path=path, device=device, what=what))
+        found = self._found
+        for device, kind in self._devices.get(id(value), ()):
+            what = HiddenPlace.DATA_PARALLEL if path.rpartition("/")[2] == SOURCE_DEVICE else kind
+            if found.hidden_devices and is_of_generator(path, found.hidden_devices[-1]):
+                continue
+            found.hidden_devices.append(HiddenDevice(path=path, device=device, what=what))
+            found.hidden_sources.append(value)
 
 
 def _takes_long(value: Value) -> bool:

@@ -15,7 +15,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.handlers import HANDLERS
 from inspector.pickles.instructions import CODES, U4
 from inspector.pickles.state import State, StoppedError
-from inspector.pickles.values import Call, Global, Value
+from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 
@@ -25,7 +25,7 @@ _TEXTS = (
     *("STRING", "BINSTRING", "SHORT_BINSTRING"),
     *("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
 )
-_CLOSERS = ("POP", "POP_MARK", "APPENDS", "SETITEMS", "ADDITEMS", "LIST", "DICT", "FROZENSET", "INST", "OBJ")
+_CLOSERS = ("POP", "POP_MARK", "APPENDS", "ADDITEMS", "LIST", "FROZENSET", "INST", "OBJ")
 _SHORT_TUPLES = {CODES["TUPLE1"]: 1, CODES["TUPLE2"]: 2, CODES["TUPLE3"]: 3}
 _ONE_BYTE_SLOTS = frozenset({CODES["BINGET"], CODES["BINPUT"]})
 _FOUR_BYTE_SLOTS = frozenset({CODES["LONG_BINGET"], CODES["LONG_BINPUT"]})
@@ -62,6 +62,18 @@ class Built(NamedTuple):
     close: int
 
 
+class Item(NamedTuple):
+    """A key and a watched text in a dict. Held on to, since it is looked up by its identity.
+
+    Attributes:
+        pair: Both.
+        start: Where the instructions of the text start.
+    """
+
+    pair: tuple[Value, Value]
+    start: int
+
+
 class TracedCall(NamedTuple):
     """A call of a watched name: the call, and where its instructions start and end."""
 
@@ -78,6 +90,7 @@ class Trace:
         texts: Every push of a watched text by where it starts, in order.
         devices: Every push of a device by where it starts, in order.
         tuples: Every tuple that holds a watched text or a device, by its `id`.
+        items: Every pair of a dict whose value is a watched text, by its `id`.
         calls: Every call, by REDUCE, of a watched name, in order.
         frames: Where FRAME instructions stand.
         pids: Every persistent id made of a value, with where the instruction stands that makes it one.
@@ -87,6 +100,7 @@ class Trace:
     texts: dict[int, Push[str]] = field(default_factory=dict)
     devices: dict[int, Push[Call]] = field(default_factory=dict)
     tuples: dict[int, Built] = field(default_factory=dict)
+    items: dict[int, Item] = field(default_factory=dict)
     calls: list[TracedCall] = field(default_factory=list)
     frames: list[int] = field(default_factory=list)
     pids: list[tuple[int, Value]] = field(default_factory=list)
@@ -179,6 +193,9 @@ class _Tracer:
             "MEMOIZE": self._memoize,
             "DUP": self._dup,
             "REDUCE": self._reduce,
+            "DICT": self._items,
+            "SETITEM": self._item,
+            "SETITEMS": self._items,
             "BINPERSID": self._binpersid,
             "FRAME": self._frame,
         }
@@ -294,6 +311,30 @@ class _Tracer:
 
     def _is_watched(self, item: Value) -> bool:
         return item in self._texts if isinstance(item, str) else self._is_device(item)
+
+    # --- dicts ----------------------------------------------------------------------------------------------
+
+    def _items(self, pos: int) -> int:
+        starts = self._starts
+        end = self._close(pos)
+        self._keep_items(starts)
+        return end
+
+    def _item(self, pos: int) -> int:
+        starts = self._starts[-2:]
+        end = self._execute(pos)
+        del self._starts[-2:]
+        self._keep_items(starts)
+        return end
+
+    def _keep_items(self, starts: list[int]) -> None:
+        made = self._state.stack[-1]
+        count = len(starts) // 2
+        if not count or not isinstance(made, Dict):
+            return
+        for pair, start in zip(made.pairs[-count:], starts[1::2], strict=False):
+            if isinstance(pair[1], str) and pair[1] in self._texts:
+                self._trace.items[id(pair)] = Item(pair, start)
 
     def _frame(self, pos: int) -> int:
         self._trace.frames.append(pos)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal, NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Role, Tensor
 from inspector.records import dataclass
+from inspector.remap.hidden import could_move, hidden_stay
 from inspector.remap.plan import Plan
 from inspector.remap.rules import format_rule
 from inspector.units import escape_text, format_count, format_nbytes
@@ -13,7 +15,9 @@ from inspector.units import escape_text, format_count, format_nbytes
 What = Literal["moves", "kept", "stays"]
 """`moves`: gets another device. `kept`: stays though a rule names it. `stays`: no rule sends it elsewhere."""
 
-_MOST_EXAMPLES = 3
+_MOST_EXAMPLES, _MOST_HIDDEN = 3, 64
+_FITS = " The state of a generator fits no other type of device."
+_ASKED = " It changes only with --hidden-devices."
 _ORDER: dict[What, int] = {"moves": 0, "kept": 1, "stays": 2}
 
 
@@ -64,6 +68,20 @@ def describe_plan(checkpoint: Checkpoint, plan: Plan) -> tuple[PlanRow, ...]:
 def format_plan(rows: tuple[PlanRow, ...]) -> str:
     """Return the rows of a plan as text, a line each."""
     return "".join(f"{_line(row)}\n" for row in rows)
+
+
+def format_hidden(checkpoint: Checkpoint, plan: Plan) -> str:
+    """Return what a plan makes of the devices outside of tensors as text, a line for each kind of change."""
+    rows = checkpoint.hidden_devices
+    found: Counter[tuple[str, str]] = Counter(
+        (f"{rows[index].what} {rows[index].device} -> {to}", "") for index, to in plan.hidden.items()
+    )
+    found.update((f"{row.what} {row.device} stays", _FITS) for row in hidden_stay(checkpoint, plan))
+    found.update((f"{row.what} {row.device} stays", _ASKED) for row in could_move(checkpoint, plan))
+    lines = found.most_common(_MOST_HIDDEN)
+    return "".join(
+        f"{way}: {format_count(count, 'place')} outside of tensors.{why}\n" for (way, why), count in lines
+    )
 
 
 def _line(row: PlanRow) -> str:

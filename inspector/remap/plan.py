@@ -11,7 +11,7 @@ from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.roles.device_types import device_type
 from inspector.model.roles.devices import is_accelerator, split_device
-from inspector.records import dataclass, replace
+from inspector.records import dataclass, field, replace
 from inspector.remap.rules import Rule, Rules, check_destination, is_same_device
 from inspector.target.machine.profile import Profile
 
@@ -30,6 +30,7 @@ class Plan:
         kept: Indexes of the tensors that a rule would move but that torch keeps on the CPU.
         held: The keys of their storages.
         texts: Every device text in the checkpoint; no other text can be one that has to change.
+        hidden: The new device of each device outside of tensors that changes, by its index.
     """
 
     rules: Rules
@@ -38,11 +39,12 @@ class Plan:
     kept: tuple[int, ...]
     held: frozenset[str]
     texts: frozenset[str]
+    hidden: dict[int, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no listed tensor or storage moves."""
-        return not (self.storages or self.tensors)
+        """Whether no listed tensor or storage moves, and no device outside of them."""
+        return not (self.storages or self.tensors or self.hidden)
 
     def by_device(self, device: str) -> str | None:
         """Return where a device goes by the rules for devices alone; None where none applies."""
@@ -138,21 +140,23 @@ def rules_for_target(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...
     """
     lacks = {dtype for kind, _ in target.accelerators for dtype in device_type(kind).lacks}
     dtypes = {row.dtype for row in checkpoint.tensors} & lacks if lacks else ()
-    moving = (device for device in sorted(device_texts(checkpoint)) if not _is_in_place(device, target))
+    moving = (device for device in sorted(device_texts(checkpoint)) if not is_in_place(device, target))
     return (
         *(Rule(dtype=dtype, to="cpu") for dtype in sorted(dtypes)),
-        *(Rule(device=device, to=check_destination(_fold(device, target))) for device in moving),
+        *(Rule(device=device, to=check_destination(fold(device, target))) for device in moving),
     )
 
 
-def _is_in_place(device: str, target: Profile) -> bool:
+def is_in_place(device: str, target: Profile) -> bool:
+    """Return whether a device of the file is one of the target, and the wanted one if one is wanted."""
     parts = split_device(device)
     if parts is None or not target.offers(*parts) or (parts[0] == "cpu" and device != "cpu"):
         return False
     return target.wanted is None or not is_accelerator(device) or is_same_device(device, target.wanted)
 
 
-def _fold(device: str, target: Profile) -> str:
+def fold(device: str, target: Profile) -> str:
+    """Return the device of the target that stands in for one that is not there."""
     parts = split_device(device)
     if target.wanted is not None and is_accelerator(device):
         return target.wanted

@@ -9,6 +9,7 @@ from keyword import iskeyword
 from inspector.containers.formats import format_of
 from inspector.containers.notes import sentences
 from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, ValueRow
+from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
 from inspector.report.words.verdicts import verdict_words
@@ -112,6 +113,7 @@ def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup
         _group(f"Safety, by the rules of torch {safety.torch_version}", _about_safety(safety)),
         _group("What weights_only=False calls", _calls(safety)),
         _group("Globals that loading imports", names[:_MOST_LISTED]),
+        _group("Devices outside of tensors", hidden_texts(checkpoint)),
         _group("Versions in the file", checkpoint.versions),
         _group("Optimizers", optimizers),
         _group("Notes", [("", note) for note in sentences(checkpoint.notes)]),
@@ -122,6 +124,17 @@ def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup
 def naming_text(optimizer: Optimizer) -> str:
     """Return how certain the names of an optimizer's parameters are, and why."""
     return f"{_SURENESS[optimizer.naming]}. {optimizer.detail}"
+
+
+def hidden_texts(checkpoint: Checkpoint) -> list[tuple[str, str]]:
+    """Return the devices outside of tensors, each with the number of its places, or the only one."""
+    found: dict[str, list[str]] = {}
+    for row in devices_outside(checkpoint):
+        found.setdefault(f"{row.what} {row.device}", []).append(row.path)
+    return [
+        (text, paths[0] or "(root)" if len(paths) == 1 else format_count(len(paths), "place"))
+        for text, paths in list(found.items())[:_MOST_LISTED]
+    ]
 
 
 def written_by(checkpoint: Checkpoint) -> str:

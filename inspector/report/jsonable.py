@@ -16,6 +16,7 @@ from inspector.diagnose.findings.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Storage, Tensor, ValueRow
 from inspector.model.findings import Finding, Fix
+from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
 from inspector.records import as_document
 from inspector.safety.unread import judge_unread
@@ -108,6 +109,7 @@ def _tail(checkpoint: Checkpoint, safety: SafetyVerdict, findings: tuple[Finding
             "weights_only": safety.weights_only,
             "globals_to_allow": list(safety.to_allow),
         },
+        "hidden_devices": [as_document(row) for row in devices_outside(checkpoint)],
         "versions": dict(checkpoint.versions),
         "optimizers": [_optimizer(row) for row in checkpoint.optimizers],
         "findings": [finding_document(finding) for finding in findings],

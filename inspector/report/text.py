@@ -11,7 +11,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.model.totals import device_totals
 from inspector.report.colors import device_name
-from inspector.report.details import naming_text, written_by
+from inspector.report.details import hidden_texts, naming_text, written_by
 from inspector.report.tree import Node, Tree
 from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
@@ -75,6 +75,8 @@ def _devices(checkpoint: Checkpoint) -> Iterator[str]:
         device = device_name(total.device)
         tensors, size = format_count(total.tensors, "tensor"), format_nbytes(total.nbytes)
         yield f"  {device:<10} {tensors:>16} {size:>10}"
+    for text, places in hidden_texts(checkpoint):
+        yield f"  {text}, outside of tensors, {places}"
 
 
 def _optimizers(checkpoint: Checkpoint) -> Iterator[str]:

@@ -9,11 +9,12 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order
 from inspector.records import dataclass
+from inspector.remap.hidden import rules_for_hidden, with_hidden
 from inspector.remap.plan import Plan, plan_remap, rules_for_target
 from inspector.remap.rules import Rule, check_destination
 from inspector.report.colors import NEUTRAL, device_name
 from inspector.session.document import Document
-from inspector.session.screen import DeviceRow
+from inspector.session.screen import DeviceRow, ExportWish
 from inspector.target.machine.profile import Profile
 from inspector.target.simulate import restore_failure
 from inspector.units import format_count, format_nbytes
@@ -35,6 +36,7 @@ class DeviceMap:
         branches: Rules for parts of the tree, which go before the devices.
         plan: What an export would change; nothing when it is refused.
         refusal: Why the map cannot be carried out, or None.
+        hidden_rules: Rules for devices outside of tensors, for those who want them changed as well.
     """
 
     checkpoint: Checkpoint
@@ -42,6 +44,16 @@ class DeviceMap:
     branches: tuple[Rule, ...]
     plan: Plan
     refusal: PlanError | None
+    hidden_rules: tuple[Rule, ...] = ()
+
+    def plan_for(self, wish: ExportWish) -> Plan:
+        """Return what an export changes."""
+        return self.with_hidden if wish.hidden else self.plan
+
+    @property
+    def with_hidden(self) -> Plan:
+        """The plan that changes devices outside of tensors as well."""
+        return with_hidden(self.checkpoint, self.plan, self.hidden_rules)
 
     @property
     def moves(self) -> Pairs:
@@ -75,7 +87,14 @@ def map_devices(
         plan, refusal = plan_remap(checkpoint, rules), None
     except PlanError as error:
         plan, refusal = plan_remap(checkpoint, ()), error
-    return DeviceMap(checkpoint=checkpoint, going=tuple(going), branches=branches, plan=plan, refusal=refusal)
+    return DeviceMap(
+        checkpoint=checkpoint,
+        going=tuple(going),
+        branches=branches,
+        plan=plan,
+        refusal=refusal,
+        hidden_rules=rules_for_hidden(checkpoint, target),
+    )
 
 
 def device_rows(

@@ -204,6 +204,7 @@ class ExportWish:
         ema: Whether the averaged weights are meant.
         exclude: Patterns of paths that are left out, with spaces between them.
         verify: How the copy is checked: `quick`, `full` or `torch`.
+        hidden: Whether devices outside of tensors change as well.
     """
 
     kind: str = "copy"
@@ -211,6 +212,7 @@ class ExportWish:
     ema: bool = False
     exclude: str = ""
     verify: str = "quick"
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +231,7 @@ class ExportDraft:
         can_average: Whether there are averaged weights to choose.
         can_exclude: Whether something can be left out.
         can_verify: Whether there are several ways to check the copy.
+        can_change_hidden: Whether devices outside of tensors could change as well.
     """
 
     wish: ExportWish
@@ -242,6 +245,7 @@ class ExportDraft:
     can_average: bool = False
     can_exclude: bool = False
     can_verify: bool = False
+    can_change_hidden: bool = False
 
     @property
     def in_place(self) -> bool:

@@ -10,6 +10,10 @@ import torch
 import torch.distributed as dist
 
 from inspector.model.build import open_checkpoint
+from inspector.remap.hidden import with_hidden
+from inspector.remap.plan import plan_remap
+from inspector.remap.relabel.export import export_copy
+from inspector.remap.rules import parse_rule
 from tests.corpus import CORPUS
 from tests.torch.pictures import picture
 from tests.torch.remapping import remap
@@ -147,6 +151,11 @@ def test_devices_of_a_sharding_spec_are_the_user_s(tmp_path: Path, process_group
     assert pickle_equal(remap(path, "*=cpu"), path)
     placements = load(remap(path, "*=cpu"))["spec"].placements
     assert [str(place.device()) for place in placements] == ["cuda:0", "cuda:1"]
+    checkpoint = open_checkpoint(str(path))
+    plan = with_hidden(checkpoint, plan_remap(checkpoint, [parse_rule("cuda:1=cpu")]))
+    export_copy(str(path), tmp_path / "chosen.pt", plan)
+    placements = load(tmp_path / "chosen.pt")["spec"].placements
+    assert [str(place.device()) for place in placements] == ["cuda:0", "cpu"]
 
 
 def pickle_equal(one: Path, other: Path) -> bool:

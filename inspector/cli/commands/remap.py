@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, ended_by_signals, remark, say
-from inspector.cli.mapping import add_map_options, parse_map, plan_of
+from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, plan_of
 from inspector.errors import CheckpointError, ExportError, PlanError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="print what would change; write nothing")
     add_map_options(parser)
     _add_form_options(parser)
-    parser.add_argument("--move-all", action="store_true", help="also move state that torch keeps on the CPU")
+    add_plan_options(parser)
     parser.add_argument("--force", action="store_true", help="replace OUT; change a protected FILE")
     parser.add_argument("--receipt", metavar="FILE", help="write a JSON record of what was done and checked")
     parser.add_argument("--keep-times", action="store_true", help="copy the timestamps of FILE to OUT")
@@ -104,14 +104,14 @@ def _open(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
 
 def _describe(options: argparse.Namespace, form: Form | None) -> int:
     """Print what another form holds, what the plan changes, what stays, and why."""
-    from inspector.remap.describe import describe_plan, format_plan
+    from inspector.remap.describe import describe_plan, format_hidden, format_plan
 
     if options.undo:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
     checkpoint, plan = _open(options)
     if form is not None:
         say(_preview(checkpoint, form, _left_out(options.file, plan, form)))
-    say(format_plan(describe_plan(checkpoint, plan)))
+    say(format_plan(describe_plan(checkpoint, plan)) + format_hidden(checkpoint, plan))
     return DONE
 
 

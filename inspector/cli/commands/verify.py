@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, say, say_json
-from inspector.cli.mapping import add_map_options, parse_map, rules_of
+from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, rules_of
 
 if TYPE_CHECKING:
     from inspector.remap.compare.files import Comparison
@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="OUT")
     parser.add_argument("--against", required=True, metavar="FILE")
     add_map_options(parser)
-    parser.add_argument("--move-all", action="store_true", help="as for remap")
+    add_plan_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
@@ -36,7 +36,12 @@ def run(options: argparse.Namespace) -> int:
     progress = Progress()
     with ended_by_signals(progress):
         found = compare_files(
-            options.file, options.against, rules, move_all=options.move_all, progress=progress
+            options.file,
+            options.against,
+            rules,
+            move_all=options.move_all,
+            hidden=options.hidden_devices,
+            progress=progress,
         )
     if options.json:
         say_json(_document(options, found))

@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from inspector.diagnose.case import Case
 from inspector.diagnose.listing import plain
-from inspector.model.checkpoint import Checkpoint, HiddenPlace, ValueRow
+from inspector.model.checkpoint import HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import is_accelerator, split_device
+from inspector.model.roles.hidden import DEVICE_NAMES, MOVABLE, devices_outside
 from inspector.target.machine.profile import Profile
 from inspector.target.restore import generator_failure, send_failure
 
 _MOST_NAMED = 8
-_ATTRIBUTES = frozenset({".device", "._device"})
-_TEXT = "the text"
 _SET = "Set it after loading, such as {example}."
 _HELPS: Mapping[str, str] = {
     HiddenPlace.DEVICE: _SET,
-    _TEXT: _SET,
+    HiddenPlace.TEXT: _SET,
+    HiddenPlace.TENSOR_TYPE: "Set it after loading, such as torch.FloatTensor.",
     HiddenPlace.GENERATOR: "Make a new generator on a device of that machine.",
     HiddenPlace.MESH: "Make a new mesh with init_device_mesh.",
     HiddenPlace.DATA_PARALLEL: "Take the model out of its wrapper: model = model.module.",
 }
-
-
-class _Hidden(NamedTuple):
-    """One device: where it stands, its text, and the kind of place."""
-
-    path: str
-    device: str
-    what: str
+_SENT_TO = frozenset({HiddenPlace.DEVICE, HiddenPlace.TEXT, HiddenPlace.DATA_PARALLEL})
 
 
 def find_hidden(case: Case) -> Iterator[Finding]:
     """Find devices that no map_location reaches, and what becomes of code that uses them on the target."""
-    hidden = list(_hidden(case.checkpoint))
+    hidden = [one for one in devices_outside(case.checkpoint) if is_accelerator(one.device)]
     if not hidden:
         return
     target = case.target
@@ -47,6 +39,8 @@ def find_hidden(case: Case) -> Iterator[Finding]:
         detail = f"{said}; code that uses it will expect that device."
     else:
         detail = f"{said}. {_failing(missing[0], target)} {_helping(missing[0], target)}"
+    if any(one.what in MOVABLE for one in missing or hidden):
+        detail += " In a copy, remap --hidden-devices changes it."
     yield finding(
         "hidden-device",
         "warning" if any(_is_used(one) for one in missing) else "note",
@@ -56,48 +50,34 @@ def find_hidden(case: Case) -> Iterator[Finding]:
     )
 
 
-def _hidden(checkpoint: Checkpoint) -> Iterator[_Hidden]:
-    for item in checkpoint.hidden_devices:
-        if is_accelerator(item.device):
-            yield _Hidden(item.path, item.device, item.what)
-    for value in checkpoint.values:
-        if _is_device_text(value):
-            yield _Hidden(value.path, value.text, _TEXT)
-
-
-def _is_device_text(value: ValueRow) -> bool:
-    """Return whether a module keeps a device as a text under the name that everybody gives it."""
-    if value.type != "str" or not value.keys or value.keys[-1] not in _ATTRIBUTES:
-        return False
-    return split_device(value.text) is not None and is_accelerator(value.text)
-
-
-def _is_used(one: _Hidden) -> bool:
+def _is_used(one: HiddenDevice) -> bool:
     """Return whether an object keeps it for its own use; a value in a dictionary may be a mere record."""
-    return one.what == HiddenPlace.DATA_PARALLEL or one.path.rpartition("/")[2] in _ATTRIBUTES
+    return one.what == HiddenPlace.DATA_PARALLEL or one.path.rpartition("/")[2] in DEVICE_NAMES
 
 
-def _is_there(one: _Hidden, target: Profile) -> bool:
+def _is_there(one: HiddenDevice, target: Profile) -> bool:
     parts = split_device(one.device)
     return parts is not None and target.offers(*parts)
 
 
-def _failing(one: _Hidden, target: Profile) -> str:
+def _failing(one: HiddenDevice, target: Profile) -> str:
     """Return what torch says there where it is used; its words to a missing GPU vary by build."""
     if one.what == HiddenPlace.DATA_PARALLEL and not target.count("cuda"):
         return (
             "On the target, calling the model ends with: RuntimeError: module must have its parameters and "
             f"buffers on device {plain(one.device)} (device_ids[0])."
         )
-    if one.what == HiddenPlace.GENERATOR:
+    is_made = one.what is HiddenPlace.GENERATOR  # while the file is loaded
+    if is_made:
         failure = generator_failure(one.device, target)
     else:
-        failure = None if one.what == HiddenPlace.MESH else send_failure(one.device, target)
+        failure = send_failure(one.device, target) if one.what in _SENT_TO else None
     said = "" if failure is None else f" with an error such as: {failure[1].removesuffix('.')}"
-    return f"On the target, code that uses it ends{said or ' with an error'}."
+    what = "torch.load" if is_made and failure is not None else "code that uses it"
+    return f"On the target, {what} ends{said or ' with an error'}."
 
 
-def _helping(one: _Hidden, target: Profile) -> str:
+def _helping(one: HiddenDevice, target: Profile) -> str:
     device = target.destination
     value = f'torch.device("{device}")' if one.what == HiddenPlace.DEVICE else f'"{device}"'
     at_root = one.path.startswith(".") and "/" not in one.path

@@ -197,6 +197,13 @@ def find_attribute(state: Value, name: str) -> Value:
     return next((item for key, item in chain.from_iterable(_attributes(state)) if key == name), None)
 
 
+def attribute_pairs(state: Value, name: str) -> Iterator[tuple[Value, Value]]:
+    """Yield the pairs of the plain dicts among what BUILD sets that have this attribute."""
+    for part in state if isinstance(state, tuple) and len(state) == 2 else (state,):
+        pairs = part.pairs if isinstance(part, Dict) else ()
+        yield from (pair for pair in pairs if isinstance(pair[0], str) and f".{pair[0]}" == name)
+
+
 def _attributes(state: Value) -> list[Children | _Renamed]:
     if state is None:
         return []

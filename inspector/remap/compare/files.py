@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from inspector.containers.source import open_source
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, HiddenDevice
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.compare.same_bytes import (
@@ -21,6 +21,7 @@ from inspector.remap.compare.same_bytes import (
     zip_spans,
 )
 from inspector.remap.compare.verify import compare_with_plan
+from inspector.remap.hidden import with_hidden
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.rules import Rule, Rules
 
@@ -55,6 +56,7 @@ def compare_files(
     rules: Sequence[Rule] | None = None,
     *,
     move_all: bool = False,
+    hidden: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare a copy with the file that it was made from.
@@ -64,6 +66,7 @@ def compare_files(
         original: The file it was made from.
         rules: What devices were to become; None accepts whatever the copy has.
         move_all: Whether state that torch keeps on the CPU was to move as well.
+        hidden: Whether devices outside of tensors were to change as well.
         progress: Told of the stages and bytes, asked for cancellation.
 
     Raises:
@@ -75,6 +78,8 @@ def compare_files(
     before = open_checkpoint(original, progress=progress)
     after = open_checkpoint(copy, progress=progress)
     plan = _observed(before, after) if rules is None else plan_remap(before, rules, move_all=move_all)
+    if hidden and rules is not None:
+        plan = with_hidden(before, plan)
     differences = list(compare_with_plan(before, after, plan))
     found, nbytes = _compare_bytes(before, after, progress)
     pairs = zip(before.tensors, after.tensors, strict=False)
@@ -98,7 +103,14 @@ def _observed(before: Checkpoint, after: Checkpoint) -> Plan:
         kept=(),
         held=frozenset(),
         texts=device_texts(before),
+        hidden=_moved(before.hidden_devices, after.hidden_devices),
     )
+
+
+def _moved(before: Sequence[HiddenDevice], after: Sequence[HiddenDevice]) -> dict[int, str]:
+    """Return the devices outside of tensors that differ, in those places where both have one."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return {index: other.device for index, (one, other) in pairs if one.device != other.device}
 
 
 def _compare_bytes(before: Checkpoint, after: Checkpoint, progress: Progress) -> tuple[list[str], int]:

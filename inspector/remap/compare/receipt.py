@@ -55,6 +55,7 @@ def make_receipt(
             "rules": [format_rule(rule) for rule in plan.rules],
             "moves": [{"from": there, "to": to, "tensors": n} for (there, to), n in moves.items()],
             "kept_on_cpu": len(plan.kept),
+            "hidden_devices": len(plan.hidden),
         },
         "checks": {
             "opened_again": export.verified,

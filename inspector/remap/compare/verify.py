@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from inspector.errors import CancelledError, CheckpointError, ExportError
-from inspector.model.checkpoint import Checkpoint, Storage, Tensor
+from inspector.model.checkpoint import Checkpoint, Storage, Tensor, ValueRow
+from inspector.remap.hidden import texts_of_hidden, with_hidden_moved
 from inspector.remap.plan import Plan
 
 _MOST_DIFFERENCES = 20
@@ -34,13 +35,19 @@ def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tup
     every other value as it was.
     """
     found = [*_tensors(original, copy, plan), *_storages(original, copy, plan)]
-    if original.values != copy.values:
+    shown = texts_of_hidden(original.hidden_devices[index] for index in plan.hidden)
+    if _values(original, shown) != _values(copy, shown):
         found.append("Values other than tensors differ.")
-    if original.hidden_devices != copy.hidden_devices:
+    if with_hidden_moved(original.hidden_devices, plan.hidden) != copy.hidden_devices:
         found.append("Devices stored as values differ.")
     if _names(original) != _names(copy):
         found.append("The imported names differ.")
     return tuple(found[:_MOST_DIFFERENCES])
+
+
+def _values(checkpoint: Checkpoint, shown: Collection[str]) -> list[ValueRow]:
+    """Return the rows of values, without the texts of devices that are compared by themselves."""
+    return [row._replace(text="") if row.path in shown else row for row in checkpoint.values]
 
 
 def _names(checkpoint: Checkpoint) -> list[str]:

@@ -46,6 +46,7 @@ class Export:
         destination: Where it stands.
         nbytes: Its size.
         moved_tensors: How many tensors have another device now.
+        moved_hidden: How many devices outside of tensors are others now.
         kept_tensors: How many stayed on the CPU by design.
         in_one_piece: Whether no byte outside the pickle changed its place.
         verified: Whether the copy was opened again and compared.
@@ -57,6 +58,7 @@ class Export:
     destination: Path
     nbytes: int
     moved_tensors: int
+    moved_hidden: int = 0
     kept_tensors: int
     in_one_piece: bool
     verified: bool
@@ -125,6 +127,7 @@ def export_copy(
         destination=destination,
         nbytes=nbytes,
         moved_tensors=len(plan.tensors),
+        moved_hidden=len(plan.hidden),
         kept_tensors=len(plan.kept),
         in_one_piece=in_one_piece,
         verified=verify != "none",

@@ -53,6 +53,7 @@ class Patched:
         written_nbytes: How many bytes were written over or appended.
         appended: Whether the file grew: its new pickle stands at the end.
         moved_tensors: How many tensors have another device now.
+        moved_hidden: How many devices outside of tensors are others now.
         kept_tensors: How many stayed on the CPU by design.
         verified: Whether the file was opened again and compared.
     """
@@ -63,6 +64,7 @@ class Patched:
     written_nbytes: int
     appended: bool
     moved_tensors: int
+    moved_hidden: int = 0
     kept_tensors: int
     verified: bool
 
@@ -109,6 +111,7 @@ def patch_in_place(
             written_nbytes=sum(len(piece.data) for piece in pieces),
             appended=any(piece.offset >= status.st_size for piece in pieces),
             moved_tensors=len(plan.tensors) if pieces else 0,
+            moved_hidden=len(plan.hidden) if pieces else 0,
             kept_tensors=len(plan.kept),
             verified=verify and bool(pieces),
         )

@@ -8,14 +8,11 @@ while they are loaded. See `_rebuild_wrapper_subclass` and `_rebuild_device_tens
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from inspector.containers.rebuilds import FROM_TYPE, PARAMETERS, SENT, WRAPPER
-from inspector.limits import Limits
-from inspector.model.walk import walk
 from inspector.pickles.values import Call, Global, Value
-from inspector.progress import Progress
 from inspector.remap.plan import Plan
 
 _WRAPPER_DEVICE, _SENT_DEVICE = 6, 2  # its place among the arguments
@@ -50,11 +47,9 @@ def find_own_device(value: Value) -> OwnDevice | None:
     return None
 
 
-def planned_own_devices(
-    root: Value, plan: Plan, limits: Limits, progress: Progress
-) -> Iterator[tuple[OwnDevice, str | None]]:
+def planned_own_devices(sources: Sequence[Value], plan: Plan) -> Iterator[tuple[OwnDevice, str | None]]:
     """Yield each listed tensor's own device with where the plan sends it; None where it stays."""
-    for index, value in enumerate(walk(root, limits, progress).sources):
+    for index, value in enumerate(sources):
         own = find_own_device(value)
         if own is not None:
             yield own, plan.tensors.get(index)

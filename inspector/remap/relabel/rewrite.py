@@ -10,13 +10,19 @@ written in its place. PUT and MEMOIZE stay where they are, since MEMOIZE counts.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
 from operator import itemgetter
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.roles.device_types import DEVICE_TYPES
+from inspector.model.roles.hidden import GENERATOR, MESH_TYPE
 from inspector.model.tensors.rebuild import device_text
+from inspector.model.values.children import attribute_pairs
+from inspector.model.values.text import class_of
+from inspector.model.walk import walk
 from inspector.pickles.machine import Stream
 from inspector.pickles.trace import Built, Push, Trace, TracedCall, trace_pickle
 from inspector.pickles.values import Call, PersistentId, Value
@@ -60,8 +66,10 @@ def rewrite_pickle(
     )
     rewrite = _Rewrite(data, trace, plan)
     rewrite.send_storages()
-    if trace.calls:
-        rewrite.send_own_devices(limits, progress)
+    if trace.calls or plan.hidden:
+        found = walk(trace.root, limits, progress)
+        rewrite.send_own_devices(found.sources)
+        rewrite.send_hidden(found.hidden_sources)
     return rewrite.made()
 
 
@@ -79,6 +87,7 @@ class _Rewrite:
         self._texts: dict[int, str] = {}  # what each push of a text must leave, by where it starts
         self._devices: dict[int, str] = {}  # the same for pushes of a torch.device
         self._spelled: dict[int, tuple[int, str | None]] = {}  # by a device's arguments: its place, its text
+        self._owned: set[int | None] = set()  # the pushes that are a tensor's own device
         self._edits: list[Edit] = []
 
     # --- which uses change ----------------------------------------------------------------------------------
@@ -96,10 +105,10 @@ class _Rewrite:
     def _destination(self, storage: StorageId) -> str:
         return self._plan.storages.get(storage.viewed().key, storage.location)
 
-    def send_own_devices(self, limits: Limits, progress: Progress) -> None:
+    def send_own_devices(self, sources: Sequence[Value]) -> None:
         """Want the planned device for each tensor that names its own."""
         planned: dict[int, tuple[OwnDevice, str | None]] = {}
-        for own, to in planned_own_devices(self._trace.root, self._plan, limits, progress):
+        for own, to in planned_own_devices(sources, self._plan):
             if planned.setdefault(id(own.args), (own, to))[1] != to:
                 raise PlanError(
                     "one tensor is sent to different devices by its several paths", remedy=TOGETHER
@@ -114,6 +123,7 @@ class _Rewrite:
     ) -> None:
         device = own.args[own.place]
         old = device_text(device)
+        self._owned.add(self._trace.place_of(own.args, own.place))
         # What no row shows, inside objects of unknown classes, follows the rules by device as storages do.
         to = planned[id(own.args)][1] if id(own.args) in planned else self._plan.by_device(old or "meta")
         if old is None:
@@ -145,6 +155,37 @@ class _Rewrite:
                     where=f"storage {storage.key}",
                     remedy=TOGETHER,
                 )
+
+    def send_hidden(self, sources: Sequence[Value]) -> None:
+        """Want the planned device for those outside of tensors, wherever one object of them stands."""
+        wanted: dict[int, tuple[Value, str | None]] = {}
+        for index, source in enumerate(sources):
+            to = self._plan.hidden.get(index)
+            if wanted.setdefault(id(source), (source, to))[1] != to:
+                raise PlanError(
+                    f"{device_text(source) or 'one device'} is one object in several places, which are sent "
+                    "to different devices",
+                    remedy=TOGETHER,
+                )
+        uses: dict[int, list[int]] = defaultdict(list)
+        for start, push in self._trace.devices.items():
+            if start not in self._owned:
+                uses[id(push.value)].append(start)
+        for source, to in wanted.values():
+            if to is not None and isinstance(source, Call):
+                self._send_hidden(source, to, uses[id(source)])
+
+    def _send_hidden(self, source: Call, to: str, uses: list[int]) -> None:
+        if class_of(source) == GENERATOR and isinstance(source.args, tuple):
+            self._want_device(source.args, 0, to)
+        elif uses:
+            self._devices |= dict.fromkeys(uses, to)
+        else:
+            found = (self._trace.items.get(id(pair)) for pair in attribute_pairs(source.state, MESH_TYPE))
+            item = next(filter(None, found), None)
+            if item is None:
+                raise unchangeable(source)
+            self._texts[item.start] = to
 
     def _want_text(self, owner: tuple[Value, ...], index: int, new: str) -> None:
         """Note what an element of a tuple, a str, is to be."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import os
 import struct
 from collections.abc import Iterable, Iterator
@@ -65,6 +66,7 @@ class UndoRecord:
         after: What is written, by its place; the last may stand behind the end.
         rules: The rules for devices alone, as (device, destination).
         runs: Where the tensors go.
+        hidden: Where the devices outside of tensors go, by their index.
     """
 
     nbytes: int
@@ -74,6 +76,7 @@ class UndoRecord:
     after: tuple[Patch, ...]
     rules: tuple[tuple[str, str], ...]
     runs: tuple[Run, ...]
+    hidden: tuple[tuple[int, str], ...] = ()
 
     @property
     def nbytes_after(self) -> int:
@@ -109,6 +112,7 @@ def make_record(source: Source, pieces: Iterable[Patch], plan: Plan, mtime_ns: i
         after=after,
         rules=tuple((rule.device, rule.to) for rule in plan.rules if rule.device is not None),
         runs=tuple(_runs(moves)),
+        hidden=tuple(plan.hidden.items()),
     )
 
 
@@ -132,7 +136,8 @@ def format_undo(record: UndoRecord) -> bytes:
         ExportError: It is larger than any that would be read.
     """
     devices = list(dict.fromkeys(device for _, _, device in record.runs if device))
-    texts = json.dumps({"rules": record.rules, "devices": devices}).encode()
+    told = {"rules": record.rules, "devices": devices} | ({"hidden": record.hidden} if record.hidden else {})
+    texts = json.dumps(told).encode()
     numbers = {device: number for number, device in enumerate(devices)} | {"": _KEPT}
     lengths = {piece.offset: len(piece.data) for piece in record.before}
     parts = [
@@ -191,7 +196,7 @@ def _parse(data: bytes) -> UndoRecord:
     pos += place_count * _PLACE.size
     moves = [_MOVE.unpack_from(data, pos + number * _MOVE.size) for number in range(run_count)]
     pos += run_count * _MOVE.size
-    rules, devices = _texts(json.loads(data[pos : pos + text_nbytes]))
+    rules, devices, hidden = _texts(json.loads(data[pos : pos + text_nbytes]))
     before, after = _pieces(data[pos + text_nbytes :], places, nbytes)
     return UndoRecord(
         nbytes=nbytes,
@@ -201,14 +206,16 @@ def _parse(data: bytes) -> UndoRecord:
         after=after,
         rules=rules,
         runs=tuple((start, end, "" if to == _KEPT else devices[to]) for start, end, to in moves),
+        hidden=hidden,
     )
 
 
-def _texts(found: object) -> tuple[tuple[tuple[str, str], ...], list[str]]:
+def _texts(found: object) -> tuple[tuple[tuple[str, str], ...], list[str], tuple[tuple[int, str], ...]]:
     if not isinstance(found, dict):
         raise TypeError("no mapping")
     rules = tuple((_text(device), _text(to)) for device, to in found["rules"])
-    return rules, [_text(device) for device in found["devices"]]
+    hidden = tuple((operator.index(place), _text(to)) for place, to in found.get("hidden", ()))
+    return rules, [_text(device) for device in found["devices"]], hidden
 
 
 def _text(found: object) -> str:

@@ -20,6 +20,7 @@ from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.quoting import command, file_word
+from inspector.remap.hidden import plan_hidden
 from inspector.remap.plan import Plan, device_texts, plan_moves, with_viewed
 from inspector.remap.relabel.formats import pieces_of
 from inspector.remap.relabel.overlay import Overlay
@@ -100,7 +101,8 @@ def _plan_of(record: UndoRecord, checkpoint: Checkpoint) -> Plan:
     if asked > _MOST_QUESTIONS:
         raise PlanError("it has too many rules")
     rules = [Rule(device=device, to=check_destination(to)) for device, to in record.rules]
-    return plan_moves(checkpoint, rules or [Rule(role="", to="cpu")], moves, kept)
+    plan = plan_moves(checkpoint, rules or [Rule(role="", to="cpu")], moves, kept)
+    return plan_hidden(checkpoint, plan, {index: check_destination(to) for index, to in record.hidden})
 
 
 def _refuse_worse(path: str, will_be: FileVerdict, progress: Progress) -> None:

@@ -46,6 +46,7 @@ def joined(name: str, parts: Iterable[str]) -> str:
 def copied(done: Export) -> list[str]:
     """Return what a copy holds, and how it was checked."""
     parts = [f"{format_nbytes(done.nbytes)} written", f"{_tensors(done.moved_tensors)} relabeled"]
+    parts += _hidden(done)
     if done.kept_tensors:
         parts.append(f"{_tensors(done.kept_tensors)} kept on the CPU by design")
     if done.verified:
@@ -55,6 +56,11 @@ def copied(done: Export) -> list[str]:
     if done.torch is not None and done.torch.verdict == "equal":
         parts.append(_loaded(done.torch))
     return parts
+
+
+def _hidden(done: Export | Patched) -> list[str]:
+    count = done.moved_hidden
+    return [f"{format_count(count, 'device')} outside of tensors changed"] if count else []
 
 
 def _loaded(found: TorchCheck) -> str:
@@ -76,6 +82,7 @@ def patched(done: Patched, record: str) -> list[str]:
         return [NOTHING_TO_CHANGE]
     return [
         f"{_tensors(done.moved_tensors)} relabeled in the file itself",
+        *_hidden(done),
         f"{format_nbytes(done.written_nbytes)} written",
         *([_CHECKED] if done.verified else []),
         f"can be undone as long as {escape_text(record)} exists",

@@ -10,6 +10,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.files.naming import device_word, free_path
+from inspector.remap.plan import Plan
 from inspector.report.colors import device_name
 from inspector.report.words.results import as_lines, form_changes, left_out, sizes
 from inspector.session.device_map import DeviceMap, Pairs
@@ -35,16 +36,19 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
         wish=wish,
         kinds=offered_kinds(checkpoint),
         destination="" if in_place else str(propose_destination(source, device_map.moves, kind)),
-        summary=tuple(_summary(device_map, in_place=in_place)),
+        summary=tuple(_summary(device_map, device_map.plan_for(wish), in_place=in_place)),
         size=format_nbytes(checkpoint.file_nbytes),
         can_exclude=not in_place,
         can_verify=form is None and not in_place,
+        can_change_hidden=bool(device_map.with_hidden.hidden) and (form is None or not form.takes_model),
     )
     if in_place:
         return replace(draft, warnings=(_IN_PLACE,), size="")
     if kind.id == RECOVER:
         intact = tuple(_intact(checkpoint))
-        return replace(draft, summary=intact, size="", can_exclude=False, can_verify=False)
+        return replace(
+            draft, summary=intact, size="", can_exclude=False, can_verify=False, can_change_hidden=False
+        )
     return draft if form is None else with_preview(draft, checkpoint, form)
 
 
@@ -54,8 +58,8 @@ def propose_destination(source: Path, moves: Pairs, kind: Kind = KINDS[0]) -> Pa
     return Path(free_path(str(source), word, kind.suffix))
 
 
-def _summary(device_map: DeviceMap, *, in_place: bool) -> list[str]:
-    plan, tensors = device_map.plan, device_map.checkpoint.tensors
+def _summary(device_map: DeviceMap, plan: Plan, *, in_place: bool) -> list[str]:
+    tensors = device_map.checkpoint.tensors
     counts = Counter(tensors[index].device for index in plan.tensors)
     kept = {tensors[index].device for index in plan.kept}
     moves = [(device, to) for device, to in device_map.moves if counts[device] or device not in kept]
@@ -69,6 +73,12 @@ def _summary(device_map: DeviceMap, *, in_place: bool) -> list[str]:
         lines.append(f"{format_count(len(plan.kept), 'tensor')} kept on the CPU by design (step, RNG state)")
     branches = device_map.branches[:_MOST_MOVES]
     lines += [f"{escape_text(rule.path)} to {rule.to}" for rule in branches if rule.path]
+    rows = device_map.checkpoint.hidden_devices
+    hidden = Counter((rows[index].device, to) for index, to in plan.hidden.items())
+    lines += [
+        f"{format_count(count, 'device')} outside of tensors from {device_name(device)} to {to}"
+        for (device, to), count in hidden.most_common(_MOST_MOVES)
+    ]
     if not lines and in_place:
         lines.append("Nothing changes. Choose destinations in the device map.")
     elif not lines:

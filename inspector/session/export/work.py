@@ -16,6 +16,7 @@ from inspector.session.screen import ExportResult, ExportWish
 
 if TYPE_CHECKING:
     from inspector.remap.convert.forms import Form, FormExport
+    from inspector.remap.plan import Plan
     from inspector.remap.recover.recover import Recovery
     from inspector.remap.relabel.export import Export
     from inspector.remap.relabel.in_place import Patched
@@ -40,6 +41,11 @@ class Order:
     wish: ExportWish
     destination: str
     overwrite: bool
+
+    @property
+    def plan(self) -> Plan:
+        """What changes."""
+        return self.device_map.plan_for(self.wish)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,7 +84,7 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
     export = export_copy(
         order.device_map.checkpoint.path,
         Path(order.destination),
-        order.device_map.plan,
+        order.plan,
         overwrite=order.overwrite,
         verify=_VERIFIES.get(order.wish.verify, "quick"),
         progress=progress,
@@ -114,7 +120,7 @@ def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
     device_map, export = copied.order.device_map, copied.export
     refuse_receipt(Path(destination), export.destination)
     refuse_destination(device_map.checkpoint.path, Path(destination), overwrite=True)
-    receipt = make_receipt(device_map.checkpoint, device_map.plan, export, __version__, progress)
+    receipt = make_receipt(device_map.checkpoint, copied.order.plan, export, __version__, progress)
     write_receipt(receipt, Path(destination), overwrite=True)
 
 
@@ -122,7 +128,7 @@ def _patch(order: Order, progress: Progress) -> Outcome:
     from inspector.remap.relabel.in_place import patch_in_place  # noqa: PLC0415 - seldom needed
 
     device_map = order.device_map
-    patched = patch_in_place(device_map.checkpoint.path, device_map.plan, progress=progress)
+    patched = patch_in_place(device_map.checkpoint.path, order.plan, progress=progress)
     return Outcome(result=patch_result(patched), changed=patched.record is not None)
 
 
@@ -141,7 +147,7 @@ def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
     written = export_form(
         device_map.checkpoint.path,
         Path(order.destination),
-        device_map.plan,
+        order.plan,
         form,
         overwrite=order.overwrite,
         progress=progress,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from inspector.cli.mapping import parse_map, plan_of, rules_of
@@ -8,6 +10,7 @@ from inspector.model.build import open_checkpoint
 from inspector.resources import demo_path
 from inspector.target.machine import this_machine
 from inspector.target.machine.profile import Profile
+from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,19 @@ def test_the_map_is_followed_then_the_target(options, expected) -> None:
     plan = plan_of(checkpoint, asked, *parse_map(asked))
     every = enumerate(checkpoint.tensors)
     assert {plan.tensors.get(index, tensor.device) for index, tensor in every} == expected
+
+
+def test_devices_outside_of_tensors_follow_where_that_is_asked(tmp_path: Path) -> None:
+    path = written(tmp_path, zip_of(stream(mapping(d=CUDA_0, t=tensor(text("cpu")))), {"0": bytes(16)}))
+    checkpoint = open_checkpoint(str(path))
+    for options, expected in (
+        (["--hidden-devices"], {0: "cpu"}),
+        (["--hidden-devices", "--target", "mps"], {0: "mps"}),
+        (["--hidden-devices", "--target", "cuda"], {}),
+        (["--target", "cpu"], {}),
+    ):
+        asked = parse(["remap", str(path), *options])
+        assert plan_of(checkpoint, asked, *parse_map(asked)).hidden == expected, options
 
 
 def test_this_machine_is_asked_for_its_devices(monkeypatch) -> None:

@@ -3,11 +3,20 @@ from __future__ import annotations
 import pytest
 
 from inspector.containers.notes import Note, NoteKind
-from inspector.model.checkpoint import CallUse, Checkpoint, GlobalUse, Naming, Safety
+from inspector.model.checkpoint import (
+    CallUse,
+    Checkpoint,
+    GlobalUse,
+    HiddenDevice,
+    HiddenPlace,
+    Naming,
+    Safety,
+)
 from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.report.details import (
     FactGroup,
     file_facts,
+    hidden_texts,
     look_up,
     naming_text,
     python_expression,
@@ -15,6 +24,8 @@ from inspector.report.details import (
     value_facts,
     written_by,
 )
+from inspector.report.text import format_report
+from inspector.report.tree import build_tree
 from inspector.safety.verdict import judge
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor, value
 
@@ -187,6 +198,27 @@ def test_a_file_is_described() -> None:
         "collections.OrderedDict": "allowed, 1,200 ×",
     }
     assert shown["Notes"] == {"": Note(NoteKind.OVERLAP).sentence}
+
+
+def test_devices_outside_of_tensors_are_counted() -> None:
+    rows = (("", "cuda:0"), ("a", "cuda:1"), ("b", "cuda:1"))
+    made = checkpoint(
+        value("t", type="global", text="torch.cuda.HalfTensor"),
+        hidden_devices=tuple(
+            HiddenDevice(path=path, device=device, what=HiddenPlace.DEVICE) for path, device in rows
+        ),
+    )
+    expected = [
+        ("torch.device cuda:0", "(root)"),
+        ("torch.device cuda:1", "2 places"),
+        ("the tensor type cuda", "t"),
+    ]
+    assert hidden_texts(made) == expected
+    groups = {group.title: group.facts for group in file_facts(made, judge(made))}
+    assert list(groups["Devices outside of tensors"]) == expected
+    assert "  torch.device cuda:1, outside of tensors, 2 places" in format_report(
+        made, judge(made), (), build_tree(made, {})
+    )
 
 
 def test_what_a_file_does_not_have_is_not_listed() -> None:

@@ -10,7 +10,7 @@ import pytest
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, ContainerError, NotACheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse, Naming
+from inspector.model.checkpoint import ROLES, Checkpoint, GlobalUse, HiddenPlace, Naming
 from inspector.model.findings import Fix, finding
 from inspector.records import replace
 from inspector.report.jsonable import Document, error_document, finding_document, fix_document, write_show
@@ -90,6 +90,7 @@ SHOW: Document = {
     "values": [{"path": str, "type": str, "text": str}],
     "globals": [{"name": str, "count": Whole, "verdict": set(get_args(GlobalVerdict))}],
     "safety": {"verdict": set(get_args(FileVerdict)), "weights_only": bool, "globals_to_allow": [str]},
+    "hidden_devices": [{"path": str, "device": str, "what": set(HiddenPlace)}],
     "versions": dict,
     "optimizers": [
         {

@@ -34,6 +34,9 @@ class ExportOptions(QWidget):
         self._casts.activated.connect(self._on_changed)
         self._ema = QCheckBox("The averaged weights (EMA)")
         self._ema.toggled.connect(self._on_changed)
+        self._hidden = QCheckBox("Devices outside of tensors as well")
+        self._hidden.setToolTip("torch.device values, device meshes and random generators")
+        self._hidden.toggled.connect(self._on_changed)
         self._exclude = named(QLineEdit(), spoken="What is left out")
         self._exclude.setPlaceholderText("optimizer/**  scheduler/**")
         self._exclude.setToolTip("Patterns of paths: * stands for anything but a slash, ** for anything")
@@ -44,35 +47,41 @@ class ExportOptions(QWidget):
         for id_, label in _VERIFIES:
             self._verify.addItem(label, id_)
         self._verify.activated.connect(self._on_changed)
+        self._labels: dict[QWidget, QLabel] = {}
         self._grid = QGridLayout(self)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(8)
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
-        self._labels: dict[QWidget, QLabel] = {}
         self._add("Write", self._kinds)
         self._add("Weights", self._casts)
         self._add("", self._ema)
+        self._add("", self._hidden)
         self._add("Leave out", self._exclude)
         self._add("Check", self._verify)
 
     def show_draft(self, draft: ExportDraft) -> None:
         """Show what is asked for, and only the questions that go with it."""
         wish = draft.wish
-        with blocked(self._kinds, self._casts, self._ema, self._verify):
+        with blocked(self._kinds, self._casts, self._ema, self._hidden, self._verify):
             self._kinds.clear()
             for kind in draft.kinds:
                 self._kinds.addItem(kind.label, kind.id)
             self._kinds.setCurrentIndex(max(0, self._kinds.findData(wish.kind)))
             self._casts.setCurrentIndex(max(0, self._casts.findData(wish.cast)))
             self._ema.setChecked(wish.ema)
+            self._hidden.setChecked(wish.hidden)
             self._verify.setCurrentIndex(max(0, self._verify.findData(wish.verify)))
         if self._exclude.text() != wish.exclude and not self._pause.isActive():
             self._exclude.setText(wish.exclude)
         self._show(self._kinds, shown=len(draft.kinds) > 1)
         self._show(self._casts, shown=draft.can_cast)
         self._show(self._ema, shown=draft.can_average)
+        self._show(self._hidden, shown=draft.can_change_hidden)
         self._show(self._exclude, shown=draft.can_exclude)
         self._show(self._verify, shown=draft.can_verify)
 
@@ -96,5 +105,6 @@ class ExportOptions(QWidget):
                 ema=self._ema.isChecked(),
                 exclude=str(self._exclude.text()),
                 verify=str(self._verify.currentData()),
+                hidden=self._hidden.isChecked(),
             )
         )

@@ -16,6 +16,7 @@ DRAFT = ExportDraft(
     can_average=True,
     can_exclude=True,
     can_verify=True,
+    can_change_hidden=True,
 )
 
 
@@ -32,19 +33,23 @@ def combo(options: ExportOptions, name: str) -> QComboBox:
     return next(each for each in options.findChildren(QComboBox) if each.accessibleName() == name)
 
 
+def box(options: ExportOptions, text: str) -> QCheckBox:
+    return next(each for each in options.findChildren(QCheckBox) if each.text() == text)
+
+
 def choose(box: QComboBox, id_: str) -> None:
     box.setCurrentIndex(box.findData(id_))
     box.activated.emit(box.currentIndex())
 
 
 def test_a_draft_is_shown_without_asking(options, qtbot):
-    wish = ExportWish(kind="copy", cast="float16", ema=True, exclude="a/**", verify="torch")
+    wish = ExportWish(kind="copy", cast="float16", ema=True, exclude="a/**", verify="torch", hidden=True)
     with qtbot.assertNotEmitted(options.wish_changed, wait=400):
         options.show_draft(replace(DRAFT, wish=wish))
     assert combo(options, "What is written").currentData() == "copy"
     assert combo(options, "Type of the weights").currentData() == "float16"
     assert combo(options, "How the copy is checked").currentData() == "torch"
-    assert options.findChild(QCheckBox).isChecked()
+    assert all(each.isChecked() for each in options.findChildren(QCheckBox))
     assert options.findChild(QLineEdit).text() == "a/**"
 
 
@@ -62,6 +67,12 @@ def test_each_choice_is_a_wish(options, qtbot, name, id_, wish):
     assert changed.args == [wish]
 
 
+def test_devices_outside_of_tensors_are_a_wish(options, qtbot):
+    with qtbot.waitSignal(options.wish_changed) as changed:
+        box(options, "Devices outside of tensors as well").click()
+    assert changed.args == [ExportWish(kind="weights", hidden=True)]
+
+
 def test_patterns_are_asked_for_when_the_typing_pauses(options, qtbot):
     line = options.findChild(QLineEdit)
     with qtbot.waitSignal(options.wish_changed) as changed:
@@ -71,9 +82,10 @@ def test_patterns_are_asked_for_when_the_typing_pauses(options, qtbot):
 
 
 def test_only_open_questions_are_asked(options):
-    options.show_draft(replace(DRAFT, can_cast=False, can_average=False, can_exclude=False, can_verify=False))
+    none = dict.fromkeys(("can_cast", "can_average", "can_exclude", "can_verify", "can_change_hidden"), False)
+    options.show_draft(replace(DRAFT, **none))
     assert combo(options, "What is written").isVisible()
     assert not combo(options, "Type of the weights").isVisible()
-    assert not options.findChild(QCheckBox).isVisible()
+    assert not any(each.isVisible() for each in options.findChildren(QCheckBox))
     assert not options.findChild(QLineEdit).isVisible()
     assert not combo(options, "How the copy is checked").isVisible()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from inspector.resources import demo_path
+from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
 DEMO = demo_path()
 
@@ -34,6 +35,20 @@ def test_a_copy_with_other_devices_than_planned_fails(cli, copy, options) -> Non
     lines = answer.out.splitlines()
     assert lines[0].startswith(f"{copy}: ")
     assert lines[0].endswith(" is not as planned.")
+
+
+def test_devices_outside_of_tensors_are_described_changed_and_compared(cli, tmp_path) -> None:
+    path = written(tmp_path, zip_of(stream(mapping(d=CUDA_0, t=tensor(text("cuda:0")))), {"0": bytes(16)}))
+    line = "torch.device cuda:0 stays: 1 place outside of tensors. It changes only with --hidden-devices.\n"
+    assert cli("remap", path, "--dry-run").out.endswith(line)
+    chosen = cli("remap", path, "--dry-run", "--hidden-devices")
+    assert chosen.out.endswith("torch.device cuda:0 -> cpu: 1 place outside of tensors.\n")
+    out = tmp_path / "out.pth"
+    done = cli("remap", path, "-o", out, "--hidden-devices")
+    assert "1 tensor relabeled; 1 device outside of tensors changed; " in done.out
+    assert cli("verify", out, "--against", path, "--map", "*=cpu", "--hidden-devices").code == 0
+    assert cli("verify", out, "--against", path, "--map", "*=cpu").code == 1
+    assert cli("verify", out, "--against", path).code == 0
 
 
 def test_the_answer_as_json(cli, copy) -> None:

@@ -7,6 +7,8 @@ from inspector.model.findings import Finding
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, value
 
+COPY = " In a copy, remap --hidden-devices changes it."
+
 
 def hiding(path: str, device: str, what: HiddenPlace = HiddenPlace.DEVICE, **fields: object) -> Checkpoint:
     return checkpoint(hidden_devices=(HiddenDevice(path=path, device=device, what=what),), **fields)
@@ -20,9 +22,9 @@ def test_an_attribute_of_a_module_is_used() -> None:
     one = found(hiding(".device", "cuda:0"), "cpu")
     assert one.severity == "warning"
     assert "an error such as: AssertionError: Torch not compiled with CUDA enabled." in one.detail
-    assert one.detail.endswith('Set it after loading, such as model.device = torch.device("cpu").')
+    assert one.detail.endswith(f'Set it after loading, such as model.device = torch.device("cpu").{COPY}')
     assert found(hiding("._modules/a/.device", "cuda:0"), "mps").detail.endswith(
-        'such as torch.device("mps").'
+        f'such as torch.device("mps").{COPY}'
     )
 
 
@@ -31,7 +33,7 @@ def test_a_value_may_be_a_mere_record() -> None:
     for target in (None, "cuda"):
         there = found(hiding(".device", "cuda:0"), target)
         assert (there.severity, there.paths) == ("note", (".device",))
-        assert there.detail.endswith("code that uses it will expect that device.")
+        assert there.detail.endswith(f"code that uses it will expect that device.{COPY}")
 
 
 def test_a_number_that_is_not_there() -> None:
@@ -55,7 +57,7 @@ def test_each_kind_of_place_has_its_remedy() -> None:
         (
             HiddenPlace.GENERATOR,
             "cpu",
-            "Cannot get CUDA generator without ATen_cuda library.",
+            "On the target, torch.load ends with an error such as: RuntimeError: Cannot get CUDA generator",
             "Make a new generator",
         ),
         (HiddenPlace.MESH, "cpu", "code that uses it ends with an error.", "init_device_mesh"),
@@ -85,6 +87,9 @@ def test_texts_that_modules_keep() -> None:
     one = found(made, "cpu")
     assert (one.severity, one.paths) == ("warning", ("._modules/m/.device",))
     assert one.detail.endswith('such as "cpu".')
+    one = found(checkpoint(value("t", type="global", text="torch.cuda.FloatTensor")), "cpu")
+    assert (one.severity, one.paths) == ("note", ("t",))
+    assert one.detail.endswith("ends with an error. Set it after loading, such as torch.FloatTensor.")
     for keys, text, kind in (
         ((".device",), "cpu", "str"),
         ((".device",), "the GPU", "str"),
@@ -92,6 +97,9 @@ def test_texts_that_modules_keep() -> None:
         (("device",), "cuda:0", "str"),
         ((".name",), "cuda:0", "str"),
         ((), "cuda:0", "str"),
+        (("t",), "torch.FloatTensor", "global"),
+        (("t",), "torch.cuda.FloatTensor", "str"),
+        (("t",), "torch.cpu.FloatTensor", "global"),
     ):
         assert "hidden-device" not in findings(checkpoint(value(*keys, type=kind, text=text)), "cpu"), (
             keys,

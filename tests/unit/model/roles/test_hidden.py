@@ -62,7 +62,6 @@ def test_places_are_told(tmp_path: Path) -> None:
         ("device", "cuda:1", "torch.device"),
         ("pair/0", "mps", "torch.device"),
         ("g", "cpu", "torch.Generator"),
-        ("g/0", "cpu", "torch.device"),
     ]
 
 

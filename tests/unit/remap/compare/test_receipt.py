@@ -56,6 +56,7 @@ def test_a_receipt_says_what_was_done(receipt, tmp_path: Path) -> None:
             "rules": ["cuda:1=cuda:0", "cpu=cuda:0"],
             "moves": [{"from": "cuda:1", "to": "cuda:0", "tensors": 83}],
             "kept_on_cpu": 50,
+            "hidden_devices": 0,
         },
     }
 

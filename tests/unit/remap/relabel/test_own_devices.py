@@ -4,6 +4,7 @@ import pytest
 
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
+from inspector.model.walk import walk
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Value
 from inspector.progress import Progress
@@ -82,5 +83,6 @@ def test_rows_tell_where_their_devices_go() -> None:
         stream(mapping(a=tensor(HOST), w=wrapper(CUDA_0), x=wrapper(CPU), y=parameter(wrapper(CUDA_0))))
     )
     plan = plan_remap(build_checkpoint(container), [parse_rule("cuda:0=cuda:3")])
-    found = planned_own_devices(container.stream.root, plan, DEFAULT_LIMITS, Progress())
+    sources = walk(container.stream.root, DEFAULT_LIMITS, Progress()).sources
+    found = planned_own_devices(sources, plan)
     assert [to for _, to in found] == ["cuda:3", None, "cuda:3"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import HiddenDevice, HiddenPlace
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
@@ -52,6 +53,25 @@ def test_the_longest_name_still_leaves_room(tmp_path, source: str) -> None:
     proposed = propose_destination(tmp_path / source, ())
     proposed.touch()
     assert len(os.fsencode(propose_destination(tmp_path / source, ()).name)) < 255
+
+
+def test_devices_outside_of_tensors_are_offered_and_told() -> None:
+    row = HiddenDevice(path="d", device="cuda:3", what=HiddenPlace.DEVICE)
+    plain = map_devices(saved_on("cuda:3", hidden_devices=(row,)), parse_target("cpu"), ())
+    draft = draft_of(plain)
+    assert draft.can_change_hidden
+    assert not any("outside" in line for line in draft.summary)
+    chosen = draft_of(plain, ExportWish(hidden=True))
+    assert "1 device outside of tensors from cuda:3 to cpu" in chosen.summary
+    assert draft_of(plain, ExportWish(kind="compact", hidden=True)).can_change_hidden
+    assert not draft_of(plain, ExportWish(kind="safetensors")).can_change_hidden
+    assert not draft_of(plain, ExportWish(kind="recover")).can_change_hidden
+    alone = map_devices(saved_on("cpu", hidden_devices=(row,)), parse_target("cuda"), ())
+    assert (
+        "1 device outside of tensors from cuda:3 to cuda:0"
+        in draft_of(alone, ExportWish(hidden=True)).summary
+    )
+    assert not draft_of(map_devices(saved_on("cuda:3"), parse_target("cpu"), ())).can_change_hidden
 
 
 def test_a_draft_says_what_will_change() -> None:

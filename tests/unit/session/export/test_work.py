@@ -28,6 +28,7 @@ from inspector.session.export.work import (
 )
 from inspector.session.screen import ExportWish
 from inspector.target.machine.profile import CPU_ONLY
+from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
 
 def order(path: Path, destination: Path | str = "", **wish: object) -> Order:
@@ -54,6 +55,20 @@ def test_a_copy_comes_with_a_receipt(copy: Path) -> None:
     with pytest.raises(ExportError, match="would replace the file itself"):
         save_receipt(outcome.copied, str(copy), Progress())
     assert copy.read_bytes() == original
+
+
+def test_devices_outside_of_tensors_change_where_that_is_wished(tmp_path: Path) -> None:
+    path = written(tmp_path, zip_of(stream(mapping(d=CUDA_0, t=tensor(text("cuda:0")))), {"0": bytes(16)}))
+    for wished, there in ((False, "cuda:0"), (True, "cpu")):
+        out = tmp_path / f"{wished}.pt"
+        outcome = carry_out(order(path, out, hidden=wished), Progress())
+        assert ("1 device outside of tensors changed." in outcome.result.lines) == wished
+        assert [row.device for row in open_checkpoint(str(out)).hidden_devices] == [there]
+    save_receipt(outcome.copied, str(tmp_path / "out.json"), Progress())
+    assert json.loads((tmp_path / "out.json").read_text())["plan"]["hidden_devices"] == 1
+    result = carry_out(order(path, kind="in-place", hidden=True), Progress()).result
+    assert "1 device outside of tensors changed." in result.lines
+    assert open_checkpoint(str(path)).hidden_devices[0].device == "cpu"
 
 
 def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:
