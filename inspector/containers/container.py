@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from inspector.containers.gathered.chunks import Gathered
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.programs import Program
@@ -13,7 +14,7 @@ from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId, Value
-from inspector.records import dataclass
+from inspector.records import dataclass, field
 from inspector.units import format_count, format_nbytes
 
 
@@ -76,6 +77,7 @@ class Container:
         notes: What there is to know about the file; verdicts rest on their kinds.
         refusal: What torch's reader says to the container, exception and all; empty where it opens it.
         refused: What it says to the record of a storage, as (key, words).
+        gathered: The storages whose bytes stand in chunks, maybe of several files, by key.
         stamp: What the file looked like before it was read; None for one that no path leads to.
     """
 
@@ -92,6 +94,7 @@ class Container:
     notes: tuple[Note, ...] = ()
     refusal: str = ""
     refused: tuple[tuple[str, str], ...] = ()
+    gathered: Mapping[str, Gathered] = field(default_factory=dict)
     stamp: Stamp | None = None
 
     def pickle(self) -> Stream:

@@ -36,6 +36,14 @@ class NoteKind(Enum):
     SEARCH_ENDED = auto()
     GZIP = auto()
     TRAILING_BYTES = auto()
+    MISSING_PART = auto()
+    SHORT_PART = auto()
+    PART_OUTSIDE = auto()
+    EXTRA_PART = auto()
+    FAULTY_CHUNKS = auto()
+    PACKED_PARTS = auto()
+    UNREAD_VALUES = auto()
+    RANKS = auto()
     NO_KEYS = auto()
     ODD_KEYS = auto()
     # What is not shown of it.
@@ -112,6 +120,14 @@ _SENTENCES = {
         "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is not compressed."
     ),
     NoteKind.TRAILING_BYTES: "{} more bytes follow the checkpoint; torch.load reads the first one only.",
+    NoteKind.MISSING_PART: "{} of this checkpoint missing from the folder: {}.",
+    NoteKind.SHORT_PART: "{} cut off, or from another save: {}.",
+    NoteKind.PART_OUTSIDE: "It sends whoever loads it to files outside of its folder: {}. They are not read.",
+    NoteKind.EXTRA_PART: "{} in the folder not part of it: {}. They are left from another save.",
+    NoteKind.FAULTY_CHUNKS: "The chunks of {} do not make up the whole. {}: {}.",
+    NoteKind.PACKED_PARTS: "Its parts are compressed ({}), which is not read here; only .metadata is.",
+    NoteKind.UNREAD_VALUES: "{} cannot be read and not judged. {}: {}.",
+    NoteKind.RANKS: "Written by {}, in {}.",
     NoteKind.BROKEN_OFF: "At least one pickle in this file is cut off.",
     NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",
     NoteKind.UNLISTED: "{} more values are not listed, as there are too many; all tensors are.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from inspector.containers.container import Container, Extent
 from inspector.containers.formats import format_of
@@ -12,6 +13,9 @@ from inspector.containers.raw.inflated import Inflated
 from inspector.containers.source import Source
 from inspector.errors import ContainerError, DamagedError
 from inspector.progress import Progress
+
+if TYPE_CHECKING:
+    from inspector.containers.gathered.reading import GatheredReader
 
 STEP_NBYTES = 1 << 20
 _STORED, _DEFLATED = 0, 8
@@ -34,6 +38,7 @@ class StorageReader:
         self._parts = parts
         self._find: Callable[[str], Extent | None] | None = None
         self._inflating: tuple[str, Read] | None = None
+        self._gathering: tuple[str, GatheredReader] | None = None
 
     def nbytes(self, key: str) -> int:
         """Return how many bytes of a storage there are: none of one that is missing."""
@@ -43,7 +48,12 @@ class StorageReader:
     def is_packed(self, key: str) -> bool:
         """Return whether the bytes of a storage are compressed."""
         stored = self.container.stored.get(key)
-        return stored is not None and stored.offset is None and stored.nbytes > 0
+        return (
+            key not in self.container.gathered
+            and stored is not None
+            and stored.offset is None
+            and stored.nbytes > 0
+        )
 
     def crc(self, key: str) -> int:
         """Return the CRC-32 that the file states of a storage; 0 where it states none.
@@ -64,6 +74,8 @@ class StorageReader:
         self._refuse_outside(key, offset + nbytes)
         if not nbytes:
             return b""
+        if key in self.container.gathered:
+            return self._in_chunks(key).read(offset, nbytes)
         if self.is_packed(key):
             return self._inflated(key)(offset, nbytes)
         source, start = self._place(key)
@@ -88,12 +100,35 @@ class StorageReader:
         self._refuse_outside(key, end)
         if start == end:
             return
-        if self.is_packed(key):
+        if key in self.container.gathered:
+            self._copy_chunks(key, start, end, target, progress)
+        elif self.is_packed(key):
+            for data in self.steps(key, start, end, progress):
+                progress.advance(write_bytes(target, data))
+        else:
+            source, offset = self._place(key)
+            source.copy_to(target, offset + start, end - start, progress)
+
+    def _copy_chunks(self, key: str, start: int, end: int, target: int, progress: Progress) -> None:
+        """Copy a storage in chunks, by the kernel where the chunks stand in the order of the whole."""
+        extents = self._in_chunks(key).extents(start, end)
+        if extents is None:
             for data in self.steps(key, start, end, progress):
                 progress.advance(write_bytes(target, data))
             return
-        source, offset = self._place(key)
-        source.copy_to(target, offset + start, end - start, progress)
+        for source, offset, nbytes in extents:
+            source.copy_to(target, offset, nbytes, progress)
+
+    def _in_chunks(self, key: str) -> GatheredReader:
+        """Return what reads a storage in chunks; that of the last one is kept."""
+        if self._gathering is None or self._gathering[0] != key:
+            from inspector.containers.gathered.reading import GatheredReader  # noqa: PLC0415 - few files have any
+
+            self._gathering = key, GatheredReader(self.container.gathered[key], self._part)
+        return self._gathering[1]
+
+    def _part(self, number: int) -> Source:
+        return self._parts[number]
 
     def _refuse_outside(self, key: str, end: int) -> None:
         if end > self.nbytes(key):

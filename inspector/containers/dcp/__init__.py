@@ -1,0 +1,1 @@
+"""Folders of `torch.distributed.checkpoint`: `.metadata`, and `.distcp` files that the ranks wrote."""

@@ -1,0 +1,290 @@
+"""A folder of `torch.distributed.checkpoint` as one checkpoint, whose tensors are whole over all files.
+
+Nothing of a tensor is read but what `.metadata` says of it. Where its bytes are within the file of a rank is
+looked up when they are wanted: 50,000 tensors of 100 ranks would be as many small zips.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from inspector.containers.container import Container, Part, StoredBytes
+from inspector.containers.dcp.metadata import (
+    MetadataFile,
+    Sizes,
+    Stored,
+    TensorEntry,
+    parse_metadata,
+)
+from inspector.containers.dcp.nesting import Nesting
+from inspector.containers.dcp.values import Values
+from inspector.containers.gathered.chunks import Chunk, Gathered
+from inspector.containers.gathered.tiling import tile
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import NO_DEVICE, StorageId
+from inspector.containers.programs import Programs
+from inspector.containers.raw.itemsizes import ITEMSIZES
+from inspector.containers.source import Source
+from inspector.errors import CancelledError, CheckpointError, TooLargeError
+from inspector.limits import Limits
+from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.values import PersistentId, StoredTensor, Value
+from inspector.progress import Progress
+from inspector.units import cut_text, escape_text, format_count
+
+METADATA = ".metadata"
+_MOST_NAMED = 3
+_MOST_CHARS = 80
+_RANK = re.compile(r"__([0-9]{1,9})_[0-9]{1,9}\.distcp")  # `DEFAULT_SUFFIX` of torch's filesystem.py
+_LOCAL = b"PK\x03\x04"
+_SAFETENSORS_BRACE = b"{"
+
+
+class Files(Protocol):
+    """The files of a folder, none of which is outside of it.
+
+    Attributes:
+        path: The folder as it was named.
+        sizes: The files by name, with their sizes.
+    """
+
+    path: str
+    sizes: Mapping[str, int]
+
+    def open(self, name: str) -> Source:
+        """Open a file.
+
+        Raises:
+            ContainerError: It cannot be read.
+        """
+
+
+def read_metadata_stream(source: Source, programs: Programs, limits: Limits, progress: Progress) -> Stream:
+    """Read the pickle of a `.metadata`, which its loader runs whole.
+
+    Raises:
+        CheckpointError: It cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    if source.nbytes > limits.pickle_nbytes:
+        raise TooLargeError(f"the metadata is longer than {limits.pickle_nbytes:,} bytes", where=source.path)
+    machine = Machine(source.read(0, source.nbytes), name=METADATA, limits=limits, progress=progress)
+    return programs.run(machine, METADATA, "part")
+
+
+def read_dcp(
+    files: Files, programs: Programs, limits: Limits, progress: Progress, metadata: str = METADATA
+) -> Container:
+    """Read a distributed checkpoint.
+
+    Args:
+        files: Its folder.
+        programs: Takes the pickles that its loader runs.
+        limits: The bounds of reading.
+        progress: Told of the stages, asked for cancellation.
+        metadata: Which of the folder's files describes it.
+
+    Raises:
+        CheckpointError: It cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    with files.open(metadata) as source:
+        stream = read_metadata_stream(source, programs, limits, progress)
+    described = parse_metadata(stream.root, metadata, limits.counted(progress.advance).look)
+    return _Joining(files, programs, limits, progress).join(described, metadata)
+
+
+class _Place(NamedTuple):
+    """Where something is: the number of its file, or why it is nowhere."""
+
+    part: int
+    packing: str = ""
+
+
+class _Joining:
+    """Joins the files of one checkpoint."""
+
+    def __init__(self, files: Files, programs: Programs, limits: Limits, progress: Progress) -> None:
+        self._files = files
+        self._look = limits.counted(progress.advance).look
+        self._progress = progress
+        self._values = Values(programs, limits, progress)
+        self._numbers: dict[str, int] = {}
+        self._packings: dict[str, str] = {}
+        self._gathered: dict[str, Gathered] = {}
+        self._storage_ids: dict[str, StorageId] = {}
+        self._stored: dict[str, StoredBytes] = {}
+        self._missing: dict[str, None] = {}
+        self._outside: dict[str, None] = {}
+        self._short: dict[str, None] = {}
+        self._faulty: list[tuple[str, str]] = []
+        self._transforms: dict[str, None] = {}
+        self._unread: dict[str, str] = {}
+        self._open: tuple[str, Source] | None = None
+
+    def join(self, described: MetadataFile, metadata: str) -> Container:
+        entries = described.entries
+        self._progress.start("reading the metadata", len(entries))
+        nesting = Nesting(len(entries))
+        try:
+            for entry in entries:
+                self._progress.advance(1)
+                name = entry if isinstance(entry, str) else entry.name
+                value = (
+                    self._value(name, described) if isinstance(entry, str) else self._tensor(entry, described)
+                )
+                nesting.put(name, described.paths.get(name, (name,)), value)
+        finally:
+            if self._open is not None:
+                self._open[1].close()
+        sizes = self._files.sizes
+        parts = tuple(Part(f"{self._files.path}/{name}", sizes[name]) for name in self._numbers)
+        return Container(
+            path=self._files.path,
+            format="dcp",
+            file_nbytes=sum(part.nbytes for part in parts) + sizes.get(metadata, 0),
+            root=nesting.root,
+            storage_ids={**self._storage_ids, **self._values.storage_ids},
+            stored={**self._stored, **self._values.stored},
+            parts=parts,
+            versions=(("dcp", described.version),) if described.version else (),
+            notes=tuple(self._notes()),
+            gathered=self._gathered,
+        )
+
+    # --- tensors --------------------------------------------------------------------------------------------
+
+    def _tensor(self, entry: TensorEntry, described: MetadataFile) -> Value:
+        chunks = tuple(self._chunk(entry.name, starts, sizes, described) for starts, sizes in entry.chunks)
+        itemsize = ITEMSIZES[entry.dtype]
+        gathered = Gathered(entry.name, entry.dtype, itemsize, entry.size, chunks)
+        tiling = tile(gathered, self._look)
+        numel = gathered.nbytes // itemsize
+        key = entry.name
+        self._storage_ids[key] = StorageId(
+            key, entry.dtype, itemsize, NO_DEVICE, numel, untyped=False, view=None
+        )
+        self._gathered[key] = gathered
+        self._stored.pop(key, None)
+        if tiling.fault:
+            self._faulty.append((entry.name, tiling.fault))
+        elif all(chunk.part >= 0 for chunk in chunks):
+            part = chunks[0].part if chunks else 0
+            self._stored[key] = StoredBytes(part, None, gathered.nbytes)
+        return StoredTensor(key, entry.dtype, entry.size, requires_grad=entry.requires_grad)
+
+    def _chunk(self, name: str, starts: Sizes, sizes: Sizes, described: MetadataFile) -> Chunk:
+        info = described.stored.get((name, starts))
+        if info is None or 0 in sizes:
+            return Chunk(starts, sizes, -1 if info is None and 0 not in sizes else 0, 0, 0)
+        place = self._place(info)
+        return Chunk(starts, sizes, place.part, info.offset, info.length, place.packing)
+
+    def _place(self, info: Stored) -> _Place:
+        """Find the file that something is in, and what it is packed in there."""
+        name = info.path.removeprefix("./")
+        nbytes = self._files.sizes.get(name)
+        if nbytes is None:
+            (self._outside if _leads_out(name) else self._missing)[name] = None
+            return _Place(-1)
+        number = self._numbers.setdefault(name, len(self._numbers))
+        if info.transforms:
+            self._transforms.update(dict.fromkeys(info.transforms))
+            return _Place(number, "transformed")
+        if info.offset + info.length > nbytes:
+            self._short[name] = None
+            return _Place(-1)
+        return _Place(number, self._packing(name, info.offset))
+
+    def _packing(self, name: str, offset: int) -> str:
+        """Return what the tensors of a file are packed in: the same for all of them."""
+        packing = self._packings.get(name)
+        if packing is None:
+            head = self._source(name).read_upto(offset, 9)
+            packing = "safetensors" if head[8:] == _SAFETENSORS_BRACE and head[:4] != _LOCAL else "zip"
+            self._packings[name] = packing
+        return packing
+
+    def _source(self, name: str) -> Source:
+        """Return an open file; one at a time, since the files of a rank follow each other."""
+        if self._open is not None and self._open[0] == name:
+            return self._open[1]
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+        source = self._files.open(name)
+        self._open = name, source
+        return source
+
+    # --- values ---------------------------------------------------------------------------------------------
+
+    def _value(self, name: str, described: MetadataFile) -> Value:
+        """Read a value that is no tensor; one that cannot be read stands as a reference."""
+        info = described.stored.get((name, None))
+        place = _Place(-1) if info is None else self._place_of_value(info)
+        if info is None or place.part < 0 or place.packing:
+            return PersistentId(("value", name))
+        file = info.path.removeprefix("./")
+        try:
+            return self._values.read(self._source(file), place.part, info.offset, info.length, name)
+        except CancelledError:
+            raise
+        except CheckpointError as error:
+            self._unread[name] = str(error)
+            return PersistentId(("value", name))
+
+    def _place_of_value(self, info: Stored) -> _Place:
+        known = self._packings.get(info.path.removeprefix("./"))
+        place = self._place(info)
+        if known is None:  # values stand before the tensors, and are files of torch.save whatever those are
+            self._packings.pop(info.path.removeprefix("./"), None)
+        return _Place(place.part, "transformed" if info.transforms else "")
+
+    # --- notes ----------------------------------------------------------------------------------------------
+
+    def _notes(self) -> Iterator[Note]:
+        if self._outside:
+            yield Note(NoteKind.PART_OUTSIDE, (_named(self._outside),))
+        extra = [name for name in self._files.sizes if name.endswith(".distcp") and name not in self._numbers]
+        counted: tuple[tuple[NoteKind, Collection[str]], ...] = (
+            (NoteKind.MISSING_PART, self._missing),
+            (NoteKind.SHORT_PART, self._short),
+            (NoteKind.EXTRA_PART, extra),
+        )
+        yield from (Note(kind, (_are(len(names)), _named(names))) for kind, names in counted if names)
+        if self._faulty:
+            first, why = self._faulty[0]
+            yield Note(
+                NoteKind.FAULTY_CHUNKS, (format_count(len(self._faulty), "tensor"), _shown(first), why)
+            )
+        if self._transforms:
+            yield Note(NoteKind.PACKED_PARTS, (_named(self._transforms),))
+        if self._unread:
+            first, why = next(iter(self._unread.items()))
+            yield Note(NoteKind.UNREAD_VALUES, (format_count(len(self._unread), "value"), _shown(first), why))
+        ranks = {found[1] for name in self._numbers if (found := _RANK.fullmatch(name))}
+        if ranks:
+            files = format_count(len(self._numbers), "file")
+            yield Note(NoteKind.RANKS, (format_count(len(ranks), "rank"), files))
+
+
+def _leads_out(name: str) -> bool:
+    """Return whether a name is that of a file somewhere else."""
+    steps = name.replace("\\", "/").split("/")
+    return ".." in steps or steps[0] == "" or steps[0].endswith(":")
+
+
+def _are(count: int) -> str:
+    return f"{format_count(count, 'file')} {'is' if count == 1 else 'are'}"
+
+
+def _named(names: Collection[str]) -> str:
+    found = list(names)
+    more = len(found) - _MOST_NAMED
+    return ", ".join(map(_shown, found[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _shown(name: str) -> str:
+    return escape_text(cut_text(name, _MOST_CHARS))
