@@ -78,6 +78,7 @@ class Container:
         refusal: What torch's reader says to the container, exception and all; empty where it opens it.
         refused: What it says to the record of a storage, as (key, words).
         gathered: The storages whose bytes stand in chunks, maybe of several files, by key.
+        tied: Names that the file leaves out, each with the name that the same tensor is kept under.
         stamp: What the file looked like before it was read; None for one that no path leads to.
     """
 
@@ -95,6 +96,7 @@ class Container:
     refusal: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     gathered: Mapping[str, Gathered] = field(default_factory=dict)
+    tied: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
 
     def pickle(self) -> Stream:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from inspector.containers.container import Container, Extent
 from inspector.containers.legacy import find_inside, makes_magic, read_legacy
@@ -17,7 +17,7 @@ from inspector.containers.tar.sniff import passes_for_tar
 from inspector.containers.unread import read_as_pickles, read_as_tar
 from inspector.containers.zip.archive import find_records, read_torchzip
 from inspector.containers.zip.kinds import kind_of
-from inspector.errors import NotACheckpointError, UnsupportedFormatError
+from inspector.errors import NotACheckpointError, PlanError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
@@ -41,6 +41,18 @@ _LEGACY = (
 _MOST_SAFETENSORS_HEADER_NBYTES = 100_000_000
 
 
+Step = Literal["remap", "in-place", "recover"]
+"""What can be done with a file besides looking at it."""
+
+
+class Cannot(NamedTuple):
+    """Why some steps make no sense for a format, and what to do instead."""
+
+    steps: tuple[Step, ...]
+    what: str
+    remedy: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """One row of the table.
@@ -60,11 +72,16 @@ class Format:
         read_rival: Reads what the file runs as a file of another format, and returns whether it is one.
         is_read_through_gzip: Whether a file of it is read that is compressed as a whole.
         torch_loads: Whether `torch.load` reads it.
+        loader: What loads it, as code that a path in parentheses follows.
         loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
         has_records: Whether torch finds its parts as records of a zip, by name, so that it can map storages.
         is_stream: Whether torch reads it from front to back: five pickles, then the storages.
         era: Which versions of torch wrote it, where the name of the format says so.
         becomes: The format of a copy that is not written by changing the file's own bytes.
+        copied_as: What a copy is, where nothing is said of it: `same` keeps the format, `state-dict` and
+            `objects` are files for `torch.load`, of the model's tensors or of everything.
+        cannot: The steps that make no sense for it. A format that `relabel.formats` has no row for should say
+            here what to do instead of `remap`.
     """
 
     name: str
@@ -79,11 +96,14 @@ class Format:
     read_rival: Callable[[Source, Limits, Progress], bool] = lambda _source, _limits, _progress: False
     is_read_through_gzip: bool = False
     torch_loads: bool = False
+    loader: str = "torch.load"
     loads_restricted: bool = True
     has_records: bool = False
     is_stream: bool = False
     era: str = ""
     becomes: str = "zip"
+    copied_as: Literal["same", "state-dict", "objects"] = "same"
+    cannot: tuple[Cannot, ...] = ()
 
     def reader_for(self, source: Source) -> Reader:
         """Return what reads a file of this format.
@@ -151,6 +171,12 @@ def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
     from inspector.containers.tar.archive import read_tar  # noqa: PLC0415 - files of 2017 are rare
 
     return read_tar(source, limits, progress)
+
+
+def _read_safetensors(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.safetensors.archive import read_safetensors  # noqa: PLC0415 - not every file is one
+
+    return read_safetensors(source, limits, progress)
 
 
 def _zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
@@ -237,7 +263,16 @@ FORMATS: tuple[Format, ...] = (
         name="safetensors",
         what="a safetensors file",
         matches=_is_safetensors,
-        remedy="load it with safetensors.torch.load_file; it holds no device",
+        read=_read_safetensors,
+        loader="safetensors.torch.load_file",
+        copied_as="state-dict",
+        cannot=(
+            Cannot(
+                ("remap", "in-place"),
+                "a safetensors file has no devices, so there are none to change",
+                "give load_file the device, or write a file for torch.load: remap FILE -o OUT.pth",
+            ),
+        ),
     ),
     Format(
         name="unpacked",
@@ -252,6 +287,17 @@ FORMATS: tuple[Format, ...] = (
         remedy="load it with the program that wrote it",
     ),
 )
+
+
+def refuse_step(form: str, step: Step, path: str) -> None:
+    """Refuse a step that makes no sense for a format.
+
+    Raises:
+        PlanError: It makes none.
+    """
+    why = next((row for row in format_of(form).cannot if step in row.steps), None)
+    if why is not None:
+        raise PlanError(why.what, where=path, remedy=why.remedy)
 
 
 def format_of(name: str) -> Format:

@@ -15,6 +15,7 @@ _MOST_COUNTED = 2**63 - 1  # torch counts with int64
 
 NO_DEVICE = "none"
 """The location of storages in formats that write none: the call that loads them decides where they go."""
+_AS_WRITTEN = "none (as written)"
 
 # Class name without "Storage": torch's dtype name and bytes for each element counted by numel.
 STORAGE_DTYPES: dict[str, tuple[str, int]] = {
@@ -95,9 +96,14 @@ def _parse(pid: Value) -> StorageId | None:
         return None
     dtype, itemsize, untyped = found
     view = _view(pid[5]) if len(pid) > 5 else None
-    place = location if type(location) is str else str(location)
+    place = own_location(location if type(location) is str else str(location))
     fields = (text, dtype, itemsize, place, numel, untyped, view)
     return tuple.__new__(StorageId, fields)  # StorageId(...) would take thrice as long
+
+
+def own_location(text: str) -> str:
+    """Return a location that a file writes: `none` is no device of torch, and no word that means none."""
+    return _AS_WRITTEN if text == NO_DEVICE else text
 
 
 def _is_count(value: Value) -> TypeGuard[int]:

@@ -116,6 +116,7 @@ def build_checkpoint(
         notes=container.notes + _notes(found),
         refusal=container.refusal,
         refused=container.refused,
+        tied=container.tied,
         stamp=container.stamp,
     )
 

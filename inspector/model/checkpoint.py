@@ -308,6 +308,7 @@ class Checkpoint:
         notes: What there is to know about the file; verdicts rest on their kinds.
         refusal: What torch's reader says to the container; empty where it opens it.
         refused: What it says to the record of a storage, as (key, words).
+        tied: Names that the file leaves out, each with the name that the same tensor is kept under.
         stamp: What the file on disk looked like before it was read, or None.
     """
 
@@ -327,6 +328,7 @@ class Checkpoint:
     notes: tuple[Note, ...]
     refusal: str = ""
     refused: tuple[tuple[str, str], ...] = ()
+    tied: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
 
     @property

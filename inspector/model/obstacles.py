@@ -107,14 +107,22 @@ def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Return what torch says to the container, before it looks at any tensor; None if it takes it."""
     if is_gzipped(checkpoint):
         return Obstacle(ObstacleKind.GZIP, "UnpicklingError: invalid load key, '\\x1f'.")
+    if checkpoint.refusal:
+        return Obstacle(_refusing(checkpoint), checkpoint.refusal)
     if not format_of(checkpoint.format).has_records:
         return None
-    if checkpoint.refusal:
-        kind = ObstacleKind.DIRECTORY if lost_directory(checkpoint) else ObstacleKind.ARCHIVE
-        return Obstacle(kind, checkpoint.refusal)
     versions = dict(checkpoint.versions)
     version = versions.get(".data/version", versions.get("version", str(_NEWEST_ZIP_VERSION)))
     return _version_obstacle(version) or _byteorder_obstacle(versions.get("byteorder"))
+
+
+def _refusing(checkpoint: Checkpoint) -> ObstacleKind:
+    """Return what a reader refuses that takes none of a file."""
+    if lost_directory(checkpoint):
+        return ObstacleKind.DIRECTORY
+    has_records = format_of(checkpoint.format).has_records
+    is_cut = not has_records and any(row.missing and row.nbytes for row in checkpoint.storages)
+    return ObstacleKind.CUT_OFF if is_cut else ObstacleKind.ARCHIVE
 
 
 def storage_obstacles(checkpoint: Checkpoint) -> dict[str, Obstacle]:

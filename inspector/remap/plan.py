@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from inspector.containers.persistent_ids import StorageId
+from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
@@ -140,7 +140,8 @@ def rules_for_target(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...
     """
     lacks = {dtype for kind, _ in target.accelerators for dtype in device_type(kind).lacks}
     dtypes = {row.dtype for row in checkpoint.tensors} & lacks if lacks else ()
-    moving = (device for device in sorted(device_texts(checkpoint)) if not is_in_place(device, target))
+    texts = sorted(device_texts(checkpoint) - {NO_DEVICE})
+    moving = (device for device in texts if not is_in_place(device, target))
     return (
         *(Rule(dtype=dtype, to="cpu") for dtype in sorted(dtypes)),
         *(Rule(device=device, to=check_destination(fold(device, target))) for device in moving),

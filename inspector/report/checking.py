@@ -192,14 +192,15 @@ def _verdict(check: Check) -> Iterator[str]:
     yield from wrapped_lines(assumed(target), _INDENT)
     where = escape_text(target.label if target.id == "this" else place(target))
     load = check.load
+    call = load_text(check.checkpoint.path, loader=load.loader)
     if load.way == "unsure":
         yield f"{_INDENT}LOADS on {where}, as far as it could be read."
     elif load.failure is None and not check.loads:
-        yield f"{_INDENT}DOES NOT FIT on {where}: {load_text(check.checkpoint.path)} runs out of memory."
+        yield f"{_INDENT}DOES NOT FIT on {where}: {call} runs out of memory."
     elif load.failure is None:
-        yield f"{_INDENT}LOADS on {where}: {load_text(check.checkpoint.path)} works there."
+        yield f"{_INDENT}LOADS on {where}: {call} works there."
     else:
-        yield f"{_INDENT}DOES NOT LOAD on {where}: {load_text(check.checkpoint.path)} stops with"
+        yield f"{_INDENT}DOES NOT LOAD on {where}: {call} stops with"
         yield from _stopped(load, load.failure)
     yield from _further(load, where, is_restricted=_is_restricted(target))
     yield from _remedies(_first(check))

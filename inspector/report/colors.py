@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.roles.devices import device_order, is_accelerator
 from inspector.units import cut_text, escape_text
 
@@ -15,6 +16,8 @@ _MOST_NAME = 40
 @lru_cache(maxsize=1024)
 def device_name(device: str) -> str:
     """Name a device; what a file calls one may be anything."""
+    if device == NO_DEVICE:
+        return "no device"
     return escape_text(cut_text(device, _MOST_NAME))
 
 

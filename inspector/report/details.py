@@ -12,6 +12,7 @@ from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, T
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
+from inspector.report.colors import device_name
 from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes, format_shape
@@ -185,7 +186,7 @@ def _about(tensor: Tensor, lookup: Lookup, after: str) -> list[tuple[str, str]]:
     rows = [
         ("Path", tensor.path or "(root)"),
         ("Python", python_expression(tensor)),
-        ("Device", tensor.device),
+        ("Device", device_name(tensor.device)),
         ("After loading", after),
         ("Role", _ROLES[tensor.role]),
     ]
@@ -228,7 +229,7 @@ def _storage(storage: Storage) -> list[tuple[str, str]]:
     place = "missing from the file" if storage.missing else "compressed"
     return [
         ("Key", storage.key),
-        ("Location tag", storage.device),
+        ("Location tag", device_name(storage.device)),
         ("Stored", _size(storage.nbytes)),
         ("At byte", f"{storage.file_offset:,}" if storage.file_offset is not None else place),
         *([("File", storage.part)] if storage.part else ()),

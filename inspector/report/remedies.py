@@ -69,9 +69,9 @@ def remedies_for(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
 # --- calls of torch.load ------------------------------------------------------------------------------------
 
 
-def load_text(path: str, *arguments: str) -> str:
-    """Return a call of `torch.load`."""
-    return f"torch.load({', '.join((python_text(path), *arguments))})"
+def load_text(path: str, *arguments: str, loader: str = "torch.load") -> str:
+    """Return a call of `torch.load`, or of another loader."""
+    return f"{loader}({', '.join((python_text(path), *arguments))})"
 
 
 def _of_option(name: str, value: str, judged: Judged) -> Iterator[Remedy]:

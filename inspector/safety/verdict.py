@@ -44,6 +44,7 @@ class SafetyVerdict:
         torch_version: The torch whose list was asked.
         answer: What `torch.load(weights_only=True)` of that version will do with the whole file.
         calls: What `weights_only=False` would call besides what makes plain data, the worst first.
+        has_pickles: Whether loading runs any pickle at all.
         calls_made: How many calls the pickle makes besides those that make plain tensors.
     """
 
@@ -57,6 +58,7 @@ class SafetyVerdict:
     calls: tuple[CallRow, ...] = ()
     calls_made: int = 0
     packages: tuple[str, ...] = ()
+    has_pickles: bool = True
 
     @property
     def is_unsure(self) -> bool:
@@ -111,6 +113,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         answer=answer,
         calls=call_rows(checkpoint),
         calls_made=checkpoint.needs.calls_made,
+        has_pickles=checkpoint.safety is not None,
     )
 
 

@@ -1,8 +1,9 @@
 """The one judgment of a file on a machine: what `torch.load(path)` does there, and our code.
 
 The call is the one that the machine's torch makes by default: restricted since torch 2.6, unrestricted
-before. The window, `check`, the findings, the snippets and the explanations of errors quote this and judge
-nothing themselves, so that they cannot contradict each other.
+before. Of a format with a loader of its own it is that loader's; what `torch.load` says to such a file is
+another finding. The window, `check`, the findings, the snippets and the explanations of errors quote this and
+judge nothing themselves, so that they cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class DefaultLoad:
 
     Attributes:
         safety: The verdict on its pickles, by the list of the machine's torch.
-        failure: What stops `torch.load(path)`, or None.
+        failure: What stops `torch.load(path)`, or the loader of its format; None if nothing does.
+        loader: What that loader is, as code that the path in parentheses follows.
         code: The call that our loading code makes, with the names allowed that it allows. For a file that
             should not be loaded, it is the restricted call, which refuses it.
         stop: What stops that call, or None: a device that is missing, or damage.
@@ -45,6 +47,7 @@ class DefaultLoad:
     code: LoadCall
     stop: LoadFailure | None
     way: Way
+    loader: str = "torch.load"
 
     @property
     def loads(self) -> bool:
@@ -86,10 +89,14 @@ def judge_load(checkpoint: Checkpoint, target: Profile, known: SafetyVerdict | N
         known: A verdict on the file; it is taken where it is by the list of the machine's torch.
     """
     safety = judge_for(checkpoint, target, known)
-    failure = first_failure(checkpoint, target, load_call(checkpoint, safety))
+    call, form = load_call(checkpoint, safety), format_of(checkpoint.format)
+    if not form.torch_loads:
+        call = replace(call, by_loader=True)
+    failure = first_failure(checkpoint, target, call)
     code = _code(checkpoint, target, safety)
     stop = failure if safety.verdict == "dangerous" else first_failure(checkpoint, target, code)
-    return DefaultLoad(safety=safety, failure=failure, code=code, stop=stop, way=_way(safety, failure))
+    way = _way(safety, failure)
+    return DefaultLoad(safety=safety, failure=failure, code=code, stop=stop, way=way, loader=form.loader)
 
 
 def judge_for(
@@ -109,8 +116,10 @@ def code_weights_only(safety: SafetyVerdict) -> bool:
 
 def _code(checkpoint: Checkpoint, target: Profile, safety: SafetyVerdict) -> LoadCall:
     release = release_of(target.torch_version)
-    if not format_of(checkpoint.format).torch_loads or release < HAS_WEIGHTS_ONLY:
-        return plain_call(release)  # another function loads it, or the argument is not known yet
+    if not format_of(checkpoint.format).torch_loads:
+        return replace(plain_call(release), by_loader=True)
+    if release < HAS_WEIGHTS_ONLY:
+        return plain_call(release)  # the argument is not known yet
     call = load_call(checkpoint, safety, weights_only=code_weights_only(safety))
     return call if safety.verdict == "dangerous" else replace(call, refusal=None)
 

@@ -7,11 +7,20 @@ however many tensors name it.
 from __future__ import annotations
 
 from inspector.containers.formats import format_of
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.obstacles import Obstacle, ObstacleKind
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
-from inspector.target.map_location import device_for, goes_to_meta, tag_for
+from inspector.target.map_location import (
+    BAD_MAP,
+    MapLocation,
+    TorchDevice,
+    device_for,
+    goes_to_meta,
+    tag_for,
+    text_of,
+)
 from inspector.target.restore import Failure, landing_place, restore_failure, send_failure
 from inspector.target.versions import SKIPS_FOR_META, release_of
 
@@ -101,10 +110,20 @@ class Landing:
     def _restore(self, tag: str) -> Landed:
         if self.skips_data:
             return "meta", None
+        if tag == NO_DEVICE:
+            return self._load_to(self._how.map_location)
         asked = tag_for(self._how.map_location, tag, self._release)
         if not isinstance(asked, str):
             return "", asked
         failure = restore_failure(asked, self._target)
+        return ("", failure) if failure is not None else (landing_place(asked, self._how.current), None)
+
+    def _load_to(self, place: MapLocation) -> Landed:
+        """Return where a loader puts what the file has no place for: on the CPU unless it is told another."""
+        asked = text_of(place) if isinstance(place, str | TorchDevice) else "cpu"
+        failure = send_failure(asked, self._target)
+        if asked.partition(":")[0] == "meta":
+            failure = BAD_MAP, f"SafetensorError: device {asked} is invalid"
         return ("", failure) if failure is not None else (landing_place(asked, self._how.current), None)
 
     def _make(self, device: str, *, is_wrapper: bool) -> Landed:

@@ -18,6 +18,7 @@ class LoadCall:
         mmap: The argument of that name.
         by_path: Whether torch is given a path, rather than an open file.
         current: The number of the current device: `torch.cuda.set_device`, the rank on many a cluster.
+        by_loader: Whether the format's own loader is called in place of `torch.load`.
         refusal: Why `weights_only=True` would stop, see `target.loading`; None if it would not. It is asked
             only where the call means `weights_only=True`.
     """
@@ -27,6 +28,7 @@ class LoadCall:
     mmap: bool = False
     by_path: bool = True
     current: int = 0
+    by_loader: bool = False
     refusal: Refusal | None = None
 
     def is_weights_only(self, release: Release) -> bool:

@@ -19,11 +19,17 @@ from inspector.target.versions import Release, release_of
 BAD_OPTION = "bad-load-option"
 """The finding for an argument that does not go with the file or with that torch."""
 
+OTHER_LOADER = "other-loader"
+"""The finding for a file that another function loads."""
+
 _NEWEST_VERSION_BEFORE_1_6 = 2
+_SUFFIX = ".safetensors"
 
 
 def opening_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
     """Return (finding, message) for what stops a load before the pickle is read; None if nothing does."""
+    if how.by_loader:
+        return _of_container(checkpoint)
     return _FAILURES.get(checkpoint.format, _stream_failure)(checkpoint, target, how)
 
 
@@ -57,8 +63,23 @@ def _pathless_mmap_failure(how: LoadCall, release: Release) -> Failure | None:
     return BAD_OPTION, "ValueError: f must be a file path in order to use the mmap argument"
 
 
-def _safetensors_failure(_checkpoint: Checkpoint, _target: Profile, how: LoadCall) -> Failure | None:
-    """Such a file holds no device, and torch 2.13 asks the library of that name to read it."""
+def _safetensors_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
+    """Check a file that torch 2.13 has the library of that name read, if its path says so."""
+    release = release_of(target.torch_version)
+    if release < versions.READS_SAFETENSORS or not how.by_path or not checkpoint.path.endswith(_SUFFIX):
+        return OTHER_LOADER, _as_a_pickle(how, release)
+    return _bad_map(how) or _of_container(checkpoint)
+
+
+def _as_a_pickle(how: LoadCall, release: Release) -> str:
+    """Return how the message begins where torch takes a file for a pickle, its first byte for an opcode."""
+    if how.is_weights_only(release):
+        return refusal_message(Refusal(finding=OTHER_LOADER), release)
+    return "UnpicklingError: invalid load key"
+
+
+def _bad_map(how: LoadCall) -> Failure | None:
+    """Check what torch hands on as the device that everything goes to."""
     kind = {"dict": "dict", "function": "callable"}.get(type_name(how.map_location))
     if kind is None or how.map_location is None or isinstance(how.map_location, str | TorchDevice):
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.roles.device_types import DeviceType, device_type
 from inspector.target import versions
 from inspector.target.machine.profile import Profile
@@ -29,6 +30,8 @@ _MOST_INDEX = (1 << 31) - 1
 
 def restore_failure(tag: str, target: Profile) -> Failure | None:
     """Return (finding, message) for restoring one location tag on a machine, or None if that works."""
+    if tag == NO_DEVICE:  # what no file writes: the loader decides
+        return None
     release = release_of(target.torch_version)
     kind = _type_of(tag, release)
     if kind is None or kind.since is None or release < kind.since:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, takewhile
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.checkpoint import Checkpoint, HiddenPlace, Tensor
 from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacles
 from inspector.records import dataclass
@@ -86,7 +87,7 @@ def device_failures(checkpoint: Checkpoint, target: Profile) -> dict[str, Failur
     restored = {storage.device for storage in checkpoint.storages}
     sent = {tensor.device for tensor in checkpoint.tensors if is_sent(tensor)}
     failures = {device: send_failure(device, target) for device in sent}
-    failures |= {device: restore_failure(device, target) for device in restored}
+    failures |= {device: restore_failure(device, target) for device in restored - {NO_DEVICE}}
     return {device: failure for device, failure in failures.items() if failure is not None}
 
 

@@ -31,6 +31,7 @@ BLOCKED_MODULES: Release = (2, 5)
 WEIGHTS_ONLY_DEFAULT: Release = (2, 6)
 MATCHES_WHOLE_TAG: Release = (2, 11)  # a tag is matched by a pattern, before that by its beginning
 SKIPS_FOR_META: Release = (2, 11)  # map_location="meta" reads no storage at all
+READS_SAFETENSORS: Release = (2, 13)  # a path that ends so is handed to safetensors.torch.load_file
 
 _RELEASE = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 

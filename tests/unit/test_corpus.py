@@ -14,7 +14,7 @@ from tests.sweep import table
 
 # Known formats that a later version reads. Until then they are refused with a document, never with a crash;
 # the change that adds the format takes it out here, and the comparison below begins.
-UNSUPPORTED = {"dcp", "hf_index", "package", "plain_pickle", "pt2", "safetensors", "torchscript"}
+UNSUPPORTED = {"dcp", "hf_index", "package", "plain_pickle", "pt2", "torchscript"}
 
 EVERY = cases()
 SUPPORTED = [case for case in EVERY if case.container not in UNSUPPORTED]
@@ -58,9 +58,9 @@ def features(case: Case) -> set[tuple[object, ...]]:
         return {*found, (case.container, error.what.partition("(")[0])}
     tensors = checkpoint.tensors
     per_container = {
-        checkpoint.safety.protocol,
+        checkpoint.needs.protocol,
         min(len({tensor.device for tensor in tensors}), 3),
-        *checkpoint.safety.opcodes,
+        *checkpoint.needs.opcodes,
         *(use.name for use in checkpoint.globals),
         *((tensor.layout, tensor.storage is None, tensor.problem is None) for tensor in tensors),
         *(tensor.role for tensor in tensors),

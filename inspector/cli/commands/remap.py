@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from inspector.cli.common import DONE, ended_by_signals, remark, say
 from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, plan_of
@@ -13,7 +13,7 @@ from inspector.errors import CheckpointError, ExportError, PlanError
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
-    from inspector.remap.convert.forms import Form, LeftOut, Shape
+    from inspector.remap.convert.forms import ContainerName, Form, LeftOut, Shape
     from inspector.remap.plan import Plan
     from inspector.remap.relabel.export import Export
 
@@ -212,12 +212,14 @@ def _read_form(options: argparse.Namespace) -> Form | None:
     """
     from inspector.remap.convert.forms import Form, check_form
 
+    shape, container = _shape(options)
     form = Form(
         only_weights=options.only == "weights",
-        shape=_shape(options),
+        shape=shape,
         exclude=tuple(options.exclude),
         strip_prefix=options.strip_prefix,
         compact=options.compact,
+        container=container,
     )
     if form.is_plain:
         return None
@@ -232,15 +234,28 @@ def _read_form(options: argparse.Namespace) -> Form | None:
     return form
 
 
-def _shape(options: argparse.Namespace) -> Shape:
-    """Return the shape that --format asks for, or that the name of OUT tells."""
+def _shape(options: argparse.Namespace) -> tuple[Shape, ContainerName]:
+    """Return the shape that --format asks for, or that the name of OUT tells, and the kind of file."""
     from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, refuse_suffix
 
     is_told = options.output is not None and options.output.lower().endswith(SAFETENSORS_SUFFIX)
     shape: Shape = options.format or ("safetensors" if is_told else "same")
+    container: ContainerName = "same"
+    if options.format is None and not is_told and options.output is not None and not options.in_place:
+        usual = _usual_copy(options.file)
+        shape, container = ("same", "zip") if usual == "objects" else (usual, "same")
     if options.output is not None:
         refuse_suffix(Path(options.output), shape)
-    return shape
+    return shape, container
+
+
+def _usual_copy(path: str) -> Literal["same", "state-dict", "objects"]:
+    """Return what a copy of a file is that nothing else is said of."""
+    from inspector.containers.formats import find_format
+    from inspector.containers.source import open_source
+
+    with open_source(path) as source:
+        return find_format(source).copied_as
 
 
 def _convert(options: argparse.Namespace, form: Form) -> int:

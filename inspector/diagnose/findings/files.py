@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from inspector.containers.formats import format_of
 from inspector.diagnose.case import Case, Rule
+from inspector.diagnose.listing import plain
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import ObstacleKind, find_obstacle, has_wrong_checksum, lost_directory
 from inspector.model.totals import wasted_nbytes
+from inspector.target.load_call import LoadCall
+from inspector.target.opening import OTHER_LOADER, opening_failure
 from inspector.units import format_count, format_nbytes
 
 _WASTE_NBYTES = 1 << 20
+_MOST_NAMED = 4
 _MODEL_ROLES = frozenset({"parameter", "buffer", "ema"})
 
 
@@ -23,8 +28,9 @@ def _truncated(case: Case) -> Iterator[Finding]:
             "truncated",
             "error",
             "Bytes of some tensors are missing" if missing else "The end of the file is missing",
-            "The file is truncated or lost records, so torch.load fails. Fetch or copy it again. Where that "
-            "is not possible, save what is intact to a new file (checkpoint-inspector recover).",
+            f"The file is truncated or lost records, so {format_of(case.checkpoint.format).loader} fails. "
+            "Fetch or copy it again. Where that is not possible, save what is intact to a new file "
+            "(checkpoint-inspector recover).",
             [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
             fix=Fix(recovers=True),
         )
@@ -48,11 +54,44 @@ def _refused(case: Case) -> Iterator[Finding]:
     obstacle = find_obstacle(case.checkpoint)
     if obstacle is None or obstacle.finding == "truncated":
         return
-    title = "torch.load refuses this file"
+    title = f"{format_of(case.checkpoint.format).loader} refuses this file"
     if obstacle.kind is ObstacleKind.NEWER_VERSION:
         title = "The file has a newer format than torch can read"
     detail = f"On every machine it fails with: {obstacle.message} {obstacle.remedy}"
     yield finding(obstacle.finding, "error", title, detail, [])
+
+
+def _other_loader(case: Case) -> Iterator[Finding]:
+    """Report what `torch.load` says to a file that another function loads."""
+    form = format_of(case.checkpoint.format)
+    if form.torch_loads or case.target is None:
+        return
+    failure = opening_failure(case.checkpoint, case.target, LoadCall())
+    if failure is not None and failure[0] == OTHER_LOADER:
+        yield finding(
+            OTHER_LOADER,
+            "note",
+            "torch.load does not read this file",
+            f"It is {form.what}: load it with {form.loader}. torch.load stops with: {failure[1]}",
+            [],
+        )
+
+
+def _tied(case: Case) -> Iterator[Finding]:
+    """Name tensors that are kept under another name."""
+    tied = case.checkpoint.tied
+    if tied:
+        pairs = [f"{plain(name)} is {plain(kept)}" for name, kept in tied]
+        yield finding(
+            "tied-names",
+            "note",
+            f"{format_count(len(tied), 'tied name')} left out",
+            f"save_model keeps a tensor of several names once: {', '.join(pairs[:_MOST_NAMED])}"
+            f"{', ...' if len(pairs) > _MOST_NAMED else ''}. load_file returns only the names that are kept, "
+            "so load_state_dict of the whole model misses the others: use "
+            "safetensors.torch.load_model(model, path).",
+            [kept for _, kept in tied],
+        )
 
 
 def _checksum(case: Case) -> Iterator[Finding]:
@@ -172,6 +211,8 @@ def _byteorder(case: Case) -> Iterator[Finding]:
 
 FILE_RULES: tuple[Rule, ...] = (
     _refused,
+    _other_loader,
+    _tied,
     _truncated,
     _invalid,
     _checksum,

@@ -11,9 +11,11 @@ __all__ = ["ITEMSIZES", "PLAIN_ITEMSIZES", "is_whole", "known_dtype", "stored_nb
 
 # Quantized types that hold several elements in one byte; the item size that torch states is still 1.
 _ELEMENTS_PER_BYTE = {"quint4x2": 2, "quint2x4": 4}
+# Types that other formats have and torch has not.
+_FOREIGN_BITS = {"float6_e2m3": 6, "float6_e3m2": 6}
 
 PLAIN_ITEMSIZES = {name: size for name, size in ITEMSIZES.items() if name not in _ELEMENTS_PER_BYTE}
-"""The sizes of all types but those."""
+"""The sizes of torch's types that hold one element each."""
 
 _ALIASES = {
     "bit": "uint1",
@@ -43,5 +45,12 @@ def is_whole(dtype: str) -> bool:
 
 def stored_nbytes(dtype: str, numel: int) -> int:
     """Return the bytes that so many elements take in a storage; packed types share them."""
+    if dtype in _FOREIGN_BITS:
+        return -(-numel * _FOREIGN_BITS[dtype] // 8)
     packed = _ELEMENTS_PER_BYTE.get(dtype, 1)
     return -(-numel // packed) * ITEMSIZES.get(dtype, 1)
+
+
+def element_nbytes(dtype: str, numel: int) -> int:
+    """Return elements times item size as torch states it; of types that torch has not, what they take."""
+    return stored_nbytes(dtype, numel) if dtype in _FOREIGN_BITS else numel * ITEMSIZES[dtype]

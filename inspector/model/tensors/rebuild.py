@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from inspector.containers.persistent_ids import own_location
 from inspector.model.tensors.numpy_arrays import describe_array
 from inspector.model.tensors.views import (
     NOTHING_KNOWN,
@@ -60,13 +61,13 @@ def looks_like_tensor(value: Value) -> bool:
 def device_text(value: Value) -> str | None:
     """Read a `torch.device(...)` call or a device text, fit to be shown; None if it is neither."""
     if isinstance(value, str):
-        return device_label(value)
+        return device_label(own_location(value))
     if not is_call_to(value, "torch", "device") or not isinstance(value, Call):
         return None
     args = value.args if isinstance(value.args, tuple) else ()
     if not args or not isinstance(args[0], str):
         return None
-    kind = device_label(args[0])
+    kind = device_label(own_location(args[0]))
     return f"{kind}:{int_text(args[1])}" if len(args) > 1 and isinstance(args[1], int) else kind
 
 

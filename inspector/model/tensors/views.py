@@ -13,7 +13,7 @@ from operator import mul
 from typing import Any, NamedTuple, cast
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
-from inspector.model.tensors.dtypes import ITEMSIZES, PLAIN_ITEMSIZES, known_dtype, stored_nbytes
+from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, element_nbytes, known_dtype, stored_nbytes
 from inspector.model.values.text import device_label, int_text
 from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
 
@@ -22,6 +22,7 @@ Geometry = tuple[Any, ...]
 
 _MOST = (1 << 63) - 1  # torch counts elements and steps in 64 bits with a sign
 _MOST_DIMENSIONS = 1024
+_FEW_DIMENSIONS = 8
 _MOST_NESTED = 8  # a parameter of a wrapper of a quantized tensor ...
 
 
@@ -196,8 +197,14 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides of a tensor without holes, as torch counts them: a size of 0 counts as 1."""
-    steps = accumulate((max(size, 1) for size in shape[:0:-1]), mul, initial=1)
+    step = mul if len(shape) <= _FEW_DIMENSIONS else _bounded_product
+    steps = accumulate((max(size, 1) for size in shape[:0:-1]), step, initial=1)
     return tuple(steps)[::-1][: len(shape)]
+
+
+def _bounded_product(one: int, other: int) -> int:
+    """Return a product, or a number that is too large as well: that of a thousand sizes would fill pages."""
+    return min(one * other, _MOST + 1)
 
 
 def _misfit(
@@ -251,7 +258,7 @@ def shape_of(value: Value) -> tuple[tuple[int, ...], str | None]:
 def nbytes_of(dtype: str, shape: tuple[int, ...]) -> int:
     """Return elements times item size, or 0 if nobody could count the elements."""
     numel = prod(shape)
-    return numel * ITEMSIZES[dtype] if numel <= _MOST else 0
+    return element_nbytes(dtype, numel) if numel <= _MOST else 0
 
 
 def dtype_of(value: Value) -> str:

@@ -6,6 +6,7 @@ to its data, the device that it would be sent to while loading. What has no data
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from inspector.containers.container import Container
@@ -61,6 +62,8 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
     root = value_at(container.root, model.keys)
     nameless: list[str] = []
     found = read_module(root) if model.is_module else _read_mapping(root, nameless)
+    if not model.keys:
+        found += _tied_entries(container, found)
     taken = Taken([], [], [], None if model.is_module else metadata_of(root))
     known = Known(container.storage_ids)
     prefix = f"{model.path}/" if model.path else ""
@@ -81,6 +84,12 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
     if model.is_module:
         taken.left_out.append(LeftOut(model.path, "the module's class and its other attributes", 0, 0))
     return taken
+
+
+def _tied_entries(container: Container, found: Sequence[StateEntry]) -> list[StateEntry]:
+    """Return the entries that the file leaves out, since the same tensors stand there under other names."""
+    values = {entry.name: entry.value for entry in found} if container.tied else {}
+    return [StateEntry(name, (name,), values[kept]) for name, kept in container.tied if kept in values]
 
 
 def value_at(root: Value, keys: tuple[Key, ...]) -> Value:

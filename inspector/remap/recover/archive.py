@@ -11,7 +11,7 @@ from functools import partial
 
 from inspector.containers.container import Container
 from inspector.containers.extents import Extents
-from inspector.containers.persistent_ids import parse_storage_id
+from inspector.containers.persistent_ids import NO_DEVICE, parse_storage_id
 from inspector.containers.raw.copying import write_bytes
 from inspector.containers.source import Source
 from inspector.containers.storage_reader import extent_bytes
@@ -21,7 +21,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.archive.torch_zip import FOLDER, storage_name, torch_records
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
-from inspector.remap.objects.views import StorageName, storage_class
+from inspector.remap.objects.views import StorageName, as_written, storage_class
 
 
 class Numbering:
@@ -61,10 +61,11 @@ class Numbering:
                     "a lost tensor is nested so deeply that it cannot be left out",
                     where=f"storage {viewed.key[:40]!a}",
                 )
-            first = self._container.storage_ids.get(viewed.key, viewed)
+            first = as_written(self._container.storage_ids.get(viewed.key, viewed))
             cls = storage_class(None if first.untyped else first.dtype)
             numel = viewed.numel if own.view is not None else first.numel
-            name = StorageName(cls, str(len(self._names)), first.location, numel)
+            place = "cpu" if first.location == NO_DEVICE else first.location
+            name = StorageName(cls, str(len(self._names)), place, numel)
             self._names[viewed.key] = name
         return name
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.extents import Extents, read_extents, sum_extents
+from inspector.containers.formats import refuse_step
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.containers.source import open_source
 from inspector.errors import DamagedError, ExportError
 from inspector.limits import Limits
@@ -24,6 +26,7 @@ from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import OutFile, writing
 from inspector.remap.objects.pickle_writer import write_pickle
+from inspector.remap.objects.rebuilt import Rebuilding
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd
 from inspector.remap.objects.views import Writing
 from inspector.remap.recover.archive import Archive, Numbering
@@ -85,7 +88,9 @@ def recover(
     refuse_destination(path, destination, overwrite=overwrite)
     with open_source(path, limits) as source, collector_paused():
         extents = read_extents(source, limits.started(), progress)
-        refuse_odd(extents.container.pickle())
+        refuse_step(extents.container.format, "recover", path)
+        if extents.container.stream is not None:
+            refuse_odd(extents.container.stream)
         sums = sum_extents(source, extents.whole, progress)
         rows = list_rows(extents.container, extents.lost | sums.faults, limits, progress)
         if rows.lost and not rows.kept:
@@ -123,12 +128,13 @@ def _nothing_left(rows: Rows) -> DamagedError:
 
 def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress: Progress) -> bytes:
     progress.start("writing the objects")
-    stream = extents.container.pickle()
-    root = drop_lost(stream.root, rows.lost_values, progress)
+    container, stream = extents.container, extents.container.stream
+    root = drop_lost(container.root, rows.lost_values, progress)
     how = Writing(
         naming=numbering,
-        data=stream.data,
-        names_are_present=names_are_present(stream),
+        data=b"" if stream is None else stream.data,
+        names_are_present=stream is not None and names_are_present(stream),
+        rebuilt=Rebuilding(container.storage_ids).call_for,
         progress=progress,
     )
     return write_pickle(root, how)
@@ -146,4 +152,5 @@ def _verify(out: OutFile, rows: Rows, progress: Progress) -> Checkpoint:
 
 
 def _looks(tensor: Tensor) -> tuple[object, ...]:
-    return tensor.path, tensor.device, tensor.dtype, tensor.shape, tensor.stride, tensor.storage_offset
+    device = "cpu" if tensor.device == NO_DEVICE else tensor.device  # as it is written
+    return tensor.path, device, tensor.dtype, tensor.shape, tensor.stride, tensor.storage_offset

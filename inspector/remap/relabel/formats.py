@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from inspector.containers.container import Container, first_storage_ids
-from inspector.containers.formats import format_of
+from inspector.containers.formats import format_of, refuse_step
 from inspector.containers.legacy import read_layout
 from inspector.containers.rebuilds import EXPECTED
 from inspector.containers.source import Source
@@ -51,6 +51,7 @@ def relabeling_of(container: Container) -> Relabeling:
     Raises:
         PlanError: They cannot be.
     """
+    refuse_step(container.format, "remap", container.path)
     found = RELABELINGS.get(container.format)
     if found is None:
         raise PlanError(
@@ -88,6 +89,10 @@ def mapped_container(container: Container, plan: Plan | None, progress: Progress
     """
     if plan is None:
         return container
+    if container.stream is None:
+        ids = container.storage_ids.values()
+        moved = {one.key: one._replace(location=plan.storages.get(one.key, one.location)) for one in ids}
+        return replace(container, storage_ids=moved)
     return relabeling_of(container).mapped(
         container, with_viewed(plan, container.storage_ids.values()), progress
     )

@@ -30,6 +30,8 @@ SAFETY_LABELS: dict[FileVerdict, str] = {
 """The same in a word or two."""
 
 _UNSURE_LABEL = "ambiguous"
+_NO_PICKLE = "holds no pickle, so loading it runs no code"
+_NO_PICKLE_LABEL = "safe: no pickle"
 
 _UNSURE = "programs read different things from this file, so it counts as running code"
 _DAMAGED = "the file is damaged, so other programs may make something else of it"
@@ -87,11 +89,15 @@ def safety_sentence(load: DefaultLoad) -> str:
 
 def verdict_words(safety: SafetyVerdict) -> str:
     """Return the verdict on the pickles in a few words."""
+    if not safety.has_pickles:
+        return _NO_PICKLE
     return _UNSURE if safety.is_unsure else SAFETY[safety.verdict]
 
 
 def safety_label(safety: SafetyVerdict) -> str:
     """Return the verdict on the pickles in a word or two, as a label."""
+    if not safety.has_pickles:
+        return _NO_PICKLE_LABEL
     return _UNSURE_LABEL if safety.is_unsure else SAFETY_LABELS[safety.verdict]
 
 

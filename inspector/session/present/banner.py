@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.findings import Finding
 from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.model.roles.devices import split_device
@@ -66,12 +67,12 @@ def banner(
         if ailment and failure.finding in DEVICE_FINDINGS:
             advice = f"{ailment}. {advice}".strip()
         before = refusal_sentence(load)
-        stops = f"{before} Then, on {where}, it" if before else f"On {where}, torch.load"
+        stops = f"{before} Then, on {where}, it" if before else f"On {where}, {load.loader}"
         text = escape_text(shown_message(load, failure))
         return Banner(tone="bad", headline=f"{saved} {stops} stops here:", advice=advice, error_text=text)
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:
-        stops = f"On {place(target)}" if damage.id == "does-not-fit" else "torch.load does not read it"
+        stops = f"On {place(target)}" if damage.id == "does-not-fit" else f"{load.loader} does not read it"
         headline = f"{saved} {stops}: {_small(damage.title)}."
         return Banner(tone="bad", headline=headline, advice=_plain(damage.detail), error_text=None)
     warnings = [finding for finding in findings if finding.severity == "warning"]
@@ -93,6 +94,8 @@ def saved_on(document: Document) -> str:
     if all(total.device == "meta" for total in totals):
         count = sum(total.tensors for total in totals)
         return f"Saved on meta: {format_count(count, 'tensor')} without data."
+    if all(total.device == NO_DEVICE for total in totals):
+        return "The file names no device: the call that loads it decides."
     named = _named(totals)
     if len(named) > _MOST_NAMED + 1:
         named = [*named[:_MOST_NAMED], f"{len(named) - _MOST_NAMED} more devices"]

@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.formats import FORMATS, Format, format_of
+from inspector.containers.formats import FORMATS, Format, format_of, refuse_step
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource, GzipSource, open_source
 from inspector.containers.zip.kinds import ZIP_KINDS
-from inspector.errors import ContainerError, NotACheckpointError, UnsupportedFormatError
+from inspector.errors import (
+    ContainerError,
+    DamagedError,
+    NotACheckpointError,
+    PlanError,
+    UnsupportedFormatError,
+)
 from tests.builders import legacy, tars, zips
 from tests.builders.pickles import NONE, stream
 
@@ -36,17 +42,16 @@ def test_tar_is_told_by_its_first_member(write: Write, mtime: float) -> None:
     assert read_container(write(data)).format == "tar"
 
 
-def refused(path: str) -> ContainerError:
+def refused(path: str, *, where: str | None = None) -> ContainerError:
     with pytest.raises(ContainerError) as caught:
         read_container(path)
-    assert caught.value.where == path
+    assert caught.value.where == (where or path)
     return caught.value
 
 
 @pytest.mark.parametrize(
     ("head", "what"),
     [
-        (b"\x10\0\0\0\0\0\0\0{", "this is a safetensors file, which this version does not read"),
         (
             pickle.dumps([1], 2),
             "this is a plain pickle, not written by torch.save, which this version does not read",
@@ -82,7 +87,8 @@ def test_anything_else_is_no_checkpoint(write: Write, data: bytes) -> None:
 
 def test_header_of_a_safetensors_file_is_bounded(write: Write) -> None:
     largest, larger = (nbytes.to_bytes(8, "little") + b"{" for nbytes in (100_000_000, 100_000_001))
-    assert type(refused(write(largest))) is UnsupportedFormatError
+    error = refused(write(largest), where="1 of 100,000,000 bytes")
+    assert type(error) is DamagedError
     assert type(refused(write(larger))) is NotACheckpointError
 
 
@@ -153,3 +159,13 @@ def test_damaged_gzip(write: Write) -> None:
     with pytest.raises(ContainerError, match="the gzip stream is damaged"):
         read_container(write(b"\x1f\x8b\xff\xff" + bytes(100)))
     assert refused(write(b"\x1f\x8b")).what == "the file is empty"
+
+
+def test_step_that_makes_no_sense_is_refused_with_what_to_do_instead() -> None:
+    refuse_step("zip", "remap", "a.pt")
+    refuse_step("safetensors", "recover", "a.safetensors")
+    for step in ("remap", "in-place"):
+        with pytest.raises(PlanError) as caught:
+            refuse_step("safetensors", step, "a.safetensors")
+        assert caught.value.where == "a.safetensors"
+        assert "load_file" in (caught.value.remedy or "")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.report.colors import NEUTRAL, device_colors, device_name, more_colors
 
 
@@ -30,3 +31,8 @@ def test_a_name_has_nothing_invisible_in_it_and_an_end() -> None:
     assert device_name("cuda:0") == "cuda:0"
     assert device_name("cuda\u202e:0") == r"cuda\u202e:0"
     assert len(device_name("x" * 999)) == 40
+
+
+def test_no_device_is_called_that() -> None:
+    assert device_name(NO_DEVICE) == "no device"
+    assert device_colors([NO_DEVICE, "cuda:0"]) == {"cuda:0": 0, NO_DEVICE: NEUTRAL}

@@ -43,7 +43,7 @@ def facts(load: DefaultLoad) -> tuple[str, bool, bool, bool | None]:
         (checkpoint(globals=names("os.system")), None, ("never", False, False, True)),
         (checkpoint(globals=names("os.system")), "2.4", ("never", True, False, True)),
         (checkpoint(*ON_GPU), None, ("other", False, True, True)),
-        (checkpoint(format="torchscript"), None, ("other", False, True, False)),
+        (checkpoint(format="torchscript"), None, ("as-it-is", True, True, False)),  # torch.jit.load does
         (checkpoint(notes=AMBIGUOUS), None, ("unsure", True, False, True)),
         (checkpoint(notes=AMBIGUOUS), "2.4", ("unsure", True, False, True)),
         (checkpoint(*ON_GPU, notes=AMBIGUOUS), None, ("other", False, False, True)),

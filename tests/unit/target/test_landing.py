@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.obstacles import Obstacle, ObstacleKind
-from inspector.target.landing import Landing, is_sent, is_wrapper
+from inspector.target.landing import Landed, Landing, is_sent, is_wrapper
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.map_location import BAD_MAP, Function, TagMap, TorchDevice, WrongType
+from inspector.target.map_location import BAD_MAP, Function, MapLocation, TagMap, TorchDevice, WrongType
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 GPUS = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
@@ -101,3 +102,15 @@ def test_a_mapped_file_s_records_are_not_measured() -> None:
 def test_kinds_of_rows() -> None:
     assert [is_wrapper(row) for row in ROWS.tensors] == [False, True, *[False] * 5]
     assert [is_sent(row) for row in ROWS.tensors] == [*[False] * 3, True, True, False, False]
+
+
+def test_what_has_no_device_goes_where_the_loader_is_told() -> None:
+    def landed(place: MapLocation) -> Landed:
+        return Landing("safetensors", CPU_ONLY, LoadCall(map_location=place)).of_tag(NO_DEVICE)
+
+    assert landed(None) == landed("cpu") == landed(WrongType(name="int")) == ("cpu", None)
+    assert landed(TorchDevice(text="meta")) == ("", (BAD_MAP, "SafetensorError: device meta is invalid"))
+    device, failure = landed("cuda:1")
+    assert device == ""
+    assert failure is not None
+    assert failure[0] == "cuda-unavailable"

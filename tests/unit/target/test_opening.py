@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from inspector.model.build import open_checkpoint
+from inspector.records import replace
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
-from inspector.target.opening import can_map, opening_failure
+from inspector.target.opening import OTHER_LOADER, can_map, opening_failure
 from tests.corpus import CORPUS
 from tests.unit.report.rows import checkpoint, storage
 
@@ -196,7 +197,7 @@ def test_scripts_elsewhere() -> None:
 def test_safetensors(given: object, map_location: MapLocation) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("safetensors")
-    found = checkpoint(format="safetensors")
+    found = replace(checkpoint(format="safetensors"), path="all.safetensors")
     ours = opening_failure(found, CPU_ONLY, LoadCall(map_location=map_location))
     try:
         torch.load(CORPUS / "safetensors" / "all.safetensors", map_location=given)
@@ -205,6 +206,26 @@ def test_safetensors(given: object, map_location: MapLocation) -> None:
         assert ours[1] == f"RuntimeError: {error}"  # noqa: PT017 - it may also load
     else:
         assert ours is None
+
+
+def test_safetensors_are_taken_for_a_pickle_where_the_name_says_nothing_or_torch_is_older() -> None:
+    named = replace(checkpoint(format="safetensors"), path="a.safetensors")
+    other = replace(named, path="a.bin")
+    older = replace(CPU_ONLY, torch_version="2.12.0")
+    for found, target, how, message in (
+        (other, CPU_ONLY, LoadCall(), "UnpicklingError: Weights only load failed. In PyTorch 2.6"),
+        (named, older, LoadCall(), "UnpicklingError: Weights only load failed. In PyTorch 2.6"),
+        (named, CPU_ONLY, LoadCall(by_path=False), "UnpicklingError: Weights only load failed. In"),
+        (other, CPU_ONLY, LoadCall(weights_only=False), "UnpicklingError: invalid load key"),
+    ):
+        failure = opening_failure(found, target, how)
+        assert failure is not None
+        assert failure[0] == OTHER_LOADER
+        assert failure[1].startswith(message)
+        assert opening_failure(found, target, replace(how, by_loader=True)) is None
+    refused = replace(named, refusal="SafetensorError: no")
+    for how in (LoadCall(), LoadCall(by_loader=True)):
+        assert opening_failure(refused, CPU_ONLY, how) == ("torch-refuses", "SafetensorError: no")
 
 
 def test_the_container_comes_before_the_arguments(tmp_path: Path) -> None:

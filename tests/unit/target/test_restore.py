@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.persistent_ids import NO_DEVICE, own_location
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.restore import generator_failure, landing_place, restore_failure, send_failure
 
@@ -170,3 +171,9 @@ def test_sending_to_a_number_that_is_not_there(version: str | None, error: str) 
         "cuda-index-out-of-range",
         f"{error}: CUDA error: invalid device ordinal",
     )
+
+
+def test_no_device_is_restored_nowhere_and_a_tag_of_that_word_is_none() -> None:
+    assert restore_failure(NO_DEVICE, CPU_ONLY) is None
+    assert restore_failure(own_location(NO_DEVICE), CPU_ONLY) is not None
+    assert own_location("cuda:0") == "cuda:0"

@@ -25,7 +25,6 @@ def name(path: Path) -> tuple[str, str] | None:
         ("torchscript/conv.pt", "torchscript"),
         ("export/model.pt2", "pt2"),
         ("package/pkg.pt", "package"),
-        ("safetensors/all.safetensors", "safetensors"),
         ("plain_pickle/tensor_p4.pkl", "pickle"),
         ("hf_sharded/pytorch_model.bin.index.json", "sharded"),
         ("dcp/plain", "dcp"),

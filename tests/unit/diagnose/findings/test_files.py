@@ -8,7 +8,9 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.findings import Finding
+from inspector.records import replace
 from inspector.safety.verdict import judge
+from inspector.target.machine.profile import CPU_ONLY
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor
 
 
@@ -144,3 +146,32 @@ def test_needs_allow_list_names_what_to_allow() -> None:
     assert "allow them if m is your own code" in detail
     known = checkpoint(globals=(GlobalUse(name="argparse.Namespace", count=1),))
     assert "classes that only hold data" in found(known, "needs-allow-list")[0].detail
+
+
+def test_other_loader() -> None:
+    made = checkpoint(format="safetensors", path="a.bin", safety=None)
+    (finding,) = [one for one in diagnose(made, judge(made), CPU_ONLY) if one.id == "other-loader"]
+    assert finding.severity == "note"
+    assert "load it with safetensors.torch.load_file. torch.load stops with: Unpickling" in finding.detail
+    named = replace(made, path="a.safetensors")
+    assert [one.id for one in diagnose(named, judge(named), CPU_ONLY)] == []
+    assert found(made, "other-loader") == []
+
+
+def test_tied_names() -> None:
+    assert found(checkpoint(tensor("a")), "tied-names") == []
+    tied = tuple((f"n{number}", "a") for number in range(6))
+    (finding,) = found(replace(checkpoint(tensor("a")), tied=tied), "tied-names")
+    assert (finding.title, finding.count) == ("6 tied names left out", 6)
+    assert "n0 is a, n1 is a, n2 is a, n3 is a, ..." in finding.detail
+    (finding,) = found(replace(checkpoint(tensor("a")), tied=tied[:1]), "tied-names")
+    assert "once: n0 is a. load_file" in finding.detail
+
+
+def test_cut_safetensors_are_truncated_and_others_are_refused() -> None:
+    lost = checkpoint(storage("0", missing=True), format="safetensors", refusal="SafetensorError: no")
+    assert len(found(lost, "truncated")) == 1
+    odd = checkpoint(storage("0"), format="safetensors", refusal="SafetensorError: no")
+    (finding,) = found(odd, "torch-refuses")
+    assert finding.title == "safetensors.torch.load_file refuses this file"
+    assert "SafetensorError: no" in finding.detail

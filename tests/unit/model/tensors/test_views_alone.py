@@ -156,3 +156,7 @@ def test_stored_tensor_is_described_by_what_its_format_says() -> None:
     assert stored_tensor(StoredTensor("0", "float32", (13,)), known).problem is not None
     with pytest.raises(NoTensorError):
         stored_tensor(StoredTensor("1", "float32", (1,)), known)
+
+
+def test_steps_of_endless_shapes_stay_small_numbers() -> None:
+    assert max(contiguous((1 << 62,) * 1000)) == 1 << 63

@@ -14,6 +14,7 @@ from inspector.report.words.verdicts import (
     load_sentence,
     place,
     refusal_sentence,
+    safety_label,
     safety_sentence,
     shown_message,
     understood,
@@ -174,3 +175,10 @@ def test_every_verdict_has_its_words() -> None:
     assert set(SAFETY) == set(get_args(FileVerdict))
     load = load_of(asking())
     assert all(load_sentence(replace(load, way=way), "a node") for way in get_args(Way))
+
+
+def test_what_has_no_pickle_is_not_said_to_load_with_weights_only() -> None:
+    load = load_of(checkpoint(tensor("w"), format="safetensors", safety=None))
+    assert safety_sentence(load) == "SAFE: holds no pickle, so loading it runs no code."
+    assert safety_label(load.safety) == "safe: no pickle"
+    assert load.loader == "safetensors.torch.load_file"

@@ -1,0 +1,173 @@
+"""A safetensors file taken apart: its tensors as rows, and what its own loader says to it.
+
+Nothing in such a file is a program, and nothing says a device. `Metadata::validate` in
+`safetensors/src/tensor.rs` refuses files whose tensors leave holes, overlap, or do not end where the file
+does; their tensors are listed all the same, as far as each has bytes of its own.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from inspector.containers.container import Container, StoredBytes, damage_note
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import NO_DEVICE, StorageId
+from inspector.containers.safetensors.dtypes import CODES, Code
+from inspector.containers.safetensors.header import METADATA, Entry, Header, read_header
+from inspector.containers.source import Source
+from inspector.errors import ContainerError
+from inspector.limits import Limits
+from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
+from inspector.progress import Progress
+from inspector.units import cut_text, escape_text
+
+_MOST_SIZE = (1 << 64) - 1
+_MOST_CHARS = 80
+_SAYS = "SafetensorError: Error while deserializing header: "
+_INCOMPLETE = f"{_SAYS}incomplete metadata, file not fully covered"
+
+
+class _Laid(NamedTuple):
+    """An entry with what its type is."""
+
+    entry: Entry
+    code: Code
+
+
+def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Container:
+    """Take a safetensors file apart.
+
+    Raises:
+        ContainerError: Its header is damaged, or holds what is not known here.
+        CancelledError: The work was cancelled.
+    """
+    header = read_header(source, limits, limits.counted(progress.advance).look)
+    rows = [_Laid(entry, _code_of(entry)) for entry in header.entries]
+    storage_ids: dict[str, StorageId] = {}
+    stored: dict[str, StoredBytes] = {}
+    pairs: list[tuple[Value, Value]] = []
+    for number, (entry, code) in enumerate(rows):
+        key, nbytes = str(number), max(entry.end - entry.start, 0)
+        storage_ids[key] = _storage_id(key, code, nbytes)
+        pairs.append((entry.name, StoredTensor(key, code.dtype, _shape_of(entry, code))))
+        start = header.data_start + entry.start
+        if source.reaches(start + nbytes):
+            stored[key] = StoredBytes(0, start, nbytes)
+    lost = damage_note(storage_ids, stored)
+    overlap = [Note(NoteKind.OVERLAP)] if _overlap(rows) else []
+    return Container(
+        path=source.path,
+        format="safetensors",
+        file_nbytes=source.file_nbytes,
+        root=_root(pairs, header),
+        storage_ids=storage_ids,
+        stored=stored,
+        notes=(*overlap, *([] if lost is None else [lost])),
+        refusal=_refusal(rows, source.nbytes - header.data_start),
+        tied=_tied(header),
+    )
+
+
+def _code_of(entry: Entry) -> Code:
+    code = CODES.get(entry.code)
+    if code is None:
+        kind = escape_text(cut_text(entry.code, _MOST_CHARS))
+        raise ContainerError(
+            f"a tensor has the type {kind}, which is none of safetensors 0.8",
+            where=escape_text(cut_text(entry.name, _MOST_CHARS)),
+            remedy="look for the program that wrote it, or for a newer version of this one",
+        )
+    return code
+
+
+def _storage_id(key: str, code: Code, nbytes: int) -> StorageId:
+    """Describe the bytes of a tensor: of its type, where they are a whole number of such elements."""
+    itemsize = code.bits * code.packed // 8
+    if not code.loads or nbytes % itemsize:
+        return StorageId(key, "uint8", 1, NO_DEVICE, nbytes, untyped=True, view=None)
+    return StorageId(key, code.dtype, itemsize, NO_DEVICE, nbytes // itemsize, untyped=False, view=None)
+
+
+def _shape_of(entry: Entry, code: Code) -> tuple[int, ...]:
+    """Return the sizes as torch counts them: the last dimension has fewer where elements are packed."""
+    if code.packed == 1 or not entry.shape:
+        return entry.shape
+    return (*entry.shape[:-1], -(-entry.shape[-1] // code.packed))
+
+
+def _root(pairs: list[tuple[Value, Value]], header: Header) -> Value:
+    """Return the dictionary that loading makes; the metadata, which it does not return, are an attribute."""
+    root = Call(Global("collections", "OrderedDict"), (), "reduce")
+    root.pairs = pairs
+    if header.metadata:
+        root.state = Dict([(METADATA, Dict(list(header.metadata)))])
+    return root
+
+
+def _tied(header: Header) -> tuple[tuple[str, str], ...]:
+    """Return the names that `save_model` left out, each with the name that its tensor is kept under."""
+    names = {entry.name for entry in header.entries}
+    return tuple((name, kept) for name, kept in header.metadata if kept in names and name not in names)
+
+
+# --- what the loader says -----------------------------------------------------------------------------------
+
+
+def _refusal(rows: list[_Laid], nbytes: int) -> str:
+    """Return what safetensors' loader says to the tensors; empty where it takes them.
+
+    Args:
+        rows: The tensors.
+        nbytes: How many bytes stand behind the header.
+    """
+    reached = 0
+    for row in _in_order(rows):
+        entry = row.entry
+        if entry.start != reached or entry.end < entry.start:
+            return f"{_SAYS}invalid offset for tensor `{entry.name[:_MOST_CHARS]}`"
+        reached = entry.end
+        reason = _misfit(row)
+        if reason:
+            return _SAYS + reason
+    if reached != nbytes:
+        return _INCOMPLETE
+    unread = next((row.entry.code for row in rows if not row.code.loads), "")
+    odd = next(
+        (row.entry for row in rows if row.code.packed > 1 and row.entry.shape[-1] % row.code.packed), None
+    )
+    if odd is not None:
+        return (
+            "SafetensorError: f4_x2 dtype requires that the last dim be divisible by 2 in torch: "
+            f"got {list(odd.shape)}"
+        )
+    return f"SafetensorError: Dtype not understood: {unread}" if unread else ""
+
+
+def _misfit(row: _Laid) -> str:
+    """Return why the bytes of a tensor cannot be what its sizes and type say; empty where they can."""
+    entry, code = row
+    bits = code.bits
+    for size in (*entry.shape, 1):  # counted in this order, where a 0 ends all growth
+        bits *= size
+        if bits > _MOST_SIZE:
+            break
+    if bits > _MOST_SIZE:
+        return "overflow computing buffer size from shape and/or element type"
+    if bits % 8:
+        return (
+            "The slice is slicing for subbytes dtypes, and the slice does not end up at a byte boundary, "
+            "this is invalid."
+        )
+    if bits // 8 != entry.end - entry.start:
+        return "invalid shape, data type, or offset for tensor"
+    return ""
+
+
+def _overlap(rows: list[_Laid]) -> bool:
+    spans = [row.entry for row in _in_order(rows) if row.entry.end > row.entry.start]
+    return any(one.end > other.start for one, other in pairwise(spans))
+
+
+def _in_order(rows: list[_Laid]) -> list[_Laid]:
+    return sorted(rows, key=lambda row: (row.entry.start, row.entry.end))

@@ -1,0 +1,293 @@
+"""The header of a safetensors file, read without trust in what it says of itself.
+
+See https://huggingface.co/docs/safetensors (Format): eight bytes give its length, at most 100 MB; it is one
+JSON object with an entry for each tensor, and texts under `__metadata__`; spaces may follow. `json` alone
+would take gigabytes for a hundred megabytes of brackets, so the object is taken apart entry by entry: nearly
+all are written as safetensors itself writes them, and one expression reads those.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+from inspector.containers.source import Source
+from inspector.errors import ContainerError, DamagedError
+from inspector.limits import Limits
+from inspector.units import cut_text, escape_text
+
+METADATA = "__metadata__"
+_LENGTH_NBYTES = 8
+_MOST_ENTRY_NBYTES = 1 << 16
+_MOST_PLAIN = 64  # dimensions of an entry that is read in one go
+_MOST_DEPTH = 100  # serde_json, which safetensors reads it with, goes no deeper than 127
+_MOST_WHERE = 80
+_MOST_COUNT = (1 << 64) - 1
+_FETCH = "fetch or copy the file again"
+_FIELDS = ("dtype", "shape", "data_offsets")
+
+_WS = r"[ \t\n\r]*+"
+_TEXT = r'"((?:[^"\\\x00-\x1f]|\\.)*+)"'
+_NUMBER = r"(?:0|[1-9][0-9]{0,19})"
+_COLON, _COMMA = f"{_WS}:{_WS}", f"{_WS},{_WS}"
+
+
+def _compiled(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode(), re.DOTALL)
+
+
+_OPEN = _compiled(rf"{_WS}\{{{_WS}")
+_CLOSE = _compiled(rf"{_WS}\}}")
+_NEXT = _compiled(_COMMA)
+_NAME = _compiled(f"{_TEXT}{_COLON}")
+_STRING = _compiled(_TEXT)
+_BLANKS = _compiled(_WS)
+_MARK = _compiled(r'["{}\[\]]')
+_ENTRY = (
+    rf'\{{{_WS}"dtype"{_COLON}"([A-Z0-9_]{{1,16}})"{_COMMA}'
+    rf'"shape"{_COLON}\[{_WS}((?:{_NUMBER}(?:{_COMMA}{_NUMBER}){{0,{_MOST_PLAIN}}}+)?+){_WS}\]{_COMMA}'
+    rf'"data_offsets"{_COLON}\[{_WS}({_NUMBER}){_COMMA}({_NUMBER}){_WS}\]{_WS}\}}'
+)
+_PLAIN = _compiled(_ENTRY)
+_ROW = _compiled(rf'"(?!{METADATA}")([^"\\\x00-\x1f]*+)"{_COLON}{_ENTRY}{_COMMA}')
+
+
+class Entry(NamedTuple):
+    """One tensor, as the header has it.
+
+    Attributes:
+        name: Its name.
+        code: Its element type, in safetensors' words.
+        shape: Sizes by dimension, in elements of that type.
+        start: Where its bytes begin behind the header.
+        end: Where they end.
+    """
+
+    name: str
+    code: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+class Header(NamedTuple):
+    """What a header says.
+
+    Attributes:
+        data_start: Where the bytes of tensors begin in the file.
+        entries: The tensors, in the order in which they are written.
+        metadata: The texts that stand beside them.
+    """
+
+    data_start: int
+    entries: list[Entry]
+    metadata: list[tuple[str, str]]
+
+
+def read_header(source: Source, limits: Limits, look: Callable[[int], None]) -> Header:
+    """Read the header of a file.
+
+    Args:
+        source: The file.
+        limits: How many tensors it may name.
+        look: Counts what is looked at.
+
+    Raises:
+        DamagedError: It is cut off, or not written as the format says.
+        ContainerError: It cannot be read, or names more tensors than the limits allow.
+    """
+    nbytes = int.from_bytes(source.read(0, _LENGTH_NBYTES), "little")
+    data = source.read_upto(_LENGTH_NBYTES, nbytes)
+    if len(data) < nbytes:
+        raise DamagedError(
+            "the file ends within its header",
+            where=f"{len(data):,} of {nbytes:,} bytes",
+            remedy="the file is incomplete: fetch or copy it again",
+        )
+    reading = _Reading(data, limits, look)
+    reading.read()
+    return Header(_LENGTH_NBYTES + nbytes, reading.entries, reading.metadata)
+
+
+class _Reading:
+    """Goes through one header."""
+
+    def __init__(self, data: bytes, limits: Limits, look: Callable[[int], None]) -> None:
+        self._data = data
+        self._most = limits.storages
+        self._look = look
+        self.entries: list[Entry] = []
+        self.metadata: list[tuple[str, str]] = []
+        self._has_metadata = False
+
+    def read(self) -> None:
+        """Read all of it."""
+        pos = self._object(0, self._member)
+        end = self._matched(_BLANKS, pos, "").end()
+        if end < len(self._data):
+            raise self._damaged("something stands behind its end", end)
+        for entry in self.entries:
+            if max(entry.end, entry.start, *entry.shape) > _MOST_COUNT:
+                raise _malformed(entry.name, "a number in it is too large")
+        names = {entry.name for entry in self.entries}
+        if len(names) < len(self.entries):
+            raise DamagedError(
+                "the header names a tensor twice",
+                where=_shown(_first_double([entry.name for entry in self.entries])),
+                remedy="programs read different things from it: fetch it again, or write it anew",
+            )
+
+    def _object(self, pos: int, member: Callable[[str, int], int]) -> int:
+        """Read an object whose members are read by `member`; return where it ends."""
+        pos = self._matched(_OPEN, pos, "it is no JSON object").end()
+        found = _CLOSE.match(self._data, pos)
+        while found is None:
+            if member == self._member:
+                pos = self._usual_entries(pos)
+            name = self._matched(_NAME, pos, "a name is expected")
+            pos = member(self._text(name), name.end())
+            found = _CLOSE.match(self._data, pos)
+            if found is None:
+                pos = self._matched(_NEXT, pos, "the JSON breaks off, or a comma is missing").end()
+        return found.end()
+
+    def _usual_entries(self, pos: int) -> int:
+        """Read the entries from here on that are written as usual and followed by another."""
+        entries, match, data, make = self.entries, _ROW.match, self._data, tuple.__new__
+        most = self._most - 1
+        try:
+            while (row := match(data, pos)) is not None and len(entries) < most:
+                name, code, sizes, start, end = row.groups()
+                shape = tuple(map(int, sizes.split(b","))) if sizes else ()
+                fields = (name.decode(), code.decode(), shape, int(start), int(end))
+                entries.append(make(Entry, fields))  # Entry(...) would take thrice as long
+                pos = row.end()
+            self._look(len(entries))
+        except UnicodeDecodeError as error:
+            raise self._damaged("a text is not Unicode", pos) from error
+        return pos
+
+    def _member(self, name: str, pos: int) -> int:
+        self._look(1)
+        if name == METADATA:
+            return self._texts(pos)
+        if len(self.entries) >= self._most:
+            raise ContainerError(f"the file has more than {self._most:,} tensors")
+        plain = _PLAIN.match(self._data, pos)
+        if plain is None:
+            entry, end = self._odd_entry(name, pos)
+        else:
+            code, sizes, start, last = plain.groups()
+            shape = tuple(map(int, sizes.split(b","))) if sizes else ()
+            entry, end = Entry(name, code.decode(), shape, int(start), int(last)), plain.end()
+        self.entries.append(entry)
+        return end
+
+    def _texts(self, pos: int) -> int:
+        """Read the metadata: an object of texts, or null, which says as much as no metadata."""
+        if self._has_metadata:
+            raise self._damaged(f"it has {METADATA} twice", pos)
+        self._has_metadata = True
+        return pos + 4 if self._data.startswith(b"null", pos) else self._object(pos, self._metadatum)
+
+    def _metadatum(self, name: str, pos: int) -> int:
+        self._look(1)
+        found = self._matched(_STRING, pos, f"a value in {METADATA} is no text")
+        self.metadata.append((name, self._text(found)))
+        return found.end()
+
+    def _odd_entry(self, name: str, pos: int) -> tuple[Entry, int]:
+        """Read an entry that is written in another order than safetensors does, or has more in it."""
+        end = self._end_of_value(name, pos)
+        try:
+            fields = json.loads(
+                self._data[pos:end],
+                object_pairs_hook=_Pairs,
+                parse_int=_count_of,
+                parse_float=_no_number,
+                parse_constant=_no_number,
+            )
+        except ValueError as error:
+            raise _malformed(name, "it is no JSON") from error
+        if not isinstance(fields, _Pairs):
+            raise _malformed(name, "it is no object")
+        found = [[value for key, value in fields if key == field] for field in _FIELDS]
+        if any(len(values) != 1 for values in found):
+            raise _malformed(name, f"it must have {', '.join(_FIELDS)}, each once")
+        code, shape, offsets = found[0][0], _counts(found[1][0]), _counts(found[2][0])
+        if not isinstance(code, str) or shape is None or offsets is None or len(offsets) != 2:
+            raise _malformed(name, f"{', '.join(_FIELDS)} are not a type, sizes and two offsets")
+        return Entry(name, code, shape, offsets[0], offsets[1]), end
+
+    def _end_of_value(self, name: str, pos: int) -> int:
+        """Return where an object or a list ends; one that is long or deep is not looked at further."""
+        depth, at, most = 0, pos, min(len(self._data), pos + _MOST_ENTRY_NBYTES)
+        while mark := _MARK.search(self._data, at, most):
+            self._look(1)
+            at = mark.end()
+            if mark[0] == b'"':
+                at = self._matched(_STRING, mark.start(), "a text has no end").end()
+                continue
+            depth += 1 if mark[0] in b"{[" else -1
+            if depth <= 0:
+                return at
+            if depth > _MOST_DEPTH:
+                break
+        raise _malformed(name, "it is too long, nested too deeply, or has no end")
+
+    def _matched(self, pattern: re.Pattern[bytes], pos: int, otherwise: str) -> re.Match[bytes]:
+        found = pattern.match(self._data, pos)
+        if found is None:
+            raise self._damaged(otherwise, pos)
+        return found
+
+    def _text(self, found: re.Match[bytes]) -> str:
+        """Return the text that stands between two quotes."""
+        raw = found[1]
+        try:
+            text = json.loads(b'"%b"' % raw) if b"\\" in raw else raw.decode()
+            text.encode()
+        except ValueError as error:  # of Unicode, or of JSON
+            raise self._damaged("a text is not Unicode", found.start()) from error
+        return str(text)
+
+    def _damaged(self, why: str, pos: int) -> DamagedError:
+        return DamagedError(
+            f"the header is not written as safetensors does: {why}", where=f"byte {pos + 8:,}", remedy=_FETCH
+        )
+
+
+class _Pairs(list[tuple[str, object]]):
+    """The members of an object in order, those of one name included."""
+
+
+def _count_of(text: str) -> int:
+    if not 0 < len(text) <= 20 or text.startswith("-"):
+        raise ValueError(text)
+    return int(text)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(text)
+
+
+def _counts(value: object) -> tuple[int, ...] | None:
+    is_counts = type(value) is list and all(type(one) is int for one in value)
+    return tuple(value) if isinstance(value, list) and is_counts else None
+
+
+def _malformed(name: str, why: str) -> DamagedError:
+    return DamagedError(
+        f"the entry of a tensor in the header is not valid: {why}", where=_shown(name), remedy=_FETCH
+    )
+
+
+def _first_double(names: list[str]) -> str:
+    return next(name for name, other in pairwise(sorted(names)) if name == other)
+
+
+def _shown(name: str) -> str:
+    return escape_text(cut_text(name, _MOST_WHERE))
