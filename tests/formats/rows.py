@@ -101,4 +101,17 @@ ROWS: tuple[Row, ...] = (
         code="torch.load(",
         in_place="a file of this format has no room for them",
     ),
+    Row(
+        name="safetensors",
+        title="safetensors",
+        sample="safetensors/all.safetensors",
+        tensors=16,
+        devices=("none",),
+        roles=MODEL,
+        code="load_file(",
+        cut=0.98,
+        remap="a safetensors file has no devices, so there are none to change",
+        in_place="a safetensors file has no devices, so there are none to change",
+        recover="the file name is one for safetensors, but the file would be for torch.load",
+    ),
 )

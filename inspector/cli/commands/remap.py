@@ -260,12 +260,15 @@ def _usual_copy(path: str) -> Literal["same", "state-dict", "objects"]:
 
 def _convert(options: argparse.Namespace, form: Form) -> int:
     """Write the checkpoint in another form."""
+    from inspector.containers.formats import refuse_step
     from inspector.progress import Progress
     from inspector.remap.convert.export import export_form
     from inspector.remap.files.destination import copy_times
     from inspector.report.words.results import converted, joined, left_out
 
-    _, plan = _open(options)
+    checkpoint, plan = _open(options)
+    if form.shape == "safetensors" and (options.map or options.target):
+        refuse_step(checkpoint.format, "remap", options.file)
     progress = Progress()
     with ended_by_signals(progress):
         done = export_form(
