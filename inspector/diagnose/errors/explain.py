@@ -14,7 +14,6 @@ from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
 from inspector.diagnose.errors.arrays import ARRAY_ERRORS
-from inspector.diagnose.errors.code import CODE_ERRORS
 from inspector.diagnose.errors.devices import DEVICE_ERRORS
 from inspector.diagnose.errors.explanation import (
     UNRECOGNIZED,
@@ -29,22 +28,23 @@ from inspector.diagnose.errors.explanation import (
 )
 from inspector.diagnose.errors.files import FILE_ERRORS
 from inspector.diagnose.errors.frameworks import FRAMEWORK_ERRORS
-from inspector.diagnose.errors.modules import MODULE_ERRORS
+from inspector.diagnose.errors.machine.builds import BUILD_ERRORS
+from inspector.diagnose.errors.machine.gpu import GPU_ERRORS
+from inspector.diagnose.errors.machine.installing import INSTALLING_ERRORS
+from inspector.diagnose.errors.machine.workers import WORKER_ERRORS
 from inspector.diagnose.errors.names import NAME_ERRORS
-from inspector.diagnose.errors.objects import ATTRIBUTE_ERRORS, OBJECT_ERRORS
 from inspector.diagnose.errors.paths import PATH_ERRORS
+from inspector.diagnose.errors.python.code import CODE_ERRORS
+from inspector.diagnose.errors.python.modules import MODULE_ERRORS
+from inspector.diagnose.errors.python.objects import ATTRIBUTE_ERRORS, OBJECT_ERRORS
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
-from inspector.diagnose.errors.running.builds import BUILD_ERRORS
 from inspector.diagnose.errors.running.dtypes import DTYPE_ERRORS
-from inspector.diagnose.errors.running.gpu import GPU_ERRORS
-from inspector.diagnose.errors.running.installing import INSTALLING_ERRORS
 from inspector.diagnose.errors.running.mixing import MIXING_ERRORS
 from inspector.diagnose.errors.running.moving import MOVING_ERRORS
 from inspector.diagnose.errors.running.resuming import RESUMING_ERRORS
 from inspector.diagnose.errors.running.shapes import SHAPE_ERRORS
 from inspector.diagnose.errors.running.training import TRAINING_ERRORS
-from inspector.diagnose.errors.running.workers import WORKER_ERRORS
 from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
-from inspector.diagnose.errors.running.installing import is_of_system, package_with
+from inspector.diagnose.errors.machine.installing import is_of_system, package_with
 
 MISSING = "ImportError: {}: cannot open shared object file: No such file or directory"
 BUILD = "Complete output from command python setup.py egg_info:\nModuleNotFoundError: No module named '{}'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.running.installing import is_of_system
+from inspector.diagnose.errors.machine.installing import is_of_system
 from inspector.diagnose.errors.ties import about_code, devices_of, fix_for, paths_on
 from inspector.diagnose.listing import listed, plain
 

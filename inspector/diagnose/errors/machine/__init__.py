@@ -1,0 +1,1 @@
+"""Messages about the machine: its GPU, driver, builds and processes."""

@@ -1,0 +1,1 @@
+"""Messages of Python about objects, classes, arguments and modules."""
