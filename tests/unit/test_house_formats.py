@@ -26,8 +26,8 @@ NAMES = frozenset({row.name for row in FORMATS} | {"torchscript", "package", "pt
 OTHERS = {
     "containers/zip/archive.py": {"form"},  # the kind of archive that has no data.pkl of its own
     "containers/zip/salvage.py": {"error.form"},  # the word of a lookalike
-    "diagnose/errors/modules.py": {"top"},  # a package of Python 2
-    "diagnose/errors/objects.py": {"kind.lower()"},  # a type of Python
+    "diagnose/errors/python/modules.py": {"top"},  # a package of Python 2
+    "diagnose/errors/python/objects.py": {"kind.lower()"},  # a type of Python
     "remap/files/naming.py": {"suffix"},  # of a name
     "rescue/mending.py": {"call.way"},  # the function that was called
 }

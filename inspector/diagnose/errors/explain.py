@@ -29,22 +29,30 @@ from inspector.diagnose.errors.explanation import (
 from inspector.diagnose.errors.files import FILE_ERRORS
 from inspector.diagnose.errors.frameworks import FRAMEWORK_ERRORS
 from inspector.diagnose.errors.machine.builds import BUILD_ERRORS
+from inspector.diagnose.errors.machine.crashes import CRASH_ERRORS
 from inspector.diagnose.errors.machine.gpu import GPU_ERRORS
 from inspector.diagnose.errors.machine.installing import INSTALLING_ERRORS
+from inspector.diagnose.errors.machine.parallel import PARALLEL_ERRORS
 from inspector.diagnose.errors.machine.workers import WORKER_ERRORS
 from inspector.diagnose.errors.names import NAME_ERRORS
 from inspector.diagnose.errors.paths import PATH_ERRORS
+from inspector.diagnose.errors.python.arguments import ARGUMENT_ERRORS
+from inspector.diagnose.errors.python.assigning import ASSIGNING_ERRORS
 from inspector.diagnose.errors.python.code import CODE_ERRORS
 from inspector.diagnose.errors.python.modules import MODULE_ERRORS
 from inspector.diagnose.errors.python.objects import ATTRIBUTE_ERRORS, OBJECT_ERRORS
+from inspector.diagnose.errors.python.values import VALUE_ERRORS
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
 from inspector.diagnose.errors.running.dtypes import DTYPE_ERRORS
 from inspector.diagnose.errors.running.mixing import MIXING_ERRORS
 from inspector.diagnose.errors.running.moving import MOVING_ERRORS
 from inspector.diagnose.errors.running.resuming import RESUMING_ERRORS
+from inspector.diagnose.errors.running.scripting import SCRIPTING_ERRORS
 from inspector.diagnose.errors.running.shapes import SHAPE_ERRORS
+from inspector.diagnose.errors.running.tensors import TENSOR_ERRORS
 from inspector.diagnose.errors.running.training import TRAINING_ERRORS
+from inspector.diagnose.errors.serialized import SERIALIZED_ERRORS
 from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint
@@ -67,9 +75,12 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *RESUMING_ERRORS,
     *DTYPE_ERRORS,
     *MIXING_ERRORS,
+    *TENSOR_ERRORS,
     *WORKER_ERRORS,
+    *PARALLEL_ERRORS,
     *BUILD_ERRORS,
     *INSTALLING_ERRORS,
+    *SERIALIZED_ERRORS,
     *FILE_ERRORS,
     *FRAMEWORK_ERRORS,
     *ARRAY_ERRORS,
@@ -78,6 +89,11 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *CODE_ERRORS,
     *ATTRIBUTE_ERRORS,
     *SHAPE_ERRORS,
+    *SCRIPTING_ERRORS,
+    *ASSIGNING_ERRORS,
+    *VALUE_ERRORS,
+    *ARGUMENT_ERRORS,
+    *CRASH_ERRORS,
 )
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _MOST_QUOTED = 300

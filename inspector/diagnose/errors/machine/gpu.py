@@ -103,7 +103,8 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         r"with CUDA capability sm_\d{2,3} is not compatible with the current PyTorch|"
         r"provided PTX was compiled with an unsupported toolchain|hipErrorNoBinaryForGpu|invalid device "
         r"function|"
-        r"Unable to find code object for all current devices",
+        r"Unable to find code object for all current devices|cuda runtime error \((?:48|209)\)|"
+        r"PyTorch no longer supports this GPU because it is too old",
         cause="CUDA code is compiled for each architecture of GPU (compute capability, sm_86 and so on). "
         "This torch, or a compiled extension, was built without the one of this GPU, which is too new or "
         "too old for it.",
@@ -181,7 +182,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         r"mismatch)|"
         r"unable to find (?:a valid cuDNN algorithm|an engine to execute)|CUFFT_\w{3,30}|CUSOLVER_STATUS|"
         r"CUSPARSE_STATUS|"
-        r"cuDNN error|Unable to load any of \{?libcudnn|cuda runtime error \((?:11|8)\)",
+        r"cuDNN error|cublas runtime error|Unable to load any of \{?libcudnn|cuda runtime error \((?:11|8)\)",
         cause="Most often the GPU has no memory left when the library starts. Otherwise its version does "
         "not fit: another cuDNN or CUDA in LD_LIBRARY_PATH, or a build of torch without code for this GPU. "
         "An index that is out of range can be reported here as well.",

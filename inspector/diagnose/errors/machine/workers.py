@@ -199,19 +199,6 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         tie=_CODE,
     ),
     ErrorKind(
-        id="ddp-device",
-        title="DistributedDataParallel got a model on another device",
-        pattern=r"(?:DistributedDataParallel|DDP).{0,40}device_ids and output_device arguments only work|"
-        r"input module must be on the same type of devices|module parameters \{device\(type|"
-        r"expects same model across all ranks|Expected to have finished reduction in the prior iteration|"
-        r"appears not to match (?:sizes|strides|sizes of the same param) (?:of the same param )?in process 0",
-        cause="DistributedDataParallel must be given a model that is on the process's own GPU already, "
-        "with the same parameters in each process.",
-        advice="model.to(local_rank) first, then DistributedDataParallel(model, device_ids=[local_rank]). "
-        "Load the checkpoint in every process, with map_location='cpu', before wrapping.",
-        tie=_CODE,
-    ),
-    ErrorKind(
         id="child-failed",
         title="A process of the launcher failed",
         pattern=r"ChildFailedError|subprocess\.CalledProcessError|Command '?\[.{1,300}returned non-zero "

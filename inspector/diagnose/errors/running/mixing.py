@@ -69,7 +69,9 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         r"(?:input|hidden|parameter) tensors? (?:is|are) not at the same device|"
         r"tensors are not at the same device, found|to have the same device (?:type|as)|"
         r"need to be on the same device|must be on the same device|expected (?:a )?device: ?[a-z:0-9]{1,10} "
-        r"but got",
+        r"but got|must be on the current device|expected [\w, ]{1,40} to be on the same device|"
+        r"expected CPU(?: tensor)? \(got CUDA|expected CUDA(?: tensor)? \(got CPU|"
+        r"legacy constructor expects device type",
         finding="mixed-devices",
         cause="One operation got a tensor on the CPU and one on a GPU, or from two GPUs. torch never moves "
         "tensors by itself.",
@@ -91,7 +93,8 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         r"(?:device type|backend|type) |"
         r"expected (?:backend|device) [\w:]{1,10} and dtype \w{1,20} but got (?:backend|device)|"
         r"received an invalid combination of arguments - got \([^)]{0,200}torch\.cuda\.\w{1,30}Tensor|"
-        r"a tensor was not cuda",
+        r"a tensor was not cuda|"
+        r"expected torch\.(?:cuda\.)?\w{1,30}Tensor \(got torch\.(?:cuda\.)?\w{1,30}Tensor\)",
         finding="mixed-devices",
         cause="torch.cuda.FloatTensor is a tensor on a GPU, torch.FloatTensor one on the CPU: the model is "
         "on one and its input, or the optimizer state, on the other.",

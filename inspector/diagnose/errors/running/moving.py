@@ -107,7 +107,7 @@ MOVING_ERRORS: tuple[ErrorKind, ...] = (
         id="generator-device",
         title="A random generator is on another device than the tensors",
         pattern=r"Expected a '?\w{1,8}'? device type for generator but found '?\w{1,8}|"
-        r"Expected a '?\w{1,8}:?(?:device type for )?generator'? ?device|device of the generator|"
+        r"Expected a '?\w{1,8}(?::\d{1,2})?'? generator device|device of the generator|"
         r"Cannot generate a \w{1,10} tensor from a generator of type",
         cause="A torch.Generator belongs to one device, and random numbers were wanted on another. "
         "torch.set_default_device('cuda') or set_default_tensor_type(torch.cuda.FloatTensor) also does "

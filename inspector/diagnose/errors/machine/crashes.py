@@ -1,0 +1,86 @@
+"""Messages of programs that ended without an error of Python's: the system or compiled code ended them."""
+
+from __future__ import annotations
+
+from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
+from inspector.diagnose.errors.ties import about_code
+
+_MACHINE = about_code(
+    "Nothing in this file is known to bring it about: it is about the machine and what is installed."
+)
+
+
+def _killed(told: Told) -> Said:
+    """Explain what to do where the load itself was killed."""
+    if told.scene.step in {"load", "load-weights"} or "load" in told.pasted.flat.lower():
+        return Said(
+            advice="Load with map_location='cpu', mmap=True and weights_only=True, which reads only what is "
+            "used; build the model under torch.device('meta') and call load_state_dict(..., assign=True), "
+            "so that the weights are in memory once. Leave out the optimizer state. More swap helps, too."
+        )
+    return Said()
+
+
+CRASH_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="openmp-twice",
+        title="Two copies of the OpenMP library were loaded",
+        pattern=r"OMP: Error #15|lib(?:iomp5md|omp)\w{0,6}\.(?:dll|dylib|so)[^.]{0,20}already initialized",
+        cause="torch and another package (NumPy with MKL, scikit-learn, OpenCV, often mixed from conda and "
+        "pip) each bring the OpenMP runtime, and it refuses to run twice in one process.",
+        advice="Install the packages from one source: all with pip, or all with conda, in a new environment. "
+        "KMP_DUPLICATE_LIB_OK=TRUE silences the check; results may then be wrong.",
+        tie=_MACHINE,
+    ),
+    ErrorKind(
+        id="illegal-instruction",
+        title="The CPU does not have an instruction that a package was compiled for",
+        pattern=r"illegal (?:hardware )?instruction(?! was encountered)|\bSIGILL\b|signal 4\b|"
+        r"exit code:? ?(?:132|-4)\b",
+        cause="A package has compiled code for another CPU: for AVX on an old processor or in a virtual "
+        "machine that hides it, or for Intel under Rosetta on a Mac with Apple silicon.",
+        advice="On a Mac install Python for arm64 (python3 -c 'import platform; print(platform.machine())' "
+        "shows which it is) and torch again. Elsewhere look for avx in /proc/cpuinfo and install another "
+        "build or version of the package; python -X faulthandler shows which one crashes.",
+        tie=_MACHINE,
+    ),
+    ErrorKind(
+        id="process-killed",
+        title="The system ended the process, most probably because memory ran out",
+        pattern=r"(?:^|: ?)Killed(?:python|$|\(?signal)|\bKilled python|oom-?kill|Out of memory: Kill|"
+        r"SIGKILL|signal 9\b|exit(?:ed|s)? (?:with )?(?:code|status):? ?(?:137|-9)\b|"
+        r"exitcode ?:? ?-9\b|return code = -9",
+        cause="Python raised nothing: the system killed the process (SIGKILL). That is what Linux does when "
+        "memory runs out, and what a container or a cluster does above its limit; dmesg shows it.",
+        advice="Watch the memory while it runs (free -h). Use a smaller batch and fewer DataLoader workers, "
+        "or raise the limit of the container or job. Large checkpoints: torch.load(path, "
+        "map_location='cpu', mmap=True).",
+        tie=_MACHINE,
+        say=_killed,
+    ),
+    ErrorKind(
+        id="compiled-crash",
+        title="Compiled code crashed",
+        pattern=r"segmentation fault|\bSIGSEGV\b|signal 11\b|exit code:? ?(?:139|-11|3221225477)\b|"
+        r"0xC0000005|Fatal Python error|free\(\): invalid|double free or corruption|munmap_chunk\(\)|"
+        r"malloc\(\): \w|corrupted (?:size|double-linked)|access violation",
+        cause="A library of compiled code wrote where it must not: an extension that was built for another "
+        "torch, two copies of a library (OpenMP, CUDA, protobuf), or packages of conda and pip mixed.",
+        advice="python -X faulthandler script.py shows the line. Try python -c 'import torch' alone, then "
+        "each import of the script. Install torch and its extensions again, in a new environment; import "
+        "torch before the other libraries.",
+        tie=_MACHINE,
+    ),
+    ErrorKind(
+        id="cpp-terminate",
+        title="An error of C++ ended the program",
+        pattern=r"terminate called (?:after throwing an instance of|without an active exception|recursively)|"
+        r"libc\+\+abi: terminating",
+        cause="The message itself stands behind what(): an error that a thread of compiled code raised and "
+        "nobody caught.",
+        advice="Paste the lines behind what(). Often another process of the same run failed first: look for "
+        "the first error above.",
+        tie=_MACHINE,
+        is_wrapper=True,
+    ),
+)

@@ -1,0 +1,111 @@
+"""Messages about a value of another type than the line expects, whatever the value is."""
+
+from __future__ import annotations
+
+import re
+
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
+from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.listing import plain
+
+_CODE = about_code("Nothing in this file decides it: it is about the value that the line of code uses.")
+_SEQUENCES = {"list", "tuple", "generator", "map", "zip", "batchencoding"}
+_OF_TENSOR = (
+    r"to|cuda|cpu|size|shape|dim|ndim|unsqueeze|squeeze|view|reshape|numpy|device|dtype|detach|backward|float|"
+    r"half|long|permute|transpose|clone|item|contiguous|requires_grad\w{0,1}|is_cuda|numel|mean|sum|data|grad|"
+    r"new\w{0,8}|eval|train|parameters|named_parameters|state_dict|load_state_dict|zero_grad|step|modules"
+)
+_PICTURE = re.compile(r"imread|cv2|image|img", re.IGNORECASE)
+_NETWORK = re.compile(r"\.group\(|re\.(?:match|search)|find\(|\.text|soup")
+
+
+def _none(told: Told) -> Said:
+    """Explain which functions return None without a word, where the line calls one."""
+    if _PICTURE.search(told.scene.code):
+        return Said(
+            cause="cv2.imread and the like return None where the picture cannot be read: the path is wrong, "
+            "or the file is no picture.",
+            advice="Print the path, and check that the file exists: os.path.exists(path).",
+        )
+    if _NETWORK.search(told.scene.code):
+        return Said(cause="A search found nothing and returned None, and its result is used.")
+    return Said()
+
+
+def _sequence(told: Told) -> Said:
+    """Explain how each kind of value comes to stand where a tensor is expected."""
+    kind = told.groups["type"].lower()
+    if kind in _SEQUENCES:
+        return Said(
+            cause=f"The value is a {plain(told.groups['type'])} of several things: a batch as the DataLoader "
+            "returns it, the several outputs of a model, or what was saved as a list.",
+            advice="Take it apart: inputs, labels = batch; outputs[0]. To move all of it: batch = "
+            "[item.to(device) for item in batch].",
+        )
+    if kind == "str":
+        return Said(
+            cause="The value is text: a path or a name where the loaded object belongs, or an entry of a "
+            "batch that is no tensor. Iterating over a dictionary gives its keys, not its values.",
+            advice="Load it first (model = torch.load(path, ...)), or take the values: batch['image'], "
+            "for name, value in state_dict.items().",
+        )
+    return Said()
+
+
+def _root(context: Context) -> Tied:
+    """Return whether torch.load gives a list for this file."""
+    kind = context.checkpoint.root
+    if kind == "sequence":
+        return Tied(fits="yes", here="torch.load returns a list or tuple for this file.")
+    return Tied(fits="no", here=f"torch.load returns no list for this file (but a {plain(kind)}).")
+
+
+VALUE_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="value-none",
+        title="Something that the line uses is None",
+        pattern=r"'NoneType' object (?:has no attribute '\w{1,60}'|does not support|cannot be interpreted|"
+        r"is not (?:subscriptable|iterable|callable))|argument of type 'NoneType' is not iterable|"
+        r"cannot unpack non-iterable NoneType|Expected a proper Tensor but got None|"
+        r"must be Tensor, not NoneType",
+        cause="None stands where an object is expected: a function returned nothing, an option was not set, "
+        "a part of the model or of the configuration is missing, or a file was not found.",
+        advice="Print the name in that line, and look where it is assigned. load_state_dict(), list.sort() "
+        "and optimizer.step() return nothing that can be used.",
+        tie=_CODE,
+        say=_none,
+    ),
+    ErrorKind(
+        id="value-type",
+        title="A value of another type stands where a tensor or a model is expected",
+        pattern=r"'(?P<type>list|tuple|str|int|float|bool|generator|map|zip|set|method|function|type|"
+        r"builtin_function_or_method|numpy\.ndarray|ndarray|PosixPath|WindowsPath|Image|BatchEncoding)' "
+        rf"object has no attribute '(?:{_OF_TENSOR})'",
+        cause="The object that the line uses is neither a tensor nor a model: a number, a NumPy array "
+        "(torch.from_numpy converts it), a class that was not called (Net instead of Net()), or a method "
+        "without its parentheses.",
+        advice="Print type(...) of it in that line, and convert or load it first.",
+        tie=_CODE,
+        say=_sequence,
+    ),
+    ErrorKind(
+        id="list-for-dict",
+        title="A list stands where the code expects a dictionary",
+        pattern=r"(?:list|tuple|string) ind(?:ices|exes) must be integers",
+        cause="The code looks up a name in a list, a tuple or a text: the checkpoint (or the configuration, "
+        "or the batch) was saved in another form than the code expects.",
+        advice="Print type(...) and the first entries. Of a list take the entry by number, or load with the "
+        "version of the code that saved it.",
+        tie=_root,
+    ),
+    ErrorKind(
+        id="options-attribute",
+        title="The options lack an entry that the code asks for",
+        pattern=r"'(?P<type>Namespace|AttributeDict|HParams)' object has no attribute '(?P<name>\w{1,80})'",
+        cause="The code reads an option that does not exist here: the options come from a checkpoint, a "
+        "configuration file or a library of another version, or the script was called without it.",
+        advice="Use the version of the code that the checkpoint or configuration was made with, or add the "
+        "option by hand before it is read: args.name = default.",
+        tie=_CODE,
+    ),
+)
