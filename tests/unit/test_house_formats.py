@@ -28,6 +28,7 @@ OTHERS = {
     "containers/zip/salvage.py": {"error.form"},  # the word of a lookalike
     "diagnose/errors/python/modules.py": {"top"},  # a package of Python 2
     "diagnose/errors/python/objects.py": {"kind.lower()"},  # a type of Python
+    "diagnose/errors/python/values.py": {"kind"},  # a type of Python
     "remap/files/naming.py": {"suffix"},  # of a name
     "rescue/mending.py": {"call.way"},  # the function that was called
 }

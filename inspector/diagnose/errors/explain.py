@@ -13,7 +13,6 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
-from inspector.diagnose.errors.arrays import ARRAY_ERRORS
 from inspector.diagnose.errors.devices import DEVICE_ERRORS
 from inspector.diagnose.errors.explanation import (
     UNRECOGNIZED,
@@ -28,15 +27,19 @@ from inspector.diagnose.errors.explanation import (
 )
 from inspector.diagnose.errors.files import FILE_ERRORS
 from inspector.diagnose.errors.frameworks import FRAMEWORK_ERRORS
+from inspector.diagnose.errors.hub import HUB_ERRORS
 from inspector.diagnose.errors.machine.builds import BUILD_ERRORS
 from inspector.diagnose.errors.machine.crashes import CRASH_ERRORS
 from inspector.diagnose.errors.machine.gpu import GPU_ERRORS
 from inspector.diagnose.errors.machine.installing import INSTALLING_ERRORS
+from inspector.diagnose.errors.machine.kernels import KERNEL_ERRORS
 from inspector.diagnose.errors.machine.parallel import PARALLEL_ERRORS
 from inspector.diagnose.errors.machine.workers import WORKER_ERRORS
+from inspector.diagnose.errors.memory import MEMORY_ERRORS
 from inspector.diagnose.errors.names import NAME_ERRORS
 from inspector.diagnose.errors.paths import PATH_ERRORS
 from inspector.diagnose.errors.python.arguments import ARGUMENT_ERRORS
+from inspector.diagnose.errors.python.arrays import ARRAY_ERRORS
 from inspector.diagnose.errors.python.assigning import ASSIGNING_ERRORS
 from inspector.diagnose.errors.python.code import CODE_ERRORS
 from inspector.diagnose.errors.python.modules import MODULE_ERRORS
@@ -44,6 +47,8 @@ from inspector.diagnose.errors.python.objects import ATTRIBUTE_ERRORS, OBJECT_ER
 from inspector.diagnose.errors.python.values import VALUE_ERRORS
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
+from inspector.diagnose.errors.running.batches import BATCH_ERRORS
+from inspector.diagnose.errors.running.calls import CALL_ERRORS
 from inspector.diagnose.errors.running.dtypes import DTYPE_ERRORS
 from inspector.diagnose.errors.running.mixing import MIXING_ERRORS
 from inspector.diagnose.errors.running.moving import MOVING_ERRORS
@@ -82,17 +87,22 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *INSTALLING_ERRORS,
     *SERIALIZED_ERRORS,
     *FILE_ERRORS,
+    *MEMORY_ERRORS,
     *FRAMEWORK_ERRORS,
     *ARRAY_ERRORS,
     *MODULE_ERRORS,
+    *HUB_ERRORS,
     *PATH_ERRORS,
     *CODE_ERRORS,
     *ATTRIBUTE_ERRORS,
     *SHAPE_ERRORS,
+    *BATCH_ERRORS,
     *SCRIPTING_ERRORS,
     *ASSIGNING_ERRORS,
+    *CALL_ERRORS,
     *VALUE_ERRORS,
     *ARGUMENT_ERRORS,
+    *KERNEL_ERRORS,
     *CRASH_ERRORS,
 )
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)

@@ -227,7 +227,8 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         title="A record of the archive is missing or damaged",
         pattern=r"PytorchStreamReader failed (?:locating|reading|getting)[\w ]{0,20} (?:file|"
         r"archive)[^:]{0,120}|record size \(\d{1,20} bytes\) does not match expected size|"
-        r"Expected hasRecord\(['\"]version['\"]\) to be true",
+        r"Expected hasRecord\(['\"]version['\"]\) to be true|"
+        r"inline_container\.cc:\d{1,5}\]? ?\.? ?file not found: ?[\w./-]{1,200}",
         finding="truncated",
         cause="The pickle of the checkpoint refers to a record that is not in the archive, or is shorter "
         "than it should be. Or the file is not a checkpoint but another kind of zip archive (TorchScript, "

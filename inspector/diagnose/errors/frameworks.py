@@ -1,72 +1,16 @@
-"""Messages of frameworks around torch, of safetensors, and of memory that is not enough."""
+"""Messages of frameworks around torch, and of safetensors."""
 
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import nothing_to_see, of_finding, paths_on, top_keys
+from inspector.diagnose.errors.ties import nothing_to_see, of_finding, top_keys
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
-from inspector.model.roles.devices import is_accelerator
-from inspector.model.totals import device_totals
-from inspector.units import format_nbytes
 
 _WRAPPED = (
     "This message only says that loading failed. The reason is in the error before it: paste the whole "
     "text, from the first 'Traceback' on."
 )
-
-
-def _memory(context: Context) -> Tied:
-    """Report what this file puts on each device."""
-    for id_ in ("does-not-fit", "all-ranks-on-one-device"):
-        found = context.findings.get(id_)
-        if found is not None:
-            return of_finding(found, in_full=True)
-    totals = [total for total in device_totals(context.checkpoint) if is_accelerator(total.device)]
-    if not totals:
-        here = (
-            "This file puts nothing on a GPU: the memory is used by the model, its batches, or other "
-            "programs."
-        )
-        return Tied(fits="no", here=here)
-    shown = listed([f"{format_nbytes(total.nbytes)} on {total.device}" for total in totals])
-    return Tied(
-        fits="yes",
-        here=f"Loaded without map_location, this file takes {shown}, in addition to the model itself.",
-        paths=paths_on(context, [total.device for total in totals]),
-        fix=Fix(option=("map_location", "'cpu'")),
-    )
-
-
-def _host_memory(context: Context) -> Tied:
-    """Report how much of the machine's memory this file takes."""
-    nbytes = sum(storage.nbytes for storage in context.checkpoint.storages)
-    here = (
-        f"The tensors of this file take {format_nbytes(nbytes)}; a model in memory takes about as much again."
-    )
-    return Tied(fits="yes" if nbytes else "no", here=here, fix=Fix(option=("mmap", "True")))
-
-
-def _page(told: Told) -> Said:
-    """Explain whose memory ended: Windows' has a limit of its own."""
-    text = told.text.lower()
-    if "paging file" not in text and "1455" not in text:
-        return Said()
-    library = ".dll" in text
-    return Said(
-        title="Windows has no virtual memory left (the paging file is too small)",
-        cause="Windows reserves virtual memory (RAM and paging file together) for all that is loaded. Here "
-        "it ran out while "
-        + (
-            "a library of torch or CUDA was loaded: each Python process, such as each worker of a "
-            "DataLoader, loads gigabytes of them."
-            if library
-            else "a file was mapped or read: mapping a checkpoint reserves its whole size."
-        ),
-        advice="Enlarge the paging file (System > Advanced system settings > Performance > Advanced > "
-        "Virtual memory) on a disk with room, and restart. "
-        + ("Use fewer workers: num_workers=0." if library else "Close other programs that hold memory."),
-    )
 
 
 def _is_of_file(told: Told) -> bool:
@@ -83,6 +27,19 @@ def _safetensors(context: Context) -> Tied:
     if context.checkpoint.path.endswith(".safetensors"):
         return Tied(fits="yes", here=f"{here} Its name wrongly ends in .safetensors: rename it.")
     return Tied(fits="no", here=f"{here} The error is about another file.")
+
+
+def _header(told: Told) -> Said:
+    """Explain a header that was found and not understood: the file may be newer than the reader."""
+    if "invalidheaderdeserialization" not in told.text.lower().replace(" ", ""):
+        return Said()
+    return Said(
+        title="safetensors could not read the header of the file",
+        cause="There is a header, and the installed safetensors does not understand it: the file is newer "
+        "(dtypes such as float8, float4 and complex came one by one), or its beginning is damaged.",
+        advice="Update it first: python -m pip install -U safetensors. If that does not help, compare the "
+        "file's size and checksum with the original, and fetch it again.",
+    )
 
 
 def _lightning(context: Context) -> Tied:
@@ -155,6 +112,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         title="zero_to_fp32 cannot join DeepSpeed's checkpoint",
         pattern=r"consumed \d{1,15} numels out of \d{1,15}|Expected \d{1,6} of '\*_optim_states\.pt'|"
         r"can'?t find [^\s]{0,40}_(?:optim|model)_states\.pt|can'?t find model states file at|"
+        r"\w{0,60}_(?:optim|model)_states\.pt does not exist|"
         r"Unable to find 'latest' file|is not a zero checkpoint",
         cause="zero_to_fp32.py joins the parts that ZeRO wrote for each process. The parts and the script "
         "do not agree: the copy of the script in the folder is of an older DeepSpeed (which did not know "
@@ -190,35 +148,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         tie=nothing_to_see,
     ),
     ErrorKind(
-        id="gpu-memory",
-        title="The GPU is out of memory",
-        pattern=r"(?:CUDA|HIP|XPU|MPS backend) out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|"
-        r"cuda runtime error \(2\)|CUDA error: out of memory",
-        finding="does-not-fit",
-        cause="torch.load puts each tensor back on the GPU it was saved on, in addition to the model that "
-        "is already there; with several processes, all of them do so on the same GPU.",
-        advice="Load with map_location='cpu', call load_state_dict, and delete the checkpoint before "
-        "training continues. Skip the optimizer state where it is not needed: Adam's is twice the size of "
-        "the weights.",
-        tie=_memory,
-        fix=Fix(option=("map_location", "'cpu'")),
-    ),
-    ErrorKind(
-        id="host-memory",
-        title="The machine is out of memory",
-        pattern=r"DefaultCPUAllocator: (?:can'?t allocate|not enough) memory|"
-        r"not enough memory: you tried to allocate|\bMemoryError\b|paging file is too small|"
-        r"(?:WinError|os error) 1455\b|Cannot allocate memory(?! in static)",
-        finding="does-not-fit",
-        cause="torch.load reads the whole file into memory, in addition to the model.",
-        advice="torch.load(path, mmap=True) reads only what is used (files in the zip format of torch 1.6 "
-        "and newer). load_state_dict(state_dict, assign=True) uses the loaded tensors instead of copying "
-        "them.",
-        tie=_host_memory,
-        say=_page,
-        fix=Fix(option=("mmap", "True")),
-    ),
-    ErrorKind(
         id="safetensors-header",
         title="The file is not a safetensors file",
         pattern=r"deserializing header: ?(?:Header ?Too ?(?:Large|Small)|Invalid ?Header\w{0,20}|header too "
@@ -229,6 +158,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Check its size: a pointer has about 130 bytes; fetch the real file with git lfs pull or "
         "huggingface-cli download. (A header above 100 MB is refused as well.)",
         tie=_safetensors,
+        say=_header,
     ),
     ErrorKind(
         id="safetensors-cut",
@@ -287,12 +217,37 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="transformers-too-old",
         title="transformers does not know this model",
-        pattern=r"Transformers does not recognize this architecture|model type '?[\w-]{1,60}'? but "
+        pattern=r"Transformers does not recognize this architecture|"
+        r"KeyError: ?'(?:mistral|mixtral|llama|gemma\d?|qwen\d?\w{0,10}|phi\d?|gpt_neox|gptj|falcon|mpt|"
+        r"bloom|starcoder2|deepseek\w{0,6}|internlm\d?|mllama|clip_\w{1,20}|whisper|t5|opt|baichuan|chatglm|stablelm)'|"
+        r"model type '?[\w-]{1,60}'? but "
         r"Transformers|"
         r"cannot import name '\w{1,80}' from 'transformers",
         cause="The model, or the code, is newer (or older) than the installed transformers.",
         advice="python -m pip install -U transformers. If the code is old, install the version that it "
         "names.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="sb3-functions",
+        title="The file holds functions that another Python compiled",
+        pattern=r"assert callable\(value_schedule\)|Could not deserialize object (?:lr_schedule|clip_range|"
+        r"\w{1,40})\. Consider using '?custom_objects",
+        cause="stable-baselines3 pickles the schedules (learning rate, clip range) as compiled functions, "
+        "which only the same version of Python reads.",
+        advice="Pass them yourself: PPO.load(path, custom_objects={'learning_rate': 0.0, 'lr_schedule': "
+        "lambda _: 0.0, 'clip_range': lambda _: 0.0}), or use the Python that saved the file, or a newer "
+        "stable-baselines3.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="quantized-load",
+        title="bitsandbytes takes 8-bit weights only once the layers are on the GPU",
+        pattern=r"Loading a quantized checkpoint into non-quantized Linear8bitLt",
+        cause="The file holds weights in 8 bits (with SCB), and the layers of the model are quantized only "
+        "when they are moved to the GPU.",
+        advice="Move the model first (model.cuda()), then load_state_dict; or load with "
+        "from_pretrained(..., load_in_8bit=True), which does both.",
         tie=nothing_to_see,
     ),
     ErrorKind(
@@ -332,10 +287,14 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="transformers-wrapper",
         title="transformers could not load the weights",
-        pattern=r"Unable to load weights from (?:the )?(?:pytorch )?checkpoint file|please set "
+        pattern=r"Unable to load weights from (?:the )?(?:pytorch )?checkpoint file|"
+        r"Failed to import (?:transformers|diffusers)\.[\w.]{1,80} because of the following error|please set "
         r"'?from_tf=True",
-        cause=_WRAPPED + " The hint about TensorFlow is rarely the reason: usually the file is truncated.",
-        advice="Delete the model's folder in ~/.cache/huggingface/hub, and download it again.",
+        cause=_WRAPPED + " The hint about TensorFlow is rarely the reason: usually the file is truncated, or "
+        "it is a Git LFS pointer of about 130 bytes (the repository was cloned without git lfs), or torch "
+        "is too old for it.",
+        advice="Look at the file's size. Delete the model's folder in ~/.cache/huggingface/hub and download "
+        "it again; in a cloned repository run git lfs install and git lfs pull.",
         tie=_loads_at_all,
         is_wrapper=True,
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Fit, Said, Tied, Told
+from inspector.diagnose.errors.key_classes import OF_VERSIONS, say_names
 from inspector.diagnose.errors.reading.pasted import Pasted, squeeze
 from inspector.diagnose.errors.state_names import (
     WRAPPERS,
@@ -27,6 +28,7 @@ _SECTION = re.compile(
     r"(missing|unexpected) keys?(?:\(s\))? ?(?:in (?:source )?state_dict)?:|size mismatch for|while copying",
     re.IGNORECASE,
 )
+_BARE = re.compile(r"[\w-]{1,60}(?:[._][\w-]{1,60}){1,30}")
 _QUOTED = re.compile(r"\"([^\"]{1,400})\"|'([^']{1,400})'")
 _OLD_KEY = re.compile(r"(missing|unexpected) key ['\"]?([\w.]{1,300})['\"]? in state_dict", re.IGNORECASE)
 _SIZE = r"(?:torch\.Size\()?\[?\(?(?P<{}>[\d, ]{{0,120}})"
@@ -49,7 +51,6 @@ _SIZES = tuple(
     )
 )
 _MOST_NAMES = 20_000
-_OF_VERSIONS = ("num_batches_tracked", "position_ids", "token_type_ids", "rotary_emb.inv_freq")
 _PLAIN = Fix(style="plain")
 _EMPTY = format_shape((0,))
 Size = tuple[str, str, str]
@@ -76,7 +77,8 @@ def read_keys(pasted: Pasted) -> tuple[list[str], list[str]]:
 def _names(section: str) -> list[str]:
     """Return the quoted names; a space in one is a broken line, and torch 0.3 quoted the set as well."""
     section = section.replace('"{', "{").replace('}"', "}")
-    return [squeeze(match[1] or match[2]) for match in _QUOTED.finditer(section)]
+    quoted = [squeeze(match[1] or match[2]) for match in _QUOTED.finditer(section)]
+    return quoted or [part for part in section.strip(" :").split(", ") if _BARE.fullmatch(part)]
 
 
 def read_sizes(pasted: Pasted) -> list[Size]:
@@ -104,7 +106,7 @@ def _prefix_finding(pasted: Pasted) -> str:
     """Find out from the names whether a wrapper's prefix makes the difference."""
     missing, unexpected = read_keys(pasted)
     prefix = wrapper_of(unexpected)
-    if all(name.endswith(_OF_VERSIONS) for name in unexpected):
+    if all(name.endswith(OF_VERSIONS) for name in unexpected):
         return ""
     if not prefix or wrapper_of(missing):
         return ""
@@ -113,53 +115,6 @@ def _prefix_finding(pasted: Pasted) -> str:
 
 def _finding_of_wrapper(prefix: str) -> str:
     return "prefix-compiled" if prefix.startswith("_orig_mod.") else "prefix-module"
-
-
-def _say_keys(told: Told) -> Said:
-    """Explain where only buffers differ that came and went with versions, or a wrapper's prefix."""
-    missing, unexpected = read_keys(told.pasted)
-    names = [*missing, *unexpected]
-    in_file, in_model = wrapper_of(unexpected), wrapper_of(missing)
-    if in_file and not in_model:
-        return _saved_wrapped(in_file)
-    if in_model and not in_file:
-        return _model_wrapped(in_model)
-    if not names or not all(name.endswith(_OF_VERSIONS) for name in names):
-        return Said()
-    return Said(
-        title="The file and the code are of different versions",
-        cause="Only buffers differ that came or went with a version: num_batches_tracked came with torch "
-        "0.4.1, transformers no longer saves position_ids since 4.31. No weight is concerned.",
-        advice="Load with strict=False, which is harmless here, or update torch (or transformers) to the "
-        "version that wrote the file.",
-    )
-
-
-def _saved_wrapped(prefix: str) -> Said:
-    return Said(
-        title=f"The names in the file begin with {prefix}, those of the model do not",
-        cause=f"The model was saved inside a wrapper ({_wrapper(prefix)}), which puts {prefix} before every "
-        "name, and it is loaded into a model without the wrapper. The weights are the same.",
-        advice=f"Take it off: state_dict = {{name.removeprefix({prefix!a}): tensor for name, tensor in "
-        f"state_dict.items()}}. Next time save the model inside: model.{prefix}state_dict(). "
-        "strict=False would load nothing.",
-    )
-
-
-def _model_wrapped(prefix: str) -> Said:
-    return Said(
-        title=f"The names of the model begin with {prefix}, those in the file do not",
-        cause=f"The model is inside a wrapper ({_wrapper(prefix)}), which puts {prefix} before every name, "
-        "and the file was saved without it. The weights are the same.",
-        advice=f"Load before the model is wrapped, or into model.{prefix.rstrip('.')}. strict=False would "
-        "load nothing.",
-    )
-
-
-def _wrapper(prefix: str) -> str:
-    of_parallel = "DataParallel, DistributedDataParallel"
-    named = [of_parallel] if "module." in prefix else []
-    return " and ".join([*named, *(["torch.compile"] if "_orig_mod." in prefix else [])])
 
 
 def _say_sizes(told: Told) -> Said:
@@ -191,6 +146,11 @@ def _say_sizes(told: Told) -> Said:
             "deepspeed.zero.GatheredParameters before load_state_dict).",
         )
     return Said()
+
+
+def _say_keys(told: Told) -> Said:
+    """Explain names of a kind that is known."""
+    return say_names(*read_keys(told.pasted))
 
 
 # --- what the file says -------------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ def _name(path: str) -> str:
 
 def _named(context: Context) -> Tied:
     """Compare the path of the message with the file that is open."""
-    path = next((context.groups[key] for key in ("path", "path2", "path3") if context.groups.get(key)), "")
+    path = next(
+        (context.groups[key] for key in ("path", "path2", "path3", "path4") if context.groups.get(key)), ""
+    )
     said, held = _name(path), _name(context.checkpoint.path)
     if said and said == held:
         here = (
@@ -86,7 +88,8 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         r"\[Errno 22\] Invalid argument: ['\"](?P<path3>[^'\"]{1,400})|Parent directory .{1,300} does not "
         r"exist|"
         r"\(unicode error\) 'unicodeescape'|The provided filename .{1,300} does not exist|"
-        r"Checkpoint (?:at|file) .{1,300} (?:not found|does not exist)",
+        r"Checkpoint (?:at|file) .{1,300} (?:not found|does not exist)|"
+        r"Value not in list: (?:ckpt|lora|vae|model|unet|clip)_name: ?'(?P<path4>[^']{1,300})",
         cause="The path does not lead to a file: it is relative to the folder the program runs in, is "
         "misspelled, or (Windows) has backslashes that Python reads as escapes.",
         advice="Print os.path.abspath(path) to see where it looks. Write Windows paths as "

@@ -34,6 +34,8 @@ def _mismatch(told: Told) -> Said:
     missing = _MISSING.search(told.text)
     if missing is not None and _LOADED_BY_TORCH.match(missing["library"]):
         return _WITHOUT_TORCH
+    if _OF_PYTHON_BINDING.search(told.text):
+        return _WITHOUT_TORCH
     in_torch = any(frame.place.endswith("torch/__init__.py") for frame in told.pasted.frames[-3:])
     if missing is not None and missing["version"] and not in_torch and _OF_CUDA.match(missing["library"]):
         return _other_cuda(missing["library"], missing["version"])
@@ -60,6 +62,7 @@ def _other_cuda(library: str, version: str) -> Said:
     )
 
 
+_OF_PYTHON_BINDING = re.compile(r"undefined symbol: ?_?(?:Z\w{0,6})?THP\w", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"paging file|(?:WinError|os error) 1455", re.IGNORECASE)
 _MISSING = re.compile(
     r"(?P<library>lib[\w+-]{1,40}(?:\.\d{1,2})?\.so)(?:\.(?P<version>\d{1,3}(?:\.\d{1,3}){0,3}))?: "
@@ -277,7 +280,8 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         id="torch-import",
         title="The code and the installed torch are of different versions",
         pattern=r"module '?torch(?:\.[\w.]{1,60})?'? has no attribute '?\w{1,60}|"
-        r"cannot import name '?\w{1,60}'? from (?:partially initialized module )?'?torch[\w.]{0,60}",
+        r"cannot import name '?\w{1,60}'? from (?:partially initialized module )?"
+        r"'?torch(?:\.[\w.]{1,60})?(?!\w)",
         cause="The code asks torch for a name that this version does not have: it was removed since (the "
         "code is older than torch), or it came later (the code is newer). A file of your own called "
         "torch.py does the same.",

@@ -47,7 +47,8 @@ CRASH_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="process-killed",
         title="The system ended the process, most probably because memory ran out",
-        pattern=r"(?:^|: ?)Killed(?:python|$|\(?signal)|\bKilled python|oom-?kill|Out of memory: Kill|"
+        pattern=r"(?:^|[:.] ?)Killed\b(?! by| the| all| when| in| it)|\bKilled python|oom-?kill|"
+        r"Out of memory: Kill|"
         r"SIGKILL|signal 9\b|exit(?:ed|s)? (?:with )?(?:code|status):? ?(?:137|-9)\b|"
         r"exitcode ?:? ?-9\b|return code = -9",
         cause="Python raised nothing: the system killed the process (SIGKILL). That is what Linux does when "

@@ -25,7 +25,7 @@ def _kernel_image(told: Told) -> Said:
         return _ROCM
     gpu, known = _GPU.search(flat), _KNOWN.search(flat)
     if gpu is None:
-        return Said()
+        return _of_extension(flat)
     number = int(gpu["sm"][3:])
     has = f"; this build has code for {known['list'].strip()}" if known is not None else ""
     cause = (
@@ -35,6 +35,27 @@ def _kernel_image(told: Told) -> Said:
     return Said(cause=cause, advice=_NEW_GPU if number >= _VOLTA and number >= _OLDEST_NEW else _OTHER_GPU)
 
 
+def _of_extension(flat: str) -> Said:
+    """Explain that not torch but a package with kernels of its own was built without this GPU."""
+    match = _EXTENSION.search(flat)
+    if match is None:
+        return Said()
+    name = match["name"].lower().replace("_", "-").replace("flash-attn", "flash-attention")
+    return Said(
+        title=f"{name} has no code for this GPU",
+        cause=f"The kernel that failed belongs to {name}, not to torch: it was compiled without the "
+        "architecture of this GPU.",
+        advice=f"Install a build of {name} for this GPU, or build it from source with TORCH_CUDA_ARCH_LIST "
+        "set to the GPU's compute capability; or turn it off (torch has scaled_dot_product_attention).",
+    )
+
+
+_EXTENSION = re.compile(
+    r"(?P<name>flash[_-]?att(?:n|ention)|xformers|bitsandbytes|apex|spconv|MinkowskiEngine|mamba_ssm|"
+    r"causal_conv1d|pytorch3d|detectron2|mmcv|torch_scatter|torch_sparse|exllama\w{0,3}|auto_?gptq|tinycudann|"
+    r"diff_gaussian_rasterization|deepspeed)(?=[/\\])",
+    re.IGNORECASE,
+)
 _ROCM = Said(
     title="This build of torch for ROCm has no code for this GPU",
     cause="Code for AMD GPUs is compiled for each architecture (gfx1030, gfx1100 ...), and this build of "
@@ -145,6 +166,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         "after sleep, a restart after an update of the driver. Set CUDA_VISIBLE_DEVICES before Python "
         "starts. checkpoint-inspector target looks for the reason; until then load with map_location='cpu'.",
         tie=_INSTALLED,
+        when=lambda told: "_worker_loop" not in told.pasted.flat,
     ),
     ErrorKind(
         id="device-assert",

@@ -28,6 +28,13 @@ def _worker(told: Told) -> Said:
     return Said()
 
 
+def _is_in_worker(told: Told) -> bool:
+    """Return whether CUDA was refused to a worker; the message for other starts of CUDA is the same."""
+    if not told.groups["start"]:
+        return True
+    return "_worker_loop" in told.pasted.flat
+
+
 def _nccl(told: Told) -> Said:
     """Explain what NCCL reports, where it says more than that it failed."""
     text = told.pasted.flat.lower()
@@ -70,7 +77,8 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="fork-cuda",
         title="CUDA was used before a process was forked",
-        pattern=r"re-?initialize (?:CUDA|XPU|HIP) in (?:a )?forked subprocess|'spawn' start method",
+        pattern=r"re-?initialize (?:CUDA|XPU|HIP) in (?:a )?forked subprocess|'spawn' start method|"
+        r"(?P<start>CUDA error: initialization error|cuda runtime error \(3\))",
         cause="CUDA does not survive a fork. The main process had used CUDA, and a forked worker uses it "
         "too: the dataset (or collate_fn) makes or moves tensors on the GPU, or loads a checkpoint there "
         "without map_location='cpu'.",
@@ -78,6 +86,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "with map_location='cpu'), or use num_workers=0. Where workers must use CUDA, start them with "
         "spawn: DataLoader(..., multiprocessing_context='spawn').",
         tie=_CODE,
+        when=_is_in_worker,
     ),
     ErrorKind(
         id="pin-cuda",
@@ -187,6 +196,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Default process group has not been initialized|package doesn'?t have (?:NCCL|MPI|XCCL) "
         r"built in|"
         r"ProcessGroupNCCL is only supported with GPUs|No backend type associated with device type|"
+        r"setting up NCCL communicator|Cannot find NCCL|mismatch between collectives|"
         r"Tensors must be CUDA and dense|init_process_group before|environment variable (?:RANK|WORLD_SIZE|"
         r"MASTER_ADDR|LOCAL_RANK) "
         r"expected|address already in use|trying to initialize the default process group twice",

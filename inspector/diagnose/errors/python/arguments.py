@@ -9,11 +9,27 @@ from inspector.diagnose.errors.ties import about_code
 from inspector.diagnose.listing import plain
 
 _CODE = about_code("Nothing in this file decides it: it is about the code that calls.")
+_OWNERS = {
+    **dict.fromkeys(("load_model", "load_file", "save_file", "safe_open"), "safetensors"),
+    **dict.fromkeys(("hf_hub_download", "cached_download", "snapshot_download"), "huggingface_hub"),
+    **dict.fromkeys(
+        ("dispatch_model", "load_checkpoint_and_dispatch", "infer_auto_device_map"), "accelerate"
+    ),
+    **dict.fromkeys(("get_peft_model", "set_peft_model_state_dict", "load_adapter"), "peft"),
+}
 _OF_HPARAMS = re.compile(r"load_from_checkpoint|hparams|\*\*\w{0,20}(?:conf|args|params|opt|kwargs|hp)")
 
 
 def _call(told: Told) -> Said:
     """Explain that saved settings are passed on, where the line does so."""
+    owner = _OWNERS.get(told.groups["function"].rpartition(".")[2].lower(), "")
+    if owner:
+        return Said(
+            cause=f"The function belongs to {owner}, and the installed {owner} is older or newer than the "
+            "package that calls it.",
+            advice=f"Update {owner}: python -m pip install -U {owner}, or install the versions that the "
+            "project asks for.",
+        )
     if _OF_HPARAMS.search(told.scene.code):
         return Said(
             cause="Settings that were saved (hyper-parameters, a configuration) are passed on as arguments, "
@@ -71,8 +87,8 @@ ARGUMENT_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="call-arguments",
         title="A function or class was called with arguments that it does not take",
-        pattern=r"[\w.<>]{1,80}\(\) (?:got (?:an unexpected keyword|some positional-only|multiple values)|"
-        r"missing \d{1,3} required|takes (?:from )?\d{1,3}|takes no (?:keyword )?arguments)",
+        pattern=r"(?P<function>[\w.<>]{1,80})\(\) (?:got (?:an unexpected keyword|some positional-only|"
+        r"multiple values)|missing \d{1,3} required|takes (?:from )?\d{1,3}|takes no (?:keyword )?arguments)",
         cause="The caller and the function do not belong to the same version: the project was written for "
         "another version of the package, or a configuration was saved by another version of the class.",
         advice="Install the versions that the project asks for (requirements.txt), or change the call to "

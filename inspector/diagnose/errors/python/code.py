@@ -76,6 +76,7 @@ _INSTALLED = frozenset(
         "trl",
         "sentence_transformers",
         "flair",
+        "PIL",
         "segmentation_models_pytorch",
     ]
 )
@@ -94,8 +95,21 @@ def _attribute_said(told: Told) -> Said:
     program = _PROGRAM.search(told.text)
     if program is not None:
         return _other_main(name, plain(program["path"]))
-    package = package_of(told.groups["module"] or "torch")
-    if package == "torch" and not name.startswith("_rebuild"):
+    if (told.groups["module"] or "").startswith(("models.yolo", "models.common", "models.experimental")):
+        return _yolo(name)
+    return _other_version(name, package_of(told.groups["module"] or "torch"))
+
+
+def _other_version(name: str, package: str) -> Said:
+    """Explain that an installed package lacks the name, where the package is known."""
+    if package == "torch" and name.startswith("_rebuild"):
+        return Said(
+            title="The file was written by a newer torch",
+            cause=f"The file asks for {name}, which the installed torch does not have: a newer torch wrote "
+            "the file.",
+            advice="Update torch to the version that wrote the file, or a newer one.",
+        )
+    if package == "torch":
         return Said(
             title="The file was written by another version of torch",
             cause=f"The file asks for {name}, which the installed torch does not have: it came later, or "
@@ -103,23 +117,31 @@ def _attribute_said(told: Told) -> Said:
             advice="Update torch if it is older than the file. Otherwise load it with the version of torch "
             "that wrote the file, and save model.state_dict() there, which loads in all versions.",
         )
-    if package == "torch":
-        return Said(
-            title="The file was written by a newer torch",
-            cause=f"The file asks for {name}, which the installed torch does not have: a newer torch wrote "
-            "the file.",
-            advice="Update torch to the version that wrote the file, or a newer one.",
-        )
-    if package in _INSTALLED:
-        return Said(
-            title=f"The file was written by another version of {package}",
-            cause=f"The file asks for {name}, which the installed {package} does not have: another version "
-            "of it (or a fork of it) wrote the file.",
-            advice=f"Update it: python -m pip install -U {package.replace('_', '-')}."
-            f"{_WITH_PYTHON.get(package, '')} If that does not help, install the version or the fork that "
-            "the file comes from, and save model.state_dict() there.",
-        )
-    return Said()
+    if package not in _INSTALLED:
+        return Said()
+    return Said(
+        title=f"The file was written by another version of {package}",
+        cause=f"The file asks for {name}, which the installed {package} does not have: another version "
+        "of it (or a fork of it) wrote the file.",
+        advice=f"Update it: python -m pip install -U {_PIP.get(package, package.replace('_', '-'))}."
+        f"{_WITH_PYTHON.get(package, '')} If that does not help, install the version or the fork that "
+        "the file comes from, and save model.state_dict() there.",
+    )
+
+
+_PIP = {"PIL": "Pillow", "sklearn": "scikit-learn"}
+
+
+def _yolo(name: str) -> Said:
+    """Explain that several projects have modules of these names, each with other classes."""
+    return Said(
+        title="The file was written by another version of YOLO's code",
+        cause=f"The file asks for {name} in models.yolo or models.common: YOLOv5, YOLOv7 and their forks all "
+        "have modules of that name, with other classes in each version.",
+        advice="Load it in the repository (and version) of YOLO that it was trained with, for YOLOv5 also "
+        "with torch.hub.load('ultralytics/yolov5', 'custom', path). A folder called models in front of it "
+        "on sys.path is found first.",
+    )
 
 
 _PROGRAM = re.compile(
@@ -228,7 +250,7 @@ _NEAR_CHECKPOINT = re.compile(
     r"ckpt|checkpoint|state_?dict|torch\.load|pretrain|resum|\.pth?\b|\.safetensors|weights", re.IGNORECASE
 )
 _USUAL_KEY = re.compile(
-    r"^(?:net|netg|netd|g|d|amp|scaler|global_step|params|ema|lr_schedulers?|generator|discriminator)$|"
+    r"^(?:loops|callbacks|best_fitness|anchors|train_args|hyper_parameters|net|netg|netd|g|d|amp|scaler|global_step|params|ema|lr_schedulers?|generator|discriminator)$|"
     r"^net_\w{1,12}$|_ema$|_optim|_sched|params_|_params$|encoder|decoder|backbone|\.(?:weight|bias)$",
     re.IGNORECASE,
 )
@@ -236,6 +258,42 @@ _OF_CHECKPOINT = re.compile(
     r"ckpt|checkpoint|state_?dict|torch\.load|pretrain|\bstate\b|resume|weights|\bnet\b|\bmodel\b|snapshot|"
     r"param_groups|\bema\b|\bepoch\b|optimizer|hyper_param|load_file",
     re.IGNORECASE,
+)
+
+
+def _key_said(told: Told) -> Said:
+    """Explain keys of a training run, of an adapter, and names of single tensors."""
+    key = told.groups["key"]
+    if _OF_ADAPTER.search(key):
+        return Said(
+            cause="The name is that of a layer inside an adapter (peft, LoRA). The file has it under "
+            "another name, or not at all: it was written by another tool or another version of peft, "
+            "bitsandbytes or diffusers, or it is for another base model.",
+            advice="Update what reads it (python -m pip install -U peft bitsandbytes diffusers), or install "
+            "the versions that the file was made with; compare its names with those of the base model.",
+        )
+    if _TENSOR_NAME.search(key):
+        return Said(
+            title="The checkpoint has no tensor of that name",
+            cause="The code looks for a single tensor: the file belongs to another model or version, its "
+            "names have a prefix (module., model.), or the state dict is one level deeper.",
+            advice="Compare it with the names in the file: list(checkpoint)[:10].",
+        )
+    if _NOT_WEIGHTS.search(key):
+        return Said(
+            title="The checkpoint has no training state of that name",
+            cause=f"The code wants to resume and asks for {plain(key)}. Published weights have no optimizer, "
+            "scheduler or epoch: they were taken out. Or the run saved them under another key.",
+            advice="To start from these weights, load only the model and leave out what resumes (no "
+            "--resume; a pretrained= or weights= option). Otherwise use the last checkpoint of the run, and "
+            "the keys that it has: checkpoint.keys().",
+        )
+    return Said()
+
+
+_OF_ADAPTER = re.compile(r"base_model\.model\.|lora[_.]|_lora\b|to_[kqv]_lora|adapter", re.IGNORECASE)
+_TENSOR_NAME = re.compile(
+    r"\.\w{1,40}\.(?:weight|bias|running_mean|running_var)$|^\w{1,40}\.(?:weight|bias)$"
 )
 
 
@@ -293,13 +351,17 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="module-changed",
         title="The file holds modules from another version",
-        pattern=r"'(?:Conv\w{1,20}|BatchNorm\w{0,8}|Upsample|GELU|SiLU|Hardswish|MultiheadAttention|"
-        r"LayerNorm|TransformerEncoder\w{0,8}|Embedding|Linear|ReLU\w?|Dropout|AvgPool\w{2}|MaxPool\w{2})' "
-        r"object has no attribute '(?P<name>\w{1,60})'|"
+        pattern=r"'(?:Conv\w{1,20}|BatchNorm\w{0,8}|Upsample|GELU|SiLU|Hardswish|MultiheadAttention|LayerNorm|"
+        r"Hardsigmoid|TransformerEncoder\w{0,8}|Embedding|Linear|ReLU\w?|Dropout|AvgPool\w{2}|MaxPool\w{2}|"
+        r"Sequential)' object has no attribute '(?P<name>_\w{1,60}|inplace|ceil_mode|batch_first|transposed|"
+        r"track_running_stats|output_padding|divisor_override|align_corners|mode|padding_idx|max_norm|"
+        r"elementwise_affine|self_attn|affine|eps|num_heads|bias_k|count_include_pad|antialias)'|"
+        r"'(?:Detect|Segment|C2f|C3|SPPF?|Conv|Bottleneck|DetectionModel|YOLO|GPT2Attention|LlamaAttention|"
+        r"Model|BertEmbeddings|CLIPTextTransformer|ViT\w{0,20}|SwinTransformer\w{0,6})' object has no "
+        r"attribute '(?P<name2>\w{1,60})'|"
         r"object has no attribute '(?:recompute_scale_factor|padding_mode|_qkv_same_embed_dim|approximate|"
-        r"norm_first|"
-        r"activation_relu_or_gelu|num_batches_tracked|drop_path1|relative_position_index)'|source code of "
-        r"class '[\w.]{1,120}' has changed",
+        r"norm_first|activation_relu_or_gelu|num_batches_tracked|drop_path1|relative_position_index)'|"
+        r"source code of class '[\w.]{1,120}' has changed",
         finding="whole-module",
         cause="A whole pickled model contains its attributes but not its code: the code comes from the "
         "torch installed here, which expects an attribute that the saved version did not have.",
@@ -327,5 +389,6 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Use the keys that are in the file: checkpoint.keys() lists them.",
         tie=_key,
         when=_is_key_of_checkpoint,
+        say=_key_said,
     ),
 )

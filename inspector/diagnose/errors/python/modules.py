@@ -184,7 +184,7 @@ _OF_PYTHON = frozenset({"_bz2", "_lzma", "_ctypes", "_sqlite3", "_ssl", "_tkinte
 
 
 def _name(told: Told) -> str:
-    return told.groups["module"].strip(".")
+    return (told.groups["module"] or told.groups.get("compiled", "")).strip(".")
 
 
 def _is_moved(name: str) -> bool:
@@ -197,6 +197,8 @@ _MOVED = re.compile(r"(?:mmcv|detectron2|bitsandbytes|pytorch3d|xformers|transfo
 
 def _is_compiled(told: Told) -> bool:
     name = _name(told)
+    if told.groups["compiled"]:
+        return True
     if package_of(name) == "torch" or _is_moved(name):
         return False
     known = name in _HOW or package_of(name) in _HOW or _COMPILED.match(name) is not None
@@ -311,7 +313,7 @@ def _script(context: Context) -> Tied:
 
 def _of_module(context: Context) -> Tied:
     """Return which objects of this file come from the module that is not there."""
-    module = context.groups["module"].strip(".")
+    module = (context.groups["module"] or context.groups.get("compiled", "")).strip(".")
     wanted = [name for name in global_names(context) if name.startswith(f"{module}.")]
     if wanted:
         here = f"This file asks for {listed(wanted)}."
@@ -338,7 +340,8 @@ MODULE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="extension-missing",
         title="A compiled extension is not installed",
-        pattern=_NO_MODULE,
+        pattern=rf"{_NO_MODULE}|(?:cannot import name|name) "
+        rf"'(?P<compiled>_C|_ext|\w{{1,40}}_(?:cuda|ext|cpp))'",
         cause="The module is compiled code (an extension for CUDA or C++), which belongs to a project or a "
         "package and is built for one version of torch and CUDA. It was not built or installed here, or "
         "for another Python.",

@@ -27,6 +27,14 @@ def _none(told: Told) -> Said:
             "or the file is no picture.",
             advice="Print the path, and check that the file exists: os.path.exists(path).",
         )
+    if told.scene.package:
+        return Said(
+            title=f"{plain(told.scene.package)} found None where it expects an object",
+            cause=f"The code that failed belongs to {plain(told.scene.package)}: what it read (a checkpoint, "
+            "a configuration) lacks a part that this version expects, or was written by another version.",
+            advice=f"Install the version of {plain(told.scene.package)} that the file or the project asks "
+            "for, or update it. Check that the path and the settings that are passed are set.",
+        )
     if _NETWORK.search(told.scene.code):
         return Said(cause="A search found nothing and returned None, and its result is used.")
     return Said()
@@ -34,10 +42,10 @@ def _none(told: Told) -> Said:
 
 def _sequence(told: Told) -> Said:
     """Explain how each kind of value comes to stand where a tensor is expected."""
-    kind = told.groups["type"].lower()
+    kind = (told.groups["type"] or told.groups["type2"]).lower()
     if kind in _SEQUENCES:
         return Said(
-            cause=f"The value is a {plain(told.groups['type'])} of several things: a batch as the DataLoader "
+            cause=f"The value is a {plain(kind)} of several things: a batch as the DataLoader "
             "returns it, the several outputs of a model, or what was saved as a list.",
             advice="Take it apart: inputs, labels = batch; outputs[0]. To move all of it: batch = "
             "[item.to(device) for item in batch].",
@@ -80,13 +88,28 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         title="A value of another type stands where a tensor or a model is expected",
         pattern=r"'(?P<type>list|tuple|str|int|float|bool|generator|map|zip|set|method|function|type|"
         r"builtin_function_or_method|numpy\.ndarray|ndarray|PosixPath|WindowsPath|Image|BatchEncoding)' "
-        rf"object has no attribute '(?:{_OF_TENSOR})'",
+        rf"object has no attribute '(?:{_OF_TENSOR})'|"
+        r"'(?P<type2>int|float|bool|method|function|type|builtin_function_or_method|generator|DataLoader|"
+        r"Tensor)' object is not (?:subscriptable|iterable|an iterator)",
         cause="The object that the line uses is neither a tensor nor a model: a number, a NumPy array "
         "(torch.from_numpy converts it), a class that was not called (Net instead of Net()), or a method "
         "without its parentheses.",
         advice="Print type(...) of it in that line, and convert or load it first.",
         tie=_CODE,
         say=_sequence,
+    ),
+    ErrorKind(
+        id="text-expected",
+        title="A loaded object stands where a path (or another text) is expected",
+        pattern=r"'(?P<type>(?:collections\.)?OrderedDict|dict|Tensor|Parameter|list|tuple|NoneType|int|"
+        r"float|bool|BytesIO|PosixPath|WindowsPath|[A-Z]\w{0,40})' object has no attribute "
+        r"'(?:startswith|endswith|replace|split|rsplit|strip|rstrip|lower|upper|decode|encode|rfind|format)'|"
+        r"expected str, bytes or os\.PathLike object, not (?P<got>\w{1,40})|stat: path should be string",
+        cause="The function wants the path of a file (or a name) as text, and got an object: the dictionary "
+        "that torch.load already returned, a tensor, or nothing.",
+        advice="Pass the path itself, as str: the function loads the file. If it is loaded already, call "
+        "model.load_state_dict with it.",
+        tie=_CODE,
     ),
     ErrorKind(
         id="list-for-dict",
@@ -106,6 +129,29 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "configuration file or a library of another version, or the script was called without it.",
         advice="Use the version of the code that the checkpoint or configuration was made with, or add the "
         "option by hand before it is read: args.name = default.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="object-attribute",
+        title="An object does not have the attribute that the code asks for",
+        pattern=r"'(?P<type>(?!NoneType|Config)[A-Z]\w{1,60})' object has no attribute '(?P<name>\w{1,80})'",
+        cause="The class is of another version than the code: a package was updated or is too old, the name "
+        "is misspelled, or the object was pickled by another version of the class and has the attributes of "
+        "that time. A wrapper (DataParallel, torch.compile, peft) has those of the model under .module, "
+        "._orig_mod or .base_model.",
+        advice="print(type(x)) and dir(x) show what there is. Install the versions that the project asks "
+        "for. Of a pickled model, build it again and load its state_dict.",
+        tie=_CODE,
+    ),
+    ErrorKind(
+        id="unpacking",
+        title="A line takes apart more or fewer values than there are",
+        pattern=r"(?:too many|not enough) values to unpack",
+        cause="The code expects a certain number of things from a file, a function or a batch, and got "
+        "another: a checkpoint that holds only a state dict where (model, optimizer) was saved before, or "
+        "a function of another version.",
+        advice="Print what is on the right side: type(...) and len(...). For a checkpoint take what is "
+        "there, such as state_dict = torch.load(path).",
         tie=_CODE,
     ),
 )

@@ -175,6 +175,19 @@ DTYPE_ERRORS: tuple[ErrorKind, ...] = (
         say=_mixed,
     ),
     ErrorKind(
+        id="mps-graph-dtypes",
+        title="An operation on the Apple GPU (mps) got tensors of two dtypes",
+        pattern=r"input types 'tensor<[\dx*]{0,60}(?P<a>b?f\d\d|i\d\d?)>' and 'tensor<[\dx*]{0,60}"
+        r"(?P<b>b?f\d\d|i\d\d?)>' are not broadcast compatible|"
+        r"'mps\.\w{1,30}' op requires the same element type",
+        cause="Metal's compiler ends the whole program where torch would raise: float32 (f32) and float16 "
+        "(f16) were mixed in one operation.",
+        advice="Make them one dtype: model.float() or model.half(), inputs.to(model.dtype). In web "
+        "interfaces start with --no-half or --upcast-sampling.",
+        tie=_dtypes,
+        when=lambda told: not told.groups["a"] or told.groups["a"] != told.groups["b"],
+    ),
+    ErrorKind(
         id="dtype-kernel",
         title="The CPU does not compute this in half precision",
         pattern=r"['\"](?P<kernel>[\w:<>() -]{1,80})['\"] not implemented for ['\"](?P<dtype>\w{1,24})['\"]",

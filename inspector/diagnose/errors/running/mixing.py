@@ -71,7 +71,8 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         r"need to be on the same device|must be on the same device|expected (?:a )?device: ?[a-z:0-9]{1,10} "
         r"but got|must be on the current device|expected [\w, ]{1,40} to be on the same device|"
         r"expected CPU(?: tensor)? \(got CUDA|expected CUDA(?: tensor)? \(got CPU|"
-        r"legacy constructor expects device type",
+        r"legacy constructor expects device type|"
+        rf"on device '?{_DEVICE}'? to (?:a graph|an? \w{{1,20}}) on device '?{_DEVICE}",
         finding="mixed-devices",
         cause="One operation got a tensor on the CPU and one on a GPU, or from two GPUs. torch never moves "
         "tensors by itself.",

@@ -39,6 +39,8 @@ def _in_optimizer(told: Told) -> bool:
     return step in {"optimizer", "scaler", "load-optimizer"} or not told.scene.has_frames
 
 
+_ADDRESS_DIGITS = 12  # torch before 1.5 numbered parameters by their address
+
 RESUMING_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="optimizer-state-missing",
@@ -66,7 +68,10 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         advice="Build the optimizer with the same parameters in the same order as in the saved run, or "
         "skip its state.",
         tie=_slots,
-        when=lambda told: told.scene.step in {"optimizer", "scaler", "load-optimizer"},
+        when=lambda told: (
+            told.scene.step in {"optimizer", "scaler", "load-optimizer"}
+            or len(told.groups["key"]) >= _ADDRESS_DIGITS
+        ),
     ),
     ErrorKind(
         id="optimizer-other",
@@ -83,11 +88,13 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="optimizer-changed",
         title="The optimizer was pickled whole, by another version of torch",
-        pattern=r"'(?:Adam\w{0,3}|SGD|RMSprop|Adagrad|Adadelta|ASGD|LBFGS|NAdam|RAdam)' object has no "
+        pattern=r"state_steps'? argument must contain a list of singleton tensors|"
+        r"'(?:Adam\w{0,3}|SGD|RMSprop|Adagrad|Adadelta|ASGD|LBFGS|NAdam|RAdam)' object has no "
         r"attribute "
         r"'(?:_\w{1,60}|defaults)'",
         cause="An optimizer object from a file (or a copy of one) misses what the installed torch expects "
-        "of it: torch.save(optimizer) was used instead of its state_dict().",
+        "of it (step counters are tensors since 1.12): torch.save(optimizer) was used instead of its "
+        "state_dict(), or its state was put in by hand.",
         advice="Create the optimizer anew and load state into it: "
         "optimizer.load_state_dict(saved.state_dict()). Save optimizer.state_dict() from now on.",
         tie=_slots,
@@ -97,7 +104,8 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         title="The optimizer got no parameters",
         pattern=r"optimizer got an empty parameter list|can'?t optimize a non-leaf|some parameters appear "
         r"in more than one parameter group|"
-        r"optimizer can only optimize Tensors",
+        r"optimizer can only optimize Tensors|params argument given to the optimizer should be|"
+        r"param_group must be a dict|didn'?t specify a value of required optimization parameter",
         cause="The optimizer was not given the parameters of a model: all were filtered out "
         "(requires_grad=False), a generator was used up, the tensors are results of operations (such as "
         "tensor.cuda()) rather than parameters, or one is given twice.",
@@ -111,7 +119,8 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         title="The gradient scaler has no state to load, or was not used",
         pattern=r"source state dict is empty, possibly because it was saved from a disabled|No inf checks "
         r"were recorded|"
-        r"unscale_\(\) (?:has already been called|is being called after step)",
+        r"unscale_\(\) (?:has already been called|is being called after step)|_scale is None|"
+        r"step\(\) has already been called since the last update",
         cause="The checkpoint was saved with the GradScaler disabled (no mixed precision, or on the CPU), "
         "or step() was called without a backward pass through scaler.scale(loss).",
         advice="Load its state only if there is one: if checkpoint['scaler']: "

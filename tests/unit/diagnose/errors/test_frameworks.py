@@ -96,3 +96,9 @@ def test_a_shape_is_of_the_file_only_where_safetensors_reads_it() -> None:
     running = frame.format("torch/nn/modules/module", "_call_impl") + shape
     assert explain_error(running, None).id == "input-shape"
     assert explain_error(shape, None).id == "input-shape"
+
+
+def test_a_header_that_is_not_understood_may_be_newer() -> None:
+    text = "safetensors_rust.SafetensorError: Error while deserializing header: {}"
+    assert "install -U safetensors" in explain_error(text.format("InvalidHeaderDeserialization"), None).advice
+    assert "git lfs pull" in explain_error(text.format("HeaderTooLarge"), None).advice

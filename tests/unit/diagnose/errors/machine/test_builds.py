@@ -60,3 +60,8 @@ def test_whose_library_is_missing() -> None:
     assert explain_error(MISSING.format("libGL.so.1"), None).id == "system-library"
     page = "ImportError: DLL load failed: The paging file is too small for this operation to complete."
     assert explain_error(page, None).id == "host-memory"
+
+
+def test_symbols_of_torchs_python_binding_want_torch_first() -> None:
+    text = "ImportError: x/lltm_cpp.so: undefined symbol: THPVariableClass"
+    assert "Write import torch above" in explain_error(text, None).advice

@@ -52,3 +52,8 @@ def test_float64_on_mps() -> None:
     found = explained(text, checkpoint(tensor("a", dtype="float64"), tensor("b")), id_="mps-float64")
     assert (found.fits, found.paths) == ("yes", ("a",))
     assert explained(text, on(("a", "mps")), id_="mps-float64").fits == "no"
+
+
+def test_the_package_whose_kernel_it_is_is_named() -> None:
+    text = "CUDA error (x/flash-attention/hopper/flash_fwd.h:167): no kernel image is available for execution"
+    assert explain_error(text, None).title == "flash-attention has no code for this GPU"

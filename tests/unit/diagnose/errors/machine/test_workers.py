@@ -46,4 +46,11 @@ def test_a_pinning_thread_that_ended() -> None:
     lost = "ValueError: not enough values to unpack (expected 2, got 0)"
     frame = '  File "/v/site-packages/torch/utils/data/_utils/pin_memory.py", line 28, in loop\n    x\n'
     assert explain_error(frame + lost, None).id == "pin-memory"
-    assert explain_error(lost, None).id == "unrecognised"
+    assert explain_error(lost, None).id == "unpacking"
+
+
+def test_a_worker_that_cannot_start_cuda() -> None:
+    text = "RuntimeError: CUDA error: initialization error"
+    assert explain_error(text, None).id == "cuda-start"
+    frame = '  File "x/torch/utils/data/_utils/worker.py", line 99, in _worker_loop\n    x\n'
+    assert explain_error(frame + text, None).id == "fork-cuda"

@@ -131,3 +131,22 @@ def test_what_is_read_as_text() -> None:
         text.format("cp1252"): "A file was read as text in the wrong encoding",
     }
     assert {said: explain_error(said, None).title for said in titles} == titles
+
+
+def test_yolo_has_modules_of_the_same_names_in_each_version() -> None:
+    text = "AttributeError: Can't get attribute 'SPPF' on <module 'models.common' from 'models/common.py'>"
+    assert "YOLOv7" in explain_error(text, None).cause
+
+
+def test_kinds_of_keys() -> None:
+    said = {
+        "base_model.model.layers.0.weight": "-U peft",
+        "bert.embeddings.weight": "names in the file",
+        "optimizer_state_dict": "leave out what resumes",
+        "params_ema": "checkpoint.keys() lists them",
+    }
+    assert {
+        key: part
+        for key, part in said.items()
+        if part not in explain_error(f"KeyError: '{key}'", None).advice
+    } == {}

@@ -31,7 +31,7 @@ def test_whole_models_taken_for_dictionaries() -> None:
     assert (found.fits, found.finding) == ("yes", "whole-module")
     assert explained(text.format("checkpoint"), on(), id_="module-for-dict").fits == "no"
     assert explain_error(text.format("batch"), None).id == "unrecognised"
-    assert explain_error(text.format("ckpt").replace("Net", "NoneType"), None).id == "unrecognised"
+    assert explain_error(text.format("ckpt").replace("Net", "NoneType"), None).id == "value-none"
 
 
 def test_paths_of_another_system() -> None:
@@ -51,7 +51,7 @@ def test_attributes_of_modules() -> None:
         "has no attribute 'fc'"
     )
     assert explain_error(asked, None).id == "module-attribute"
-    assert explain_error(asked.replace("__getattr__", "f"), None).id == "unrecognised"
+    assert explain_error(asked.replace("__getattr__", "f"), None).id == "object-attribute"
 
 
 def test_files_that_are_not_torchscript() -> None:
@@ -65,17 +65,17 @@ def test_files_that_are_not_torchscript() -> None:
 def test_streams_are_told_from_other_arguments() -> None:
     text = "AttributeError: '{}' object has no attribute 'seek'."
     assert explain_error(text.format("NoneType"), None).id == "load-argument"
-    assert explain_error(text.format("HTTPResponse"), None).id == "unrecognised"
+    assert explain_error(text.format("HTTPResponse"), None).id == "object-attribute"
     elsewhere = '  File "a.py", line 2, in f\n    x.seek(0)\n'
-    assert explain_error(elsewhere + text.format("NoneType"), None).id == "unrecognised"
+    assert explain_error(elsewhere + text.format("NoneType"), None).id == "value-none"
 
 
 def test_none_is_the_result_of_a_load_only_where_the_text_shows_one() -> None:
     text = "AttributeError: 'NoneType' object has no attribute '{}'"
     frame = '  File "a.py", line 2, in f\n    {}\n'
     assert explain_error(text.format("eval"), None).id == "load-result"
-    assert explain_error(text.format("to"), None).id == "unrecognised"
-    assert explain_error(frame.format("self.encoder.eval()") + text.format("eval"), None).id == "unrecognised"
+    assert explain_error(text.format("to"), None).id == "value-none"
+    assert explain_error(frame.format("self.encoder.eval()") + text.format("eval"), None).id == "value-none"
     loaded = frame.format("net = net.load_state_dict(x).to(0)") + text.format("to")
     assert explain_error(loaded, None).id == "load-result"
 

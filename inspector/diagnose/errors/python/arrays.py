@@ -55,7 +55,8 @@ ARRAY_ERRORS: tuple[ErrorKind, ...] = (
         r"numpy\.(?:dtype|ndarray|ufunc) size changed|compiled against (?:ABI|API) version|"
         r"numpy\.core\.multiarray failed to import|numpy\.core\._multiarray_umath|"
         r"numpy\._core\._multiarray_umath|"
-        r"numpy C-extensions failed",
+        r"numpy C-extensions failed|could not infer dtype of numpy\.|"
+        r"expected np\.ndarray \(got numpy\.ndarray\)",
         cause="torch, or another package with compiled code, was built for NumPy 1, and NumPy 2 is "
         "installed (or the other way round). torch works with NumPy 2 from 2.3 on.",
         advice="python -m pip install 'numpy<2', or update the package: torch 2.3 or newer.",
