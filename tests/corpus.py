@@ -42,6 +42,7 @@ class Case:
         torch_loads: Whether torch 2.13 loads it; None when nobody tried.
         weights_only: Whether torch loads it with `weights_only=True`; None when nobody tried.
         is_varied: Whether it is among the fewest files in which everything occurs that any file has.
+        root: The folder that its name and its oracle's are below.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Case:
     weights_only: bool | None
     oracle_name: str
     is_varied: bool = False
+    root: Path = CORPUS
 
     @property
     def folder(self) -> str:
@@ -59,16 +61,16 @@ class Case:
     @property
     def path(self) -> Path:
         """The file (or, for a distributed checkpoint, the folder)."""
-        return CORPUS / self.name
+        return self.root / self.name
 
     def oracle(self) -> Document:
         """What is truly in the file."""
-        return json.loads((CORPUS / self.oracle_name).read_text(encoding="utf-8"))
+        return json.loads((self.root / self.oracle_name).read_text(encoding="utf-8"))
 
 
-def cases(*, container: str | None = None, folder: str | None = None) -> list[Case]:
+def cases(*, container: str | None = None, folder: str | None = None, root: Path = CORPUS) -> list[Case]:
     """List the corpus, or the part of it with this container or in this folder."""
-    entries = json.loads((CORPUS / "index.json").read_text(encoding="utf-8"))
+    entries = json.loads((root / "index.json").read_text(encoding="utf-8"))
     every = [
         Case(
             name=entry["file"],
@@ -77,6 +79,7 @@ def cases(*, container: str | None = None, folder: str | None = None) -> list[Ca
             weights_only=entry["wo"],
             oracle_name=entry["oracle"],
             is_varied=entry.get("varied", False),
+            root=root,
         )
         for entry in entries
     ]

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError
 from inspector.limits import Limits
-from inspector.model.optimizer.parameters import Parameters, read_parameters
+from inspector.model.optimizer.parameters import Parameters, read_models
 from inspector.model.tensors.views import Known
 from inspector.model.walk import walk
 from inspector.progress import Progress
@@ -53,9 +53,9 @@ def _read(path: str, limits: Limits, progress: Progress) -> list[Parameters]:
     container = read_container(path, limits, progress)
     found = walk(container.root, limits, progress, Known(container.storage_ids))
     name = os.path.basename(path)  # noqa: PTH119 - a name that is not UTF-8 stays as it is
-    models = (read_parameters(model, found.tensors) for model in found.models if model.rows)
+    models = read_models(found.models, found.tensors)
     return [
-        replace(model, where=f"{model.paths[0]} of {name}" if model.paths[0] else name, paths=())
+        replace(model, where=f"{model.paths[0]} of {name}" if model.paths[0] else name, paths=(), views=())
         for model in models
     ]
 

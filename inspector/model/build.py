@@ -14,8 +14,9 @@ from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Safety, Tensor
 from inspector.model.found import Found
+from inspector.model.optimizer.held import held_views
 from inspector.model.optimizer.naming import Names, Owned, name_parameters
-from inspector.model.optimizer.parameters import Parameters, Shape, read_parameters, serves_all, slot_shape
+from inspector.model.optimizer.parameters import Parameters, Shape, View, read_models, serves_all, slot_shape
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.facts import describe_safety, list_globals, note_program_uses
 from inspector.model.programs.uses import note_strangers
@@ -86,7 +87,8 @@ def build_checkpoint(
     limits = limits.started(progress.advance)
     work = limits.counted()
     progress.start("listing tensors")
-    found = walk(container.root, limits, progress, Known(container.storage_ids))
+    known = Known(container.storage_ids)
+    found = walk(container.root, limits, progress, known)
     if container.stream is not None:
         note_strangers(found.uses, container.stream, is_legacy=format_of(container.format).is_stream)
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
@@ -95,7 +97,7 @@ def build_checkpoint(
         from inspector.model.beside import read_models_beside  # noqa: PLC0415 - few files are an optimizer's
 
         others = read_models_beside(container.path, limits, progress)
-    names = _name_slots(found, others, work) if found.optimizers else []
+    names = _name_slots(found, others, work, known) if found.optimizers else []
     work.look(len(container.storage_ids))
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)
@@ -124,16 +126,17 @@ def build_checkpoint(
 # --- optimizers ---------------------------------------------------------------------------------------------
 
 
-def _name_slots(found: Found, others: list[Parameters], work: Work) -> list[Names]:
+def _name_slots(found: Found, others: list[Parameters], work: Work, known: Known) -> list[Names]:
     """Name the parameter of every optimizer slot, where it is known."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
     work.look(2 * len(found.slots))
     for row, number, owner in found.slots:
         slots[number][owner].append(found.tensors[row])
     work.look(sum(len(model.rows) for model in found.models))
-    models = [read_parameters(model, found.tensors) for model in found.models if model.rows] or others
+    models = read_models(found.models, found.tensors) or others
     work.breathe()
-    names = name_parameters(list(map(_owned, found.optimizers, slots)), models)
+    held = [held_views(optimizer, known) for optimizer in found.optimizers]
+    names = name_parameters(list(map(_owned, found.optimizers, slots, held)), models)
     for row, number, owner in found.slots:
         name = names[number].by_id.get(owner)
         if name is not None:
@@ -143,14 +146,14 @@ def _name_slots(found: Found, others: list[Parameters], work: Work) -> list[Name
     return names
 
 
-def _owned(optimizer: OptimizerDraft, slots: dict[Key, list[Tensor]]) -> Owned:
+def _owned(optimizer: OptimizerDraft, slots: dict[Key, list[Tensor]], held: dict[Key, View]) -> Owned:
     names = {tensor.slot for tensors in slots.values() for tensor in tensors}
     shapes: dict[Key, Shape] = {}
     for owner, tensors in slots.items():
         shape = slot_shape(tensors)
         if shape is not None:
             shapes[owner] = shape
-    return Owned(optimizer, shapes, slots, serves_all(names))
+    return Owned(optimizer, shapes, slots, serves_all(names), held)
 
 
 def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:

@@ -16,10 +16,11 @@ from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Ten
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
+from inspector.model.roles.contents import holds_averages, holds_data, is_module, looks_like_model
 from inspector.model.roles.cpu_state import NONE_PINNED, is_metadata_on_cpu, pinned_keys
 from inspector.model.roles.hidden import GENERATOR, SOURCE_DEVICE, hidden_devices, is_of_generator
-from inspector.model.roles.roles import Context, ModelDraft, enter, names_model, role_of_tensor
-from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
+from inspector.model.roles.roles import Context, ModelDraft, enter, is_averaged_parameter, role_of_tensor
+from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import NOTHING_KNOWN, Known, TensorFacts
 from inspector.model.values.children import (
     Chained,
@@ -157,7 +158,9 @@ class _Walk:
             if context.owner is not None and context.optimizer is not None:
                 slot = context.slot + step
                 on_cpu = self._add_slot(context.optimizer, context.owner, slot, facts)
-            elif role == "parameter" and context.model is not None:
+            elif context.model is not None and (
+                role == "parameter" or (role == "ema" and is_averaged_parameter(context, keys[-1], facts))
+            ):
                 context.model.rows.append(len(found.tensors))
         else:
             role, slot, on_cpu = self._part(frame, found.tensors[frame.part_of], keys, step)
@@ -289,11 +292,26 @@ class _Walk:
             return context
         if isinstance(value, Call) and class_of(value) == GENERATOR:
             return Context(role="rng")
-        if not _looks_like_model(keys, value, children):
+        return self._model_context(context, keys, path, value, children)
+
+    def _model_context(
+        self,
+        context: Context,
+        keys: tuple[Key, ...],
+        path: str,
+        value: Value,
+        children: Children | Numbered | Chained,
+    ) -> Context:
+        """Return the context inside a model or data; the same as outside for all else."""
+        if holds_data(value, children):
+            return Context(role="other")
+        kind: Role | None = "other" if is_module(value, children) else None
+        if kind is None and not looks_like_model(keys, value, children, self._known):
             return context
-        model = ModelDraft(keys, path)
-        found.models.append(model)
-        return Context(role=context.role, model=model)
+        role: Role | None = "ema" if holds_averages(value, children) else context.role
+        model = ModelDraft(keys, path, is_average=role is not None)
+        self._found.models.append(model)
+        return Context(role=role, model=model, kind=kind)
 
     def _note(self, value: Value, path: str) -> None:
         """Note what a value does besides holding others: names, devices that no map reaches, bad keys."""
@@ -334,17 +352,3 @@ def _weight(key: Key) -> int:
 def _excess(key: Key) -> int:
     """Return what a key weighs beyond its text in a path, which is cut."""
     return len(key) if isinstance(key, str) and len(key) > MOST_STEP_CHARS else 0
-
-
-def _looks_like_model(keys: tuple[Key, ...], value: Value, children: Children | Numbered | Chained) -> bool:
-    """Return whether a container is a model: a module, or a mapping from names to mostly tensors."""
-    if not isinstance(value, Dict | Call):
-        return False
-    # Compared one by one: a set would hash integer keys, which a hostile file can make collide.
-    if isinstance(value, Call) and any(key == "._parameters" for key, _ in children):
-        return True
-    tensors = sum(1 for key, item in children if type(key) is str and looks_like_tensor(item))
-    last = keys[-1] if keys else None
-    if names_model(last):
-        return tensors > 0 and (bool(keys) or 2 * tensors > len(children))
-    return tensors > 1 and 2 * tensors > len(children)

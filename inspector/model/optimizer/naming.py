@@ -10,14 +10,15 @@ they fit. Wherever two parameters could be meant, the slots stay without a name 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 
 from inspector.model.checkpoint import Key, Naming
-from inspector.model.optimizer.parameters import Parameters, Shape, join_parameters, salted
+from inspector.model.optimizer.held import names_held
+from inspector.model.optimizer.parameters import Parameters, Shape, View, join_parameters, salted
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.values.text import cut_name
-from inspector.records import dataclass
+from inspector.records import dataclass, field
 
 Shapes = dict[Key, Shape]
 MOST_COMPARED = 8_000_000
@@ -58,12 +59,14 @@ class Owned:
         shapes: The shapes of those parameters whose slots tell it.
         owners: The parameters that have slots.
         together: Whether one state serves all parameters, as that of LBFGS does.
+        held: What its parameters view, where it was pickled whole and holds them.
     """
 
     optimizer: OptimizerDraft
     shapes: Shapes
     owners: Collection[Key] = ()
     together: bool = False
+    held: Mapping[Key, View] = field(default_factory=dict)
 
     @property
     def ids(self) -> list[Key]:
@@ -99,7 +102,7 @@ def name_parameters(owned: Sequence[Owned], models: Sequence[Parameters]) -> lis
     claimed = {id(model) for fitting in whole for model in fitting or ()}
     free = [model for model in models if id(model) not in claimed]
     return [
-        _TOO_MANY if fitting is None else _name(one, fitting, free, room)
+        _TOO_MANY if fitting is None else _name(one, fitting, free, models, room)
         for one, fitting in zip(owned, whole, strict=True)
     ]
 
@@ -115,7 +118,13 @@ def _find_whole(owned: Owned, models: Sequence[Parameters], room: _Room) -> list
     return found
 
 
-def _name(owned: Owned, whole: Sequence[Parameters], free: Sequence[Parameters], room: _Room) -> Names:
+def _name(
+    owned: Owned,
+    whole: Sequence[Parameters],
+    free: Sequence[Parameters],
+    models: Sequence[Parameters],
+    room: _Room,
+) -> Names:
     optimizer = owned.optimizer
     listed = optimizer.listed.parameters + len(optimizer.listed.groups)
     if not room.spend(listed + len(optimizer.state_ids)):
@@ -123,6 +132,8 @@ def _name(owned: Owned, whole: Sequence[Parameters], free: Sequence[Parameters],
     said = _names_in_file(owned)
     if said is not None:
         return said
+    if owned.held:
+        return _names_of_held(owned, models, room)
     if owned.together:
         return Names({}, "unknown", "It keeps one state for all parameters together.")
     candidates = whole or (free if len(owned.shapes) > 1 else ())
@@ -180,6 +191,26 @@ def _names_in_file(owned: Owned) -> Names | None:
         kept = "The optimizer's state is kept by parameter name."
         return Names({key: cut_name(key) for key in owners if isinstance(key, str)}, "names", kept)
     return None
+
+
+def _names_of_held(owned: Owned, models: Sequence[Parameters], room: _Room) -> Names:
+    """Name the parameters that an optimizer holds by the first model that has them itself."""
+    best: dict[Key, str] = {}
+    where: Parameters | None = None
+    for model in models:
+        if not room.spend(len(model.names) + len(owned.held)):
+            return _TOO_MANY
+        found = names_held(owned.held, model)
+        if len(found) > len(best):
+            best, where = found, model
+    if where is None:
+        return Names({}, "unknown", "It holds its parameters itself, and no model in this file has them.")
+    naming: Naming = "names" if len(best) == len(owned.held) else "partial"
+    reason = (
+        f"It holds its parameters itself, and {len(best)} of {len(owned.held)} are those of {where.where}."
+    )
+    names = {key: name for key, name in best.items() if key in owned.owners}
+    return Names(names, naming, reason, where.paths)
 
 
 # --- one optimizer against one model ------------------------------------------------------------------------

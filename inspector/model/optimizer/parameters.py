@@ -10,6 +10,8 @@ from inspector.model.values.text import cut_name
 from inspector.records import dataclass
 
 Shape = tuple[int, ...]
+View = tuple[str, int | None, *tuple[int, ...]]
+"""The storage of a tensor, where it begins there, and its shape."""
 
 # Slots that every optimizer of torch, and most others, shape like their parameter.
 _LIKE_PARAMETER = frozenset(
@@ -50,29 +52,45 @@ class Parameters:
         names: Their names.
         shapes: Their shapes.
         paths: Where the model stands; several for models that one optimizer trains together.
+        views: What each views of which storage, by which an optimizer that was pickled whole knows it.
     """
 
     where: str
     names: list[str]
     shapes: list[Shape]
     paths: tuple[str, ...] = ()
+    views: tuple[View | None, ...] = ()
 
 
 def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
     """Return a model's parameters as `Module.parameters` does: tied ones once, under their first name."""
-    first: dict[object, tuple[str, Shape]] = {}
+    first: dict[View | int, tuple[str, Shape]] = {}
     for row in model.rows:
         tensor = tensors[row]
         if not _is_sane(tensor.shape):
             continue
-        view = row if tensor.storage is None else (tensor.storage, tensor.storage_offset, *tensor.shape)
-        first.setdefault(view, (cut_name(parameter_name(model, tensor.keys)), tensor.shape))
+        view = view_of(tensor.storage, tensor.storage_offset, tensor.shape)
+        name = cut_name(parameter_name(model, tensor.keys))
+        first.setdefault(row if view is None else view, (name, tensor.shape))
     return Parameters(
         model.path or "the checkpoint",
         [name for name, _ in first.values()],
         [shape for _, shape in first.values()],
         (model.path,),
+        tuple(None if isinstance(view, int) else view for view in first),
     )
+
+
+def read_models(models: Sequence[ModelDraft], tensors: Sequence[Tensor]) -> list[Parameters]:
+    """Return the parameters of all models that have any; of averages only where there is no other."""
+    filled = [model for model in models if model.rows]
+    trained = [model for model in filled if not model.is_average] or filled
+    return [read_parameters(model, tensors) for model in trained]
+
+
+def view_of(storage: str | None, offset: int | None, shape: Shape) -> View | None:
+    """Return what a tensor views; None for what has no storage of its own."""
+    return None if storage is None or not _is_sane(shape) else (storage, offset, *shape)
 
 
 def join_parameters(models: Sequence[Parameters]) -> Parameters:
@@ -82,6 +100,7 @@ def join_parameters(models: Sequence[Parameters]) -> Parameters:
         [cut_name(f"{model.where}.{name}") for model in models for name in model.names],
         [shape for model in models for shape in model.shapes],
         tuple(path for model in models for path in model.paths),
+        tuple(view for model in models for view in model.views),
     )
 
 

@@ -2,16 +2,20 @@
 
 The layout is that of `Optimizer.state_dict` in torch's `torch/optim/optimizer.py`: `state` maps a parameter's
 number (its `id()` before torch 0.4.1, its name in some frameworks) to its slots, `param_groups` lists the
-numbers, the options and, since torch 2.6, the names.
+numbers, the options and, since torch 2.6, the names. An optimizer that was pickled whole has the same two as
+attributes, and its parameters themselves in the place of numbers. fastai's optimizers (`Optimizer.state_dict`
+in `fastai/optimizer.py`) list the slots of all parameters in `state`, and the options of groups in `hypers`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from inspector.limits import Work
-from inspector.model.checkpoint import Key
-from inspector.model.values.children import breadth_of, mapping_pairs
+from inspector.model.checkpoint import Key, OddKey
+from inspector.model.values.children import attributes_of, breadth_of, mapping_pairs, mapping_steps
 from inspector.model.values.text import path_key
-from inspector.pickles.values import Value
+from inspector.pickles.values import Call, Value
 from inspector.records import dataclass, field
 
 _KEPT_ON_CPU = frozenset({"step", "mu_product"})
@@ -67,12 +71,14 @@ class OptimizerDraft:
         path: The same as text.
         listed: Its parameter groups.
         state_ids: The parameters that have state, in file order.
+        held: The parameters themselves, where the optimizer was pickled whole and has them.
     """
 
     keys: tuple[Key, ...]
     path: str
     listed: Groups
     state_ids: list[Key]
+    held: dict[Key, Value] = field(default_factory=dict)
 
     def is_kept_on_cpu(self, parameter: Key, slot: str, shape: tuple[int, ...]) -> bool:
         """Return whether torch keeps this slot on the CPU wherever the parameter is.
@@ -92,11 +98,16 @@ class OptimizerDraft:
 
 
 def looks_like_optimizer(value: Value) -> bool:
-    """Return whether a value is an optimizer's state dict: a mapping with `state` and `param_groups`."""
+    """Return whether a value is an optimizer, or its state dict: it has `state` and groups."""
     if breadth_of(value) > _MOST_PARTS:
         return False
-    names = [key for key, _ in mapping_pairs(value) or [] if isinstance(key, str)]
-    return "state" in names and "param_groups" in names
+    parts = dict(_parts_of(value))
+    return ("state" in parts and "param_groups" in parts) or _is_listed(parts)
+
+
+def _is_listed(parts: dict[str, Value]) -> bool:
+    """Return whether the slots are a list, as fastai keeps them."""
+    return isinstance(parts.get("state"), list) and "hypers" in parts
 
 
 class OptimizerReader:
@@ -119,38 +130,73 @@ class OptimizerReader:
         Raises:
             ModelError: The optimizers of the file list more than the limits allow.
         """
-        parts = dict(_named(value))
+        parts = dict(_parts_of(value))
+        if _is_listed(parts):
+            return self._read_listed(keys, path, parts["state"])
         listed, state = parts.get("param_groups"), parts.get("state")
-        found = self._listed.get(id(listed))
-        if found is None:
-            found = self._listed[id(listed)] = self._read_groups(listed)
         state_ids = self._states.get(id(state))
         if state_ids is None:
             self._keep(breadth_of(state))
-            state_ids = self._states[id(state)] = [path_key(key) for key, _ in mapping_pairs(state) or []]
+            state_ids = self._states[id(state)] = list(mapping_steps(mapping_pairs(state) or []))
+        if mapping_pairs(value) is None:
+            return self._read_object(keys, path, listed, state)
+        found = self._listed.get(id(listed))
+        if found is None:
+            found = self._listed[id(listed)] = self._read_groups(listed, self._read_group)
         return OptimizerDraft(keys=keys, path=path, listed=found, state_ids=state_ids)
 
-    def _read_groups(self, listed: Value) -> Groups:
+    def _read_listed(self, keys: tuple[Key, ...], path: str, state: Value) -> OptimizerDraft:
+        """Read the state of fastai: a place for each parameter, in the order of its groups."""
+        slots = state if isinstance(state, list) else []
+        self._keep(len(slots))
+        groups = Groups([GroupDraft(ids=list(range(len(slots))))])
+        filled: list[Key] = [place for place, slot in enumerate(slots) if mapping_pairs(slot)]
+        return OptimizerDraft(keys=keys, path=path, listed=groups, state_ids=filled)
+
+    def _read_object(self, keys: tuple[Key, ...], path: str, listed: Value, state: Value) -> OptimizerDraft:
+        """Read an optimizer that was pickled whole: its parameters are the keys of its state."""
+        pairs = mapping_pairs(state) or []
+        state_ids = self._states[id(state)]
+        names = {id(key): step for (key, _), step in zip(pairs, state_ids, strict=True)}
+        held: dict[Key, Value] = {}
+
+        def ids_of(ids: Value) -> list[Key]:
+            items = ids if isinstance(ids, list | tuple) else []
+            self._keep(len(items))
+            first = len(held)
+            found = [
+                names.get(id(item), OddKey(f"Parameter {place} without state"))
+                for place, item in enumerate(items, first)
+            ]
+            held.update(zip(found, items, strict=True))
+            return found
+
+        groups = self._read_groups(listed, lambda group: self._make_group(group, ids_of))
+        return OptimizerDraft(keys=keys, path=path, listed=groups, state_ids=state_ids, held=held)
+
+    def _read_groups(self, listed: Value, read: Callable[[Value], GroupDraft]) -> Groups:
         items = listed if isinstance(listed, list | tuple) else []
         self._keep(len(items))
-        groups = [self._read_group(item) for item in items]
+        groups = [read(item) for item in items]
         self._keep(sum(len(group.ids) for group in groups) if len(groups) > 1 else 0)
         return Groups(groups)
 
     def _read_group(self, value: Value) -> GroupDraft:
         found = self._groups.get(id(value))
-        if found is not None:
-            return found
+        if found is None:
+            found = self._groups[id(value)] = self._make_group(value, self._read_ids)
+        return found
+
+    def _make_group(self, value: Value, read_ids: Callable[[Value], list[Key]]) -> GroupDraft:
         self._keep(breadth_of(value))
         parts = dict(_named(value))
         names = parts.get("param_names")
-        self._groups[id(value)] = found = GroupDraft(
-            ids=self._read_ids(parts.get("params")),
+        return GroupDraft(
+            ids=read_ids(parts.get("params")),
             names=self._read_names(names) if isinstance(names, list | tuple) else [],
             capturable=parts.get("capturable") is True or parts.get("fused") is True,
             step_follows={"lambd", "t0"} <= parts.keys(),
         )
-        return found
 
     def _read_ids(self, ids: Value) -> list[Key]:
         if not isinstance(ids, list | tuple):
@@ -172,3 +218,11 @@ class OptimizerReader:
 
 def _named(value: Value) -> list[tuple[str, Value]]:
     return [(key, item) for key, item in mapping_pairs(value) or [] if isinstance(key, str)]
+
+
+def _parts_of(value: Value) -> list[tuple[str, Value]]:
+    """Return the entries of a state dict, or the attributes of an object by their names."""
+    if type(value) is not Call or mapping_pairs(value) is not None:
+        return _named(value)
+    attributes = attributes_of(value.state)
+    return [(key[1:], item) for key, item in attributes if isinstance(key, str)]

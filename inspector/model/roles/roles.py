@@ -17,7 +17,7 @@ from inspector.records import dataclass, field
 _RNG = re.compile(r"(^|_)rng(_|$)|^rng|random_state|rng_state|^generator_state$", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched", re.IGNORECASE)
 _EMA = re.compile(
-    r"(^|[_.])(ema|swa|averaged|avg_model|shadow)([_.]|$)|^(ema|shadow|averaged)", re.IGNORECASE
+    r"(^|[_.])(ema|swa|averaged|avg_model|average_model|shadow)([_.]|$)|^(ema|shadow|averaged)", re.IGNORECASE
 )
 _OPTIMIZER = re.compile(r"(^|_)(optim|optimizer)(s|_?[a-z0-9]|_states?|_state_dict)?$", re.IGNORECASE)
 # The CPU's Mersenne Twister; CUDA's Philox today (16) and up to torch 1.7 (816, and 824 with its offset).
@@ -28,6 +28,8 @@ _MODEL = re.compile(r"^(state_?dict|model|net|network|module|weights|params|.*_s
 _BUFFERS = frozenset(
     {"running_mean", "running_var", "num_batches_tracked", "position_ids", "inv_freq", "attn_mask"}
 )
+# What Lightning was called with: a module among it is a copy of a part of the model, or no part of it.
+_SETTINGS = frozenset({"hyper_parameters", "datamodule_hyper_parameters"})
 DICTIONARIES = frozenset({"._modules", "._parameters", "._buffers"})
 """The dictionaries of `nn.Module`, which are no part of a parameter's name."""
 
@@ -40,11 +42,13 @@ class ModelDraft:
         keys: Where it stands.
         path: The same as text.
         rows: Its parameters, as indexes of tensor rows.
+        is_average: Whether its weights are averages of another model's.
     """
 
     keys: tuple[Key, ...]
     path: str
     rows: list[int] = field(default_factory=list)
+    is_average: bool = False
 
 
 class Context(NamedTuple):
@@ -53,7 +57,7 @@ class Context(NamedTuple):
     Attributes:
         role: The role of everything below, or None while nothing says.
         model: The parameters being collected, or None.
-        kind: Inside a whole module, `parameter` or `buffer`, as its dictionaries say.
+        kind: Inside a whole module, `parameter` or `buffer`, as its dictionaries say, or `other` beside them.
         optimizer: Index of the optimizer state dict around, or None.
         steps: Inside of that, 0 at its top, 1 in its `state`, 2 in a parameter's, and so on; -1 elsewhere.
         owner: The parameter of its own that the state around belongs to, by number or name, or None.
@@ -97,7 +101,7 @@ def _enter_optimizer(context: Context, key: Key, step: str) -> Context:
     if steps < 0:
         return context
     if steps == 0:
-        return context._replace(steps=1 if key == "state" else -1)
+        return context._replace(steps=1 if key in {"state", ".state"} else -1)
     if steps == 1:
         return Context(role, model, kind, optimizer, 2, key, "")
     return Context(role, model, kind, optimizer, steps + 1, owner, f"{slot}{step}/")
@@ -110,8 +114,8 @@ def names_model(key: Key | None) -> bool:
 
 def role_of_tensor(context: Context, keys: tuple[Key, ...], facts: TensorFacts) -> Role:
     """Return what a tensor is for."""
-    if context.optimizer is not None:
-        return "optimizer"
+    if context.optimizer is not None:  # one that was pickled whole lists the parameters themselves
+        return "parameter" if context.steps < 0 and facts.is_parameter else "optimizer"
     last = keys[-1] if keys else ""
     role = context.role
     if role is None and context.model is None:
@@ -121,6 +125,11 @@ def role_of_tensor(context: Context, keys: tuple[Key, ...], facts: TensorFacts) 
     if facts.dtype == "uint8" and _is_generator_state(keys, facts):
         return "rng"
     return context.kind or _role_in_model(context, last, facts)
+
+
+def is_averaged_parameter(context: Context, key: Key, facts: TensorFacts) -> bool:
+    """Return whether a tensor of averaged weights would be a parameter in the model that is averaged."""
+    return (context.kind or _role_in_model(context, key, facts)) == "parameter"
 
 
 def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
@@ -144,6 +153,8 @@ def role_of_key(key: Key) -> Role | None:
     name = key.removeprefix(".")
     if _RNG.search(name):
         return "rng"
+    if name in _SETTINGS:
+        return "other"
     if _EMA.search(name):
         return "ema"
     if _SCHEDULER.search(name):

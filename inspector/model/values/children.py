@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TypeGuard, cast
 
-from inspector.model.checkpoint import Key
+from inspector.model.checkpoint import Key, OddKey
 from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes, describe_scalar
+from inspector.model.tensors.rebuild import looks_like_tensor
 from inspector.model.values.text import path_key
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 
@@ -232,8 +233,19 @@ def _pairs_by_key(pairs: list[tuple[Value, Value]]) -> Children:
     """Return pairs by their key as a step: nearly all are just that, and stay what they are."""
     if all(type(key) is str for key, _ in pairs):
         return cast("Children", pairs)
-    steps = ((path_key(pair[0]), pair) for pair in pairs)
+    steps = zip(mapping_steps(pairs), pairs, strict=True)
     return [cast("tuple[Key, Value]", pair) if step is pair[0] else (step, pair[1]) for step, pair in steps]
+
+
+def mapping_steps(pairs: list[tuple[Value, Value]]) -> Iterator[Key]:
+    """Yield mapping keys as path steps; a tensor among them, which has no short text, by its number."""
+    tensors = 0
+    for key, _ in pairs:
+        if type(key) is Call and looks_like_tensor(key):
+            yield OddKey(f"Parameter {tensors}")
+            tensors += 1
+        else:
+            yield path_key(key)
 
 
 def _given_pairs(call: Call) -> list[_Pairs]:
