@@ -7,7 +7,7 @@ from tests.frameworks.cases import FILES, claims, document, every, measure_names
 from tests.sweep import table
 
 # Formats that are named and not read yet.
-UNREAD = {"safetensors", "sb3"}
+UNREAD = {"sb3"}
 EVERY = every()
 READ = [case for case in EVERY if case.container not in UNREAD]
 

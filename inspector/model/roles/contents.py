@@ -15,6 +15,7 @@ from inspector.pickles.values import Call, Dict, Value
 _COUNT_OF_AVERAGES = "n_averaged"  # the buffer of `AveragedModel` in torch's `torch/optim/swa_utils.py`
 _AVERAGED = ("module.", "n_averaged")
 _DATA_CLASSES = "torch_geometric.data."
+_TEXTS = ".__metadata__"
 _MOST_DATA = 64
 _DATA_KEY = "edge_index"  # of a graph, as `Data.to_dict` of PyTorch Geometric writes it
 
@@ -35,9 +36,11 @@ def looks_like_model(
     if not isinstance(value, Dict | Call):
         return False
     tensors = [item for key, item in children if type(key) is str and looks_like_tensor(item)]
+    # The texts beside the tensors of a safetensors file are no part of the model.
+    is_most = 2 * len(tensors) > len(children) - any(key == _TEXTS for key, _ in children)
     if names_model(keys[-1] if keys else None):
-        return bool(tensors) and (bool(keys) or 2 * len(tensors) > len(children))
-    return len(tensors) > 1 and 2 * len(tensors) > len(children) and _has_dimensions(tensors, known)
+        return bool(tensors) and (bool(keys) or is_most)
+    return len(tensors) > 1 and is_most and _has_dimensions(tensors, known)
 
 
 def _has_dimensions(tensors: Iterable[Value], known: Known) -> bool:

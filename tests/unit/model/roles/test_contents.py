@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from inspector.model.build import open_checkpoint
 from inspector.model.roles.contents import holds_data
 from tests.builders import pickles
 from tests.unit.model.making import by_hand, pairs, root_of, saved, storage, view
@@ -97,3 +98,11 @@ def test_large_mapping_is_not_searched_for_the_names_of_data() -> None:
     assert holds_data(few, [("edge_index", None)])
     assert not holds_data(few, [("edge_index", None)] * 65)
     assert not holds_data([], [("edge_index", None)])
+
+
+def test_texts_beside_the_tensors_of_a_safetensors_file_are_no_part_of_the_model(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    path = tmp_path / "adapter.safetensors"
+    safetensors.save_file({"prompt_embeddings": torch.ones(2, 3)}, path, metadata={"format": "pt"})
+    (tensor,) = open_checkpoint(str(path)).tensors
+    assert tensor.role == "parameter"
