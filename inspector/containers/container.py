@@ -23,6 +23,8 @@ class Part(NamedTuple):
 
     path: str
     nbytes: int
+    format: str = ""
+    """Its format, where it is a checkpoint of its own."""
 
 
 class StoredBytes(NamedTuple):
@@ -66,12 +68,14 @@ class Container:
         format: The name of its format, see `formats.FORMATS`.
         file_nbytes: Size of the file, or of all files where there are several.
         root: The saved object: what its pickle makes, or what the reader of a format without one made.
-        stream: The pickle of the saved object; None where the format has none.
+        stream: The pickle of the saved object; None where the format has none, or several.
         programs: All pickles that `torch.load` runs, and those that other readers run in their place, in the
             order in which they are run. The object's is one of them.
         storage_ids: What is known of each storage by key, in the order of first use. torch counts only the
             first of several persistent ids.
         stored: The bytes of each storage by key; a storage that is missing has no entry.
+        streams: The pickles of the objects in several files, each with the format of its file.
+        data: What large values of those are still in.
         parts: The files that the storages are in; none where that is the file at `path` alone.
         versions: Versions written in the file.
         notes: What there is to know about the file; verdicts rest on their kinds.
@@ -90,6 +94,8 @@ class Container:
     programs: tuple[Program, ...] = ()
     storage_ids: dict[str, StorageId]
     stored: dict[str, StoredBytes]
+    streams: tuple[tuple[Stream, str], ...] = ()
+    data: bytes = b""
     parts: tuple[Part, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
@@ -98,6 +104,12 @@ class Container:
     gathered: Mapping[str, Gathered] = field(default_factory=dict)
     tied: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
+
+    @property
+    def objects(self) -> tuple[tuple[Stream, str], ...]:
+        """The pickles of the saved objects, each with the format of its file."""
+        own = () if self.stream is None else ((self.stream, self.format),)
+        return (*own, *self.streams)
 
     def pickle(self) -> Stream:
         """Return the pickle of the saved object, for work that changes it.

@@ -9,6 +9,10 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
+from inspector.units import cut_text, escape_text
+
+_MOST_CHARS = 80
+
 
 class NoteKind(Enum):
     """What there is to know about a file."""
@@ -62,15 +66,22 @@ class Note(NamedTuple):
     Attributes:
         kind: What it says.
         values: The texts that belong into its sentence.
+        part: The name of the file that it is about, where a checkpoint consists of several.
     """
 
     kind: NoteKind
     values: tuple[str, ...] = ()
+    part: str = ""
+
+    def within(self, name: str) -> Note:
+        """Return the note as one about the part of this name."""
+        return self._replace(part=f"{name}: {self.part}" if self.part else name)
 
     @property
     def sentence(self) -> str:
         """The note for people; empty where something else of the file tells the same."""
-        return _SENTENCES.get(self.kind, "").format(*self.values)
+        said = _SENTENCES.get(self.kind, "").format(*self.values)
+        return f"{escape_text(cut_text(self.part, _MOST_CHARS))}: {said}" if said and self.part else said
 
 
 def sentences(notes: Iterable[Note]) -> list[str]:

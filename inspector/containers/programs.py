@@ -83,6 +83,15 @@ class Programs:
         if others._broken:
             self._broken.add((name, kind))
 
+    def absorb(self, others: Iterable[object], name: str) -> None:
+        """Add the programs of one file among several, each under the file's name and its own."""
+        for one in others:
+            if isinstance(one, Program):
+                key = f"{name}: {one.name}", one.kind
+                self._found.setdefault(key, []).append(one.stream)
+                if not one.is_whole:
+                    self._broken.add(key)
+
     def all(self) -> tuple[Program, ...]:
         """Return what was read so far."""
         return tuple(

@@ -128,6 +128,8 @@ class StorageReader:
         return self._gathering[1]
 
     def _part(self, number: int) -> Source:
+        if number >= len(self._parts):
+            raise ContainerError("a file of the checkpoint is not open", where=self.container.path)
         return self._parts[number]
 
     def _refuse_outside(self, key: str, end: int) -> None:
@@ -137,7 +139,7 @@ class StorageReader:
 
     def _place(self, key: str) -> tuple[Source, int]:
         part, offset, _ = self.container.stored[key]
-        return self._parts[part], offset or 0
+        return self._part(part), offset or 0
 
     def _extent(self, key: str) -> Extent | None:
         if self._find is None:

@@ -89,8 +89,8 @@ def build_checkpoint(
     progress.start("listing tensors")
     known = Known(container.storage_ids)
     found = walk(container.root, limits, progress, known)
-    if container.stream is not None:
-        note_strangers(found.uses, container.stream, is_legacy=format_of(container.format).is_stream)
+    for stream, form in container.objects:
+        note_strangers(found.uses, stream, is_legacy=format_of(form).is_stream)
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
     others: list[Parameters] = []
     if beside and found.optimizers and not any(model.rows for model in found.models):
@@ -119,6 +119,7 @@ def build_checkpoint(
         refusal=container.refusal,
         refused=container.refused,
         tied=container.tied,
+        parts=container.parts,
         stamp=container.stamp,
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from inspector.containers.container import Part
 from inspector.containers.notes import Note
 from inspector.containers.source import Stamp
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
@@ -309,6 +310,7 @@ class Checkpoint:
         refusal: What torch's reader says to the container; empty where it opens it.
         refused: What it says to the record of a storage, as (key, words).
         tied: Names that the file leaves out, each with the name that the same tensor is kept under.
+        parts: The files that it consists of, where there are several.
         stamp: What the file on disk looked like before it was read, or None.
     """
 
@@ -329,6 +331,7 @@ class Checkpoint:
     refusal: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     tied: tuple[tuple[str, str], ...] = ()
+    parts: tuple[Part, ...] = ()
     stamp: Stamp | None = None
 
     @property

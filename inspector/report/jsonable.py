@@ -14,7 +14,7 @@ from typing import Any
 
 from inspector.diagnose.findings.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
-from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Storage, Tensor, ValueRow
+from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Tensor, ValueRow
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
@@ -36,7 +36,7 @@ def write_show(
     yield ', "tensors": ['
     yield from _joined(_tensor_texts(checkpoint.tensors))
     yield '], "storages": ['
-    yield from _joined(map(_storage_text, checkpoint.storages))
+    yield from _joined(_storage_texts(checkpoint))
     yield f'], "devices": {json.dumps(_devices(checkpoint))}, "values": ['
     yield from _joined(map(_value_text, checkpoint.values))
     yield f"], {json.dumps(_tail(checkpoint, safety, findings))[1:]}"
@@ -89,11 +89,13 @@ def fix_document(fix: Fix) -> Document:
 
 
 def _head(checkpoint: Checkpoint, open_seconds: float) -> Document:
+    parts = [{"path": part.path, "nbytes": part.nbytes} for part in checkpoint.parts]
     return {
         "schema": SCHEMA,
         "path": checkpoint.path,
         "format": checkpoint.format,
         "file_nbytes": checkpoint.file_nbytes,
+        **({"parts": parts} if parts else {}),
         "open_seconds": round(open_seconds, 6),
     }
 
@@ -167,12 +169,16 @@ def _facts_text(tensor: Tensor) -> str:
     )
 
 
-def _storage_text(storage: Storage) -> str:
-    key, device, dtype, nbytes, offset, *_ = storage
-    return (
-        f'{{"key": {quote(key)}, "device": {quote(device)}, "dtype": "{dtype}", "nbytes": {nbytes}, '
-        f'"file_offset": {"null" if offset is None else offset}}}'
-    )
+def _storage_texts(checkpoint: Checkpoint) -> Iterator[str]:
+    """Yield the storages; where there are several files, each with the number of its own."""
+    numbers = {part.path: number for number, part in enumerate(checkpoint.parts)}
+    for storage in checkpoint.storages:
+        key, device, dtype, nbytes, offset, *_ = storage
+        part = f', "part": {numbers[storage.part]}' if storage.part else ""
+        yield (
+            f'{{"key": {quote(key)}, "device": {quote(device)}, "dtype": "{dtype}", "nbytes": {nbytes}, '
+            f'"file_offset": {"null" if offset is None else offset}{part}}}'
+        )
 
 
 def _value_text(value: ValueRow) -> str:

@@ -128,8 +128,8 @@ class Deciding:
                 where=self.container.path,
                 remedy="recover what is intact, and export from that",
             )
-        if self.container.stream is not None:
-            refuse_odd(self.container.stream)
+        for stream, _ in self.container.objects:
+            refuse_odd(stream)
         target = format_of(self.format)
         if target.is_stream and self.container.format != self.format:
             self._refuse_too_late()
@@ -147,8 +147,7 @@ class Deciding:
 
     def _refuse_too_late(self) -> None:
         """Refuse to put into a legacy file what torch cannot read from one."""
-        stream = self.container.stream
-        names = set() if stream is None else {node.name for node in stream.globals}
+        names = {node.name for stream, _ in self.container.objects for node in stream.globals}
         if names & _ASK_DATA and not self.form.takes_model:
             raise ExportError(
                 "torch cannot read nested tensors, generators and tensors of XLA from legacy files",
@@ -306,9 +305,9 @@ class Deciding:
         how = Writing(
             naming=viewed,
             edits=edits,
-            data=b"" if stream is None else stream.data,
+            data=container.data if stream is None else stream.data,
             legacy=format_of(self.format).is_stream,
-            names_are_present=stream is not None and names_are_present(stream),
+            names_are_present=any(names_are_present(one) for one, _ in container.objects),
             rebuilt=Rebuilding(container.storage_ids).call_for,
             progress=self.progress,
         )

@@ -89,8 +89,8 @@ def recover(
     with open_source(path, limits) as source, collector_paused():
         extents = read_extents(source, limits.started(), progress)
         refuse_step(extents.container.format, "recover", path)
-        if extents.container.stream is not None:
-            refuse_odd(extents.container.stream)
+        for stream, _ in extents.container.objects:
+            refuse_odd(stream)
         sums = sum_extents(source, extents.whole, progress)
         rows = list_rows(extents.container, extents.lost | sums.faults, limits, progress)
         if rows.lost and not rows.kept:
@@ -132,8 +132,8 @@ def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress:
     root = drop_lost(container.root, rows.lost_values, progress)
     how = Writing(
         naming=numbering,
-        data=b"" if stream is None else stream.data,
-        names_are_present=stream is not None and names_are_present(stream),
+        data=container.data if stream is None else stream.data,
+        names_are_present=any(names_are_present(one) for one, _ in container.objects),
         rebuilt=Rebuilding(container.storage_ids).call_for,
         progress=progress,
     )

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
+from inspector.containers.container import Part
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, ContainerError, NotACheckpointError
 from inspector.model.build import open_checkpoint
@@ -21,6 +22,8 @@ from tests.builders.pickles import dict_, list_, name, new, number, op, text, tu
 from tests.corpus import Case, cases
 from tests.documents import show_document
 from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
+from tests.unit.report.rows import checkpoint
+from tests.unit.report.rows import storage as stored
 
 FORMATS = {"zip", "legacy", "tar", "torchscript", "package", "pt2", "safetensors", "dcp", "sharded", "pickle"}
 
@@ -277,3 +280,14 @@ def test_many_rows_are_written_in_pieces() -> None:
     pieces = list(write_show(checkpoint, judge(checkpoint), (), open_seconds=0.0))
     assert max(len(piece) for piece in pieces) < 0.5 * sum(len(piece) for piece in pieces)
     assert len(json.loads("".join(pieces))["tensors"]) == 9000
+
+
+def test_several_files_are_listed_and_each_storage_says_which_it_is_in() -> None:
+    parts = (Part("a/one.bin", 3), Part("a/two.bin", 4))
+    made = checkpoint(stored("0:0", part="a/one.bin"), stored("1:0", part="a/two.bin"), parts=parts)
+    document = json.loads("".join(write_show(made, judge(made), (), open_seconds=0)))
+    assert document["parts"] == [{"path": "a/one.bin", "nbytes": 3}, {"path": "a/two.bin", "nbytes": 4}]
+    assert [one["part"] for one in document["storages"]] == [0, 1]
+    plain = written(checkpoint(stored("0")))
+    assert "parts" not in plain
+    assert "part" not in plain["storages"][0]

@@ -1,0 +1,1 @@
+"""Checkpoints of several files: folders, and the files that stand for one."""
