@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 from inspector.containers.notes import sentences
 from inspector.model.checkpoint import Checkpoint
@@ -23,6 +25,7 @@ _MOST_WIDE = (48, 24, 40, 32, 12)
 _MOST_LEVELS = 12
 _LINE = 100
 _MOST_PATHS = 3
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _Row = tuple[str, str, str, str, str]
 
 
@@ -186,7 +189,10 @@ def _width(text: str) -> int:
     """Return the columns of a text in a terminal: two for East Asian characters, none for combining ones."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
+    return len(text) + sum(map(_excess, _NOT_ASCII.findall(text)))
+
+
+@lru_cache(maxsize=4096)
+def _excess(char: str) -> int:
+    """Return the columns of a character beyond one; the same few (\u00d7, \u2026) stand in every line."""
+    return -1 if unicodedata.combining(char) else int(unicodedata.east_asian_width(char) in "WF")
