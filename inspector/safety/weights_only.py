@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.containers.formats import format_of
+from inspector.model.arguments.random_generators import RANDOM_TYPES
 from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
 from inspector.model.programs.uses import PERSISTENT_ID
 from inspector.pickles.oddities import OddityKind, StreamFault
@@ -89,11 +90,16 @@ def _misfit(name: str, verb: Verb) -> str | None:
     return None
 
 
+def _is_unnamed(name: str) -> bool:
+    return name.startswith("numpy.dtypes.") or name in RANDOM_TYPES
+
+
 def names_to_allow(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...]:
     """Return the names that are missing from torch's list, in the order of their first use.
 
-    Among them are the types of NumPy's elements, which the file does not name but torch asks for.
+    Among them are the types of NumPy's elements and random generators, which the file does not name but torch
+    asks for.
     """
     wanted = [present_name(use.name) for use in checkpoint.globals]
-    wanted += [name for name, _ in checkpoint.needs.uses if name.startswith("numpy.dtypes.")]
+    wanted += [name for name, _ in checkpoint.needs.uses if _is_unnamed(name)]
     return tuple(dict.fromkeys(name for name in wanted if name not in allowed.names))

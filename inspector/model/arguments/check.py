@@ -25,6 +25,7 @@ from inspector.model.arguments.kinds import (
     kind_of_name,
     listed_name,
 )
+from inspector.model.arguments.random_generators import takes_random
 from inspector.model.arguments.tensors import (
     TENSOR_RULES,
     has_no_gradient,
@@ -107,7 +108,7 @@ def _may_take(name: str, call: Call) -> bool:
     name = present_name(name)
     kind = kind_of_name(name)
     if kind == UNKNOWN:
-        return isinstance(call.args, list | tuple)
+        return isinstance(call.args, list | tuple) and takes_random(name, call.args)
     if kind not in {"function", "type"} or (kind == "function" and call.kind == "newobj"):
         return False
     given = kind_of(call.args)

@@ -13,6 +13,7 @@ import time
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.model.arguments.check import Arguments
 from inspector.model.arguments.kinds import UNKNOWN, kind_of
+from inspector.model.arguments.random_generators import random_type
 from inspector.model.arguments.states import may_set
 from inspector.model.checkpoint import Verb
 from inspector.model.tensors.numpy_arrays import describe_array, describe_scalar
@@ -44,6 +45,9 @@ def note_use(uses: Uses, call: Call, arguments: Arguments | None = None) -> None
     name = _name_of(call.func)
     uses.add((name, Verb.CALL if (arguments or Arguments()).may_take(name, call) else Verb.MISCALL))
     _note_filling(uses, name, call)
+    made = random_type(call) if call.state is not None else None
+    if made is not None:
+        uses.add((made, Verb.BUILD))
     array = describe_array(call) or describe_scalar(call)
     if array is not None:
         # The state of a dtype is set, and its class is one for each element type, named nowhere in the file.

@@ -28,7 +28,8 @@ FOLDER = Path(inspector.safety.__file__).parent
 ROWS = json.loads((FOLDER / "classes.json").read_text(encoding="utf-8"))
 OF_TORCH = json.loads((FOLDER / "torch_classes.json").read_text(encoding="utf-8"))["names"]
 # Functions that rebuild data, the only ones of the table.
-REBUILDING = {"_reconstruct", "scalar", "_frombuffer", "_rebuild_from_type", "_rebuild_njt"}
+RANDOM = {"__bit_generator_ctor", "__generator_ctor", "__randomstate_ctor", "__pyx_unpickle_SeedSequence"}
+REBUILDING = {"_reconstruct", "scalar", "_frombuffer", "_rebuild_from_type", "_rebuild_njt", *RANDOM}
 # Of other versions of torch, NumPy and Python.
 ELSEWHERE = ("torch.nn.modules.linear._LinearWithBias", "numpy.core.", "numpy.bool_", "pathlib._local.")
 
