@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from inspector.containers.gathered.chunks import Gathered
 from inspector.containers.notes import Note, NoteKind
@@ -25,6 +25,37 @@ class Part(NamedTuple):
     nbytes: int
     format: str = ""
     """Its format, where it is a checkpoint of its own."""
+
+
+class PickleRecord(NamedTuple):
+    """One of several pickles of an archive that hold tensors.
+
+    Attributes:
+        name: The full name of its record.
+        stream: What it does.
+        prefix: What the keys of its storages begin with here, and not in the pickle itself: each pickle may
+            count its own.
+    """
+
+    name: str
+    stream: Stream
+    prefix: str = ""
+
+
+class CodeDevice(NamedTuple):
+    """A device that code within the file names.
+
+    Attributes:
+        device: Its text.
+        place: The record and the line, as in `code/__torch__/net.py:12`.
+    """
+
+    device: str
+    place: str
+
+
+Declared = Literal["parameter", "buffer", "other"]
+"""What a file itself says that a tensor is for."""
 
 
 class StoredBytes(NamedTuple):
@@ -69,6 +100,7 @@ class Container:
         file_nbytes: Size of the file, or of all files where there are several.
         root: The saved object: what its pickle makes, or what the reader of a format without one made.
         stream: The pickle of the saved object; None where the format has none, or several.
+        pickles: The pickles that hold tensors, where there are several; the object's is among them.
         programs: All pickles that `torch.load` runs, and those that other readers run in their place, in the
             order in which they are run. The object's is one of them.
         storage_ids: What is known of each storage by key, in the order of first use. torch counts only the
@@ -84,6 +116,9 @@ class Container:
         gathered: The storages whose bytes stand in chunks, maybe of several files, by key.
         tied: Names that the file leaves out, each with the name that the same tensor is kept under.
         stamp: What the file looked like before it was read; None for one that no path leads to.
+        declared: What tensors are for, by the `id` of the value, where the file says so; then its root is one
+            model, and the way to a tensor is its name. None where it does not.
+        code_devices: The devices that code in the file makes tensors on.
     """
 
     path: str
@@ -91,6 +126,7 @@ class Container:
     file_nbytes: int
     root: Value
     stream: Stream | None = None
+    pickles: tuple[PickleRecord, ...] = ()
     programs: tuple[Program, ...] = ()
     storage_ids: dict[str, StorageId]
     stored: dict[str, StoredBytes]
@@ -104,6 +140,8 @@ class Container:
     gathered: Mapping[str, Gathered] = field(default_factory=dict)
     tied: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
+    declared: Mapping[int, Declared] | None = None
+    code_devices: tuple[CodeDevice, ...] = ()
 
     @property
     def objects(self) -> tuple[tuple[Stream, str], ...]:

@@ -26,6 +26,7 @@ from inspector.containers.zip.directory import (
     ZipEntry,
     payload_offsets,
 )
+from inspector.containers.zip.kinds import Records
 from inspector.errors import ContainerError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -110,6 +111,11 @@ def _ends_in_zeros(source: Source, extent: Extent) -> bool:
 def zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
     """Find the storages and other records of a zip; errors as those of `read_torchzip`."""
     container, records = open_torchzip(source, limits, progress)
+    return records_extents(source, container, records)
+
+
+def records_extents(source: Source, container: Container, records: Records) -> Extents:
+    """Find the storages and other records of any zip."""
     whole: dict[str, Extent] = {}
     lost: dict[str, str] = {}
     entries = {key: records.storage(key) for key in container.storage_ids}

@@ -162,9 +162,21 @@ def _is_part(source: Source) -> bool:
 
 
 def _read_torchscript(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.zip.code import refuse_torchscript  # noqa: PLC0415 - few are such
+    from inspector.containers.torchscript.archive import read_torchscript  # noqa: PLC0415 - few are such
 
-    refuse_torchscript(source, limits, progress)
+    return read_torchscript(source, limits, progress)
+
+
+def _script_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    from inspector.containers.torchscript.archive import script_extents  # noqa: PLC0415 - as above
+
+    return script_extents(source, limits, progress)
+
+
+def _find_script_records(source: Source) -> Callable[[str], Extent | None]:
+    from inspector.containers.torchscript.archive import find_script_records  # noqa: PLC0415 - as above
+
+    return find_script_records(source)
 
 
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -209,7 +221,10 @@ FORMATS: tuple[Format, ...] = (
         name="torchscript",
         what="a TorchScript archive",
         read=_read_torchscript,
-        remedy="load it with torch.jit.load",
+        extents=_script_extents,
+        storage_extents=_find_script_records,
+        loads_restricted=False,
+        loader="torch.jit.load",
     ),
     Format(name="pt2", what="a torch.export archive", remedy="load it with torch.export.load"),
     Format(

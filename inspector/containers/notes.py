@@ -54,6 +54,11 @@ class NoteKind(Enum):
     BROKEN_OFF = auto()
     TOO_DEEP = auto()
     UNLISTED = auto()
+    UNREAD_CODE = auto()
+    # What code in the file does.
+    RUNS_AT_LOAD = auto()
+    FILE_ACCESS = auto()
+    PYTHON_INSIDE = auto()
 
 
 AMBIGUOUS = frozenset(kind for kind in NoteKind if kind.value < NoteKind.REFUSED.value)
@@ -141,5 +146,12 @@ _SENTENCES = {
     NoteKind.RANKS: "Written by {}, in {}.",
     NoteKind.BROKEN_OFF: "At least one pickle in this file is cut off.",
     NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",
+    NoteKind.UNREAD_CODE: (
+        "Not all of the code in this file could be looked through: of the rest it is not known what tensors "
+        "are for, and which devices are fixed in it."
+    ),
+    NoteKind.PYTHON_INSIDE: "Python stands in this file: {}.",
+    NoteKind.RUNS_AT_LOAD: "Code in this file runs as soon as it is loaded: {}.",
+    NoteKind.FILE_ACCESS: "Code in this file reads or writes files: {}.",
     NoteKind.UNLISTED: "{} more values are not listed, as there are too many; all tensors are.",
 }

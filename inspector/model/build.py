@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 
 from inspector.containers.collector import collector_paused
-from inspector.containers.container import Container
+from inspector.containers.container import CodeDevice, Container
 from inspector.containers.formats import format_of
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
 from inspector.containers.source import Source
 from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
-from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Safety, Tensor
+from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Key, Optimizer, Safety, Tensor
 from inspector.model.found import Found
 from inspector.model.optimizer.held import held_views
 from inspector.model.optimizer.naming import Names, Owned, name_parameters
@@ -88,7 +88,7 @@ def build_checkpoint(
     work = limits.counted()
     progress.start("listing tensors")
     known = Known(container.storage_ids)
-    found = walk(container.root, limits, progress, known)
+    found = walk(container.root, limits, progress, known, container.declared)
     for stream, form in container.objects:
         note_strangers(found.uses, stream, is_legacy=format_of(form).is_stream)
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
@@ -109,7 +109,7 @@ def build_checkpoint(
         storages=storages,
         values=tuple(found.values),
         globals=list_globals(container.programs, container.stream),
-        hidden_devices=tuple(found.hidden_devices),
+        hidden_devices=(*found.hidden_devices, *map(_in_code, container.code_devices)),
         optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,
         root=_kind_of_root(container.root),
@@ -121,6 +121,7 @@ def build_checkpoint(
         tied=container.tied,
         parts=container.parts,
         stamp=container.stamp,
+        is_program=container.declared is not None,
     )
 
 
@@ -185,6 +186,10 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
         faults=found.faults,
         places=_places(found),
     )
+
+
+def _in_code(found: CodeDevice) -> HiddenDevice:
+    return HiddenDevice(path=found.place, device=found.device, what=HiddenPlace.CODE)
 
 
 def _kind_of_root(root: Value) -> str:

@@ -156,6 +156,7 @@ class HiddenPlace(StrEnum):
     """A str that a module keeps under the name that everybody gives its device."""
     TENSOR_TYPE = "the tensor type"
     """A class such as `torch.cuda.FloatTensor`."""
+    CODE = "TorchScript"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,6 +313,8 @@ class Checkpoint:
         tied: Names that the file leaves out, each with the name that the same tensor is kept under.
         parts: The files that it consists of, where there are several.
         stamp: What the file on disk looked like before it was read, or None.
+        is_program: Whether it is one model whose modules are the mappings in it, as in TorchScript: the way
+            to a tensor, with dots, is its name in the state dict.
     """
 
     path: str
@@ -333,6 +336,7 @@ class Checkpoint:
     tied: tuple[tuple[str, str], ...] = ()
     parts: tuple[Part, ...] = ()
     stamp: Stamp | None = None
+    is_program: bool = False
 
     @property
     def needs(self) -> Safety:

@@ -7,6 +7,8 @@ tensors is a terabyte of paths.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from inspector.errors import ModelError
 from inspector.limits import Limits, written_chars
 from inspector.model.arguments.check import is_plain
@@ -56,18 +58,27 @@ _TENSORS = frozenset({Call, PersistentId, StoredTensor})
 _SCALARS = frozenset({type(None), bool, int, float, str, ByteString, bytes, ByteArray, Blob, Global})
 
 
-def walk(root: Value, limits: Limits, progress: Progress, known: Known = NOTHING_KNOWN) -> Found:
-    """Collect the rows of everything below `root`.
+def walk(
+    root: Value,
+    limits: Limits,
+    progress: Progress,
+    known: Known = NOTHING_KNOWN,
+    declared: Mapping[int, Role] | None = None,
+) -> Found:
+    """Collect the rows of everything below `root`; `declared` says what values are for, by their `id`.
 
     Raises:
         ModelError: There are more rows, or longer names, than the limits allow, or it takes too long.
         CancelledError: The work was cancelled.
     """
-    return _Walk(known, limits, progress).run(root)
+    return _Walk(known, limits, progress, declared).run(root)
 
 
 class _Walk:
-    def __init__(self, known: Known, limits: Limits, progress: Progress) -> None:
+    def __init__(
+        self, known: Known, limits: Limits, progress: Progress, declared: Mapping[int, Role] | None
+    ) -> None:
+        self._declared = declared
         self._limits = limits
         self._work = limits.counted(progress.advance)
         self._known = known._replace(look=self._work.look)
@@ -153,7 +164,8 @@ class _Walk:
         keys, path, step = self._place(frame, key)
         found, context = self._found, frame.context
         if frame.part_of is None:
-            role = role_of_tensor(context, keys, facts)
+            role = None if self._declared is None else self._declared.get(id(value))
+            role = role or role_of_tensor(context, keys, facts)
             slot, on_cpu = None, role == "rng" or key in frame.pinned
             if context.owner is not None and context.optimizer is not None:
                 slot = context.slot + step

@@ -144,6 +144,8 @@ def written_by(checkpoint: Checkpoint) -> str:
     era = format_of(checkpoint.format).era
     if era:
         return era
+    if checkpoint.is_program:
+        return "torch 2.1 or later" if "byteorder" in versions else ""
     if ".format_version" in versions:
         return "torch 2.7 or later"
     if "byteorder" in versions:

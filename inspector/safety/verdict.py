@@ -13,8 +13,9 @@ from inspector.model.obstacles import is_ambiguous
 from inspector.pickles.oddities import OddityKind
 from inspector.pickles.python2 import present_name
 from inspector.records import dataclass
-from inspector.safety.allowlist import allow_list
+from inspector.safety.allowlist import AllowList, allow_list
 from inspector.safety.answer import AMBIGUOUS, Answer, answer_for
+from inspector.safety.archives import Archive, ArchiveVerdict, judge_archive
 from inspector.safety.calls import CallRow, call_rows
 from inspector.safety.names import GlobalVerdict, judge_global, listed
 from inspector.safety.offers import offers_for, withheld_reason
@@ -46,6 +47,8 @@ class SafetyVerdict:
         calls: What `weights_only=False` would call besides what makes plain data, the worst first.
         has_pickles: Whether loading runs any pickle at all.
         calls_made: How many calls the pickle makes besides those that make plain tensors.
+        archive: What opens the file, where that is another function than `torch.load`.
+        danger: What a dangerous file can do.
     """
 
     verdict: FileVerdict
@@ -59,6 +62,8 @@ class SafetyVerdict:
     calls_made: int = 0
     packages: tuple[str, ...] = ()
     has_pickles: bool = True
+    archive: Archive | None = None
+    danger: str = "loading it can run commands"
 
     @property
     def is_unsure(self) -> bool:
@@ -75,6 +80,12 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
     allowed = allow_list(torch_version)
+    own = judge_archive(checkpoint)
+    return _of_pickle(checkpoint, allowed) if own is None else _of_archive(own, checkpoint, allowed)
+
+
+def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
+    """Return the verdict on what `torch.load` opens."""
     answer = answer_for(checkpoint, allowed)
     verdicts = tuple(_judge_use(checkpoint, use.name) for use in checkpoint.globals)
     dangerous = [
@@ -114,6 +125,25 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         calls=call_rows(checkpoint),
         calls_made=checkpoint.needs.calls_made,
         has_pickles=checkpoint.safety is not None,
+    )
+
+
+def _of_archive(own: ArchiveVerdict, checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
+    """Return the verdict on what another function opens."""
+    version = allowed.torch_version
+    rows = call_rows(checkpoint) if own.archive.is_imported else ()
+    return SafetyVerdict(
+        verdict="dangerous" if own.danger else "runs-code",
+        weights_only=False,
+        to_allow=(),
+        reasons=own.reasons,
+        globals=own.globals,
+        torch_version=version,
+        answer=Answer(kind="errors", reason=own.archive.refusal, torch_version=version),
+        calls=rows,
+        calls_made=checkpoint.needs.calls_made if rows else 0,
+        archive=own.archive,
+        danger=own.danger,
     )
 
 

@@ -203,7 +203,9 @@ def code_for_refused(path: str, error: CheckpointError, target: Profile, *, styl
     return render_unopened(form, loaded, target, style=style)
 
 
-def render_unopened(form: str, path: str, target: Profile, *, style: str = "plain") -> str:
+def render_unopened(
+    form: str, path: str, target: Profile, *, style: str = "plain", device: Device | None = None
+) -> str:
     """Write the loading code for a file that was not read.
 
     Args:
@@ -211,6 +213,7 @@ def render_unopened(form: str, path: str, target: Profile, *, style: str = "plai
         path: The file or folder; for `sharded` the index.
         target: The machine; with the id `this`, the code finds out when it runs.
         style: The style; `plain` also stands for the only one that there is.
+        device: The device that is wanted; None for that of the machine.
 
     Raises:
         PlanError: The format does not offer this style.
@@ -223,7 +226,7 @@ def render_unopened(form: str, path: str, target: Profile, *, style: str = "plai
             f"this file offers no snippet in the style {style!r}",
             remedy=f"it offers {', '.join(ways) or 'none'}",
         )
-    return ways[style].write(path, choose_device(target))
+    return ways[style].write(path, device or choose_device(target))
 
 
 def _call(head: str, *items: str, end: str = "") -> list[str]:

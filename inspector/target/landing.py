@@ -22,7 +22,11 @@ from inspector.target.map_location import (
     text_of,
 )
 from inspector.target.restore import Failure, landing_place, restore_failure, send_failure
+from inspector.target.scripts import land_script
 from inspector.target.versions import SKIPS_FOR_META, release_of
+
+_LANDINGS = {"torchscript": land_script}
+"""What restores the tags of formats that another function than `torch.load` reads."""
 
 Landed = tuple[str, Failure | None]
 """The device (empty after a failure), and (finding, message) of the failure or None."""
@@ -49,6 +53,7 @@ class Landing:
         self._how = how
         self._release = release_of(target.torch_version)
         self._has_records = format_of(form).has_records
+        self._land = _LANDINGS.get(form)
         self._tags: dict[str, Landed] = {}
         self._own: dict[tuple[str, bool], Landed] = {}
 
@@ -112,6 +117,10 @@ class Landing:
             return "meta", None
         if tag == NO_DEVICE:
             return self._load_to(self._how.map_location)
+        if self._land is not None:
+            place = self._how.map_location  # of another type it was refused before
+            text = text_of(place) if isinstance(place, str | TorchDevice) else None
+            return self._land(tag, text, self._target, self._how.current)
         asked = tag_for(self._how.map_location, tag, self._release)
         if not isinstance(asked, str):
             return "", asked

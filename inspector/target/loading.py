@@ -35,7 +35,7 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
 
     A name stops it where the file asks for it first.
     """
-    if safety.weights_only or safety.is_unsure:
+    if safety.weights_only or safety.is_unsure or safety.archive is not None:
         return None
     finding = _FINDINGS.get(safety.verdict, "runs-code")
     opcode = safety.answer.opcode

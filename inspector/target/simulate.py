@@ -87,7 +87,8 @@ def device_failures(checkpoint: Checkpoint, target: Profile) -> dict[str, Failur
     restored = {storage.device for storage in checkpoint.storages}
     sent = {tensor.device for tensor in checkpoint.tensors if is_sent(tensor)}
     failures = {device: send_failure(device, target) for device in sent}
-    failures |= {device: restore_failure(device, target) for device in restored - {NO_DEVICE}}
+    landing = Landing(checkpoint.format, target, LoadCall())
+    failures |= {device: landing.of_tag(device)[1] for device in restored - {NO_DEVICE}}
     return {device: failure for device, failure in failures.items() if failure is not None}
 
 

@@ -114,4 +114,14 @@ ROWS: tuple[Row, ...] = (
         in_place="a safetensors file has no devices, so there are none to change",
         recover="the file name is one for safetensors, but the file would be for torch.load",
     ),
+    Row(
+        name="torchscript",
+        title="TorchScript (torch.jit.save)",
+        sample="torchscript/conv.pt",
+        tensors=2,
+        devices=("cpu",),
+        roles=("parameter",),
+        code="torch.jit.load(",
+        check="torch.jit.load",
+    ),
 )

@@ -28,7 +28,10 @@ class Records:
         directory: The zip's directory.
         names: The full names of all records, in its order.
         prefix: The archive's folder with its slash; empty where the first record stands in none.
+        own: What the keys of storages begin with that are names of records themselves; empty for none.
     """
+
+    own = ""
 
     def __init__(self, directory: ZipDirectory) -> None:
         self.directory = directory
@@ -44,6 +47,8 @@ class Records:
 
     def storage(self, key: str) -> ZipEntry | None:
         """Return the record of a storage, or None."""
+        if self.own and key.startswith(self.own):
+            return self.get(key)
         return self.get(f"data/{key}") or self.get(f"tensors/{key}")
 
     def lists(self, name: str) -> bool:

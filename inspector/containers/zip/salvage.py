@@ -13,6 +13,7 @@ from typing import NamedTuple
 from inspector.containers.container import Container, damage_note
 from inspector.containers.foreign.zips import name_zip
 from inspector.containers.notes import Note, NoteKind
+from inspector.containers.programs import Programs
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import find_storages, read_object
 from inspector.containers.zip.directory import ZipDirectory
@@ -32,6 +33,7 @@ from inspector.units import cut_text, escape_text, format_count
 _MOST_NAME_CHARS = 80
 _FETCH = "fetch or copy it again; nothing that is left has a name"
 # Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
+_SCRIPTS = re.compile(r"[^/]*/(code/|constants\.pkl)")
 _OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/\d+\.storage)")
 
 
@@ -57,6 +59,8 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
     """
     walk = ZipWalk(source, limits, progress)
     walk.run()
+    if walk.stream is not None and any(map(_SCRIPTS.match, walk.names)):
+        return _salvage_script(walk, source, limits, progress, error)
     if walk.stream is None or any(map(_OTHERS.match, walk.names)):
         raise _hopeless(walk, source)
     directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
@@ -68,12 +72,9 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
         lambda rival: read_object(source, rival, limits, progress, "rival"),
     )
     stored = find_storages(source, records, walk.storage_ids, progress).stored
-    is_missing = isinstance(error, DirectoryError) and error.miniz is MinizError.NO_DIRECTORY
-    kind = NoteKind.NO_DIRECTORY if is_missing else NoteKind.BAD_DIRECTORY
     is_intact = pickle.crc in {0, zlib.crc32(read_zip_record(source, pickle, limits.pickle_nbytes))}
     notes = (
-        Note(kind, (format_count(len(walk.entries), "record"),)),
-        Note(NoteKind.SEARCH_ENDED) if walk.gave_up else None,
+        *_damage(walk, error),
         None if is_intact else Note(NoteKind.WRONG_CHECKSUM),
         damage_note(walk.storage_ids, stored),
     )
@@ -91,6 +92,27 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
         refusal=_words(error),
     )
     return Salvage(container, records)
+
+
+def _damage(walk: ZipWalk, error: DamagedError) -> tuple[Note, ...]:
+    """Return what is wrong with the directory, and whether all of the file was searched."""
+    is_missing = isinstance(error, DirectoryError) and error.miniz is MinizError.NO_DIRECTORY
+    kind = NoteKind.NO_DIRECTORY if is_missing else NoteKind.BAD_DIRECTORY
+    found = Note(kind, (format_count(len(walk.entries), "record"),))
+    return (found, Note(NoteKind.SEARCH_ENDED)) if walk.gave_up else (found,)
+
+
+def _salvage_script(
+    walk: ZipWalk, source: Source, limits: Limits, progress: Progress, error: DamagedError
+) -> Salvage:
+    """Take a TorchScript archive apart by the records that were found."""
+    from inspector.containers.torchscript.archive import take_apart  # noqa: PLC0415 - few are such
+
+    source.programs = Programs()  # its pickle is read once more
+    directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
+    records = Records(directory)
+    container = take_apart(source, records, limits, progress, _damage(walk, error))
+    return Salvage(replace(container, refusal=_words(error)), records)
 
 
 def _words(error: DamagedError) -> str:

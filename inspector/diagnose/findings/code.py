@@ -12,6 +12,10 @@ from inspector.pickles.python2 import present_name
 from inspector.safety.verdict import SafetyVerdict
 
 _MOST_NAMED = 8
+_DANGERS = {
+    "loading it can read and write files": "Loading this file can read and write other files",
+    "a pickle in it is made to run commands": "A pickle in this file is made to run commands",
+}
 _NESTED = "torch.storage._load_from_bytes"
 # They come with torch and Python, so they can be imported wherever torch can.
 _ALWAYS_THERE = frozenset({"torch", "collections", "builtins", "_codecs", "copyreg", "functools"})
@@ -63,13 +67,17 @@ def _safety(case: Case) -> Iterator[Finding]:
     """Return what loading would import."""
     reasons = " ".join(case.safety.reasons)
     if case.safety.verdict == "dangerous":
-        yield finding("dangerous-global", "error", "Loading this file can run commands", reasons, [])
+        title = _DANGERS.get(case.safety.danger, "Loading this file can run commands")
+        yield finding("dangerous-global", "error", title, reasons, [])
     elif case.safety.is_unsure:
         title = "Programs read different things from this file"
         if lost_directory(case.checkpoint):  # that is damage first of all
             title = "What is left of this file cannot be judged"
             reasons = "Without its end, other programs may make something else of it than what is shown here."
         yield finding("runs-code", "warning", title, reasons, [])
+    elif case.safety.archive is not None:
+        words = case.safety.archive.words
+        yield finding("runs-code", "warning", f"This file is {words}", reasons, [], fix=Fix(style="plain"))
     elif case.safety.verdict == "runs-code":
         title = "This file loads only with weights_only=False, which can run code in the file"
         yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))

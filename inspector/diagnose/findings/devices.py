@@ -33,9 +33,11 @@ def _unloadable(case: Case) -> Iterator[Finding]:
     for device in sorted(failures, key=device_order):
         by_finding[failures[device][0]].append(device)
     paths = _paths_by_device(case.checkpoint) if failures else {}
+    archive = case.safety.archive
+    loader = "torch.load" if archive is None else archive.loader
     for id_, devices in by_finding.items():
         detail = (
-            f"torch.load without map_location fails with: {failures[devices[0]][1]} Map "
+            f"{loader} without map_location fails with: {failures[devices[0]][1]} Map "
             f"{_listed(devices) or 'it'} to a device of the target, with map_location or in a copy."
         )
         found = [path for device in devices for path in paths.get(device, [])]

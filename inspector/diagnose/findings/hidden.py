@@ -28,7 +28,12 @@ _SENT_TO = frozenset({HiddenPlace.DEVICE, HiddenPlace.TEXT, HiddenPlace.DATA_PAR
 
 def find_hidden(case: Case) -> Iterator[Finding]:
     """Find devices that no map_location reaches, and what becomes of code that uses them on the target."""
-    hidden = [one for one in devices_outside(case.checkpoint) if is_accelerator(one.device)]
+    yield from _find_traced(case)
+    hidden = [
+        one
+        for one in devices_outside(case.checkpoint)
+        if is_accelerator(one.device) and one.what is not HiddenPlace.CODE
+    ]
     if not hidden:
         return
     target = case.target
@@ -47,6 +52,27 @@ def find_hidden(case: Case) -> Iterator[Finding]:
         "A device that map_location does not change",
         detail,
         [one.path for one in missing or hidden],
+    )
+
+
+def _find_traced(case: Case) -> Iterator[Finding]:
+    """Find devices in the code of a program: what `map_location` moves meets what the code makes there."""
+    traced = [one for one in case.checkpoint.hidden_devices if one.what is HiddenPlace.CODE]
+    if not traced:
+        return
+    named = ", ".join(sorted({plain(one.device) for one in traced})[:_MOST_NAMED])
+    target = case.target
+    missing = target is not None and any(not _is_there(one, target) for one in traced)
+    fails = "; on the target, which has no such device, it stops there" if missing else ""
+    yield finding(
+        "traced-device",
+        "warning" if missing or any(is_accelerator(one.device) for one in traced) else "note",
+        "A device is fixed in the code of the model",
+        f"The code makes tensors on {named} when it runs, whatever map_location, .to() or a remapped copy "
+        f"say{fails}. On another device than the weights' it ends with 'Expected all tensors to be on the "
+        "same device'. Script or trace the model again on the device where it is to run, or have forward() "
+        "take the device from its input, as in torch.zeros(2, device=x.device), and script it.",
+        [one.path for one in traced],
     )
 
 

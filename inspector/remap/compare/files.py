@@ -13,6 +13,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.compare.same_bytes import (
     Span,
+    archive_spans,
     find_difference,
     legacy_spans,
     tar_spans,
@@ -25,7 +26,12 @@ from inspector.remap.hidden import with_hidden
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.rules import Rule, Rules
 
-_PAIRS = {"legacy": legacy_spans, "tar": tar_spans, "zip": zip_spans}
+_PAIRS = {
+    "legacy": legacy_spans,
+    "tar": tar_spans,
+    "zip": zip_spans,
+    "torchscript": archive_spans("data.pkl", "constants.pkl"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,7 +158,23 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
         records = Records(read_directory(file, DEFAULT_LIMITS, progress))
         pickle = find_pickle(records, file.path)
         rows.append([entry for entry in records.directory.entries if entry is not pickle])
-    one, other = rows
+    return _paired(source, copy, *rows)
+
+
+def archive_spans(*names: str) -> Callable[[Source, Source, Progress], list[Span]]:
+    """Return what pairs the contents of all records of two archives but those of these names or endings."""
+
+    def pair(source: Source, copy: Source, progress: Progress) -> list[Span]:
+        rows = []
+        for file in (source, copy):
+            entries = read_directory(file, DEFAULT_LIMITS, progress).entries
+            rows.append([entry for entry in entries if not entry.name.partition("/")[2].endswith(names)])
+        return _paired(source, copy, *rows)
+
+    return pair
+
+
+def _paired(source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEntry]) -> list[Span]:
     if list(map(_looks, one)) != list(map(_looks, other)):
         raise ExportError("the records of the two archives differ in name, size or checksum")
     starts = list(payload_offsets(source, one)), list(payload_offsets(copy, other))

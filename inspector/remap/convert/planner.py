@@ -133,6 +133,12 @@ class Deciding:
         target = format_of(self.format)
         if target.is_stream and self.container.format != self.format:
             self._refuse_too_late()
+        if self.checkpoint.is_program and not self.form.takes_model:
+            raise PlanError(
+                "a program is copied as it is, or its weights are taken out of it",
+                where=self.container.path,
+                remedy="ask for --format state-dict as well",
+            )
         content = self._model() if self.form.takes_model else self._everything()
         if content.byteorder != "little" and (not target.has_records or self.form.cast):
             raise ExportError(

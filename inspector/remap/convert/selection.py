@@ -32,6 +32,7 @@ _WHY: dict[Role, str] = {
     "other": "not among the model's weights",
 }
 _NO_TENSOR = "no tensor"
+_NO_WEIGHT = "an attribute or a constant of the program, which a state dict does not hold"
 
 
 class Model(NamedTuple):
@@ -42,12 +43,14 @@ class Model(NamedTuple):
         path: The same as text; empty for the root.
         is_module: Whether it is a module with its class, not a dictionary of tensors.
         is_average: Whether its weights are averaged ones.
+        is_program: Whether its modules are mappings within mappings: names are the ways to the tensors.
     """
 
     keys: tuple[Key, ...]
     path: str
     is_module: bool
     is_average: bool
+    is_program: bool = False
 
     @property
     def label(self) -> str:
@@ -64,6 +67,8 @@ def select_model(checkpoint: Checkpoint, form: Form) -> Model:
     Raises:
         PlanError: There is none, or several could be meant.
     """
+    if checkpoint.is_program:
+        return _program(checkpoint)
     models = _models(checkpoint)
     wanted = form.path
     if wanted is None and any(model.path == form.strip_prefix for model in models if model.path):
@@ -78,6 +83,16 @@ def select_model(checkpoint: Checkpoint, form: Form) -> Model:
         return _only(found, "no averaged weights were recognized", models)
     found = [model for model in models if not model.is_average] or models
     return _only(found, "no weights of a model were recognized", models)
+
+
+def _program(checkpoint: Checkpoint) -> Model:
+    if not any(row.role in _WEIGHTS for row in checkpoint.tensors):
+        raise PlanError(
+            "the model has no weights with names",
+            where=checkpoint.path,
+            remedy="it was frozen or packed, or is a function: no state dict has what it computes with",
+        )
+    return Model((), "", is_module=False, is_average=False, is_program=True)
 
 
 def _only(found: Sequence[Model], otherwise: str, models: Sequence[Model]) -> Model:
@@ -123,6 +138,8 @@ def name_in(model: Model, row: Tensor) -> str | None:
     steps = row.keys[len(model.keys) :]
     if row.part_of is not None or not steps or row.keys[: len(model.keys)] != model.keys:
         return None
+    if model.is_program:
+        return ".".join(map(str, steps)) if row.role in _WEIGHTS else None
     if not model.is_module:
         return str(steps[0]) if len(steps) == 1 else None
     inner = steps[::2]
@@ -213,6 +230,8 @@ def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:
     every: tuple[Tensor | ValueRow, ...] = (*checkpoint.tensors, *checkpoint.values)
     for row in every:
         depth = _common(row.keys, model.keys)
+        if model.is_program and isinstance(row, Tensor) and row.part_of is None and row.role == "other":
+            rows[row.keys] = LeftOut(row.path, _NO_WEIGHT, 1, row.nbytes)
         if depth == len(model.keys):
             continue
         branch = row.keys[: depth + 1]

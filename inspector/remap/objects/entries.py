@@ -21,7 +21,7 @@ from inspector.model.values.text import cut_name, path_key, step_text, type_of
 from inspector.pickles.values import Call, Global, Value
 from inspector.remap.convert.forms import EXCLUDED, LeftOut
 from inspector.remap.convert.selection import Model, Patterns
-from inspector.remap.objects.modules import StateEntry, read_module
+from inspector.remap.objects.modules import StateEntry, read_module, read_program
 
 _OWN_CLASS = frozenset({WRAPPER, JAGGED})
 _PLAIN = frozenset(
@@ -61,8 +61,11 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
     """
     root = value_at(container.root, model.keys)
     nameless: list[str] = []
-    found = read_module(root) if model.is_module else _read_mapping(root, nameless)
-    if not model.keys:
+    if model.is_program:
+        found = read_program(container)
+    else:
+        found = read_module(root) if model.is_module else _read_mapping(root, nameless)
+    if not model.keys and not model.is_program:
         found += _tied_entries(container, found)
     taken = Taken([], [], [], None if model.is_module else metadata_of(root))
     known = Known(container.storage_ids)

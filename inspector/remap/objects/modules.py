@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from inspector.containers.container import Container
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.model.values.children import attributes_of, mapping_pairs
-from inspector.pickles.values import ByteString, Call, Global, Set, Value
+from inspector.model.tensors.rebuild import looks_like_tensor
+from inspector.model.values.children import attributes_of, children_of, mapping_pairs
+from inspector.pickles.values import ByteString, Call, Dict, Global, Set, Value
 
+_MOST_NAME = 10_000
 _NOT_PERSISTENT = "._non_persistent_buffers_set"
 
 
@@ -82,3 +85,41 @@ def _texts(value: Value) -> set[str]:
         items = first if isinstance(first, list | tuple) else []
         items = [*items, *(value.items or [])]
     return {item for item in items if isinstance(item, str)} if isinstance(items, list) else set()
+
+
+def read_program(container: Container) -> list[StateEntry]:
+    """Return the state dict of a program, whose modules are mappings; own weights come first."""
+    declared = container.declared or {}
+    found: list[StateEntry] = []
+    stack: list[tuple[tuple[str, ...], Value]] = [((), container.root)]
+    seen: set[int] = set()  # a module that holds itself is listed once
+    while stack:
+        steps, value = stack.pop()
+        is_new = isinstance(value, Dict) and id(value) not in seen and len(steps) < DEFAULT_LIMITS.depth
+        pairs = value.pairs if is_new and isinstance(value, Dict) else []
+        seen.add(id(value))
+        named = [((*steps, key), item) for key, item in pairs if isinstance(key, str)]
+        for role in ("parameter", "buffer"):
+            found += [
+                StateEntry(".".join(way), way, item) for way, item in named if declared.get(id(item)) == role
+            ]
+        stack += [(way, item) for way, item in reversed(named) if isinstance(item, Dict)]
+    return found
+
+
+def flat_program(container: Container) -> Dict:
+    """Return the weights of a program by name, and what else its modules hold of tensors by its way."""
+    entries = read_program(container)
+    taken = {id(entry.value) for entry in entries}
+    pairs: list[tuple[Value, Value]] = [(entry.name, entry.value) for entry in entries]
+    stack: list[tuple[str, Value]] = [("", container.root)]
+    seen: set[int] = set()
+    while stack:
+        name, value = stack.pop()
+        if looks_like_tensor(value) and id(value) not in taken:
+            pairs.append((name, value))
+        if isinstance(value, Dict | list | tuple) and id(value) not in seen and len(name) < _MOST_NAME:
+            seen.add(id(value))
+            inside = children_of(value)
+            stack += reversed([(f"{name}.{key}" if name else str(key), item) for key, item in inside])
+    return Dict(pairs)

@@ -20,11 +20,12 @@ from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.remap.compare.verify import read_again
 from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import OutFile, writing
+from inspector.remap.objects.modules import flat_program
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rebuilt import Rebuilding
 from inspector.remap.objects.rewritable import names_are_present, refuse_odd
@@ -91,6 +92,9 @@ def recover(
         refuse_step(extents.container.format, "recover", path)
         for stream, _ in extents.container.objects:
             refuse_odd(stream)
+        if extents.container.declared is not None:  # without its code, a program is a state dict
+            named = replace(extents.container, root=flat_program(extents.container))
+            extents = replace(extents, container=named)
         sums = sum_extents(source, extents.whole, progress)
         rows = list_rows(extents.container, extents.lost | sums.faults, limits, progress)
         if rows.lost and not rows.kept:

@@ -106,7 +106,9 @@ def export_copy(
             container = read_container(source, limits, progress)
             relabeling = relabeling_of(container)
             plan = with_viewed(plan, container.storage_ids.values())
-            pickle = rewrite_pickle(container.pickle(), plan, limits=limits, progress=progress)
+            # Of an archive of several pickles, each is rewritten when it is its turn.
+            several = bool(container.pickles)
+            pickle = b"" if several else rewrite_pickle(container.pickle(), plan, progress=progress)
         with writing(destination, like=source.status, overwrite=overwrite) as out:
             writer = CopyWriter(
                 source=source,

@@ -175,10 +175,36 @@ def _tar_mapped(container: Container, plan: Plan, _progress: Progress) -> Contai
     return relocate(container, tar_locations(container, plan))
 
 
+# --- archives of several pickles ----------------------------------------------------------------------------
+
+
+def _write_archive(container: Container, writer: CopyWriter, plan: Plan) -> bool:
+    from inspector.remap.relabel.archives import write_archive  # noqa: PLC0415 - see above
+
+    return write_archive(container, writer, plan)
+
+
+def _archive_pieces(
+    container: Container, source: Source, plan: Plan, progress: Progress
+) -> tuple[Patch, ...]:
+    from inspector.remap.relabel.archives import archive_pieces  # noqa: PLC0415 - see above
+
+    return archive_pieces(container, source, plan, progress)
+
+
+def _archive_mapped(container: Container, plan: Plan, progress: Progress) -> Container:
+    from inspector.remap.relabel.archives import archive_mapped  # noqa: PLC0415 - see above
+
+    return archive_mapped(container, plan, progress)
+
+
+_ARCHIVE = Relabeling(_write_archive, _archive_pieces, _archive_mapped)
+
 RELABELINGS = {
     "zip": Relabeling(lambda _container, writer, _plan: writer.write_zip(), _zip_pieces, _pickle_mapped),
     "legacy": Relabeling(
         lambda _container, writer, _plan: writer.write_legacy(), _legacy_pieces, _pickle_mapped
     ),
     "tar": Relabeling(_write_tar, _tar_pieces, _tar_mapped),
+    "torchscript": _ARCHIVE,
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.raw.copying import write_bytes, write_over
@@ -92,10 +93,15 @@ class CopyWriter:
             self._copy_whole()  # nothing changes, so neither does what stands behind STOP
             self.copied.append(Span(0, 0, self.source.nbytes))
             return True
-        if fits(entry, self.pickle):  # torch ignores the zeros behind STOP
-            self._write_over(zip_pieces(self.source, entry, self.pickle))
+        return self.write_records(records, [(entry, self.pickle)])
+
+    def write_records(self, records: Records, changed: Sequence[tuple[ZipEntry, bytes]]) -> bool:
+        """Write a zip with other contents of some records; return whether every other byte kept its place."""
+        if all(fits(entry, pickle) for entry, pickle in changed):  # torch ignores the zeros behind STOP
+            pieces = [zip_pieces(self.source, entry, pickle) for entry, pickle in changed]
+            self._write_over(chain.from_iterable(pieces))
             return True
-        self._write_laid_out(records, entry)
+        self._write_laid_out(records, {entry.header_offset: pickle for entry, pickle in changed})
         return False
 
     def _inflate_from(self, offset: int) -> None:
@@ -123,7 +129,7 @@ class CopyWriter:
             done = piece.offset + len(piece.data)
         self.copied.append(Span(done, done, self.source.nbytes - done))
 
-    def _write_laid_out(self, records: Records, pickle_entry: ZipEntry) -> None:
+    def _write_laid_out(self, records: Records, changed: Mapping[int, bytes]) -> None:
         entries = records.directory.entries
         if sum(entry.stored_nbytes for entry in entries) > self.source.nbytes:
             raise ExportError(
@@ -131,11 +137,11 @@ class CopyWriter:
                 where=self.source.path,
                 remedy="the file is damaged: fetch or copy it again",
             )
-        others = sum(entry.stored_nbytes for entry in entries if entry is not pickle_entry)
+        others = sum(entry.stored_nbytes for entry in entries if entry.header_offset not in changed)
         self.progress.start("copying", others)
         rows = [
-            plain_record(entry.name, self.pickle, has_crc=bool(entry.crc))
-            if entry is pickle_entry
+            plain_record(entry.name, changed[entry.header_offset], has_crc=bool(entry.crc))
+            if entry.header_offset in changed
             else Record(
                 entry.name, entry.nbytes, entry.stored_nbytes, partial(self._copy_record, entry), entry.method
             )

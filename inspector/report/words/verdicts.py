@@ -89,6 +89,8 @@ def safety_sentence(load: DefaultLoad) -> str:
 
 def verdict_words(safety: SafetyVerdict) -> str:
     """Return the verdict on the pickles in a few words."""
+    if safety.archive is not None:
+        return f"DANGEROUS: {safety.danger}" if safety.verdict == "dangerous" else safety.archive.words
     if not safety.has_pickles:
         return _NO_PICKLE
     return _UNSURE if safety.is_unsure else SAFETY[safety.verdict]
@@ -96,6 +98,8 @@ def verdict_words(safety: SafetyVerdict) -> str:
 
 def safety_label(safety: SafetyVerdict) -> str:
     """Return the verdict on the pickles in a word or two, as a label."""
+    if safety.archive is not None and safety.verdict != "dangerous":
+        return safety.archive.label
     if not safety.has_pickles:
         return _NO_PICKLE_LABEL
     return _UNSURE_LABEL if safety.is_unsure else SAFETY_LABELS[safety.verdict]
@@ -103,6 +107,12 @@ def safety_label(safety: SafetyVerdict) -> str:
 
 def load_sentence(load: DefaultLoad, where: str) -> str:
     """Return in one sentence what `torch.load` does with a file."""
+    archive = load.safety.archive
+    if archive is not None and load.way == "never":
+        return f"Do not load it: {load.safety.danger}."
+    if archive is not None:
+        does = "loads" if load.stop is None else "does not load"
+        return f"It {does} on {where} with {archive.loader}; torch.load {archive.otherwise}."
     return {
         "as-it-is": f"It loads on {where} as is.",
         "unchecked": (

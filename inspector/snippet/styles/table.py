@@ -13,6 +13,7 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
 from inspector.safety.verdict import judge
+from inspector.snippet.device import fixed_device
 from inspector.snippet.inventory import take_inventory
 from inspector.snippet.placement import place_devices
 from inspector.snippet.request import Request, build_request
@@ -195,7 +196,9 @@ def render(
     if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import render_unopened  # noqa: PLC0415 - see above
 
-        return render_unopened(checkpoint.format, path, target, style=style)
+        wanted = {device for _, device in mapping}  # such a loader takes one device for everything
+        device = fixed_device(wanted.pop()) if len(wanted) == 1 else None
+        return render_unopened(checkpoint.format, path, target, style=style, device=device)
     inventory = take_inventory(checkpoint)
     if "data" in offered:  # the names of data may pass for those of parameters
         inventory = replace(inventory, models=())

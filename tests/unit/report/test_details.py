@@ -276,3 +276,8 @@ def test_no_fact_has_anything_invisible_in_it() -> None:
     )
     groups = (*file_facts(rows, judge(rows)), *tensor_facts(rows, 0, look_up(rows)))
     assert all(is_harmless(name + text) for group in groups for name, text in group.facts)
+
+
+def test_program_is_dated_by_its_byte_order() -> None:
+    for versions, written in (((("byteorder", "little"),), "torch 2.1 or later"), ((("version", "3"),), "")):
+        assert written_by(checkpoint(format="torchscript", is_program=True, versions=versions)) == written

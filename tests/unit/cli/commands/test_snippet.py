@@ -67,11 +67,22 @@ def test_snippets_that_cannot_be_given(cli, arguments, code, said) -> None:
     assert answer.err.count("\n") == 1
 
 
+def test_code_for_torchscript_takes_one_device(cli) -> None:
+    for options, said in (
+        ([], "map_location=device"),
+        (["--map", "*=cpu"], 'map_location="cpu"'),
+        (["--map", "cpu=cuda:3"], 'map_location="cuda:3"'),
+    ):
+        answer = cli("snippet", CORPUS / "torchscript/conv.pt", *options)
+        assert (answer.code, answer.err) == (0, ""), options
+        ast.parse(answer.out)
+        assert said in answer.out, options
+        assert "torch.jit.load(" in answer.out
+
+
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("torchscript/conv.pt", [], "torch.jit.load("),
-        ("torchscript/conv.pt", ["--map", "*=cpu"], 'map_location="cpu"'),
         ("safetensors/all.safetensors", ["--target", "cuda"], 'device="cuda:0"'),
         ("export/model.pt2", [], "torch.export.load("),
         ("plain_pickle/tensor_p2.pkl", [], "CPUUnpickler(file)"),

@@ -68,3 +68,19 @@ def test_nested_pickles_are_found_in_a_genuine_file(tmp_path) -> None:
     found = findings(open_checkpoint(str(path)))
     assert "nested-pickle" in found
     assert found.keys() & {"runs-code", "dangerous-global"}
+
+
+def test_archives_say_what_their_own_loader_runs() -> None:
+    one = findings(checkpoint(format="torchscript"))["runs-code"]
+    assert one.title == "This file is a TorchScript program, which runs code of the file and no Python"
+    named = (GlobalUse(name="os.system", count=1),)
+    titles = {
+        "A pickle in this file is made to run commands": checkpoint(format="torchscript", globals=named),
+        "Loading this file can run commands": checkpoint(format="package", globals=named),
+        "Loading this file can read and write other files": checkpoint(
+            format="torchscript",
+            notes=(Note(NoteKind.RUNS_AT_LOAD, ("a:1",)), Note(NoteKind.FILE_ACCESS, ("b",))),
+        ),
+    }
+    found = {title: findings(made)["dangerous-global"].title for title, made in titles.items()}
+    assert found == {title: title for title in titles}

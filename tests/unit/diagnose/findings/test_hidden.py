@@ -109,3 +109,18 @@ def test_texts_that_modules_keep() -> None:
 
 def test_a_tag_that_is_no_device() -> None:
     assert found(hiding(".device", "odd!"), "cpu").severity == "warning"
+
+
+def test_devices_in_code_are_told_with_their_lines() -> None:
+    place = "code/__torch__.py:6"
+    for device, target, severity, stops in (
+        ("cuda:0", "cpu", "warning", True),
+        ("cuda:0", "cuda", "warning", False),
+        ("cuda:0", None, "warning", False),
+        ("cpu", "cuda", "note", False),
+    ):
+        one = findings(hiding(place, device, HiddenPlace.CODE, format="torchscript"), target)["traced-device"]
+        assert (one.severity, one.paths) == (severity, (place,)), (device, target)
+        assert f"makes tensors on {device} when it runs" in one.detail
+        assert ("it stops there" in one.detail) == stops, (device, target)
+    assert "hidden-device" not in findings(hiding(place, "cuda:0", HiddenPlace.CODE), "cpu")

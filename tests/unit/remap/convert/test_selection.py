@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.opening import read_container
+from inspector.containers.source import BytesSource
 from inspector.errors import PlanError
+from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.convert.selection import (
@@ -17,7 +20,7 @@ from inspector.remap.convert.selection import (
     select_model,
     without_choice,
 )
-from tests.builders import pickles
+from tests.builders import pickles, scripts
 from tests.unit.remap.form_samples import mapping, module, opened, tensor
 
 WEIGHTS = Form(only_weights=True)
@@ -183,3 +186,16 @@ def test_what_stands_beside_a_model_is_one_row_a_branch(tmp_path) -> None:
         LeftOut("epoch", "no tensor", 0, 0),
         LeftOut("run/note", "no tensor", 0, 0),
     ]
+
+
+def test_program_is_one_model_with_dotted_names() -> None:
+    script = build_checkpoint(read_container(BytesSource(scripts.script(), "net.pt")))
+    model = select_model(script, Form(only_weights=True))
+    assert model == Model((), "", False, False, True)
+    names = [name_in(model, row) for row in script.tensors]
+    assert names == ["weight", "mean", None, "child.b"]
+    (left,) = left_beside(script, model)
+    assert (left.path, left.tensors, left.nbytes) == ("kept", 1, 16)
+    frozen = scripts.script(pickles.new("__torch__.Net"), constants=pickles.tuple_(scripts.weight()))
+    with pytest.raises(PlanError, match="no weights with names"):
+        select_model(build_checkpoint(read_container(BytesSource(frozen, "net.pt"))), Form(only_weights=True))

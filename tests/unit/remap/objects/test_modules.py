@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers.container import Container
+from inspector.containers.opening import read_container
+from inspector.containers.source import BytesSource
 from inspector.errors import ExportError
 from inspector.limits import Limits
-from inspector.pickles.values import ByteString
-from inspector.remap.objects.modules import read_module
-from tests.builders import pickles
+from inspector.pickles.values import ByteString, Dict, PersistentId, Value
+from inspector.records import replace
+from inspector.remap.objects.modules import flat_program, read_module, read_program
+from tests.builders import pickles, scripts
 from tests.unit.remap.form_samples import module, tensor, texts
 
 LEAF = module(
@@ -106,3 +110,42 @@ def test_names_of_python_2_are_joined_as_bytes() -> None:
     found = [entry.name for entry in read_module(pickles.read(root).root)]
     assert [type(name) for name in found] == [str, ByteString]
     assert names(old_module(old(b"w"), old(b"a"), old(b"w"))) == ["w", "a.w"]
+
+
+def program(data: bytes) -> Container:
+    return read_container(BytesSource(data, "net.pt"))
+
+
+def test_program_lists_its_own_weights_first() -> None:
+    child = pickles.new("__torch__.Net", (pickles.text("weight"), scripts.weight("1")))
+    root = pickles.new(
+        "__torch__.Net",
+        (pickles.text("a"), child),
+        (pickles.text("mean"), scripts.weight("0")),
+        (pickles.text("weight"), scripts.weight("0")),
+        (pickles.text("listed"), pickles.list_(scripts.weight("2"))),
+        (b"K\x01", scripts.weight("2")),
+    )
+    container = program(scripts.script(root))
+    assert [entry.name for entry in read_program(container)] == ["weight", "mean", "a.weight"]
+    assert [entry.steps for entry in read_program(container)][2] == ("a", "weight")
+    assert [key for key, _ in flat_program(container).pairs] == [
+        "weight",
+        "mean",
+        "a.weight",
+        "listed.0",
+        "1",
+    ]
+
+
+def test_program_that_holds_itself_or_is_deep_ends() -> None:
+    inner = Dict([])
+    inner.pairs.append(("self", inner))
+    container = replace(program(scripts.script()), root=inner)
+    assert (read_program(container), flat_program(container).pairs) == ([], [])
+    value: Value = PersistentId(("x",))
+    for _ in range(9000):
+        value = Dict([("a", value)])
+    deep = replace(container, root=value)
+    assert (read_program(deep), flat_program(deep).pairs) == ([], [])
+    assert read_program(replace(deep, declared=None)) == []

@@ -182,3 +182,22 @@ def test_what_has_no_pickle_is_not_said_to_load_with_weights_only() -> None:
     assert safety_sentence(load) == "SAFE: holds no pickle, so loading it runs no code."
     assert safety_label(load.safety) == "safe: no pickle"
     assert load.loader == "safetensors.torch.load_file"
+
+
+def test_archives_are_told_with_their_loader() -> None:
+    script = checkpoint(*ON_GPU, format="torchscript")
+    assert load_sentence(load_of(script), "a node").startswith(
+        "It does not load on a node with torch.jit.load; "
+    )
+    script = checkpoint(tensor("w"), format="torchscript")
+    load = load_of(script)
+    assert load_sentence(load, "a node") == (
+        "It loads on a node with torch.jit.load; torch.load refuses it without weights_only=False, and then "
+        "calls torch.jit.load."
+    )
+    assert safety_sentence(load).startswith("NOT SAFE: a TorchScript program")
+    assert safety_label(load.safety) == "TorchScript program"
+    evil = load_of(replace(script, globals=(GlobalUse(name="os.system", count=1),)))
+    assert load_sentence(evil, "a node") == "Do not load it: a pickle in it is made to run commands."
+    assert safety_sentence(evil) == "NOT SAFE: DANGEROUS: a pickle in it is made to run commands."
+    assert safety_label(evil.safety) == "dangerous"
