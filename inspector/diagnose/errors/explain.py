@@ -14,6 +14,10 @@ from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
 from inspector.diagnose.errors.devices import DEVICE_ERRORS
+from inspector.diagnose.errors.disk.files import FILE_ERRORS
+from inspector.diagnose.errors.disk.paths import PATH_ERRORS
+from inspector.diagnose.errors.disk.serialized import SERIALIZED_ERRORS
+from inspector.diagnose.errors.disk.streams import STREAM_ERRORS
 from inspector.diagnose.errors.explanation import (
     UNRECOGNIZED,
     Context,
@@ -25,7 +29,6 @@ from inspector.diagnose.errors.explanation import (
     Told,
     first_paths,
 )
-from inspector.diagnose.errors.files import FILE_ERRORS
 from inspector.diagnose.errors.frameworks import FRAMEWORK_ERRORS
 from inspector.diagnose.errors.hub import HUB_ERRORS
 from inspector.diagnose.errors.machine.builds import BUILD_ERRORS
@@ -37,13 +40,15 @@ from inspector.diagnose.errors.machine.parallel import PARALLEL_ERRORS
 from inspector.diagnose.errors.machine.workers import WORKER_ERRORS
 from inspector.diagnose.errors.memory import MEMORY_ERRORS
 from inspector.diagnose.errors.names import NAME_ERRORS
-from inspector.diagnose.errors.paths import PATH_ERRORS
+from inspector.diagnose.errors.notices import NOTICE_ERRORS
 from inspector.diagnose.errors.python.arguments import ARGUMENT_ERRORS
 from inspector.diagnose.errors.python.arrays import ARRAY_ERRORS
 from inspector.diagnose.errors.python.assigning import ASSIGNING_ERRORS
 from inspector.diagnose.errors.python.code import CODE_ERRORS
+from inspector.diagnose.errors.python.keys import KEY_ERRORS
 from inspector.diagnose.errors.python.modules import MODULE_ERRORS
 from inspector.diagnose.errors.python.objects import ATTRIBUTE_ERRORS, OBJECT_ERRORS
+from inspector.diagnose.errors.python.registries import REGISTRY_ERRORS
 from inspector.diagnose.errors.python.values import VALUE_ERRORS
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
@@ -57,7 +62,6 @@ from inspector.diagnose.errors.running.scripting import SCRIPTING_ERRORS
 from inspector.diagnose.errors.running.shapes import SHAPE_ERRORS
 from inspector.diagnose.errors.running.tensors import TENSOR_ERRORS
 from inspector.diagnose.errors.running.training import TRAINING_ERRORS
-from inspector.diagnose.errors.serialized import SERIALIZED_ERRORS
 from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint
@@ -93,7 +97,10 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *MODULE_ERRORS,
     *HUB_ERRORS,
     *PATH_ERRORS,
+    *STREAM_ERRORS,
+    *REGISTRY_ERRORS,
     *CODE_ERRORS,
+    *KEY_ERRORS,
     *ATTRIBUTE_ERRORS,
     *SHAPE_ERRORS,
     *BATCH_ERRORS,
@@ -104,6 +111,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *ARGUMENT_ERRORS,
     *KERNEL_ERRORS,
     *CRASH_ERRORS,
+    *NOTICE_ERRORS,
 )
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _MOST_QUOTED = 300

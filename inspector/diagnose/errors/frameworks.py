@@ -99,6 +99,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         title="The checkpoint was saved by another number of processes",
         pattern=r"DP world size of \d{1,6} but the current world size|world size.{0,40}(?:mismatch|does not "
         r"match)|"
+        r"Loading a checkpoint for MP=\d{1,4} but world size|"
         r"checkpoint was saved with .{0,40}(?:world size|ranks)|ZeRO.{0,60}(?:world size|elastic checkpoint)",
         cause="DeepSpeed's ZeRO and FSDP split the optimizer's state over the processes (ranks), one file "
         "for each, and such files are read by the same number of processes.",
@@ -232,7 +233,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         id="sb3-functions",
         title="The file holds functions that another Python compiled",
         pattern=r"assert callable\(value_schedule\)|Could not deserialize object (?:lr_schedule|clip_range|"
-        r"\w{1,40})\. Consider using '?custom_objects",
+        r"\w{1,40})\.",
         cause="stable-baselines3 pickles the schedules (learning rate, clip range) as compiled functions, "
         "which only the same version of Python reads.",
         advice="Pass them yourself: PPO.load(path, custom_objects={'learning_rate': 0.0, 'lr_schedule': "

@@ -108,4 +108,73 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "need the lycoris package or a program that knows them.",
         tie=nothing_to_see,
     ),
+    ErrorKind(
+        id="serving-memory",
+        title="The GPU has no room for the cache of the server",
+        pattern=r"No available memory for the cache blocks|"
+        r"larger than the maximum number of tokens that can be|"
+        r"KV cache is (?:needed|larger)",
+        cause="vLLM loads the weights and uses the rest of the GPU for the cache of keys and values; too "
+        "little is left for sequences of that length.",
+        advice="Lower --max-model-len, raise --gpu-memory-utilization, use quantized weights or several GPUs "
+        "(--tensor-parallel-size), and end other programs on the GPU.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="server-does-not-know",
+        title="The program that loads the weights does not know their form",
+        pattern=r"Model architectures .{1,80} are not supported|[Qq]uantization method:? .{1,40}(?:not "
+        r"supported|Must be one of)|There is no module or parameter named|Cannot find any model weights with|"
+        r"Could not detect model type of|must be divisible by tensor parallel size",
+        cause="vLLM, ComfyUI and similar programs have a list of architectures and forms that they know. "
+        "This model is newer, quantized in another way, an adapter, or not a model at all (a VAE, a text "
+        "encoder).",
+        advice="Update the program. Check that the file is the kind that is asked for (checkpoint, LoRA, "
+        "VAE, text encoder), and that folder and config.json are complete.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="part-missing",
+        title="The checkpoint does not contain the part that is asked for",
+        pattern=r"(?:VAE|clip input|model|CLIP) is invalid: None",
+        cause="ComfyUI loads a model, a text encoder (CLIP) and a VAE from a checkpoint. This file has the "
+        "diffusion model alone (as Flux and many quantized files), so the other outputs are None.",
+        advice="Load the missing part with a loader of its own (Load VAE, DualCLIPLoader), or use a "
+        "checkpoint that contains all parts.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="architectures-differ",
+        title="The model that is built here is not the one of the checkpoint",
+        pattern=r"please ensure that the architectures match|(?:Observation|Action) spaces do not match",
+        cause="The framework built the model from the settings given here (or those of another version), "
+        "and its names or shapes are not those in the checkpoint. The error above it names them.",
+        advice="Use the settings of the saved run (its task, data dictionary, environment, --arch), and the "
+        "version of the framework that wrote it.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="onnx-export",
+        title="The model cannot be exported to ONNX as it is",
+        pattern=r"ONNX export failed|UnsupportedOperatorError|Exporting the operator|"
+        r"Expected node type '?onnx::|_jit_pass_onnx",
+        cause="The exporter has no ONNX operator for something that the model does, in this opset and "
+        "version of torch, or met constants on another device than the model.",
+        advice="Export on the CPU (model.cpu().eval(), inputs on the CPU), with a higher opset_version and a "
+        "newer torch; do_constant_folding=False where constants are the trouble.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
+        id="engine-version",
+        title="The compiled model was made for another version of the runtime",
+        pattern=r"stdVersionRead == serializationVersion|Lite Interpreter version number does not match|"
+        r"Model version must be between|engine plan file is (?:generated|not compatible)|"
+        r"Legacy model format is not supported on mobile|created by an older version of PyG",
+        cause="TensorRT engines, models for PyTorch Mobile and some pickled data are read by the version "
+        "that wrote them only (TensorRT also by the same kind of GPU only).",
+        advice="Make it again with the version that will run it: build the engine on that machine, save the "
+        "mobile model with _save_for_lite_interpreter of a torch that fits (_backport_for_mobile lowers the "
+        "version).",
+        tie=nothing_to_see,
+    ),
 )

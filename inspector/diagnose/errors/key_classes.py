@@ -58,17 +58,32 @@ def say_names(missing: Sequence[str], unexpected: Sequence[str]) -> Said:
 
 
 def _of_kind(missing: Sequence[str], unexpected: Sequence[str]) -> Said:
+    names = [*missing, *unexpected]
+    if any(".to_to_" in name for name in names) or (missing and _renamed_attention(missing, unexpected)):
+        return _DIFFUSERS
     if unexpected and not missing and all(map(_LEFT_OVER.search, unexpected)):
         return _HARMLESS
     if unexpected and all(map(_EMA.search, unexpected)):
         return _AVERAGES
-    if any(map(_QUANTIZED.search, [*unexpected, *missing])):
+    if any(map(_QUANTIZED.search, names)):
         return _quantized(in_file=any(map(_QUANTIZED.search, unexpected)))
-    if any(map(_LORA.search, [*unexpected, *missing])):
+    if any(map(_LORA.search, names)):
         return _lora(in_file=any(map(_LORA.search, unexpected)))
     return Said()
 
 
+def _renamed_attention(missing: Sequence[str], unexpected: Sequence[str]) -> bool:
+    """Return whether one side has the names of attention that diffusers used before 0.15."""
+    old, new = re.compile(r"\.(?:query|key|value|proj_attn)\."), re.compile(r"\.to_(?:q|k|v|out\.0)\.")
+    return any(map(new.search, missing)) and any(map(old.search, unexpected))
+
+
+_DIFFUSERS = Said(
+    title="The names of attention layers are those of another version of diffusers",
+    cause="diffusers 0.15 renamed query, key, value and proj_attn to to_q, to_k, to_v and to_out.0. Code "
+    "that converts a checkpoint was written for the other version.",
+    advice="Update the program, or install the version of diffusers that it asks for (requirements.txt).",
+)
 _VERSIONS = Said(
     title="The file and the code are of different versions",
     cause="Only buffers differ that came or went with a version: num_batches_tracked came with torch "

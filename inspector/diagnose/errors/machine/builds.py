@@ -210,6 +210,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         title="An extension was installed without CUDA",
         pattern=r"Could not run ['\"]?(?P<operator>[\w:.]{1,80})['\"]? with arguments from the "
         r"['\"]?(?P<backend>\w{1,30})['\"]? backend|"
+        r"implementation for device cuda:?\d? not found|Not compiled with GPU support|"
         r"Couldn'?t load custom C\+\+ ops|operator torchvision::nms does not exist|"
         r"no such operator:? ?torchvision::\w{1,20}|Unknown builtin op: ?\w{1,30}::\w{1,40}",
         cause="The tensors are on a GPU, and the package that brings the operator (torchvision, torchaudio "
@@ -245,7 +246,8 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         r"load C\+\+|"
         r"detected CUDA version \([\d.]{1,8}\) mismatches the version|Unable to JIT load the|nvcc not found|"
         r"MSVC is required|"
-        r"Error compiling objects for extension|'?cl'? is not recognized|Unable to find cl",
+        r"Error compiling objects for extension|nvcc fatal|unsupported GNU version|Unknown CUDA arch|"
+        r"Command '?\['ninja|'?cl'? is not recognized|Unable to find cl",
         cause="The package compiles CUDA code when it is installed or first used, and the compiler (nvcc, "
         "of the same CUDA version as torch) or the C++ compiler is not there.",
         advice="Install the CUDA toolkit of torch.version.cuda and set CUDA_HOME to it, or install a wheel "

@@ -25,7 +25,8 @@ CRASH_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="openmp-twice",
         title="Two copies of the OpenMP library were loaded",
-        pattern=r"OMP: Error #15|lib(?:iomp5md|omp)\w{0,6}\.(?:dll|dylib|so)[^.]{0,20}already initialized",
+        pattern=r"OMP: Error #15|lib(?:iomp5md|omp)\w{0,6}\.(?:dll|dylib|so)[^.]{0,20}already initialized|"
+        r"cannot load libmkl|MKL_THREADING_LAYER=",
         cause="torch and another package (NumPy with MKL, scikit-learn, OpenCV, often mixed from conda and "
         "pip) each bring the OpenMP runtime, and it refuses to run twice in one process.",
         advice="Install the packages from one source: all with pip, or all with conda, in a new environment. "
@@ -41,7 +42,9 @@ CRASH_ERRORS: tuple[ErrorKind, ...] = (
         "machine that hides it, or for Intel under Rosetta on a Mac with Apple silicon.",
         advice="On a Mac install Python for arm64 (python3 -c 'import platform; print(platform.machine())' "
         "shows which it is) and torch again. Elsewhere look for avx in /proc/cpuinfo and install another "
-        "build or version of the package; python -X faulthandler shows which one crashes.",
+        "build or version of the package; python -X faulthandler shows which one crashes. On Arm boards "
+        "(Jetson, Raspberry Pi) it is usually NumPy's OpenBLAS: export OPENBLAS_CORETYPE=ARMV8, or another "
+        "numpy.",
         tie=_MACHINE,
     ),
     ErrorKind(

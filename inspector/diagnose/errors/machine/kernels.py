@@ -9,6 +9,21 @@ _MACHINE = about_code("Nothing in this file brings it about: it is about the GPU
 
 KERNEL_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
+        id="kernel-needs-gpu",
+        title="An operation that exists only for CUDA got a tensor on the CPU",
+        pattern=r"must be (?:a )?CUDA(?: tensor)?|cannot be accessed from Triton|"
+        r"implementation for device cpu|"
+        r"not supported on CPUs?!|Not implemented on the CPU|CHECK_CUDA|not a CUDA tensor|"
+        r"expects? (?:a )?CUDA tensors?",
+        cause="The kernel (of an extension such as mmcv's operators, spconv, a rasterizer, or of Triton) "
+        "runs on NVIDIA GPUs only, and one of its tensors is on the CPU: an input was not moved, the model "
+        "was not, or there is no GPU at all.",
+        advice="Move model and inputs: model.cuda(), x = x.cuda(); in several GPUs' code set the current one "
+        "with torch.cuda.set_device. Without a GPU use the project's implementation in plain torch, if it "
+        "has one.",
+        tie=_MACHINE,
+    ),
+    ErrorKind(
         id="compiler-missing",
         title="torch.compile cannot compile code for the GPU here",
         pattern=r"Cannot find a working triton installation|Triton Error|triton\.\w{1,30}\.\w{0,30}Error|"
@@ -46,6 +61,29 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         tie=_MACHINE,
     ),
     ErrorKind(
+        id="directml",
+        title="DirectML (privateuseone) does not take part in this operation",
+        pattern=r"device privateuseone:\d is invalid|storage on different device '?\"?privateuseone|"
+        r"There is not enough GPU video memory available|DirectML|DmlTensor",
+        cause="torch-directml registers its GPU under the name privateuseone. Other libraries (safetensors) "
+        "do not know that device, and tensors cannot be loaded onto it directly.",
+        advice="Load to the CPU (map_location='cpu', load_file(path, device='cpu')) and move the model "
+        "afterwards with .to(torch_directml.device()). Against too little memory lower the resolution, or "
+        "use float16.",
+        tie=_MACHINE,
+    ),
+    ErrorKind(
+        id="gpu-too-old",
+        title="The GPU is too old for this dtype or way of quantization",
+        pattern=r"only supported on GPUs with compute capability|not supported for the current GPU|"
+        r"Current CUDA Device does not support bfloat16|does not support bfloat16 compilation",
+        cause="bfloat16 and some quantized kernels need newer GPUs: bfloat16 Ampere (compute capability "
+        "8.0), AWQ and Marlin 7.5 or 8.0, FP8 8.9.",
+        advice="Choose float16 (--dtype half, torch_dtype=torch.float16), or weights that are quantized in "
+        "another way.",
+        tie=_MACHINE,
+    ),
+    ErrorKind(
         id="xpu-driver",
         title="Intel's GPU driver refused the work",
         pattern=r"Native API failed|UR_RESULT_ERROR_\w{1,40}|PI_ERROR_\w{1,40}|Level-Zero error|"
@@ -60,7 +98,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         id="quantized-engine",
         title="This build of torch has no engine for quantized layers",
         pattern=r"Didn'?t find engine for operation quantized|Unknown qengine|NoQEngine|"
-        r"Unknown qscheme|quantized engine \w{1,20} is not supported",
+        r"Unknown qscheme|Unsupported qscheme|quantized engine \w{1,20} is not supported",
         cause="Quantized layers need an engine: fbgemm (or x86, onednn) on Intel and AMD, qnnpack on Arm. "
         "None is set, or the file was made for the other.",
         advice="torch.backends.quantized.engine = 'qnnpack' (Arm, Apple) or 'fbgemm' (x86) before the model "

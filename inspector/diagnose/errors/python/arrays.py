@@ -68,7 +68,8 @@ ARRAY_ERRORS: tuple[ErrorKind, ...] = (
         title="The file was written with another version of NumPy",
         pattern=r"No module named ['\"]?(?P<module>numpy\._core[\w.]{0,60})|module '?numpy'? has no "
         r"attribute '?_core|"
-        r"is not a known BitGenerator module|__(?:randomstate|bit_generator|generator)_ctor\(\) takes",
+        r"is not a known BitGenerator module|_reconstruct: First argument must be|"
+        r"from the pickle has an incompatible dtype|__(?:randomstate|bit_generator|generator)_ctor\(\) takes",
         finding="needs-allow-list",
         cause="NumPy 2 renamed numpy.core to numpy._core and changed how random generators are pickled. A "
         "file that holds NumPy objects uses the names of the NumPy that wrote it, and an older NumPy does "

@@ -60,6 +60,41 @@ def _sequence(told: Told) -> Said:
     return Said()
 
 
+_FAMILIES = (
+    (re.compile(r"^(?:Lightning|PL)"), "pytorch-lightning"),
+    (re.compile(r"^(?:Accelerat|DistributedType)"), "accelerate"),
+    (re.compile(r"^DeepSpeed"), "deepspeed"),
+    (re.compile(r"^(?:Peft|Lora)"), "peft"),
+    (re.compile(r"(?:UNet2D|UNet3D|AutoencoderKL|Pipeline$|Scheduler$|ControlNet)"), "diffusers"),
+    (re.compile(r"^(?:YOLO|DetectionModel|SegmentationModel)"), "ultralytics"),
+    (re.compile(r"^(?:Learner|DataLoaders|TfmdDL)"), "fastai"),
+    (re.compile(r"^(?:Data|Batch|GlobalStorage|HeteroData)$"), "torch_geometric"),
+    (
+        re.compile(
+            r"^(?:CLIP|Llama|Bert|GPT|T5|Whisper|Qwen|Mistral|Mixtral|Gemma|Phi|Falcon|ChatGLM|Roberta|OPT|Bloom|"
+            r"Wav2Vec2|ViT|Dynamic|Generation|Internlm|Seq2Seq)\w{0,60}$|(?:ForCausalLM|Tokenizer\w{0,6}|Config)$"
+        ),
+        "transformers",
+    ),
+)
+
+
+def _whose(told: Told) -> Said:
+    """Name the package that the class belongs to, where its name tells."""
+    kind, attribute = told.groups["type"], told.groups["name"]
+    package = told.scene.package or next((name for family, name in _FAMILIES if family.search(kind)), "")
+    if not package:
+        return Said()
+    return Said(
+        title=f"The installed {plain(package)} is of another version than the code",
+        cause=f"{plain(kind)} is a class of {plain(package)}, and in the installed version it has no "
+        f"{plain(attribute)}: it came later, was renamed or removed. An object that was pickled by another "
+        "version has the attributes of that time.",
+        advice=f"Update it: python -m pip install -U {plain(package)}; or install the version that the "
+        "project (or the model's own code) was written for.",
+    )
+
+
 def _root(context: Context) -> Tied:
     """Return whether torch.load gives a list for this file."""
     kind = context.checkpoint.root
@@ -124,7 +159,8 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="options-attribute",
         title="The options lack an entry that the code asks for",
-        pattern=r"'(?P<type>Namespace|AttributeDict|HParams)' object has no attribute '(?P<name>\w{1,80})'",
+        pattern=r"'(?P<type>Namespace|AttributeDict|HParams)' object has no attribute '(?P<name>\w{1,80})'|"
+        r"Key '(?P<key>\w{1,80})' is not in struct",
         cause="The code reads an option that does not exist here: the options come from a checkpoint, a "
         "configuration file or a library of another version, or the script was called without it.",
         advice="Use the version of the code that the checkpoint or configuration was made with, or add the "
@@ -142,6 +178,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         advice="print(type(x)) and dir(x) show what there is. Install the versions that the project asks "
         "for. Of a pickled model, build it again and load its state_dict.",
         tie=_CODE,
+        say=_whose,
     ),
     ErrorKind(
         id="unpacking",

@@ -64,7 +64,7 @@ BATCH_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="not-a-number",
         title="The model computes NaN or infinity",
-        pattern=r"probability tensor contains either '?inf|nan loss|loss is (?:nan|inf)|"
+        pattern=r"tensor with all NaNs|probability tensor contains either '?inf|nan loss|loss is (?:nan|inf)|"
         r"contains NaN|found NaN|Function '\w{1,60}' returned nan values|input contains (?:NaN|infinity)",
         cause="Numbers overflowed or were undefined: float16 beyond 65,504 (run in float32 or bfloat16), a "
         "learning rate that is too high, weights that were damaged or not loaded (random or zero), or "

@@ -190,7 +190,8 @@ DTYPE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="dtype-kernel",
         title="The CPU does not compute this in half precision",
-        pattern=r"['\"](?P<kernel>[\w:<>() -]{1,80})['\"] not implemented for ['\"](?P<dtype>\w{1,24})['\"]",
+        pattern=r"['\"](?P<kernel>[\w:<>() -]{1,80})['\"] not implemented for "
+        r"['\"](?P<dtype>\w{1,24})(?:['\"]|$)",
         cause="torch has no CPU code for this operation in half precision: the weights are float16 (or "
         "bfloat16), and the model runs on the CPU.",
         advice="On a CPU compute in float32: model.float() after loading (torch_dtype=torch.float32 in "

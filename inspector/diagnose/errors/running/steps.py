@@ -122,8 +122,8 @@ _CLIP = Said(
 def say_apart(told: Told) -> Said:
     """Explain which tensor was left behind, as far as the step, the frames and the message tell."""
     step, name = told.scene.step, _argument(told.text)
-    if step == "script":
-        return _SCRIPT
+    if step == "script" or "torch/onnx" in told.pasted.flat.replace("\\", "/"):
+        return _SCRIPT if step == "script" else _EXPORT
     if name == "state_steps":
         return _STEPS
     if step in {"optimizer", "scaler", "load-optimizer"}:
@@ -151,6 +151,13 @@ def _in_optimizer(told: Told) -> Said:
     )
 
 
+_EXPORT = Said(
+    title="The exporter to ONNX met constants on another device than the model",
+    cause="While exporting, torch folds constants on the CPU, and the weights or inputs they meet are on the "
+    "GPU. The model itself need not be wrong.",
+    advice="Export on the CPU: model.cpu().eval() and inputs on the CPU; or pass do_constant_folding=False. "
+    "Constants that forward() makes need device=x.device.",
+)
 _OPTIMIZER_TITLE = "Optimizer state and parameters are on different devices"
 
 

@@ -17,6 +17,8 @@ def test_names_of_each_kind() -> None:
         ((), ("module.bn.num_batches_tracked",)): "different versions",
         (("a",), ("module.a",)): "begin with module., those of the model",
         (("module.a",), ("a",)): "names of the model begin with module.",
+        (("a.to_q.weight",), ("a.to_to_q.weight",)): "another version of diffusers",
+        (("a.to_q.weight",), ("a.query.weight",)): "another version of diffusers",
         (("a",), ("b",)): "",
     }
     assert {names: title for names, title in titles.items() if title not in say_names(*names).title} == {}

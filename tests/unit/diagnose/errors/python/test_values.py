@@ -34,3 +34,9 @@ def test_lists_in_files() -> None:
     text = "TypeError: list indices must be integers or slices, not str"
     assert explain_error(text, on(("a", "cpu"), root="sequence")).fits == "yes"
     assert explain_error(text, on(("a", "cpu"))).fits == "no"
+
+
+def test_classes_of_packages() -> None:
+    text = "AttributeError: '{}' object has no attribute 'state'"
+    assert "pytorch-lightning" in explain_error(text.format("LightningOptimizer"), None).title
+    assert "another version than the code" not in explain_error(text.format("Net"), None).title

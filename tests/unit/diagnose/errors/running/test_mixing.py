@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
 from tests.unit.diagnose.cases import at, trained, whole, whole_optimizer
 from tests.unit.diagnose.explaining import explained, on
@@ -62,3 +63,9 @@ def test_data_parallel() -> None:
     assert none.here == "This file holds nothing on cuda:1. Your code put the model there."
     of_cpu = explained(PARALLEL.replace("cuda:1", "cpu"), on(("a", "cpu")), id_="data-parallel-device")
     assert (of_cpu.fits, of_cpu.here.partition(".")[0]) == ("unknown", "This file holds tensors on cpu")
+
+
+def test_constants_that_the_exporter_folds() -> None:
+    frame = '  File "x/torch/onnx/utils.py", line 1, in _export\n    x\n'
+    text = "RuntimeError: Expected all tensors to be on the same device, but found two devices, cuda:0, cpu!"
+    assert "exporter to ONNX" in explain_error(frame + text, None).title

@@ -185,7 +185,8 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="not-a-file",
         title="There is no such file",
-        pattern=r"is not a checkpoint file\b|failed opening archive",
+        pattern=r"is not a checkpoint file\b|failed opening archive|"
+        r"open file failed(?: because of errno 2|,)",
         cause="mmcv and torch's zip reader say this of a path at which there is no file (or none that they "
         "may read).",
         advice="Check the path: print(os.path.abspath(path), os.path.isfile(path)).",

@@ -100,7 +100,9 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="file-not-in-repo",
         title="The folder or repository does not hold the weights",
-        pattern=r"does not appear to have a file named|Error no file named|no file named pytorch_model\.bin|"
+        pattern=r"does not appear to have a file named|no checkpoint files found in|"
+        r"Can'?t load tokenizer for|"
+        r"Incorrect path_or_model_id|Error no file named|no file named pytorch_model\.bin|"
         r"Can'?t load (?:the )?(?:model|weights|configuration|config) for|Can'?t find '?adapter_config\.json|"
         r"not a local folder and is not a valid model identifier|EntryNotFoundError|LocalEntryNotFoundError|"
         r"Repo id must (?:be in the form|use alphanumeric)|Unrecognized model in|HFValidationError",
@@ -116,9 +118,10 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         id="save-failed",
         title="The checkpoint could not be written",
         pattern=r"PytorchStreamWriter failed|No space left on device|unexpected pos \d{1,20} vs \d{1,20}|"
-        r"iostream error|Disk quota exceeded|\[Errno 28\]|\[Errno 122\]|File size limit exceeded",
-        cause="Writing stopped: the disk or the quota is full, or the network drive failed. The file that "
-        "was begun is cut and cannot be loaded.",
+        r"iostream error|File [^\s]{1,300} cannot be opened|Disk quota exceeded|\[Errno 28\]|"
+        r"\[Errno 122\]|File size limit exceeded",
+        cause="Writing stopped: the disk or the quota is full, the folder does not exist or may not be "
+        "written, or the network drive failed. What was begun of the file is cut and cannot be loaded.",
         advice="Make room, delete the unfinished file, and save again. Save to a temporary name and rename "
         "it, so that the previous checkpoint survives.",
         tie=_SAVED,
