@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from inspector.containers.container import Container, Extent
 from inspector.containers.legacy import find_inside, makes_magic, read_legacy
@@ -24,6 +24,7 @@ from inspector.records import dataclass
 
 if TYPE_CHECKING:
     from inspector.containers.extents import Extents
+    from inspector.containers.folders.folder import Folder
 
 Reader = Callable[[Source, Limits, Progress], Container]
 _HEAD_NBYTES = 64
@@ -38,6 +39,7 @@ _LEGACY = (
     b"\x80\x05\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
     b"L119547037146038801333356L\n.",
 )
+_METADATA, _SHARD = ".metadata", ".distcp"
 _MOST_SAFETENSORS_HEADER_NBYTES = 100_000_000
 
 
@@ -61,6 +63,7 @@ class Format:
         name: Its word in `show --json`.
         what: Its name with an article, for messages.
         matches: Tells whether a file is of this format; asked after all rows above said no.
+        matches_folder: Tells whether a folder is of this format.
         kind_of: Returns the name of the row for a file that this one matches: formats that begin alike
             are told apart by what the reader reads anyway.
         read: The reader, or None for a format that is only named.
@@ -87,6 +90,7 @@ class Format:
     name: str
     what: str
     matches: Callable[[Source], bool] = lambda _source: False
+    matches_folder: Callable[[Folder], bool] = lambda _folder: False
     kind_of: Callable[[Source, Limits, Progress], str] | None = None
     read: Reader | None = None
     remedy: str = ""
@@ -191,6 +195,19 @@ def _read_safetensors(source: Source, limits: Limits, progress: Progress) -> Con
     return read_safetensors(source, limits, progress)
 
 
+def _is_dcp(folder: Folder) -> bool:
+    """Return whether a folder is that of a distributed checkpoint, or was opened by a file of one."""
+    return folder.entry.endswith((_METADATA, _SHARD)) or any(
+        name.endswith(_METADATA) and "/" not in name for name in folder.sizes
+    )
+
+
+def _read_dcp(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.dcp.archive import read_dcp  # noqa: PLC0415 - few are such
+
+    return read_dcp(cast("Folder", source), limits, progress)
+
+
 def _zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
     from inspector.containers.extents import zip_extents  # noqa: PLC0415 - opening a file needs none
 
@@ -290,6 +307,22 @@ FORMATS: tuple[Format, ...] = (
         ),
     ),
     Format(
+        name="dcp",
+        what="a distributed checkpoint (DCP)",
+        matches_folder=_is_dcp,
+        read=_read_dcp,
+        loader="torch.distributed.checkpoint.load",
+        copied_as="objects",
+        cannot=(
+            Cannot(
+                ("remap", "in-place"),
+                "a distributed checkpoint has no devices, so there are none to change",
+                "the model that it is loaded into decides; for torch.load write one file: "
+                "remap FOLDER -o OUT.pth",
+            ),
+        ),
+    ),
+    Format(
         name="unpacked",
         what="one part of an unpacked checkpoint",
         matches=_is_part,
@@ -328,6 +361,8 @@ def find_format(source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progr
         ContainerError: It is of none, or cannot be read.
         CancelledError: The work was cancelled.
     """
+    if source.is_folder:
+        return _find_folder_format(cast("Folder", source))
     found = next((row for row in FORMATS if row.matches(source)), None)
     if found is not None and found.kind_of is not None and not source.gzipped:
         return format_of(found.kind_of(source, limits, progress or Progress()))
@@ -339,6 +374,20 @@ def find_format(source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progr
             where=source.path,
             remedy="check where it comes from, or fetch it again",
         )
+    return found
+
+
+def _find_folder_format(folder: Folder) -> Format:
+    """Return the format of a folder.
+
+    Raises:
+        NotACheckpointError: It is of none.
+    """
+    found = next((row for row in FORMATS if row.matches_folder(folder)), None)
+    if found is None:
+        from inspector.containers.foreign.folders import name_folder  # noqa: PLC0415 - few folders are none
+
+        raise name_folder(folder.path)
     return found
 
 

@@ -136,10 +136,10 @@ _SENTENCES = {
         "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is not compressed."
     ),
     NoteKind.TRAILING_BYTES: "{} more bytes follow the checkpoint; torch.load reads the first one only.",
-    NoteKind.MISSING_PART: "{} of this checkpoint missing from the folder: {}.",
+    NoteKind.MISSING_PART: "{} missing from the folder: {}.",
     NoteKind.SHORT_PART: "{} cut off, or from another save: {}.",
     NoteKind.PART_OUTSIDE: "It sends whoever loads it to files outside of its folder: {}. They are not read.",
-    NoteKind.EXTRA_PART: "{} in the folder not part of it: {}. They are left from another save.",
+    NoteKind.EXTRA_PART: "{} not part of it, maybe left from another save: {}.",
     NoteKind.FAULTY_CHUNKS: "The chunks of {} do not make up the whole. {}: {}.",
     NoteKind.PACKED_PARTS: "Its parts are compressed ({}), which is not read here; only .metadata is.",
     NoteKind.UNREAD_VALUES: "{} cannot be read and not judged. {}: {}.",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
+from inspector.containers.folders.paths import opened
 from inspector.containers.formats import find_format
 from inspector.containers.nested import read_nested
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Programs
-from inspector.containers.source import Source, opened
+from inspector.containers.source import Source
 from inspector.containers.unread import programs_on_errors, within_bounds
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.oddities import Oddity, OddityKind

@@ -13,8 +13,7 @@ import os
 import stat
 import zlib
 from _thread import allocate_lock  # `threading` would take 3 ms of every start
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Literal, Self
 
 from inspector.containers.programs import Programs
@@ -52,11 +51,13 @@ class Source:
         status: What the system said of it when it was opened, or None where no file is.
         stamp: Its identity when it was opened, before anything of it was read.
         gzipped: Whether the file is compressed, and reading inflates it.
+        is_folder: Whether it is a folder, whose files are read by `part_at`.
         programs: The pickles that were read of it and that loading it runs.
         kept: What was read to tell its format, for the reader of that format, which takes it away.
     """
 
     gzipped = False
+    is_folder = False
     kept: object = None
 
     def __init__(self, path: str, nbytes: int, status: os.stat_result | None = None) -> None:
@@ -75,6 +76,14 @@ class Source:
             ContainerError: They cannot be read, for a reason that is known better.
         """
         raise NotImplementedError  # the one method that every kind of source brings
+
+    def part_at(self, _path: str) -> Source:
+        """Return the source of one of the files that it consists of: itself, unless it is a folder.
+
+        Raises:
+            ContainerError: It cannot be read.
+        """
+        return self
 
     def identity(self) -> Stamp | None:
         """Return what tells the source as it is now from what it was before; None where nothing does."""
@@ -340,16 +349,6 @@ def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
         ContainerError: It is missing, unreadable or no regular file.
     """
     return looked_through(FileSource(path), limits)
-
-
-@contextmanager
-def opened(source: Source | str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Source]:
-    """Yield a source as it is, or the file of this path, which is open meanwhile; errors as above."""
-    if isinstance(source, Source):
-        yield source
-        return
-    with open_source(source, limits) as file:
-        yield file
 
 
 def _open(path: str) -> int:

@@ -128,6 +128,8 @@ class StorageReader:
         return self._gathering[1]
 
     def _part(self, number: int) -> Source:
+        if self._parts[0].is_folder:
+            return self._parts[0].part_at(self.container.parts[number].path)
         if number >= len(self._parts):
             raise ContainerError("a file of the checkpoint is not open", where=self.container.path)
         return self._parts[number]

@@ -7,8 +7,8 @@ looked up when they are wanted: 50,000 tensors of 100 ranks would be as many sma
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from inspector.containers.container import Container, Part, StoredBytes
 from inspector.containers.dcp.metadata import (
@@ -20,6 +20,7 @@ from inspector.containers.dcp.metadata import (
 )
 from inspector.containers.dcp.nesting import Nesting
 from inspector.containers.dcp.values import Values
+from inspector.containers.folders.folder import Folder
 from inspector.containers.gathered.chunks import Chunk, Gathered
 from inspector.containers.gathered.tiling import tile
 from inspector.containers.notes import Note, NoteKind
@@ -27,11 +28,12 @@ from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.programs import Programs
 from inspector.containers.raw.itemsizes import ITEMSIZES
 from inspector.containers.source import Source
-from inspector.errors import CancelledError, CheckpointError, TooLargeError
+from inspector.errors import CancelledError, CheckpointError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import PersistentId, StoredTensor, Value
 from inspector.progress import Progress
+from inspector.quoting import file_word
 from inspector.units import cut_text, escape_text, format_count
 
 METADATA = ".metadata"
@@ -40,25 +42,6 @@ _MOST_CHARS = 80
 _RANK = re.compile(r"__([0-9]{1,9})_[0-9]{1,9}\.distcp")  # `DEFAULT_SUFFIX` of torch's filesystem.py
 _LOCAL = b"PK\x03\x04"
 _SAFETENSORS_BRACE = b"{"
-
-
-class Files(Protocol):
-    """The files of a folder, none of which is outside of it.
-
-    Attributes:
-        path: The folder as it was named.
-        sizes: The files by name, with their sizes.
-    """
-
-    path: str
-    sizes: Mapping[str, int]
-
-    def open(self, name: str) -> Source:
-        """Open a file.
-
-        Raises:
-            ContainerError: It cannot be read.
-        """
 
 
 def read_metadata_stream(source: Source, programs: Programs, limits: Limits, progress: Progress) -> Stream:
@@ -74,26 +57,37 @@ def read_metadata_stream(source: Source, programs: Programs, limits: Limits, pro
     return programs.run(machine, METADATA, "part")
 
 
-def read_dcp(
-    files: Files, programs: Programs, limits: Limits, progress: Progress, metadata: str = METADATA
-) -> Container:
+def read_dcp(files: Folder, limits: Limits, progress: Progress) -> Container:
     """Read a distributed checkpoint.
-
-    Args:
-        files: Its folder.
-        programs: Takes the pickles that its loader runs.
-        limits: The bounds of reading.
-        progress: Told of the stages, asked for cancellation.
-        metadata: Which of the folder's files describes it.
 
     Raises:
         CheckpointError: It cannot be read.
         CancelledError: The work was cancelled.
     """
+    metadata = _metadata_of(files)
     with files.open(metadata) as source:
-        stream = read_metadata_stream(source, programs, limits, progress)
+        stream = read_metadata_stream(source, files.programs, limits, progress)
     described = parse_metadata(stream.root, metadata, limits.counted(progress.advance).look)
-    return _Joining(files, programs, limits, progress).join(described, metadata)
+    return _Joining(files, limits, progress).join(described, metadata)
+
+
+def _metadata_of(files: Folder) -> str:
+    """Return the name of the file that describes a checkpoint.
+
+    Raises:
+        NotACheckpointError: Each rank saved alone, and none of them was given.
+    """
+    if files.entry.endswith(METADATA):
+        return files.entry
+    if METADATA in files.sizes:
+        return METADATA
+    alone = next((name for name in files.sizes if name.endswith(METADATA)), METADATA)
+    raise NotACheckpointError(
+        "each rank saved a checkpoint of its own into this folder",
+        where=files.path,
+        remedy=f"give the metadata of the rank that is wanted, such as {file_word(alone)}",
+        form="dcp",
+    )
 
 
 class _Place(NamedTuple):
@@ -106,11 +100,11 @@ class _Place(NamedTuple):
 class _Joining:
     """Joins the files of one checkpoint."""
 
-    def __init__(self, files: Files, programs: Programs, limits: Limits, progress: Progress) -> None:
+    def __init__(self, files: Folder, limits: Limits, progress: Progress) -> None:
         self._files = files
         self._look = limits.counted(progress.advance).look
         self._progress = progress
-        self._values = Values(programs, limits, progress)
+        self._values = Values(files.programs, limits, progress)
         self._numbers: dict[str, int] = {}
         self._packings: dict[str, str] = {}
         self._gathered: dict[str, Gathered] = {}
@@ -140,7 +134,7 @@ class _Joining:
             if self._open is not None:
                 self._open[1].close()
         sizes = self._files.sizes
-        parts = tuple(Part(f"{self._files.path}/{name}", sizes[name]) for name in self._numbers)
+        parts = tuple(Part(self._files.path_of(name), sizes[name]) for name in self._numbers)
         return Container(
             path=self._files.path,
             format="dcp",

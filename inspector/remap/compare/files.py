@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from inspector.containers.source import open_source
+from inspector.containers.folders.paths import open_path
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenDevice
@@ -123,7 +123,7 @@ def _compare_bytes(before: Checkpoint, after: Checkpoint, progress: Progress) ->
     """Compare all bytes but those of the pickles; return the differences and how many were compared."""
     if before.format != after.format:
         return [f"One is a {before.format} file, the other a {after.format} file."], 0
-    with open_source(before.path) as source, open_source(after.path) as copy:
+    with open_path(before.path) as source, open_path(after.path) as copy:
         try:
             pair = _PAIRS.get(before.format, whole_spans)
             spans: list[Span] = pair(source, copy, progress)

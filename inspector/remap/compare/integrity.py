@@ -13,7 +13,7 @@ from typing import NamedTuple
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Extent
 from inspector.containers.extents import Extents, Sums, read_extents, sum_extents
-from inspector.containers.source import open_source
+from inspector.containers.folders.paths import open_path
 from inspector.limits import Limits
 from inspector.model.findings import Finding, finding
 from inspector.progress import Progress
@@ -72,7 +72,7 @@ def check_file(path: str, progress: Progress | None = None, limits: Limits = PAT
         CancelledError: The work was cancelled.
     """
     progress = progress or Progress()
-    with open_source(path, limits) as source, collector_paused():
+    with open_path(path, limits) as source, collector_paused():
         extents = read_extents(source, limits.started(), progress)
         sums = sum_extents(source, extents.whole, progress)
         others = sum_extents(source, extents.records, progress)

@@ -13,10 +13,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
+from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import format_of
 from inspector.containers.opening import read_container
 from inspector.containers.raw.copying import write_bytes
-from inspector.containers.source import FileSource, Source, Work, open_source
+from inspector.containers.source import FileSource, Source, Work
 from inspector.containers.storage_reader import STEP_NBYTES
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused
@@ -164,7 +165,7 @@ class _Unpacked(FileSource):
 @contextmanager
 def _plain_source(path: str, folder: Path, progress: Progress) -> Iterator[Source]:
     """Open a file; one that is compressed with gzip is unpacked into a file that vanishes by itself."""
-    with open_source(path, DEFAULT_LIMITS) as source:
+    with open_path(path, DEFAULT_LIMITS) as source:
         if not source.gzipped:
             yield source
             return

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from inspector.containers.container import Container
+from inspector.containers.folders.paths import open_path
 from inspector.containers.opening import read_container
-from inspector.containers.source import FileSource, Source, open_source
+from inspector.containers.source import FileSource, Source
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
@@ -101,7 +102,7 @@ def export_copy(
     refuse_suffix(destination, "same")
     refuse_destination(path, destination, overwrite=overwrite)
     limits = DEFAULT_LIMITS
-    with open_source(path, limits) as source:
+    with open_path(path, limits) as source:
         with collector_paused():
             container = read_container(source, limits, progress)
             relabeling = relabeling_of(container)

@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from inspector.containers.container import Container
 from inspector.containers.dcp.archive import read_dcp
+from inspector.containers.folders.folder import Folder
 from inspector.containers.notes import NoteKind
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.containers.programs import Programs, count_globals
-from inspector.containers.source import FileSource, Source
+from inspector.containers.programs import count_globals
+from inspector.containers.source import Source
 from inspector.containers.storage_reader import StorageReader
-from inspector.errors import CancelledError, DamagedError, TooLargeError
+from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from inspector.pickles.values import Dict, PersistentId, StoredTensor, Value
 from inspector.progress import Progress
@@ -30,21 +30,20 @@ from tests.builders.dcp import (
 from tests.builders.pickles import call, new, number, storage, tensor, text
 
 
-class Files:
-    """The files of a folder."""
+class Files(Folder):
+    """A folder that counts what is opened of it."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = str(folder)
-        self.sizes: Mapping[str, int] = {file.name: file.stat().st_size for file in folder.iterdir()}
+        super().__init__(str(folder), str(folder))
         self.opened: list[str] = []
 
     def open(self, name: str) -> Source:
         self.opened.append(name)
-        return FileSource(f"{self.path}/{name}")
+        return super().open(name)
 
 
 def read(folder: Path, **limits: int) -> Container:
-    return read_dcp(Files(folder), Programs(), Limits(**limits).started(), Progress())
+    return read_dcp(Files(folder), Limits(**limits).started(), Progress())
 
 
 def plain(value: Value) -> object:
@@ -76,7 +75,7 @@ def test_everything_is_found(tmp_path: Path) -> None:
 
 def test_tensors_are_read_whole(tmp_path: Path) -> None:
     found = read(two_ranks().write(tmp_path / "a"))
-    reader = StorageReader(found, *(FileSource(part.path) for part in found.parts))
+    reader = StorageReader(found, Files(tmp_path / "a"))
     for key, shape in (("model.rows", (4, 3)), ("model.columns", (3, 4))):
         assert reader.nbytes(key) == 48
         assert reader.read(key, 0, 48) == floats(shape, (shape[1], 1), 0)
@@ -91,7 +90,7 @@ def test_tensors_are_read_whole(tmp_path: Path) -> None:
 
 def test_files_are_opened_one_after_the_other(tmp_path: Path) -> None:
     files = Files(two_ranks().write(tmp_path / "a"))
-    read_dcp(files, Programs(), Limits().started(), Progress())
+    read_dcp(files, Limits().started(), Progress())
     assert len(files.opened) < 8
 
 
@@ -100,8 +99,9 @@ def test_values_bring_their_programs_and_tensors(tmp_path: Path) -> None:
     for name in ("a", "b"):
         saved.value(name, call("os.system", storage("0", numel=0), tensor(storage("0", numel=0), 0)))
     saved.put("__0_0.distcp", saved_value(number(3)), "unlisted")
-    programs = Programs()
-    found = read_dcp(Files(saved.write(tmp_path / "a")), programs, Limits().started(), Progress())
+    files = Files(saved.write(tmp_path / "a"))
+    found = read_dcp(files, Limits().started(), Progress())
+    programs = files.programs
     assert [program.name for program in programs.all()] == [".metadata", "saved values"]
     assert count_globals(programs.all())["os.system"] == 2
     assert list(found.storage_ids) == ["a:0", "b:0"]
@@ -221,4 +221,13 @@ def test_reading_is_bounded_and_can_be_cancelled(tmp_path: Path) -> None:
             return super().open(name)
 
     with pytest.raises(CancelledError):
-        read_dcp(Cancelling(saved.write(tmp_path / "b")), Programs(), Limits().started(), progress)
+        read_dcp(Cancelling(saved.write(tmp_path / "b")), Limits().started(), progress)
+
+
+def test_ranks_that_saved_alone_are_opened_by_their_metadata(tmp_path: Path) -> None:
+    folder = two_ranks().write(tmp_path / "a")
+    (folder / ".metadata").rename(folder / "__1.metadata")
+    with pytest.raises(NotACheckpointError, match="each rank saved a checkpoint of its own"):
+        read(folder)
+    found = read_dcp(Folder("x", str(folder), "__1.metadata"), Limits().started(), Progress())
+    assert (found.path, len(found.storage_ids)) == ("x", 4)

@@ -1,0 +1,126 @@
+"""A folder as a source: its files by name, and nothing that leads out of it.
+
+The names in a checkpoint are as untrusted as its bytes. So files are opened by names that were listed, a link
+counts only where it ends within the folder, and what is no regular file does not count at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from inspector.containers.source import FileSource, Source, Stamp
+from inspector.errors import ContainerError
+from inspector.overriding import override
+
+_MOST_FILES = 20_000
+_MOST_DEPTH = 3
+_MOST_OPEN = 32
+
+
+class Folder(Source):
+    """A folder; reading bytes from it gives none.
+
+    Attributes:
+        root: Its path.
+        entry: The name of the file that was given to open it; empty where the folder itself was.
+        sizes: Its files by name, those of subfolders with slashes, with their sizes; in order of their names.
+        outside: Links in it that lead out of it.
+    """
+
+    is_folder = True
+
+    def __init__(self, path: str, root: str, entry: str = "") -> None:
+        """List a folder, which `path` names in messages."""
+        self.root = root
+        self.entry = entry
+        self.outside: tuple[str, ...] = ()
+        self.sizes: dict[str, int] = {}
+        self._kept: dict[str, Source] = {}
+        self._list()
+        super().__init__(path, 0)
+        self.file_nbytes = sum(self.sizes.values())
+
+    def _list(self) -> None:
+        found = sorted(_entries(self.root, "", _MOST_DEPTH, [_MOST_FILES]))
+        self.sizes = {name: nbytes for name, nbytes in found if nbytes >= 0}
+        links = [name for name, nbytes in found if nbytes < 0]
+        homes = _homes(self.root) if links else ()
+        inside = [name for name in links if os.path.realpath(self.path_of(name)).startswith(homes)]
+        self.outside = tuple(name for name in links if name not in set(inside))
+        for name in inside:
+            with suppress(OSError):
+                self.sizes[name] = os.path.getsize(self.path_of(name))  # noqa: PTH202 - as above
+
+    def open(self, name: str) -> Source:
+        """Open one of its files.
+
+        Raises:
+            ContainerError: It is none of them, or cannot be read.
+        """
+        if name in self.outside:
+            raise ContainerError("a link leads out of the folder", where=self.path_of(name))
+        if name not in self.sizes:
+            raise ContainerError("no such file in the folder", where=self.path_of(name))
+        return FileSource(self.path_of(name))
+
+    def path_of(self, name: str) -> str:
+        """Return the path of a file."""
+        return os.path.join(self.root, *name.split("/"))  # noqa: PTH118 - a text, as it was given
+
+    @override
+    def part_at(self, path: str) -> Source:
+        """Return an open file by the path of a part; a few of them stay open until the folder is closed."""
+        source = self._kept.pop(path, None)
+        if source is None:
+            source = self.open(os.path.relpath(path, self.root).replace(os.sep, "/"))
+        self._kept[path] = source
+        if len(self._kept) > _MOST_OPEN:
+            self._kept.pop(next(iter(self._kept))).close()
+        return source
+
+    @override
+    def close(self) -> None:
+        while self._kept:
+            self._kept.popitem()[1].close()
+
+    @override
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        return b""
+
+    @override
+    def identity(self) -> Stamp | None:
+        """Return what tells a state of all its files from another."""
+        newest = total = 0
+        for name in self.sizes:
+            with suppress(OSError):
+                status = os.stat(self.path_of(name))  # noqa: PTH116 - as above
+                newest, total = max(newest, status.st_mtime_ns), total + status.st_size
+        return newest, total, len(self.sizes)
+
+
+def _entries(folder: str, prefix: str, depth: int, room: list[int]) -> Iterator[tuple[str, int]]:
+    """Yield the files of a folder and their sizes; of links that lead out of it -1."""
+    with suppress(OSError), os.scandir(folder or os.curdir) as entries:
+        for entry in entries:
+            room[0] -= 1
+            if room[0] < 0:
+                return
+            name = prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if depth > 1:
+                    yield from _entries(entry.path, f"{name}/", depth - 1, room)
+            elif entry.is_symlink():
+                if entry.is_file():
+                    yield name, -1
+            elif entry.is_file():
+                yield name, entry.stat().st_size
+
+
+def _homes(root: str) -> tuple[str, ...]:
+    """Return where links may lead: into the folder, and from a snapshot of Hugging Face to its blobs."""
+    home = os.path.realpath(root)
+    cache = os.path.dirname(os.path.dirname(home))  # noqa: PTH120 - as above
+    is_snapshot = os.path.basename(os.path.dirname(home)) == "snapshots"  # noqa: PTH119, PTH120 - as above
+    return (home + os.sep, *((os.path.join(cache, "blobs") + os.sep,) if is_snapshot else ()))  # noqa: PTH118

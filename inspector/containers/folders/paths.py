@@ -1,0 +1,53 @@
+"""From a path to a source: a file, or a folder, or the folder that a file stands for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from inspector.containers.source import FileSource, Source, looked_through
+from inspector.limits import DEFAULT_LIMITS, Limits
+
+_METADATA = ".metadata"
+_MARKS: tuple[tuple[str, str], ...] = ((".distcp", _METADATA),)
+"""Endings of files that cannot be read alone, each with the name of what must lie beside them."""
+
+
+def open_path(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """Open a file for reading, looking through gzip, or a folder.
+
+    Raises:
+        ContainerError: It is missing, unreadable, or neither.
+    """
+    if os.path.isdir(path):  # noqa: PTH112 - the path is a text, which messages show as it was given
+        from inspector.containers.folders.folder import Folder  # noqa: PLC0415 - most are files
+
+        return Folder(path, path)
+    folder, name = os.path.split(path)
+    if stands_for_folder(folder, name):
+        from inspector.containers.folders.folder import Folder  # noqa: PLC0415 - as above
+
+        return Folder(path, folder or os.curdir, name)
+    return looked_through(FileSource(path), limits)
+
+
+def stands_for_folder(folder: str, name: str) -> bool:
+    """Return whether a file means the whole folder that it is in."""
+    if name.endswith(_METADATA) and os.path.isfile(os.path.join(folder, name)):  # noqa: PTH113, PTH118 - as above
+        return True
+    return any(name.endswith(ending) and _lies(folder, beside) for ending, beside in _MARKS)
+
+
+def _lies(folder: str, name: str) -> bool:
+    return os.path.isfile(os.path.join(folder, name))  # noqa: PTH113, PTH118 - as above
+
+
+@contextmanager
+def opened(source: Source | str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Source]:
+    """Yield a source as it is, or the file of this path, which is open meanwhile; errors as above."""
+    if isinstance(source, Source):
+        yield source
+        return
+    with open_path(source, limits) as file:
+        yield file
