@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from inspector.containers.container import Container, Extent
+from inspector.containers.dcp.names import OWN_NAMES
 from inspector.containers.legacy import find_inside, makes_magic, read_legacy
 from inspector.containers.source import Source
 from inspector.containers.tar.sniff import passes_for_tar
@@ -43,7 +44,7 @@ _METADATA, _SHARD = ".metadata", ".distcp"
 _MOST_SAFETENSORS_HEADER_NBYTES = 100_000_000
 
 
-Step = Literal["remap", "in-place", "recover"]
+Step = Literal["remap", "in-place", "recover", "verify"]
 """What can be done with a file besides looking at it."""
 
 
@@ -76,6 +77,8 @@ class Format:
         is_read_through_gzip: Whether a file of it is read that is compressed as a whole.
         torch_loads: Whether `torch.load` reads it.
         loader: What loads it, as code that a path in parentheses follows.
+        own_names: What the loader's own classes are called, which make nothing but data; where there are any,
+            the loader restricts nothing else.
         loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
         has_records: Whether torch finds its parts as records of a zip, by name, so that it can map storages.
         is_stream: Whether torch reads it from front to back: five pickles, then the storages.
@@ -101,6 +104,7 @@ class Format:
     is_read_through_gzip: bool = False
     torch_loads: bool = False
     loader: str = "torch.load"
+    own_names: frozenset[str] = frozenset()
     loads_restricted: bool = True
     has_records: bool = False
     is_stream: bool = False
@@ -312,6 +316,7 @@ FORMATS: tuple[Format, ...] = (
         matches_folder=_is_dcp,
         read=_read_dcp,
         loader="torch.distributed.checkpoint.load",
+        own_names=OWN_NAMES,
         copied_as="objects",
         cannot=(
             Cannot(
@@ -319,6 +324,16 @@ FORMATS: tuple[Format, ...] = (
                 "a distributed checkpoint has no devices, so there are none to change",
                 "the model that it is loaded into decides; for torch.load write one file: "
                 "remap FOLDER -o OUT.pth",
+            ),
+            Cannot(
+                ("recover",),
+                "what is whole in a distributed checkpoint is saved by leaving out what is not",
+                "use remap FOLDER -o OUT.pth --exclude NAME",
+            ),
+            Cannot(
+                ("verify",),
+                "a file made of a distributed checkpoint is no copy whose bytes could be compared with it",
+                "remap compares the names, types and shapes of what it writes",
             ),
         ),
     ),

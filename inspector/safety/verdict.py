@@ -8,6 +8,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Literal
 
+from inspector.containers.formats import format_of
+from inspector.containers.notes import NoteKind
 from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.obstacles import is_ambiguous
 from inspector.pickles.oddities import OddityKind
@@ -26,6 +28,7 @@ __all__ = ["FileVerdict", "GlobalVerdict", "SafetyVerdict", "judge", "judge_glob
 FileVerdict = Literal["weights-only", "needs-allow-list", "runs-code", "dangerous"]
 
 _GETATTR = "builtins.getattr"
+_GETATTR_DOUBT = "It imports getattr"
 _MOST_NAMED = 8
 
 
@@ -79,7 +82,9 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         checkpoint: The file.
         torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
-    allowed = allow_list(torch_version)
+    allowed, names = allow_list(torch_version), format_of(checkpoint.format).own_names
+    if names:
+        return _unrestricted(checkpoint, names, allowed)
     own = judge_archive(checkpoint)
     return _of_pickle(checkpoint, allowed) if own is None else _of_archive(own, checkpoint, allowed)
 
@@ -147,6 +152,51 @@ def _of_archive(own: ArchiveVerdict, checkpoint: Checkpoint, allowed: AllowList)
     )
 
 
+def _unrestricted(checkpoint: Checkpoint, own: frozenset[str], allowed: AllowList) -> SafetyVerdict:
+    """Judge what a loader runs that checks nothing: only data of its own and of torch is harmless there."""
+    named = [(use.name, _judge_own(checkpoint, use.name, own)) for use in checkpoint.globals]
+    dangerous = [name for name, verdict in named if verdict == "dangerous"]
+    unknown = [name for name, verdict in named if verdict == "unknown"]
+    doubts = [doubt for doubt in _doubts(checkpoint) if not doubt.startswith(_GETATTR_DOUBT)]
+    reasons = []
+    if dangerous:
+        reasons.append(f"Loading it imports {listed(dangerous)}, which can run anything.")
+    if unknown:
+        reasons.append(f"Loading it imports and calls what nothing is known of: {listed(unknown)}.")
+    if NoteKind.UNREAD_VALUES in {note.kind for note in checkpoint.notes}:
+        reasons.append("Some of its values cannot be read, and what they would run is not known.")
+    verdict: FileVerdict = "runs-code" if reasons or doubts else "weights-only"
+    if dangerous or OddityKind.BUILD_ON_NAME in checkpoint.needs.faults:
+        verdict = "dangerous"
+    return SafetyVerdict(
+        verdict=verdict,
+        weights_only=verdict == "weights-only",
+        to_allow=(),
+        reasons=(*reasons, *doubts),
+        globals=tuple(verdict for _, verdict in named),
+        torch_version=allowed.torch_version,
+        answer=Answer(kind="accepts" if verdict == "weights-only" else "never", reason=" ".join(reasons)),
+        calls=tuple(row for row in call_rows(checkpoint) if row.name not in own),
+        calls_made=checkpoint.needs.calls_made,
+        has_pickles=checkpoint.safety is not None,
+    )
+
+
+def _judge_own(checkpoint: Checkpoint, name: str, own: frozenset[str]) -> GlobalVerdict:
+    if name in own:
+        return "allowed"
+    if present_name(name) == _GETATTR:
+        reached = [found for found, verb in checkpoint.needs.uses if verb is Verb.GETATTR]
+        return "allowed" if reached and all(_is_member(found, own) for found in reached) else "dangerous"
+    return judge_global(name)
+
+
+def _is_member(name: str, own: frozenset[str]) -> bool:
+    """Return whether a name is that of a member of an enumeration."""
+    holder, _, member = name.rpartition(".")
+    return holder in own and holder.endswith("_ENCODING") and member.isupper()
+
+
 def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
     """Judge a name, and what `getattr` reaches in this file: Python 3.11 writes every enumeration with it."""
     if present_name(name) != _GETATTR:
@@ -164,5 +214,5 @@ def _doubts(checkpoint: Checkpoint) -> list[str]:
     if is_ambiguous(checkpoint):
         doubts.append(AMBIGUOUS)
     if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
-        doubts.append("It imports getattr: allowing that would allow anything.")
+        doubts.append(f"{_GETATTR_DOUBT}: allowing that would allow anything.")
     return doubts

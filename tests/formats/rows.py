@@ -124,4 +124,17 @@ ROWS: tuple[Row, ...] = (
         code="torch.jit.load(",
         check="torch.jit.load",
     ),
+    Row(
+        name="dcp",
+        title="torch.distributed.checkpoint (DCP) folder",
+        sample="dcp/plain",
+        tensors=10,
+        devices=("none",),
+        roles=("buffer", "optimizer", "parameter"),
+        code="dcp_to_torch_save(",
+        weights=9,
+        verify="no copy whose bytes could be compared",
+        recover="by leaving out what is not",
+        in_place="a folder cannot be changed in place",
+    ),
 )

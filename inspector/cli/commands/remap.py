@@ -251,10 +251,10 @@ def _shape(options: argparse.Namespace) -> tuple[Shape, ContainerName]:
 
 def _usual_copy(path: str) -> Literal["same", "state-dict", "objects"]:
     """Return what a copy of a file is that nothing else is said of."""
+    from inspector.containers.folders.paths import open_path
     from inspector.containers.formats import find_format
-    from inspector.containers.source import open_source
 
-    with open_source(path) as source:
+    with open_path(path) as source:
         return find_format(source).copied_as
 
 

@@ -102,6 +102,7 @@ class _Joining:
 
     def __init__(self, files: Folder, limits: Limits, progress: Progress) -> None:
         self._files = files
+        self._is_whole = METADATA in files.sizes
         self._look = limits.counted(progress.advance).look
         self._progress = progress
         self._values = Values(files.programs, limits, progress)
@@ -241,7 +242,8 @@ class _Joining:
     def _notes(self) -> Iterator[Note]:
         if self._outside:
             yield Note(NoteKind.PART_OUTSIDE, (_named(self._outside),))
-        extra = [name for name in self._files.sizes if name.endswith(".distcp") and name not in self._numbers]
+        shards = [name for name in self._files.sizes if name.endswith(".distcp")]
+        extra = [name for name in shards if name not in self._numbers] if self._is_whole else []
         counted: tuple[tuple[NoteKind, Collection[str]], ...] = (
             (NoteKind.MISSING_PART, self._missing),
             (NoteKind.SHORT_PART, self._short),

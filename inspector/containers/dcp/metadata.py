@@ -106,7 +106,10 @@ def parse_metadata(root: Value, where: str, look: Callable[[int], object]) -> Me
 
 def is_metadata(root: Value) -> bool:
     """Return whether a value is the metadata of a distributed checkpoint."""
-    return _class_of(root) == "Metadata" and "state_dict_metadata" in fields_of(root)
+    func = root.func if isinstance(root, Call) else None
+    # Megatron's is a class of its own below torch's.
+    is_named = isinstance(func, Global) and func.name.endswith("Metadata")
+    return is_named and "state_dict_metadata" in fields_of(root)
 
 
 def fields_of(value: Value) -> dict[str, Value]:

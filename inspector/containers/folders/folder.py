@@ -112,7 +112,7 @@ def _entries(folder: str, prefix: str, depth: int, room: list[int]) -> Iterator[
                 if depth > 1:
                     yield from _entries(entry.path, f"{name}/", depth - 1, room)
             elif entry.is_symlink():
-                if entry.is_file():
+                if os.path.isfile(entry.path):  # noqa: PTH113 - a loop of links is none, and no error
                     yield name, -1
             elif entry.is_file():
                 yield name, entry.stat().st_size

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from inspector.containers.folders.paths import open_path
+from inspector.containers.formats import refuse_step
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenDevice
@@ -82,6 +83,7 @@ def compare_files(
     """
     progress = progress or Progress()
     before = open_checkpoint(original, progress=progress)
+    refuse_step(before.format, "verify", original)
     after = open_checkpoint(copy, progress=progress)
     plan = _observed(before, after) if rules is None else plan_remap(before, rules, move_all=move_all)
     if hidden and rules is not None:

@@ -12,13 +12,9 @@ from pathlib import Path
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.extents import Extents, read_extents, sum_extents
-<<<<<<< HEAD
+from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import refuse_step
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.containers.source import open_source
-=======
-from inspector.containers.folders.paths import open_path
->>>>>>> 6a02229 (Open a folder by its path, or by a file that stands for it, as one source)
 from inspector.errors import DamagedError, ExportError
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint

@@ -182,6 +182,8 @@ def _write_record(record: UndoRecord, record_at: Path, like: os.stat_result) -> 
 @contextlib.contextmanager
 def _opened(path: str, *, force: bool) -> Iterator[tuple[int, FileSource]]:
     """Open a file for changing it, alone; yield its descriptor, and what reads it, which is to be closed."""
+    if os.path.isdir(path):  # noqa: PTH112 - a text, as it was given
+        raise ExportError("a folder cannot be changed in place", where=path, remedy=COPY)
     with explained(Path(path), _FILE):
         fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     try:

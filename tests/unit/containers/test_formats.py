@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.formats import FORMATS, Format, format_of, refuse_step
+from inspector.containers.folders.folder import Folder
+from inspector.containers.formats import FORMATS, Format, find_format, format_of, refuse_step
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource, GzipSource, open_source
 from inspector.containers.zip.kinds import ZIP_KINDS
@@ -123,7 +124,7 @@ def test_rows_are_in_an_order_that_keeps_formats_apart(tmp_path: Path) -> None:
         (pickle.dumps([1], 2), "x"),
     ]
     told_by_records = {kind.name for kind in ZIP_KINDS}
-    rows = [form for form in FORMATS if form.name not in told_by_records]
+    rows = [form for form in FORMATS if form.name not in told_by_records | {"dcp"}]
     found = [[form.matches(BytesSource(data, path)) for form in rows].index(True) for data, path in samples]
     assert found == list(range(len(rows)))
 
@@ -169,3 +170,12 @@ def test_step_that_makes_no_sense_is_refused_with_what_to_do_instead() -> None:
             refuse_step("safetensors", step, "a.safetensors")
         assert caught.value.where == "a.safetensors"
         assert "load_file" in (caught.value.remedy or "")
+
+
+def test_folders_are_told_by_their_files(tmp_path: Path) -> None:
+    with pytest.raises(NotACheckpointError, match="this is a folder"):
+        find_format(Folder("x", str(tmp_path)))
+    (tmp_path / "__0_0.distcp").touch()
+    assert find_format(Folder("x", str(tmp_path), "__0_0.distcp")).name == "dcp"
+    (tmp_path / ".metadata").touch()
+    assert find_format(Folder("x", str(tmp_path))).name == "dcp"

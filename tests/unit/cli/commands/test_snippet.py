@@ -86,8 +86,6 @@ def test_code_for_torchscript_takes_one_device(cli) -> None:
         ("safetensors/all.safetensors", ["--target", "cuda"], 'device="cuda:0"'),
         ("export/model.pt2", [], "torch.export.load("),
         ("plain_pickle/tensor_p2.pkl", [], "CPUUnpickler(file)"),
-        ("dcp/plain", [], "dcp_to_torch_save("),
-        ("dcp/plain", ["--style", "distributed"], "dcp.load("),
         ("hf_sharded/pytorch_model.bin.index.json", [], '["weight_map"]'),
         ("hf_sharded/pytorch_model.bin.index.json", ["--style", "transformers"], "from_pretrained("),
     ],
@@ -99,6 +97,16 @@ def test_code_for_files_that_are_not_read(cli, name, options, said) -> None:
     assert said in answer.out
     assert answer.err.startswith("checkpoint-inspector: the file itself was not read: this is ")
     assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [([], "dcp_to_torch_save("), (["--style", "distributed"], "dcp.load(")]
+)
+def test_code_for_distributed_checkpoints(cli, options, said) -> None:
+    answer = cli("snippet", CORPUS / "dcp/plain", *options)
+    assert (answer.code, answer.err) == (0, "")
+    ast.parse(answer.out)
+    assert said in answer.out
 
 
 @pytest.mark.parametrize(

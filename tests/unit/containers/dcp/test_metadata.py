@@ -86,7 +86,7 @@ def test_what_other_planners_leave_is_passed_over() -> None:
 def test_other_pickles_are_none() -> None:
     others: list[Value] = [
         3,
-        read_pickle(stream(proto(), new("evil.Metadata", (text("state_dict_metadata"), dict_())))).root,
+        read_pickle(stream(proto(), new("evil.Other", (text("state_dict_metadata"), dict_())))).root,
         read_pickle(stream(proto(), new(f"{METADATA}.Metadata", (text("a"), dict_())))).root,
         read_pickle(stream(proto(), new(f"{METADATA}.Metadata"))).root,
     ]

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.containers.folders.folder import Folder
+from inspector.containers.folders.paths import open_path, opened
+from inspector.containers.source import BytesSource, FileSource
+from inspector.errors import ContainerError
+
+
+def test_files_and_folders_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "a.pt").write_bytes(b"x")
+    with open_path(str(tmp_path / "a.pt")) as source:
+        assert type(source) is FileSource
+    with open_path(str(tmp_path)) as source:
+        assert isinstance(source, Folder)
+        assert (source.root, source.entry) == (str(tmp_path), "")
+    with pytest.raises(ContainerError, match="no such file"):
+        open_path(str(tmp_path / "b.pt"))
+
+
+def test_files_stand_for_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "__0_0.distcp").write_bytes(b"x")
+    with open_path(str(tmp_path / "__0_0.distcp")) as source:
+        assert type(source) is FileSource
+    (tmp_path / ".metadata").write_bytes(b"x")
+    for name in (".metadata", "__0_0.distcp"):
+        with open_path(str(tmp_path / name)) as source:
+            assert isinstance(source, Folder)
+            assert (source.path, source.root, source.entry) == (str(tmp_path / name), str(tmp_path), name)
+    monkeypatch.chdir(tmp_path)
+    with open_path(".metadata") as source:
+        assert isinstance(source, Folder)
+        assert source.sizes == {".metadata": 1, "__0_0.distcp": 1}
+    with pytest.raises(ContainerError, match="no such file"):
+        open_path("x/.metadata")
+
+
+def test_sources_are_handed_on(tmp_path: Path) -> None:
+    source = BytesSource(b"x", "a")
+    with opened(source) as same:
+        assert same is source
+    assert source.part_at("anything") is source
+    (tmp_path / "a.pt").write_bytes(b"x")
+    with opened(str(tmp_path / "a.pt")) as file:
+        assert file.read(0, 1) == b"x"
+    with pytest.raises(ContainerError):
+        file.read(0, 1)
