@@ -1,0 +1,1 @@
+"""The table of formats: what a row of it says."""
