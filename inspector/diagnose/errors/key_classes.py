@@ -52,9 +52,36 @@ def say_names(missing: Sequence[str], unexpected: Sequence[str]) -> Said:
         return _saved_wrapped(in_file)
     if in_model and not in_file:
         return _model_wrapped(in_model)
+    inner = _inner_wrapper(missing, unexpected)
+    if inner.title:
+        return inner
     if _CHECKPOINT_KEYS.intersection(unexpected) or any(map(_WEIGHTS_KEY.search, unexpected)):
         return _whole(unexpected)
     return _of_kind(missing, unexpected)
+
+
+def _inner_wrapper(missing: Sequence[str], unexpected: Sequence[str]) -> Said:
+    """Explain a wrapper around a part of the model: its prefix stands in the middle of the names."""
+    for prefix in ("module.", "_orig_mod."):
+        if missing and all(f".{prefix}" in name for name in missing):
+            plainer = {name.replace(f".{prefix}", ".", 1) for name in missing}
+            if plainer.intersection(unexpected):
+                return _model_wrapped(prefix)
+        if unexpected and all(f".{prefix}" in name for name in unexpected):
+            plainer = {name.replace(f".{prefix}", ".", 1) for name in unexpected}
+            if plainer.intersection(missing):
+                return _part_wrapped(prefix)
+    return Said()
+
+
+def _part_wrapped(prefix: str) -> Said:
+    return Said(
+        title=f"The names in the file have {prefix} within them, those of the model do not",
+        cause=f"A part of the model was inside a wrapper ({_wrapper(prefix)}) when it was saved, and is not "
+        "here. The weights are the same.",
+        advice=f"Take it out: state_dict = {{name.replace('.{prefix}', '.'): tensor for name, tensor in "
+        "state_dict.items()}. strict=False would load nothing.",
+    )
 
 
 def _of_kind(missing: Sequence[str], unexpected: Sequence[str]) -> Said:

@@ -18,9 +18,9 @@ _TRIED = re.compile(rf"Tried to allocate {_SIZE.format('n', 'n')}", re.IGNORECAS
 _TOTAL = re.compile(rf"{_SIZE.format('n', 'n')} (?:total capacity|of which)", re.IGNORECASE)
 _CAPACITY = re.compile(rf"total capacity of {_SIZE.format('n', 'n')}", re.IGNORECASE)
 _FREE = re.compile(rf"{_SIZE.format('n', 'n')} (?:is )?free", re.IGNORECASE)
-_OWN = re.compile(
-    rf"{_SIZE.format('n', 'n')} (?:reserved in total|cached|memory in use|already allocated)", re.IGNORECASE
-)
+_OWN = re.compile(rf"{_SIZE.format('n', 'n')} (?:reserved in total|memory in use)", re.IGNORECASE)
+_ALLOCATED = re.compile(rf"{_SIZE.format('n', 'n')} already allocated", re.IGNORECASE)
+_CACHED = re.compile(rf"{_SIZE.format('n', 'n')} cached", re.IGNORECASE)
 _MUCH_ELSE = 0.4  # of the card; contexts of CUDA and the desktop take less
 _LOADS = frozenset({"load", "nested-load", "script-load", "load-weights", "load-optimizer"})
 
@@ -56,7 +56,9 @@ def _size(pattern: re.Pattern[str], text: str) -> float:
 def _out_of_memory(told: Told) -> Said:
     """Explain what filled the GPU, by the sizes in the message and by what the program was doing."""
     tried, total = _size(_TRIED, told.text), _size(_TOTAL, told.text) or _size(_CAPACITY, told.text)
-    free, own = _size(_FREE, told.text), _size(_OWN, told.text)
+    # Before torch 1.5 what was cached came on top of what was allocated.
+    own = _size(_OWN, told.text) or _size(_ALLOCATED, told.text) + _size(_CACHED, told.text)
+    free = _size(_FREE, told.text)
     if tried and (tried > total > 0 or tried > _HUGE_NBYTES):
         return Said(
             title="A single tensor is larger than the GPU",
@@ -105,11 +107,29 @@ def _host_memory(context: Context) -> Tied:
     return Tied(fits="yes" if nbytes else "no", here=here, fix=Fix(option=("mmap", "True")))
 
 
+def _of_machine(told: Told) -> Said:
+    """Explain what filled the machine: a file, or the program itself."""
+    if told.scene.step in _LOADS:
+        return Said(
+            cause="torch.load reads the whole file into memory, in addition to the model. A damaged file, or "
+            "one that is no checkpoint, can name sizes that no machine has, and ends in the same error.",
+        )
+    if "numpy" in told.text.lower() or told.scene.has_frames or "DefaultCPUAllocator" in told.text:
+        return Said(
+            cause="The program asked for more memory than is left: the data and what is computed from it, "
+            "the model, its outputs that are kept, and the workers of the DataLoader together.",
+            advice="Look at the line: a batch, an image or a list that grows. Use smaller batches and fewer "
+            "workers, keep numbers (loss.item()) instead of tensors, and evaluate under torch.no_grad(). "
+            "If it is the checkpoint that is read: torch.load(path, mmap=True).",
+        )
+    return Said()
+
+
 def _page(told: Told) -> Said:
     """Explain whose memory ended: Windows' has a limit of its own."""
     text = told.text.lower()
     if "paging file" not in text and "1455" not in text:
-        return Said()
+        return _of_machine(told)
     library = ".dll" in text
     return Said(
         title="Windows has no virtual memory left (the paging file is too small)",

@@ -68,7 +68,7 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         id="folder-given",
         title="A folder was given instead of a file",
         pattern=r"IsADirectoryError|\[Errno 21\]|Is a directory: ?|"
-        r"PermissionError: ?\[Errno 13\] Permission denied: ?['\"](?P<path>[^'\"]{1,400})",
+        r"\[Errno 13\] Permission denied: ?['\"](?P<path>[^'\"]{1,400})",
         cause="torch.load opens one file, and the path is a folder: the folder with the checkpoints was "
         "given, or a browser or archive program unpacked the checkpoint (a .pth file is a zip archive). "
         "Windows reports a folder as 'Permission denied'.",

@@ -41,10 +41,14 @@ def _mismatch(told: Told) -> Said:
         return _other_cuda(missing["library"], missing["version"])
     if not in_torch and not _OF_TORCH.search(told.text):
         return Said()
+    named = "" if missing is None else f" ({plain(missing['library'])} is not found)"
     return Said(
         title="torch was installed with libraries that do not belong together",
-        cause="torch itself could not be imported: its libraries, or those of CUDA that it finds first (in "
-        "LD_LIBRARY_PATH, or from pip's nvidia packages), are of different versions.",
+        cause=f"torch itself could not be imported{named}: its libraries, or those of CUDA that it finds "
+        "first (in LD_LIBRARY_PATH, or from pip's nvidia packages), are missing or of different versions. "
+        "On a "
+        "Jetson torch uses the CUDA of JetPack, which has to be installed and of the version that torch was "
+        "built for.",
         advice="Install torch again in a clean environment: python -m pip install --force-reinstall torch. "
         "Take other CUDA folders out of LD_LIBRARY_PATH (unset LD_LIBRARY_PATH). On Windows also install "
         "the Visual C++ runtime.",

@@ -103,6 +103,18 @@ _ASSERT_ADVICE = (
 )
 
 
+def _mps_dtype(told: Told) -> Said:
+    """Explain that a dtype is missing rather than an operation."""
+    if "bfloat16" not in told.text.lower():
+        return Said()
+    return Said(
+        title="The Apple GPU (mps) has no bfloat16 here",
+        cause="bfloat16 on mps needs macOS 14 and torch 2.6 or so; this torch or macOS is older.",
+        advice="Use float16 or float32: torch_dtype=torch.float16, model.half(), or .float(). Or update "
+        "macOS and torch.",
+    )
+
+
 def _float64(context: Context) -> Tied:
     """Find the tensors of this file that Apple's GPUs cannot hold."""
     paths = paths_with_dtype(context, "float64", "complex128")
@@ -250,6 +262,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         advice="Set PYTORCH_ENABLE_MPS_FALLBACK=1 before Python starts: such operations then run on the "
         "CPU. Or update torch and macOS, or use device='cpu'.",
         tie=_CODE,
+        say=_mps_dtype,
     ),
     ErrorKind(
         id="xformers",

@@ -219,6 +219,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "process, further up.",
         advice="Paste the whole output, from the first 'Traceback' on.",
         tie=_CODE,
+        when=lambda told: "ninja" not in told.text,
         is_wrapper=True,
     ),
 )

@@ -185,6 +185,20 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         fix=_RESUME,
     ),
     ErrorKind(
+        id="rng-count",
+        title="The file has random states of more GPUs than there are",
+        pattern=r"IndexError: (?:tuple|list) index out of range",
+        finding="cuda-index-out-of-range",
+        cause="set_rng_state_all restores one state for each GPU of the saved run, and this machine (or "
+        "CUDA_VISIBLE_DEVICES) has fewer.",
+        advice="Skip them, or restore as many as there are: for i, state in "
+        "enumerate(states[:torch.cuda.device_count()]): torch.cuda.set_rng_state(state, i). Of a Trainer or "
+        "accelerate folder delete the rng_state files (random_states_*.pkl).",
+        tie=_rng_sizes,
+        when=lambda told: any("set_rng_state" in frame.function for frame in told.pasted.frames),
+        fix=_RESUME,
+    ),
+    ErrorKind(
         id="rng-size",
         title="A random generator state has the wrong size",
         pattern=r"RNG state is wrong size|input RNG state size to be|invalid mt19937 state",

@@ -134,6 +134,7 @@ NOISE: dict[str, Callable[[str], str]] = {
 
 BREAKS_FRAMES = {"box", "broken lines", "small letters"}
 OF_FRAMES = {
+    "rng-count",
     "not-a-pickle",
     "optimizer-other",
     "optimizer-state-missing",

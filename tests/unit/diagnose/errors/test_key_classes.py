@@ -19,6 +19,10 @@ def test_names_of_each_kind() -> None:
         (("module.a",), ("a",)): "names of the model begin with module.",
         (("a.to_q.weight",), ("a.to_to_q.weight",)): "another version of diffusers",
         (("a.to_q.weight",), ("a.query.weight",)): "another version of diffusers",
+        (("_model.module.a.w",), ("_model.a.w",)): "names of the model begin with module.",
+        (("_model.a.w",), ("_model.module.a.w",)): "have module. within them",
+        (("a.module.b",), ("c",)): "",
+        (("c",), ("a.module.b",)): "",
         (("a",), ("b",)): "",
     }
     assert {names: title for names, title in titles.items() if title not in say_names(*names).title} == {}

@@ -23,6 +23,13 @@ def test_what_filled_the_gpu_by_the_sizes_in_the_message() -> None:
         "996.23 MiB already allocated; 8.81 MiB free; 1010.00 MiB reserved in total by PyTorch)"
     )
     assert "10.5 GB belong to other processes" in explain_error(old, None).cause
+    cached = (
+        "CUDA out of memory. Tried to allocate 4.00 GiB (GPU 0; 10.73 GiB total capacity; 4.41 GiB already "
+    )
+    assert (
+        explain_error(f"{cached}allocated; 1.75 GiB free; 3.78 GiB cached)", None).title
+        == "The GPU is out of memory"
+    )
 
 
 def test_what_the_program_was_doing_decides_what_helps() -> None:
@@ -32,3 +39,10 @@ def test_what_the_program_was_doing_decides_what_helps() -> None:
     assert "torch.load puts each tensor back" in explain_error(load + said, None).cause
     assert "or other programs use the GPU" in explain_error(said, None).cause
     assert "or other programs use the GPU" not in explain_error(step + said, None).cause
+
+
+def test_what_filled_the_machine() -> None:
+    load = '  File "x/torch/serialization.py", line 9, in _load\n    result = unpickler.load()\n'
+    assert "A damaged file" in explain_error(load + "MemoryError", None).cause
+    assert "keep numbers" in explain_error("DefaultCPUAllocator: can't allocate memory", None).advice
+    assert "reads only what is used" in explain_error("MemoryError", None).advice

@@ -57,3 +57,8 @@ def test_float64_on_mps() -> None:
 def test_the_package_whose_kernel_it_is_is_named() -> None:
     text = "CUDA error (x/flash-attention/hopper/flash_fwd.h:167): no kernel image is available for execution"
     assert explain_error(text, None).title == "flash-attention has no code for this GPU"
+
+
+def test_a_dtype_that_apples_gpu_lacks() -> None:
+    found = explain_error("TypeError: BFloat16 is not supported on MPS", None)
+    assert (found.id, "float16" in found.advice) == ("mps-unsupported", True)

@@ -54,3 +54,9 @@ def test_a_worker_that_cannot_start_cuda() -> None:
     assert explain_error(text, None).id == "cuda-start"
     frame = '  File "x/torch/utils/data/_utils/worker.py", line 99, in _worker_loop\n    x\n'
     assert explain_error(frame + text, None).id == "fork-cuda"
+
+
+def test_a_compiler_is_no_process_of_a_launcher() -> None:
+    text = "subprocess.CalledProcessError: Command '['{}', '-v']' returned non-zero exit status 1."
+    assert explain_error(text.format("ninja"), None).id == "extension-build"
+    assert explain_error(text.format("python"), None).id == "child-failed"
