@@ -17,7 +17,7 @@ from tests.hostile.cases import CASES, Case
 from tests.sweep import IS_SWEEP
 
 SLOW_GROUP = 20  # bombs that end at a budget before any object is there, in seconds each
-LARGE_NBYTES = 300_000  # the time of the larger ones is that of reading, which the suite measures
+LARGE_NBYTES = 100_000  # the time of the larger ones is that of reading, which the suite measures
 
 
 def ended(path: Path) -> str:

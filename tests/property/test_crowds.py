@@ -42,7 +42,7 @@ from tests.property.crowds import PLACES, THINGS, crowd
 from tests.sweep import tries
 from tests.work import count_steps
 
-WIDE, OFTEN, PARTS = 3000, 200, 20_000
+WIDE, OFTEN, PARTS = 1500, 200, 10_000
 MOST_STEPS = 100  # for each part or byte: a row of a tensor takes a few hundred, a byte none
 MOST_NBYTES = 400  # of memory, for the same
 SPARE = 2000  # parts' worth of what every file takes

@@ -17,7 +17,7 @@ from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
-from tests.sweep import put_through
+from tests.sweep import put_through, tries
 from tests.torch.pictures import Picture, lend_classes, picture
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -90,7 +90,7 @@ def tags(path: Path) -> list[str]:
 
 
 def each(check: Callable[[Case], object], files: Iterable[Case]) -> None:
-    put_through(check, files, name=lambda case: case.name, every=2)
+    put_through(check, files, name=lambda case: case.name, every=3)
 
 
 def test_what_is_sent_to_the_cpu_loads_there(copies: Copies) -> None:
@@ -145,17 +145,21 @@ GROWN = {"cuda:0": ("cpu=cuda:0",), "cuda:11": ("*=cuda:11",)}
 
 def test_longer_names_load_in_every_way(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
     def check(case: Case) -> None:
+        # What torch makes of the original, before it is told to check the layout of what it did not write.
+        wanted = copies.wanted(case)
+        with monkeypatch.context() as patch:
+            patch.setenv("TORCH_SERIALIZATION_DEBUG", "1")
+            check_grown(case, wanted)
+
+    def check_grown(case: Case, wanted: Picture) -> None:
         for rules in GROWN.values():
             copy = copies.copy(case, *rules, move_all=True)
-            assert load(copy, map_location="cpu") == copies.wanted(case)
+            assert load(copy, map_location="cpu") == wanted
             if case.container == "zip" and is_mappable(case):
                 assert load(copy, map_location="cpu", mmap=True) == copies.wanted(case, mmap=True)
                 with config.patch("load.calculate_storage_offsets", True):
-                    assert load(copy, map_location="cpu", mmap=True) == copies.wanted(case)
+                    assert load(copy, map_location="cpu", mmap=True) == wanted
 
-    for case in LOADED:  # before torch is told to check the layout of what it did not write
-        copies.wanted(case)
-    monkeypatch.setenv("TORCH_SERIALIZATION_DEBUG", "1")
     each(check, LOADED)
 
 
@@ -191,12 +195,12 @@ print("done")
 def test_torch_s_own_assertion_of_the_layout_holds(copies: Copies) -> None:
     paths = [
         str(copies.copy(case, *rules, move_all=True))
-        for case in ZIPS
+        for case in ZIPS[:: tries(2, 1)]
         if case.weights_only and is_mappable(case)
         for rules in (*GROWN.values(), ("*=cpu",))
         if rules != ("*=cpu",) or case.name != "zip/rezip_prefix_space.pt"  # not by torch
     ]
-    assert len(paths) > 50
+    assert len(paths) > tries(25, 50)
     child = subprocess.run(
         [sys.executable, "-c", CHILD],
         input=json.dumps(paths),

@@ -15,6 +15,7 @@ from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import parse_rule
 from tests.corpus import CORPUS
+from tests.sweep import IS_SWEEP
 from tests.torch.pictures import picture
 from tests.torch.remapping import remap
 
@@ -43,9 +44,17 @@ def there_and_back(path: Path, rule: str, *, is_mapped: bool = True) -> Path:
     return there
 
 
-@pytest.mark.parametrize("rule", WAYS)
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-@pytest.mark.parametrize("new", [True, False], ids=["zip", "legacy"])
+# Every protocol in both containers, each in another way; a sweep goes all ways.
+MOVES = [
+    (new, protocol, rule)
+    for new in (True, False)
+    for protocol in (2, 3, 4, 5)
+    for way, rule in enumerate(WAYS)
+    if IS_SWEEP or way == (protocol + new) % len(WAYS)
+]
+
+
+@pytest.mark.parametrize(("new", "protocol", "rule"), MOVES)
 def test_a_wrapper_moves_whole(tmp_path: Path, rule: str, protocol: int, new: bool) -> None:
     from torch.testing._internal.two_tensor import TwoTensor
 

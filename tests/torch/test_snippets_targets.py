@@ -15,10 +15,10 @@ import torch
 
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.resources import demo_path
 from inspector.snippet.styles.table import STYLES, render, styles
 from inspector.target.machine.profile import Profile, presets
 from inspector.target.machine.wish import parse_target
+from tests.sweep import tries
 from tests.torch.remapping import tagged
 from tests.torch.running import (
     AnyModule,
@@ -65,8 +65,11 @@ FILES: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Checkpoint]:
-    """Each file as saved on each kind of device, and the demo, which was split over two."""
-    made = [open_checkpoint(str(demo_path()))]
+    """Each file as saved on each kind of device, and one that was split over two."""
+    split = tmp_path_factory.mktemp("split") / "last.pt"
+    with tagged(lambda storage: "cuda:0" if storage.nbytes() > 12 else "cuda:1"):
+        torch.save({"model": state(), "optimizer": adam()}, split)
+    made = [open_checkpoint(str(split))]
     for device in SAVED_ON:
         folder = tmp_path_factory.mktemp("saved")
         (folder / "config.json").write_text('{"vocab_size": 5, "hidden_size": 4}', encoding="utf-8")
@@ -86,7 +89,8 @@ def test_every_style_for_every_machine(
     is_known: bool,
 ) -> None:
     seen = set()
-    for rows in files:
+    # Every file on every machine, every second of them on the described one; a sweep tries all on both.
+    for rows in files[tries(int(is_known), 0) :: tries(2, 1)]:
         for style in styles(rows):
             with monkeypatch.context() as patch:
                 machine, said = play(patch, target), play_ranks(patch)

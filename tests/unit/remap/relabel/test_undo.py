@@ -131,6 +131,7 @@ def made(record: UndoRecord | None = None, **parts: object) -> bytes:
         head["nbytes"], head["mtime_ns"], bytes(32), head["places"], head["runs"], len(texts)
     )
     body += b"".join(undo._PLACE.pack(*place) for place in parts.get("table", [(1, 3, 3)]))
+    body += parts.get("more", b"")
     body += b"".join(undo._MOVE.pack(*move) for move in parts.get("moves", []))
     body += texts + parts.get("data", b"oldnew")
     return undo._MAGIC + hashlib.sha256(body).digest() + body
@@ -149,8 +150,10 @@ DAMAGED = {
     "turned": made()[:-1] + b"!",
     "no head": undo._MAGIC + hashlib.sha256(b"abc").digest() + b"abc",
     "more places than bytes": made(places=400_000),
-    "more places than any change has": made(places=400_009, table=[(0, 1, 1)] * 400_009),
-    "more runs than there are tensors": made(runs=800_001, moves=[(0, 1, 0xFFFFFFFF)] * 800_001),
+    "more places than any change has": made(
+        places=400_009, table=[], more=undo._PLACE.pack(0, 1, 1) * 400_009
+    ),
+    "more runs than there are tensors": made(runs=800_001, more=undo._MOVE.pack(0, 1, 0xFFFFFFFF) * 800_001),
     "more runs than bytes": made(runs=800_000),
     "no JSON": made(json=b"{"),
     "deep JSON": made(json=b"[" * 100_000),
