@@ -15,6 +15,7 @@ READY := .venv/.ready
 BIN := .venv/bin
 DEMO := resources/demo/demo.pth
 FUZZ_MINUTES := 10
+SOURCES := $(shell find inspector tests -name '*.py')
 SCREEN := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
 
 run: $(READY)/run-$(KEY)
@@ -30,8 +31,8 @@ endif
 # What is started by the hundred starts in half the time with its bytecode, whatever the caller's shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The tests are compiled once, beside the linters, which each process would do for itself otherwise. Those of the real
-# screen mostly wait for it, and run beside all others; two of them would share a pointer.
+# The tests are compiled once, beside the linters, which each process would do for itself otherwise, and again when one
+# of them has changed. Those of the real screen mostly wait for it, and run beside all others; two would share a pointer.
 test: $(READY)/test-$(KEY)
 	@mkdir -p build
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
@@ -51,10 +52,11 @@ end2end: $(READY)/test-$(KEY)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/end2end > build/end2end.txt || { cat build/end2end.txt; exit 1; }
 	@tail -n 1 build/end2end.txt
 
-compiled: $(READY)/test-$(KEY)
+compiled: build/collected.txt
+
+build/collected.txt: $(SOURCES) $(READY)/test-$(KEY)
 	@mkdir -p build
-	@$(BIN)/python -m pytest --collect-only -qq --ignore tests/end2end > build/collected.txt \
-	  || { cat build/collected.txt; exit 1; }
+	@$(BIN)/python -m pytest --collect-only -qq --ignore tests/end2end > $@ || { cat $@; exit 1; }
 
 lint: $(READY)/test-$(KEY)
 	$(BIN)/ruff check

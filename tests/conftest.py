@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import io
 import logging
 import os
-import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-import inspector
 from tests.sweep import tries
+from tests.tracing import Tracing
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "data" / "golden"
@@ -39,37 +37,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-# What runs other programs, or the same lines for each of many files, takes half as long again while lines are
-# noted. So coverage is that of the tests of single modules, which is where a line without a test should show.
-SWEEPS = ("end2end", "fuzz", "hostile", "property", "torch")
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Tracing())
+
+
+# What runs other programs, or the same lines for each of many files.
+WIDE = ("end2end", "formats", "fuzz", "hostile", "property", "torch")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A folder is a marker: `-m 'not end2end'` leaves out what needs a screen."""
-    for item in items:
-        for folder in ("gui", "end2end"):
-            if item.path.is_relative_to(TESTS / folder):
-                item.add_marker(folder)
-        if is_sweep(item):
-            item.add_marker("no_cover")
+    for module in {item.getparent(pytest.Module) for item in items}:
+        folder = module.path.relative_to(TESTS).parts[0]
+        if folder in {"gui", "end2end"}:
+            module.add_marker(folder)
+        if folder in WIDE:
+            module.add_marker("wide")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Number bytes instead of showing them: an archive with the time in it differs in each process."""
     return argname if isinstance(val, bytes) else None
-
-
-def is_sweep(item: pytest.Item) -> bool:
-    """Whether a test goes over files, or has torch do so, and is not for single lines."""
-    return item.path.relative_to(TESTS).parts[0] in SWEEPS
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _all_is_imported() -> None:
-    """Import the whole core, so that no line counts as never run since a sweep was the first to import it."""
-    for module in pkgutil.walk_packages(inspector.__path__, "inspector."):
-        if not module.name.startswith(("inspector.gui", "inspector.worker", "inspector.__main__")):
-            importlib.import_module(module.name)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -54,6 +54,7 @@ def texts_of(menu):
     return [action.text() for action in menu.actions()]
 
 
+@pytest.mark.wide
 def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(
     make_window, monkeypatch, qtbot
 ):
@@ -80,6 +81,7 @@ def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(
     dialog.close()
 
 
+@pytest.mark.wide
 def test_tooltips_name_the_keys_of_the_table(window):
     for page in PAGES:
         window.show_page(page.id)
@@ -93,6 +95,7 @@ def test_tooltips_name_the_keys_of_the_table(window):
     assert {key: tip for key, tip in told.items() if key not in keys} == {}
 
 
+@pytest.mark.wide
 def test_the_toolbar_and_the_menu_of_the_tree_are_made_from_the_table(window, qtbot):
     buttons = window.top_bar.findChildren(ActionButton)
     assert [(button.text(), button.toolTip()) for button in buttons] == [
@@ -107,10 +110,12 @@ def test_the_toolbar_and_the_menu_of_the_tree_are_made_from_the_table(window, qt
     menu.close()
 
 
+@pytest.mark.wide
 def test_the_keys_are_the_agreed_ones(window):
     assert {name: window.actions_by_name[name].shortcut().toString() for name in KEYS} == KEYS
 
 
+@pytest.mark.wide
 def test_no_key_has_two_meanings(window):
     keys = Counter(
         sequence.toString() for action in window.actions_by_name.values() for sequence in action.shortcuts()
@@ -130,6 +135,7 @@ def test_every_named_icon_exists():
     assert [icon for icon in sorted(named) if not resource_path(f"icons/{icon}.svg").is_file()] == []
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("screen", "usable"),
     [
@@ -151,6 +157,7 @@ def test_what_cannot_be_done_is_not_offered(window, screen, usable):
     assert {name for name, action in window.actions_by_name.items() if action.isEnabled()} == usable
 
 
+@pytest.mark.wide
 def test_the_help_lists_every_key(window, qapp):
     window.actions_by_name["shortcuts"].trigger()
     dialog = qapp.activeModalWidget()
@@ -161,6 +168,7 @@ def test_the_help_lists_every_key(window, qapp):
     dialog.close()
 
 
+@pytest.mark.wide
 def test_about_makes_the_promise(window, qapp):
     window.actions_by_name["about"].trigger()
     dialog = qapp.activeModalWidget()

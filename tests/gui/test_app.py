@@ -48,6 +48,7 @@ def wait_ready(qtbot, *windows) -> None:
     )
 
 
+@pytest.mark.wide
 def test_the_demo_opens(program, qtbot):
     window = program.open_window(demo=True)
     wait_ready(qtbot, window)
@@ -56,6 +57,7 @@ def test_the_demo_opens(program, qtbot):
     assert program.open_window is not None
 
 
+@pytest.mark.wide
 def test_the_last_target_is_chosen_again(qapp, qtbot, copies):
     settings = Settings()
     settings.keep_target("2xcuda", "cuda:1")
@@ -78,6 +80,7 @@ def test_the_last_target_is_chosen_again(qapp, qtbot, copies):
     program.setParent(None)
 
 
+@pytest.mark.wide
 def test_files_get_a_window_each_the_empty_one_first(program, qtbot, copies):
     empty = program.open_window()
     qtbot.waitUntil(lambda: empty.shown is not None)
@@ -87,6 +90,7 @@ def test_files_get_a_window_each_the_empty_one_first(program, qtbot, copies):
     assert empty.windowTitle() == "rank0.pth - Checkpoint Inspector"
 
 
+@pytest.mark.wide
 def test_a_launch_without_a_file_brings_an_empty_window(program, qtbot, copies):
     window = program.open_window(copies[0])
     wait_ready(qtbot, window)
@@ -98,6 +102,7 @@ def test_a_launch_without_a_file_brings_an_empty_window(program, qtbot, copies):
     assert len(program.windows) == 2
 
 
+@pytest.mark.wide
 def test_a_closed_window_is_let_go(program, qtbot, copies):
     window = program.open_window(copies[0])
     wait_ready(qtbot, window)
@@ -106,6 +111,7 @@ def test_a_closed_window_is_let_go(program, qtbot, copies):
     qtbot.waitUntil(lambda: not program._leaving)
 
 
+@pytest.mark.wide
 def test_a_closed_window_lets_go_of_its_session_and_its_file(program, qtbot, copies):
     """Also after a large file was read, when the collector sees nothing of what was there by then."""
     window = program.open_window(copies[0])
@@ -140,6 +146,7 @@ def test_a_file_that_cannot_be_read_is_explained(program, qtbot, tmp_path):
     assert window.shown.failure.what
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("page", ["memory", "tensor"])
 def test_a_picture_shows_the_real_window(qapp, qtbot, tmp_path, page):
     out = tmp_path / "window.png"
@@ -149,6 +156,7 @@ def test_a_picture_shows_the_real_window(qapp, qtbot, tmp_path, page):
     assert len({image.pixelColor(x, y).name() for x in range(0, 1000, 7) for y in range(0, 700, 7)}) > 30
 
 
+@pytest.mark.wide
 def test_a_picture_of_the_empty_window_and_of_no_place(qapp, qtbot, tmp_path):
     screenshot(None, str(tmp_path / "empty.png"))
     assert (tmp_path / "empty.png").exists()
@@ -175,6 +183,7 @@ def test_this_machine_is_asked_once(monkeypatch):
     assert len(asked) == 1
 
 
+@pytest.mark.wide
 def test_a_message_of_thousands_of_files_opens_some_and_says_so(program, qtbot, copies, monkeypatch):
     monkeypatch.setattr(module, "MOST_AT_ONCE", 2)
     opened = []
@@ -191,6 +200,7 @@ def test_a_message_of_thousands_of_files_opens_some_and_says_so(program, qtbot, 
     assert [notice.what for notice in notices] == ["only 2 of 4,096 files were opened"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("demo", [True, False])
 def test_main_runs_until_the_last_window_is_closed(qapp, qtbot, monkeypatch, demo):
     programs = []

@@ -399,6 +399,7 @@ def probe() -> dict[str, object]:
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout.splitlines()[-1])
 
 
+@pytest.mark.wide
 def test_jobs_that_cross_leave_nothing_stale(qapp, qtbot, theme, tmp_path, probe, monkeypatch):
     """`CROSSING_EXAMPLES=200 CROSSING_STEPS=50` drives it long, and finds what is rare."""
     Crossing.theme, Crossing.folder = theme, tmp_path / "files"

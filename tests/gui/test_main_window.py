@@ -70,6 +70,7 @@ def test_title_and_status_line(make_window):
     assert any("opened in 0.04 s" in text for text in words)
 
 
+@pytest.mark.wide
 def test_showing_a_screen_wants_nothing(window, session):
     for screen in (
         replace(READY, target="mps", selected=7, query="conv", matches=(5, 7)),
@@ -83,6 +84,7 @@ def test_showing_a_screen_wants_nothing(window, session):
     assert session.mock_calls == []
 
 
+@pytest.mark.wide
 def test_the_same_screen_touches_nothing(window, monkeypatch):
     window.show_screen(READY)
     space = window.workspace
@@ -103,6 +105,7 @@ def test_the_same_screen_touches_nothing(window, monkeypatch):
     window.show_screen(replace(READY))
 
 
+@pytest.mark.wide
 def test_the_search_shows_its_count_and_place(window):
     matches = tuple(place for place, node in enumerate(READY.tree.nodes) if node.name == "conv1")
     window.show_screen(replace(READY, query="conv1", matches=matches, selected=matches[2]))
@@ -133,6 +136,7 @@ def test_a_device_is_chosen_only_where_there_are_several(window, session, qtbot)
     assert box.count() == 0
 
 
+@pytest.mark.wide
 def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     window.top_bar._targets.activated.emit(2)
     session.set_target.assert_called_once_with("2xcuda")
@@ -154,6 +158,7 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     session.explain_error.assert_called_once_with("KeyError")
 
 
+@pytest.mark.wide
 def test_choosing_and_activating_a_row(window, session):
     window.workspace.tree.node_chosen.emit(5)
     session.select.assert_called_once_with(5)
@@ -165,6 +170,7 @@ def test_choosing_and_activating_a_row(window, session):
     session.select.assert_called_with(7)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("command", "method"),
     [("demo", "open_demo"), ("reload", "reload"), ("export", "begin_export"), ("close", "close")],
@@ -174,6 +180,7 @@ def test_commands_of_the_session(window, session, command, method):
     getattr(session, method).assert_called_once_with()
 
 
+@pytest.mark.wide
 def test_the_banner_leads_to_export_code_and_findings(window, session):
     banner = window.workspace.banner
     banner.export_wanted.emit()
@@ -184,6 +191,7 @@ def test_the_banner_leads_to_export_code_and_findings(window, session):
     assert window.workspace.pages.current_id == "findings"
 
 
+@pytest.mark.wide
 def test_copying_from_the_tree(window, session):
     session.node_path.return_value = "model/conv1.weight"
     session.node_expression.return_value = 'checkpoint["model"]["conv1.weight"]'
@@ -201,6 +209,7 @@ def test_copying_from_the_tree(window, session):
     assert window.statusBar().currentMessage() == "Copied 2 lines"
 
 
+@pytest.mark.wide
 def test_folding(window):
     window.actions_by_name["collapse"].trigger()
     tree = window.workspace.tree
@@ -209,6 +218,7 @@ def test_folding(window):
     assert tree.isExpanded(tree.model().index(2, 0))
 
 
+@pytest.mark.wide
 def test_matches_are_walked_round(window, session):
     matches = (5, 9, 12)
     window.show_screen(replace(READY, query="x", matches=matches, selected=12))
@@ -223,6 +233,7 @@ def test_matches_are_walked_round(window, session):
     session.select.assert_called_with(12)
 
 
+@pytest.mark.wide
 def test_find_and_escape(window, session, qtbot):
     window.actions_by_name["find"].trigger()
     line = window.search.findChild(QLineEdit)
@@ -235,6 +246,7 @@ def test_find_and_escape(window, session, qtbot):
     qtbot.waitUntil(window.workspace.tree.hasFocus)
 
 
+@pytest.mark.wide
 def test_cancel_and_retry(window, session):
     stack = window.centralWidget()
     stack.cancel_wanted.emit()
@@ -250,6 +262,7 @@ def test_closing_without_a_file_closes_the_window(make_window, session):
     session.close.assert_not_called()
 
 
+@pytest.mark.wide
 def test_quit_closes_everything(window):
     window.actions_by_name["quit"].trigger()
     assert not window.isVisible()
@@ -301,6 +314,7 @@ def test_scripts_are_followed_with_the_file_beside_them(make_window, session, qt
     session.open.assert_called_with("/more.ipynb")
 
 
+@pytest.mark.wide
 def test_over_an_open_file_the_window_says_that_a_drop_is_welcome(window):
     enter = drag(QDragEnterEvent, ["/x/best.pth"])
     window.dragEnterEvent(enter)
@@ -311,6 +325,7 @@ def test_over_an_open_file_the_window_says_that_a_drop_is_welcome(window):
     assert not window._overlay.isVisible()
 
 
+@pytest.mark.wide
 def test_escape_ends_a_search_from_anywhere(window, session):
     window.show_screen(replace(READY, query="conv", matches=(5,)))
     window.actions_by_name["find_end"].trigger()
@@ -334,6 +349,7 @@ def test_what_is_no_file_is_not_taken(window):
     window.dragLeaveEvent(QDragLeaveEvent())
 
 
+@pytest.mark.wide
 def test_no_part_of_the_window_keeps_a_drop(window):
     for page in ("memory", "tensor", "findings", "code", "file"):
         window.workspace.pages.open_page(page)
@@ -344,6 +360,7 @@ def test_no_part_of_the_window_keeps_a_drop(window):
     assert window.acceptDrops()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("answer", [[], ["/x/a.pth", "/x/b.pth"]])
 def test_the_file_dialog(window, session, qtbot, monkeypatch, answer):
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_args: (answer, ""))
@@ -374,6 +391,7 @@ def test_recent_files(make_window, session):
 # ------------------------------------------------------------------ export
 
 
+@pytest.mark.wide
 def test_the_export_dialog_is_the_sessions_voice(window, session, qtbot, tmp_path):
     target = str(tmp_path / "copy.pth")
     draft = ExportDraft(wish=ExportWish(), kinds=(), destination=target, summary=("x",))
@@ -401,6 +419,7 @@ def test_the_export_dialog_is_the_sessions_voice(window, session, qtbot, tmp_pat
     assert wanted.args == [[target]]
 
 
+@pytest.mark.wide
 def test_the_export_dialog_stays_until_the_session_has_left_the_export(window, session):
     draft = ExportDraft(wish=ExportWish(), kinds=(), destination="/x.pth", summary=("x",))
     failure = FailurePage(title="t", what="w", where="", remedy="")
@@ -415,6 +434,7 @@ def test_the_export_dialog_stays_until_the_session_has_left_the_export(window, s
     assert not dialog.isVisible()
 
 
+@pytest.mark.wide
 def test_nothing_is_shown_before_the_first_draft(window):
     window.show_screen(replace(READY, export=ExportPage(stage="looking", progress=Progress())))
     assert window._export is None
@@ -423,6 +443,7 @@ def test_nothing_is_shown_before_the_first_draft(window):
 # ------------------------------------------------------------------ files that follow each other
 
 
+@pytest.mark.wide
 def test_links_lead_into_the_file_that_is_shown_when_all_rows_are_equal(make_window):
     """Two files may have equal findings, and different names behind them."""
     first = READY
@@ -444,6 +465,7 @@ def test_links_lead_into_the_file_that_is_shown_when_all_rows_are_equal(make_win
     assert not any(link.startswith("Select model / ") for link in links)
 
 
+@pytest.mark.wide
 def test_the_memory_page_takes_its_colors_from_the_file_that_is_shown(make_window):
     window = make_window(READY)
     other = fakes.make_tree(fakes.training_leaves(), {"cpu": -1})
@@ -451,6 +473,7 @@ def test_the_memory_page_takes_its_colors_from_the_file_that_is_shown(make_windo
     assert window.workspace.pages.page("memory")._devices == frozenset({"cpu"})
 
 
+@pytest.mark.wide
 def test_nothing_of_a_closed_file_is_kept(make_window):
     tree = fakes.make_tree(fakes.training_leaves(), fakes.COLOURS)
     window = make_window(replace(READY, tree=tree))
@@ -463,6 +486,7 @@ def test_nothing_of_a_closed_file_is_kept(make_window):
     assert not [holder for holder in gc.get_referrers(tree) if holder is not sys._getframe()]
 
 
+@pytest.mark.wide
 def test_what_was_typed_for_a_closed_file_is_not_looked_for_in_the_next(window, session):
     line = window.search.findChild(QLineEdit)
     window.workspace.pages.open_page("findings")
@@ -477,6 +501,7 @@ def test_what_was_typed_for_a_closed_file_is_not_looked_for_in_the_next(window, 
     assert line.text() == ""
 
 
+@pytest.mark.wide
 def test_a_part_that_fails_is_shown_anew_the_next_time(window, monkeypatch):
     shown = []
     banner = window.workspace.banner
@@ -490,6 +515,7 @@ def test_a_part_that_fails_is_shown_anew_the_next_time(window, monkeypatch):
     assert not window.workspace.device_map.isVisible()
 
 
+@pytest.mark.wide
 def test_names_that_are_no_text_keep_their_bytes(make_window, session):
     path = "/runs/b\udcff\udce9st.pth"
     window = make_window(fakes.empty_screen((path,)))
@@ -510,6 +536,7 @@ def test_names_that_are_no_text_keep_their_bytes(make_window, session):
 # ------------------------------------------------------------------ layout and theme
 
 
+@pytest.mark.wide
 def test_the_theme_is_chosen_in_the_menu_and_remembered(make_window, theme, qapp, tmp_path):
     settings = Settings()
     window = make_window(READY, settings)
@@ -520,6 +547,7 @@ def test_the_theme_is_chosen_in_the_menu_and_remembered(make_window, theme, qapp
     assert window.workspace.banner._chip.property("icon_ink") == "good"
 
 
+@pytest.mark.wide
 def test_the_layout_is_remembered(make_window):
     settings = Settings()
     first = make_window(READY, settings)
@@ -539,6 +567,7 @@ def test_first_painted_then_told(make_window, qtbot):
         window.repaint()
 
 
+@pytest.mark.wide
 def test_the_picture_is_ready_when_the_bars_are(make_window, qtbot):
     window = make_window(READY)
     qtbot.waitUntil(lambda: window.is_drawn)
@@ -546,6 +575,7 @@ def test_the_picture_is_ready_when_the_bars_are(make_window, qtbot):
     assert window.is_drawn
 
 
+@pytest.mark.wide
 def test_every_control_has_a_name_and_can_be_reached(window):
     for page in ("memory", "tensor", "findings", "code", "file"):
         window.workspace.pages.open_page(page)
@@ -559,6 +589,7 @@ def test_every_control_has_a_name_and_can_be_reached(window):
                 assert widget.focusPolicy() != Qt.FocusPolicy.NoFocus, widget
 
 
+@pytest.mark.wide
 def test_a_row_that_the_search_hides_is_current_again_at_its_end(window):
     """A finding may lead to a row that does not match."""
     screen = replace(fakes.ready_screen(), selected=None)

@@ -187,6 +187,7 @@ def test_a_socket_that_cannot_be_made_gives_the_lock_back(qapp, monkeypatch):
     assert ProcessLock(find_endpoint().lock).try_lock()
 
 
+@pytest.mark.wide
 def test_after_a_crash_the_next_launch_listens(qtbot, elsewhere, runtime):
     code = (
         "import time; from PySide6.QtCore import QCoreApplication as A; a = A([]);"
@@ -210,6 +211,7 @@ def test_after_a_crash_the_next_launch_listens(qtbot, elsewhere, runtime):
 # ------------------------------------------------------------------ launches at the same moment
 
 
+@pytest.mark.wide
 def test_the_first_of_two_leads(qtbot, elsewhere):
     first = lead_or_hand_over(["/a"])
     with qtbot.waitSignal(first.paths_received) as received:

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import TESTS
 from tests.hostile.cases import CASES
 
@@ -39,6 +41,7 @@ def watch(*arguments: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.wide
 def test_the_main_thread_has_little_to_do_whatever_is_opened(tmp_path: Path) -> None:
     answers = watch("--count", *(build(number, tmp_path) for number in range(len(WORST))))
     assert len(answers) == len(WORST)
@@ -47,6 +50,7 @@ def test_the_main_thread_has_little_to_do_whatever_is_opened(tmp_path: Path) -> 
     assert {name: calls for name, calls in most.items() if calls > MOST_CALLS} == {}
 
 
+@pytest.mark.wide
 def test_closing_the_window_in_the_midst_of_it_ends_cleanly(tmp_path: Path) -> None:
     (answer,) = watch("--close", build(WORST.index("60,000 integers with the same hash as keys"), tmp_path))
     assert answer["phase"] in {"opening", "ready", "failed"}

@@ -217,6 +217,7 @@ def test_a_child_ends_with_its_parent(write: Callable[..., Path]) -> None:
     os.close(there)
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_every_python_may_be_chosen(write: Callable[..., Path]) -> None:
     chosen = {version: python for version in VERSIONS if (python := find_python(version))}

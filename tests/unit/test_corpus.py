@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from tests.corpus import CORPUS, Case, agrees, cases, disagreement
@@ -21,6 +23,7 @@ SUPPORTED = [case for case in EVERY if case.container not in UNSUPPORTED]
 REFUSED = [case for case in EVERY if case.container in UNSUPPORTED]
 
 
+@pytest.mark.wide
 @table("case", SUPPORTED)
 def test_document_agrees_with_the_oracle(case: Case, cli: Callable[..., Any]) -> None:
     before = contents(case)
@@ -47,6 +50,7 @@ def test_unsupported_format_is_refused_in_words(case: Case, cli: Callable[..., A
     assert document["error"]["kind"] in {"unsupported-format", "not-a-checkpoint", "container"}
 
 
+@pytest.mark.wide
 def test_all_files_at_once_are_one_document_a_line(cli: Callable[..., Any]) -> None:
     answer = cli("show", "--json", *(case.path for case in EVERY))
     documents = [json.loads(line) for line in answer.out.splitlines()]
@@ -74,6 +78,7 @@ def features(case: Case) -> set[tuple[object, ...]]:
     return found | {(tensor.device.partition(":")[0], tensor.dtype) for tensor in tensors}
 
 
+@pytest.mark.wide
 def test_whatever_occurs_in_the_corpus_occurs_in_a_varied_file() -> None:
     everything = {case.name: features(case) for case in EVERY}
     covered = set().union(*(everything[case.name] for case in EVERY if case.is_varied))

@@ -80,6 +80,7 @@ def test_comparison_is_seen(source: str) -> None:
     assert [names for _, names in comparisons(source)]
 
 
+@pytest.mark.wide
 def test_no_module_compares_names_of_formats() -> None:
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -138,6 +139,7 @@ def test_format_from_outside_is_opened(tiny: Path) -> None:
     assert [(row.key, row.file_offset) for row in checkpoint.storages] == [("0", len(MAGIC))]
 
 
+@pytest.mark.wide
 def test_format_from_outside_is_shown(tiny: Path, cli) -> None:
     shown = json.loads(cli("show", tiny, "--json").out)
     assert (shown["format"], shown["tensors"][0]["path"]) == ("tiny", "weight")

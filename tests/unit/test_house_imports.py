@@ -72,6 +72,7 @@ def plant(folder: Path, where: str, line: str, number: int) -> str:
     return f"inspector.{where}.planted_{number}" if package.is_dir() else f"inspector.{where}"
 
 
+@pytest.mark.wide
 def test_contracts_hold_and_each_planted_violation_is_found(copy: Path) -> None:
     answer = lint_imports(copy)
     assert answer.returncode == 0, answer.stdout
@@ -92,6 +93,7 @@ def test_contracts_hold_and_each_planted_violation_is_found(copy: Path) -> None:
     assert missed == [], answer.stdout
 
 
+@pytest.mark.wide
 def test_a_module_without_a_layer_is_found(copy: Path) -> None:
     (copy / "inspector" / "helpers").mkdir()
     (copy / "inspector" / "helpers" / "__init__.py").touch()
@@ -130,6 +132,7 @@ def cycle(sources: dict[str, str]) -> list[str]:
     return []
 
 
+@pytest.mark.wide
 def test_no_modules_import_each_other() -> None:
     assert cycle({name: path.read_text(encoding="utf-8") for name, path in MODULES.items()}) == []
     assert cycle({"a.b": "from a import c", "a.c": "import a.d", "a.d": "from a.b import x", "a": ""})

@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "inspector"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -59,6 +61,7 @@ def test_folders_can_be_seen_at_a_glance() -> None:
     assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
 
 
+@pytest.mark.wide
 def test_modules_have_tests_of_their_own() -> None:
     wanting = [path for path in MODULES if wants_mirror(path)]
     assert [name(path) for path in wanting if bool(mirrors(path)) == (name(path) in UNMIRRORED)] == []
@@ -76,11 +79,13 @@ def prints(path: Path) -> bool:
     return any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
 
 
+@pytest.mark.wide
 def test_only_the_command_line_and_the_worker_print() -> None:
     printing = [path.relative_to(PACKAGE) for path in MODULES if prints(path)]
     assert {path.parts[0] for path in printing} <= {"cli", "worker"}
 
 
+@pytest.mark.wide
 def test_no_loose_ends() -> None:
     assert {
         f"{name(path)}:{number}": line
@@ -104,6 +109,7 @@ WITH_A_CLOCK = {
 }
 
 
+@pytest.mark.wide
 def test_no_test_looks_at_a_clock() -> None:
     found = {name(path) for path in SOURCES if path not in MODULES and CLOCKS.search(path.read_text("utf-8"))}
     assert found == set(WITH_A_CLOCK)

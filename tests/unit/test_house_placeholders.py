@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "inspector"
 _SHOUTED = re.compile(r"\b(?:FILE|OUT)\b")
 _COMMAND = re.compile(r"\b(?:checkpoint-inspector|remap|recover|snippet|show|check) (?=[A-Z]{3,}\b)")
@@ -37,6 +39,7 @@ def asked(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.wide
 def test_no_text_holds_a_place_to_be_filled_in() -> None:
     assert asked(PACKAGE) == []
 

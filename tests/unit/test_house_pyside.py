@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 CHILD = """
 from PySide6.QtWidgets import QApplication, QLabel
 application = QApplication([])
@@ -16,6 +18,7 @@ print("alive")
 """
 
 
+@pytest.mark.wide
 def test_qt_survives_many_calls_that_return_nothing() -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     answer = subprocess.run(

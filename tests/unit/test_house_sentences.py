@@ -98,6 +98,7 @@ def find_sentences(folder: Path) -> list[tuple[str, int, str]]:
     ]
 
 
+@pytest.mark.wide
 def test_nothing_is_decided_by_the_words_of_a_sentence() -> None:
     found = find_sentences(ROOT / "inspector")
     known = dict.fromkeys(REASONED, 0)

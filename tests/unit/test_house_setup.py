@@ -45,6 +45,7 @@ def test_set_up_runs_once_for_the_same_pins(checkout: Path) -> None:
     assert (checkout / "ran.txt").read_text() == "test\ntest\n"
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_pins_are_written_in_a_clean_checkout(checkout: Path) -> None:
     before = (checkout / PINS).read_text().splitlines()
@@ -55,6 +56,7 @@ def test_pins_are_written_in_a_clean_checkout(checkout: Path) -> None:
     assert not [line for line in after[1:] if line.count("==") != 1 or "+cpu" in line]
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_project_is_installed_again_without_a_network(tmp_path: Path) -> None:
     """The backend needs nothing but itself; what pip fetches for an isolated build is not there."""

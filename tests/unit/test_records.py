@@ -102,6 +102,7 @@ def test_without_eq_they_are_themselves_only() -> None:
     assert len({thing, thing, Thing("a")}) == 2
 
 
+@pytest.mark.wide
 def test_they_can_be_watched_where_that_was_asked_for() -> None:
     thing = Thing("a")
     seen = weakref.ref(thing)

@@ -73,6 +73,7 @@ def test_an_error_in_a_thread_is_shown_by_the_main_thread(errors, printed, qtbot
     assert printed == [ZeroDivisionError]
 
 
+@pytest.mark.wide
 def test_the_same_error_again_and_again_is_shown_once(errors, window, qtbot):
     """As an error in what paints a widget is."""
     for number in range(6):
@@ -105,6 +106,7 @@ def test_other_errors_join_the_dialog_that_is_open(errors, qtbot, monkeypatch):
     assert dialogs() == []
 
 
+@pytest.mark.wide
 def test_the_window_goes_on(errors, window, session, qtbot, monkeypatch):
     session.set_target.side_effect = RuntimeError("in the session")
     window.top_bar._targets.activated.emit(1)

@@ -58,6 +58,7 @@ def test_a_page_added_to_the_table_is_listed_built_when_looked_at_and_fed(make_w
     assert panel.fed == [READY.title, "other"]
 
 
+@pytest.mark.wide
 def test_every_page_has_an_entry_a_key_and_a_choice_on_the_command_line(window, capsys):
     for place, page in enumerate(PAGES, start=1):
         action = window.actions_by_name[f"page_{page.id}"]
@@ -74,6 +75,7 @@ def test_the_tenth_page_has_no_key():
     assert [row.keys for row in actions.page_actions(pages)][8:] == [("Ctrl+9",), ()]
 
 
+@pytest.mark.wide
 def test_pages_are_built_when_they_are_looked_at_and_fed_what_they_show(window):
     pages = window.workspace.pages
     assert pages.page("code") is None
@@ -89,6 +91,7 @@ def test_pages_are_built_when_they_are_looked_at_and_fed_what_they_show(window):
     assert code.findChild(QComboBox).currentData() == "plain"
 
 
+@pytest.mark.wide
 def test_the_number_of_findings_stands_on_their_tab(window):
     tabs = window.findChild(QTabWidget)
     assert tabs.tabText(2) == "Findings  3"

@@ -39,6 +39,7 @@ def has_ink(thing, color: QColor) -> bool:
     return bool(inked) and all(is_close(each, color) for each in inked)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("ratio", [1.0, 2.0])
 def test_every_icon_draws_something_at_every_scale(qapp, ratio):
     for path in FILES:

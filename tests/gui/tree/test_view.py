@@ -233,6 +233,7 @@ def large_tree(rows: int) -> Tree:
     return Tree(nodes=tuple(nodes), tensor_nodes=(), value_nodes=(), colors={})
 
 
+@pytest.mark.wide
 def test_a_large_tree_is_no_more_work_than_what_is_seen_of_it(view):
     """`benchmarks/window_gaps.py` has the seconds; a million rows behave as these do."""
 

@@ -74,6 +74,7 @@ def test_nothing_to_watch_is_no_mistake(bar, nowhere):
     assert bar.isHidden()
 
 
+@pytest.mark.wide
 def test_the_window_watches_the_open_file_and_reloads(make_window, session, path, qtbot, monkeypatch):
     monkeypatch.setattr(module, "_SETTLED_MS", 20)
     window = make_window(replace(fakes.ready_screen(), path=str(path), stamp=stamp_of(path.stat())))

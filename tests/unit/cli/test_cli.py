@@ -85,6 +85,7 @@ def test_what_was_typed_is_used_when_nothing_is_given(monkeypatch, capsys) -> No
     assert capsys.readouterr().err == "checkpoint-inspector: error: no such file: /does/not/exist\n"
 
 
+@pytest.mark.wide
 def test_every_genuine_file_is_answered(cli) -> None:
     wrong = []
     for case in cases():

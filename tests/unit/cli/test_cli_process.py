@@ -35,6 +35,7 @@ def environment(changes: dict[str, str] | None) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **(changes or {})}
 
 
+@pytest.mark.wide
 def test_json_can_be_piped_into_a_program() -> None:
     answer = run("show", "--json", "/does/not/exist", DEMO)
     assert (answer.returncode, answer.stderr) == (3, b"")
@@ -42,6 +43,7 @@ def test_json_can_be_piped_into_a_program() -> None:
     assert ["error" in document for document in documents] == [True, False]
 
 
+@pytest.mark.wide
 def test_head_may_close_the_pipe(tmp_path) -> None:
     many = pickles.state_dict(
         **{f"layer{n}.weight": pickles.tensor(pickles.storage(), 2) for n in range(3000)}
@@ -61,6 +63,7 @@ def test_head_may_close_the_pipe(tmp_path) -> None:
         assert child.wait(100) == 0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "env", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii"}]
 )
@@ -86,6 +89,7 @@ def test_a_full_disk_is_said_once() -> None:
     )
 
 
+@pytest.mark.wide
 def test_streams_may_be_closed(tmp_path) -> None:
     def close_both() -> None:
         os.close(1)
@@ -106,6 +110,7 @@ def opened(process: subprocess.Popen, folder: Path) -> set[str]:
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 @pytest.mark.usefixtures("heard")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -156,6 +161,7 @@ def test_without_a_screen_there_is_one_line_and_no_abort(tmp_path, screen) -> No
     )
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_a_picture_is_a_picture(tmp_path) -> None:
     out = tmp_path / "out.png"
@@ -177,6 +183,7 @@ def test_a_mistake_can_be_traced_by_a_developer() -> None:
     assert b"Traceback" in traced.stderr
 
 
+@pytest.mark.wide
 def test_it_runs_from_any_folder(tmp_path) -> None:
     shutil.copy(DEMO, tmp_path / "show")
     assert run("show", "show", "--depth", "1", cwd=tmp_path).stdout.startswith(b"show\n")

@@ -72,6 +72,7 @@ def test_wrong_rules_are_told_before_any_file_is_read(cli, tmp_path, options, co
     assert answer.err.count("\n") == 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("rule", "said"),
     [

@@ -155,6 +155,7 @@ def test_packed_storages_are_inflated(look: Look) -> None:
     assert (found.lost, sums.crcs, sums.unchecked) == ({}, CRCS, frozenset())
 
 
+@pytest.mark.wide
 def test_packed_storage_is_inflated_no_further_than_it_says(write: Write) -> None:
     bomb = zlib.compressobj(wbits=-15)
     data = bomb.compress(bytes(50_000_000)) + bomb.flush()
@@ -179,6 +180,7 @@ def test_damaged_packed_storages(write: Write) -> None:
         assert fault == "a compressed record is shorter than it says: 7 bytes short"
 
 
+@pytest.mark.wide
 def test_gzip_that_is_damaged_loses_what_lies_behind(look: Look) -> None:
     numel = 700_000
     noise = {key: random.Random(key).randbytes(4 * numel) for key in "01"}

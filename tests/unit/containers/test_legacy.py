@@ -60,6 +60,7 @@ def test_every_protocol(take_apart: TakeApart, protocol: int) -> None:
     assert found.notes == ()
 
 
+@pytest.mark.wide
 def test_file_cut_off_anywhere(write: Write) -> None:
     data = checkpoint(TWO, *STORAGES)
     whole = read_container(write(data))
@@ -347,6 +348,7 @@ def test_gzip_bomb_is_bounded(write: Write) -> None:
 # ------------------------------------------------------------------------------------------- genuine
 
 
+@pytest.mark.wide
 def test_every_byte_of_a_small_file_may_be_anything(write: Write) -> None:
     data = checkpoint(TWO, *STORAGES)
     for at in range(len(data)):

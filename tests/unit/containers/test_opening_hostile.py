@@ -128,23 +128,27 @@ LARGE: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", DEEP)
 def test_deep_pickle(open_in_child: Callable[..., str], case: str) -> None:
     pickle, answer = DEEP[case]
     assert open_in_child(deflated(stream(pickle)), ALL) == answer
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", LARGE)
 def test_large_pickle(open_in_child: Callable[..., str], case: str) -> None:
     make, answer = LARGE[case]
     assert open_in_child(deflated(stream(make()))) == answer
 
 
+@pytest.mark.wide
 def test_large_pickle_of_a_legacy_file(open_in_child: Callable[..., str]) -> None:
     data = legacy.checkpoint(op("BINBYTES", b"\xff" * 4) + bytes(40 * MIB))
     assert open_in_child(gzip.compress(data, 1)) == "the pickle is longer than 26,843,545 bytes"
 
 
+@pytest.mark.wide
 def test_long_names_of_many_records(open_in_child: Callable[..., str]) -> None:
     builder = zips.ZipBuilder()
     builder.add(zips.Record(name="a/data.pkl", data=stream(name("a.b"), text("x"))))

@@ -138,6 +138,7 @@ def test_compression_that_is_not_known_is_an_error(reading: Reading) -> None:
             unknown.read("9", 0, 1)
 
 
+@pytest.mark.wide
 def test_bomb_is_inflated_no_further_than_asked(reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
     with reading(packed({"0": bytes(50_000_000), "1": DATA["1"]})) as reader:
         seen = []

@@ -44,6 +44,7 @@ def can_be_applied(fix: Fix | None) -> bool:
     )
 
 
+@pytest.mark.wide
 def test_who_has_it_and_who_has_not() -> None:
     for id_, sample in SAMPLES.items():
         for checkpoint in sample.has:
@@ -91,6 +92,7 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
     assert findings(by_hand(b"N"), "cpu") == {}
 
 
+@pytest.mark.wide
 def test_corpus_is_diagnosed_without_a_stumble() -> None:
     machines = (None, *presets())
     for case in cases():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
 from inspector.doctor.examine import examine
@@ -11,6 +12,7 @@ from inspector.target.machine.profile_file import build_profile, parse_evidence
 from tests.unit.target.spoiling import spoiled
 
 
+@pytest.mark.wide
 @given(data=spoiled())
 def test_a_damaged_profile_is_refused_or_examined(data: bytes) -> None:
     try:

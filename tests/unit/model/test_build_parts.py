@@ -106,6 +106,7 @@ def test_program_without_an_object_of_its_own_is_judged_all_the_same() -> None:
         container.pickle()
 
 
+@pytest.mark.wide
 def test_command_line_shows_it(index: Path, cli) -> None:
     shown = json.loads(cli("show", index, "--json").out)
     assert [row["path"] for row in shown["tensors"]] == list(FLOATS)

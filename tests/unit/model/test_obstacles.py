@@ -159,6 +159,7 @@ def test_legacy_format_has_kinds_that_torch_cannot_read(what: str, tmp_path: Pat
     assert find_obstacle(open_checkpoint(str(path))) is None
 
 
+@pytest.mark.wide
 def test_corpus_has_obstacles_just_where_torch_cannot_load() -> None:
     # Nested tensors in the legacy format: torch reads sizes that are not there yet, and fails by chance.
     by_chance = {"legacy/nested.pt"}

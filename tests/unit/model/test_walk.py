@@ -195,6 +195,7 @@ def with_state(call_: Call, state: Value) -> Call:
     return call_
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", WRAPS)
 def test_endless_nesting_is_capped(kind: str) -> None:
     root = nested(5_000, WRAPS[kind])
@@ -203,6 +204,7 @@ def test_endless_nesting_is_capped(kind: str) -> None:
     assert all(len(leaf.keys) <= DEFAULT_LIMITS.depth for leaf in found.values)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", WRAPS)
 def test_what_is_nested_too_deeply_is_not_walked(kind: str) -> None:
     def prepare(levels: int) -> Callable[[], object]:

@@ -109,6 +109,7 @@ def test_memo_is_counted() -> None:
     read(NONE, puts, values=2 * BATCH)
 
 
+@pytest.mark.wide
 @table(
     "literal",
     [
@@ -298,6 +299,7 @@ def test_nothing_is_imported_or_called(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plain(found.root) == ("reduce", ("global", "no.such.module.f"), (), {})
 
 
+@pytest.mark.wide
 @table(
     "data",
     [
@@ -330,6 +332,7 @@ def test_many_integers_that_hash_alike_are_no_matter() -> None:
     assert len(read(op("EMPTY_DICT"), MARK, pairs, op("SETITEMS")).root.pairs) == 2000
 
 
+@pytest.mark.wide
 def test_string_of_frames_ends() -> None:
     data = proto(4) + op("FRAME", bytes(8)) * 50_000
     with pytest.raises(PickleError, match="breaks off"):

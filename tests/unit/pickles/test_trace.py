@@ -188,6 +188,7 @@ def test_frames_and_persistent_ids_are_listed() -> None:
 # --- whole streams ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @table("case", READABLE)
 def test_every_location_of_genuine_files_is_found(case: Case) -> None:
     stream = read_container(str(case.path)).stream

@@ -359,6 +359,7 @@ def test_a_plan_takes_few_steps_for_each_tensor() -> None:
     assert count_steps(lambda: plan_remap(one, rules)) < 60 * len(one.tensors)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("target", ["cpu", "mps"])
 def test_a_device_more_costs_one_question_more(target: str) -> None:
     """A hostile file names a device for each of its tensors, and each gets a rule."""

@@ -172,6 +172,7 @@ def check_case(case: Case) -> None:
     assert document["open_seconds"] == 0.123457
 
 
+@pytest.mark.wide
 def test_corpus_keeps_the_contract() -> None:
     wrong = {}
     for case in cases():
@@ -275,6 +276,7 @@ def test_findings_carry_their_fix() -> None:
     assert fix_document(Fix(style="resume")) == {"kind": "style", "style": "resume"}
 
 
+@pytest.mark.wide
 def test_many_rows_are_written_in_pieces() -> None:
     checkpoint = by_hand(list_(*(view() for _ in range(9000))))
     pieces = list(write_show(checkpoint, judge(checkpoint), (), open_seconds=0.0))

@@ -69,6 +69,7 @@ def remapped(checkpoint: Checkpoint, rule: str) -> Checkpoint:
     return replace(checkpoint, tensors=tuple(tensors), storages=tuple(storages))
 
 
+@pytest.mark.wide
 def test_each_fix_is_taken_and_removes_what_was_found() -> None:
     def check(case: object) -> None:
         checkpoint = opened(case.path)
@@ -90,7 +91,7 @@ def test_each_fix_is_taken_and_removes_what_was_found() -> None:
                         finding.id,
                     )
 
-    put_through(check, cases(), lambda case: case.name)
+    put_through(check, cases(), lambda case: case.name, every=3)
 
 
 def lines(checkpoint: Checkpoint) -> Iterator[tuple[Judged, Finding, tuple[Remedy, ...]]]:
@@ -105,6 +106,7 @@ def lines(checkpoint: Checkpoint) -> Iterator[tuple[Judged, Finding, tuple[Remed
                 yield judged, finding, remedies
 
 
+@pytest.mark.wide
 def test_the_first_call_loads() -> None:
     """What the simulation says; what torch says is asked in `tests/torch`."""
 
@@ -125,9 +127,10 @@ def test_the_first_call_loads() -> None:
                 how = replace(load_call(checkpoint, judged.load.safety), map_location=place)
                 assert first_failure(checkpoint, judged.target, how) is None, (finding.id, one.text)
 
-    put_through(check, cases(), lambda case: case.name)
+    put_through(check, cases(), lambda case: case.name, every=3)
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_each_command_does_what_it_says(cli: Callable[..., object], tmp_path: Path) -> None:
     """A copy and a change in place are made, and then what was found is gone."""

@@ -151,6 +151,7 @@ def checkpoints(draw: st.DrawFn) -> tuple[object, ...]:
     return checkpoint(*rows)
 
 
+@pytest.mark.wide
 @given(checkpoints())
 def test_every_tensor_and_value_is_there_exactly_once(rows) -> None:
     tree = build_tree(rows, {})
@@ -164,6 +165,7 @@ def test_every_tensor_and_value_is_there_exactly_once(rows) -> None:
     assert all(tree.nodes[id_].index == index for index, id_ in enumerate(tree.tensor_nodes))
 
 
+@pytest.mark.wide
 @given(checkpoints())
 def test_ids_stand_in_the_order_of_display_and_links_agree(rows) -> None:
     tree = build_tree(rows, {})

@@ -13,6 +13,7 @@ from inspector.safety import allowlist
 from inspector.safety.allowlist import allow_list, default_allow_list
 
 
+@pytest.mark.wide
 def test_is_that_of_torch() -> None:
     torch = pytest.importorskip("torch")
     ours = default_allow_list()

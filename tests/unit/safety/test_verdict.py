@@ -17,6 +17,7 @@ FOLDERS = ("devices/", "old/", "legacy/", "zip/")
 CASES = [case for case in corpus.cases() if case.name.startswith(FOLDERS) and case.weights_only is not None]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_agrees_with_torch(case: corpus.Case) -> None:
     """Where torch can read the file at all; what it recorded of gzip and lost records is about the file."""

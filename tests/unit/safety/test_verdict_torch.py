@@ -31,12 +31,14 @@ def opened(case: Case) -> object:
 LOADABLE = [case for case in cases() if case.torch_loads and opened(case) is not None]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", LOADABLE, ids=lambda case: ascii(case.name))
 def test_verdict_is_the_one_of_the_index(case: Case) -> None:
     if case.weights_only is not None:
         assert judge(open_checkpoint(str(case.path))).weights_only == case.weights_only
 
 
+@pytest.mark.wide
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "case",

@@ -3,6 +3,8 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
 from inspector.session.cache import remembered
 from inspector.session.document import Document
 from tests.unit.session.documents import saved_on
@@ -56,6 +58,7 @@ def test_a_failure_is_not_remembered() -> None:
         assert ask(document) == "fine"
 
 
+@pytest.mark.wide
 def test_answers_are_forgotten_with_their_document() -> None:
     class Answer:
         pass

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from inspector.session.controller import Session
 from inspector.session.screen import BranchRow, ExportWish, Fix, Loading
 
@@ -161,6 +163,7 @@ def test_beliefs_are_answered_when_asked_for_and_for_the_next_file_and_target(op
     assert len(opened.screen.beliefs) == len(cards)
 
 
+@pytest.mark.wide
 def test_a_book_is_not_read_to_its_end(opened) -> None:
     opened.explain_error("x" * 5_000_000)
     assert len(opened.screen.error_text) == 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.checkpoint import OddKey, Tensor
-from inspector.snippet.models import Model, find_models, has_model
+from inspector.snippet.models import MOST_OF_A_KIND, Model, find_models, has_model
 from tests.unit.snippet.rows import checkpoint, tensor, value
 
 
@@ -49,6 +49,11 @@ def test_several_models_and_several_copies_of_one() -> None:
         )
     )
     assert [model.keys for model in found] == [("generator",), ("discriminator",)]
+
+
+def test_no_more_models_are_listed_than_code_is_written_for() -> None:
+    found = find_models(checkpoint(*(tensor(f"m{number}", f"l{number}.weight") for number in range(20))))
+    assert len(found) == MOST_OF_A_KIND
 
 
 @pytest.mark.parametrize(

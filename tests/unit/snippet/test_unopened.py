@@ -101,6 +101,7 @@ def shape_of(code: str) -> str:
     return ast.dump(tree)
 
 
+@pytest.mark.wide
 @settings(max_examples=30)  # of some twenty programs each
 @given(st.text(st.characters(), max_size=9) | st.sampled_from(['x"); evil("', "\nevil()\n", "{evil()}"]))
 def test_no_path_can_change_what_a_snippet_does(path: str) -> None:

@@ -160,6 +160,16 @@ def test_a_refusal_or_a_device_whichever_comes_first(
     assert outcome.failure.finding == finding
 
 
+@pytest.mark.parametrize(("storages_before", "finding"), [(1, "needs-allow-list"), (2, "unknown-device")])
+def test_a_refusal_or_a_tensor_that_is_sent_to_its_device(storages_before: int, finding: str) -> None:
+    sent = tensor("n", storage=None, device="xla:0", stride=None, storage_offset=None)
+    made = checkpoint(storage("0"), tensor("w", storage="0"), sent)
+    refusal = replace(REFUSED, storages_before=storages_before)
+    failure = simulate(made, CPU_ONLY, LoadCall(weights_only=True, refusal=refusal)).failure
+    assert failure is not None
+    assert failure.finding == finding
+
+
 def test_a_refusal_alone() -> None:
     outcome = simulate(checkpoint(storage("0")), CPU_ONLY, LoadCall(refusal=REFUSED))
     assert outcome.failure is not None

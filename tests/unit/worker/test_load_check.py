@@ -133,6 +133,7 @@ def test_systems_that_do_not_tell_of_memory(tmp_path: Path, monkeypatch: pytest.
     assert answer(tmp_path, None, "cpu")["verdict"] == "equal"
 
 
+@pytest.mark.wide
 def test_a_child_answers_and_takes_a_descriptor(tmp_path: Path) -> None:
     one = saved(tmp_path, "a.pt", value())
     fd = os.open(one, os.O_RDONLY)

@@ -51,6 +51,7 @@ def test_syntax_is_that_of_the_oldest_python() -> None:
     ast.parse(SCRIPT.read_text(encoding="utf-8"), feature_version=(3, 8))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_python_runs_it_without_torch(version: str, tmp_path: Path) -> None:
     # Whatever is installed there: the first torch on the path says that there is none.
@@ -83,6 +84,7 @@ def test_every_python_runs_it_with_a_torch(version: str, way: str, tmp_path: Pat
     assert found["environment"]["CUDA_VISIBLE_DEVICES"] == "0"
 
 
+@pytest.mark.wide
 @pytest.mark.torch
 @pytest.mark.slow
 def test_it_asks_the_real_torch_and_tells_nobody_s_name(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def test_a_probe_without_an_answer_is_one_line(cli, monkeypatch) -> None:
     assert answer.err == "checkpoint-inspector: error: torch gave no answer about this machine\n"
 
 
+@pytest.mark.wide
 def test_snippets_and_remaps_take_a_profile(cli, tmp_path) -> None:
     demo = resource_path("demo/demo.pth")
     answer = cli("snippet", demo, "--target", PROFILES / "driver-too-old-470.json")

@@ -52,6 +52,7 @@ def test_reading_forwards_inflates_once() -> None:
     assert taken[-1] == 0
 
 
+@pytest.mark.wide
 def test_memory_is_what_was_asked_for_and_a_step() -> None:
     reader = inside(gzip.compress(bytes(50_000_000)))
     assert reader.read_upto(49_000_000, 10) == bytes(10)
@@ -97,6 +98,7 @@ def test_read_error_passes() -> None:
         Inflated(read).read_upto(0, 1)
 
 
+@pytest.mark.wide
 def test_a_step_back_inflates_from_the_mark_before_it() -> None:
     inflated: list[int] = []
     nbytes = 60_000_000
@@ -114,6 +116,7 @@ def packed_reader(packed: bytes) -> Callable[[int, int], bytes]:
     return lambda offset, nbytes: packed[offset : offset + nbytes]
 
 
+@pytest.mark.wide
 def test_marks_stand_within_any_member() -> None:
     parts = [random.Random(seed).randbytes(5_000_000) for seed in range(5)]
     plain = b"".join(parts)

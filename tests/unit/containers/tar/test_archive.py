@@ -158,6 +158,7 @@ def test_class_of_a_module_comes_with_its_source(take_apart: TakeApart) -> None:
 # --- not whole ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_file_cut_off_anywhere(write: Callable[..., str]) -> None:
     whole = read_container(write(WHOLE))
     last = WHOLE.rindex(b"\x80\x02", 0, len(WHOLE.rstrip(b"\0")))

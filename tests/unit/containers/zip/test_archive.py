@@ -201,12 +201,14 @@ def test_pickle_that_cannot_be_read(take_apart: TakeApart) -> None:
         take_apart(checkpoint(TWO), pickle_nbytes=100)
 
 
+@pytest.mark.wide
 def test_inflation_is_bounded_by_what_is_declared(take_apart: TakeApart) -> None:
     bomb = Record(name="archive/data.pkl", data=NONE * 50_000_000, method=DEFLATED, nbytes=1000)
     with pytest.raises(PickleError, match="breaks off before its end"):
         take_apart(build_zip(bomb, VERSION))
 
 
+@pytest.mark.wide
 def test_bomb_of_instructions_ends_at_the_budget(take_apart: TakeApart) -> None:
     bomb = Record(name="archive/data.pkl", data=NONE * 2_000_000, method=DEFLATED)
     with pytest.raises(PickleError, match="more than 1,000,000 instructions"):
@@ -301,6 +303,7 @@ def test_rivals_are_read_where_the_first_cannot_be(take_apart: TakeApart, first:
 # ------------------------------------------------------------------------------------------- versions
 
 
+@pytest.mark.wide
 def test_versions_that_are_long_or_damaged(take_apart: TakeApart) -> None:
     records = [
         Record(name="archive/.format_version", data=b"1" * 257),

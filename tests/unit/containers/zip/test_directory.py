@@ -148,6 +148,7 @@ def test_zip64_field_that_is_too_short_is_read_on_and_refused_later(open_: Open)
     assert (entry.nbytes, entry.trouble) == (1, Trouble.ZIP64)
 
 
+@pytest.mark.wide
 def test_more_than_65535_records(open_: Open) -> None:
     builder = ZipBuilder()
     for number in range(66_000):
@@ -347,6 +348,7 @@ def test_local_header_at_the_very_end(open_: Open) -> None:
         assert list(payload_offsets(source, [entry])) == expected
 
 
+@pytest.mark.wide
 def test_every_flipped_byte_ends_in_words(write: Callable[..., str]) -> None:
     data = build_zip(
         A, Record(name="a/y", data=b"second" * 9, method=DEFLATED, zip64=True), zip64=True, comment=b"c"

@@ -38,6 +38,7 @@ def places(data: bytes) -> dict[str, tuple[int, int]]:
     return {key: (data.index(part), len(part)) for key, part in STORAGES.items() if part}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("checksums", [True, False])
 def test_file_cut_off_anywhere(write: Write, checksums: bool) -> None:
     """At every length: no error once the pickle is there, and exactly those storages that are whole."""
@@ -179,6 +180,7 @@ def test_cancellation_at_any_moment(write: Write, asked: int) -> None:
         assert progress.left > 0
 
 
+@pytest.mark.wide
 def test_genuine_archives_lose_nothing_with_their_directory(write: Write) -> None:
     """Of torch 1.4 to 2.13, in all alignments, with and without checksums, packed again by others."""
     compared = 0

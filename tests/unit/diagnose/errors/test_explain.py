@@ -38,6 +38,7 @@ def can_be_applied(fix: Fix) -> bool:
     return fix.style in STYLES or fix.option in OPTIONS
 
 
+@pytest.mark.wide
 def test_real_messages_are_recognized() -> None:
     for place, message in enumerate(MESSAGES):
         found = explain_error(message.text, None)
@@ -47,6 +48,7 @@ def test_real_messages_are_recognized() -> None:
         assert "Open the file" in found.here, place
 
 
+@pytest.mark.wide
 def test_every_message_can_be_tied_to_every_file() -> None:
     for message, checkpoint in product(MESSAGES, (DEMO, PLAIN)):
         found = explain_error(message.text, checkpoint, CPU_ONLY)
@@ -144,6 +146,7 @@ OF_FRAMES = {
 }
 
 
+@pytest.mark.wide
 def test_noise_does_not_matter() -> None:
     missed = [
         (noise, message.id, found)
@@ -259,6 +262,7 @@ ATTACKS = (
 )
 
 
+@pytest.mark.wide
 def test_no_text_makes_the_search_run_away() -> None:
     """A pattern that tries each way to split such a text would not end within the time limit of a test."""
     for piece in ATTACKS:

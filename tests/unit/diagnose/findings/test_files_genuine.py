@@ -62,6 +62,7 @@ def test_nested_wrappers_are_both_told() -> None:
         assert "Two wrappers are nested here" in found["prefix-module"].detail
 
 
+@pytest.mark.wide
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch uses what it deprecates
 @pytest.mark.parametrize("wrap", ["DataParallel", "compile", "both", "AveragedModel"])

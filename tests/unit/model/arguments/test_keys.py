@@ -53,6 +53,7 @@ def test_what_calls_make_has_a_hash_or_not(name: str, is_key: bool) -> None:
     assert find(made) == find((made,)) == (None if is_key else KeyFault.UNHASHABLE)
 
 
+@pytest.mark.wide
 def test_deep_key_crashes_torch() -> None:
     assert find(nested(1002)) == KeyFault.DEEP
     assert find(nested(1_000_000)) == KeyFault.DEEP
@@ -74,6 +75,7 @@ def test_key_that_doubles_hangs_torch() -> None:
     assert find(nested(999, 9)) == KeyFault.ENDLESS
 
 
+@pytest.mark.wide
 def test_large_keys_are_looked_through_once() -> None:
     wide = tuple((number,) for number in range(20_000))
     key = (wide,) * 20_000

@@ -87,6 +87,7 @@ OPTIMIZERS: dict[str, Callable[[Iterable[Any]], Any]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("net", [conv_net, square_net, shapes_net])
 def test_one_group_of_all_parameters_is_named_wholly(
@@ -271,6 +272,7 @@ CUSTOMS: dict[str, tuple[Callable[[], Any], Callable[[Any], list[dict[str, Any]]
 }
 
 
+@pytest.mark.wide
 def test_groups_of_every_custom_are_named_wholly(tmp_path: Path) -> None:
     def check_one(custom: str) -> None:
         make, groups = CUSTOMS[custom]

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, ProgramKind
 from inspector.errors import CheckpointError, PickleError
@@ -82,6 +84,7 @@ def test_file_that_cannot_be_read_is_what_its_programs_do() -> None:
     assert seen.notes == (Note(NoteKind.BROKEN_OFF),)
 
 
+@pytest.mark.wide
 def test_of_a_crowd_that_cannot_be_read_the_first_calls_of_each_name_are_looked_at() -> None:
     def steps(count: int) -> int:
         calls = b"".join(call(f"a.f{at % 50}") + op("POP") for at in range(count))

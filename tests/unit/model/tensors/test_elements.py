@@ -51,6 +51,7 @@ def check(shape: Numbers, stride: Numbers, first: int, itemsize: int) -> Files:
     return files
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(
     ("shape", "stride", "first"),

@@ -249,6 +249,7 @@ def test_what_is_none(value: Value) -> None:
     assert describe_tensor(value) is None
 
 
+@pytest.mark.wide
 def test_nesting_without_end_is_no_tensor() -> None:
     made = tensor()
     for _ in range(100_000):

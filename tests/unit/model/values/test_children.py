@@ -122,6 +122,7 @@ def test_attributes_of_nothing() -> None:
     assert attributes_of(Dict([])) == []
 
 
+@pytest.mark.wide
 def test_sets_of_sets_are_not_looked_through() -> None:
     value: Value = call("builtins.set", [1])
     for _ in range(100_000):
@@ -140,6 +141,7 @@ def test_children_of_several_kinds_come_in_order_and_are_counted() -> None:
     assert mapping_pairs(value) == expected[:3]
 
 
+@pytest.mark.wide
 def test_objects_that_share_their_arguments_share_their_children() -> None:
     shared: list[Value] = [("key", []) for _ in range(10_000)]
     calls = [Call(Global("collections", "OrderedDict"), (shared,), "reduce") for _ in range(50)]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from inspector.model.values.parts import iter_values, parts_of
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 
@@ -28,6 +30,7 @@ def test_what_is_shared_or_holds_itself_comes_once() -> None:
     assert sum(value is shared for value in iter_values(root)) == 1
 
 
+@pytest.mark.wide
 def test_no_depth_is_too_much_and_what_is_changed_is_followed() -> None:
     root: list[Value] = []
     for _ in range(100_000):

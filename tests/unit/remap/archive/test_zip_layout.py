@@ -4,6 +4,8 @@ import zipfile
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.directory import ZipEntry, payload_offset, read_directory
 from inspector.containers.zip.records import read_zip_record
@@ -23,6 +25,7 @@ def alignment_of(source: Source, entries: tuple[ZipEntry, ...]) -> int:
     return DEFAULT_ALIGNMENT
 
 
+@pytest.mark.wide
 def test_the_layout_is_torch_s_byte_for_byte() -> None:
     for case in BY_TORCH:
         made: list[bytes] = []
@@ -82,6 +85,7 @@ def test_large_archives_are_understood_by_others(tmp_path: Path) -> None:
     assert [entry.header_offset for entry in entries] == [info.header_offset for info in infos]
 
 
+@pytest.mark.wide
 def test_many_records_are_counted_in_the_large_end(tmp_path: Path) -> None:
     path = tmp_path / "many.zip"
     write_sparsely(path, {f"a/{number}": 0 for number in range(70_000)}, alignment=1)

@@ -30,6 +30,7 @@ def copied(path: Path, *texts: str) -> Path:
     return to
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_copies_of_genuine_files_are_the_same(case: Case, tmp_path: Path) -> None:
     path = written(tmp_path, case.path.read_bytes(), case.path.name)

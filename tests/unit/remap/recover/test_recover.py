@@ -129,6 +129,7 @@ def test_file_that_was_cut_off(
     assert all(row.why and row.nbytes and row.dtype == "float32" for row in done.lost)
 
 
+@pytest.mark.wide
 def test_bytes_without_their_checksum_may_be_others(save: Save) -> None:
     start = ZIP.index(STORAGES["3"])
     for more in range(16):
@@ -193,6 +194,7 @@ def test_all_other_values_are_kept(save: Save) -> None:
     assert [row.path for row in done.lost] == ["model/b", "list/0", "tuple/1"]
 
 
+@pytest.mark.wide
 def test_every_genuine_file_survives_whole(tmp_path: Path) -> None:
     """All containers and generations: the same tensors, nothing lost."""
     counted = 0
@@ -315,6 +317,7 @@ def test_cancelling_while_the_new_file_is_compared(save: Save, monkeypatch: pyte
         save(ZIP)
 
 
+@pytest.mark.wide
 def test_every_cut_of_every_container_ends_in_a_file_or_an_error(tmp_path: Path) -> None:
     """And never in one that holds a tensor that is not byte for byte what it was."""
     path, out = tmp_path / "cut.pt", tmp_path / "out.pt"

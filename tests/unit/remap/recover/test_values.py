@@ -184,6 +184,7 @@ def test_root_itself_may_be_lost() -> None:
     assert drop_lost(made.stream.root, rows_of(made).lost_values, Progress()) is None
 
 
+@pytest.mark.wide
 def test_deep_and_doubled_tuples_are_copied_once() -> None:
     # Deeper than anything is listed, so the row that is lost is told by hand.
     deep = container(op("EMPTY_LIST"), op("TUPLE1") * 50_000)
@@ -197,6 +198,7 @@ def test_deep_and_doubled_tuples_are_copied_once() -> None:
     assert root[1] is None  # and it ends at all: written out, the tuple has 2 to the 100 parts
 
 
+@pytest.mark.wide
 def test_cancellation() -> None:
     made = container(op("EMPTY_LIST"), MARK, GONE, op("EMPTY_LIST") * 20_000, op("APPENDS"))
     lost = rows_of(made).lost_values

@@ -94,6 +94,7 @@ def test_a_copy_has_the_devices_of_the_plan(source: Path, tmp_path: Path, rule: 
     assert sum(map(len, STORAGES.values())) <= done.copied_nbytes < source.stat().st_size
 
 
+@pytest.mark.wide
 def test_an_empty_plan_copies_byte_for_byte(tmp_path: Path) -> None:
     def check(case: Case) -> None:
         exported(case.path, tmp_path / "out", overwrite=True)
@@ -105,6 +106,7 @@ def test_an_empty_plan_copies_byte_for_byte(tmp_path: Path) -> None:
     put_through(check, READABLE, name=lambda case: case.name)
 
 
+@pytest.mark.wide
 def test_genuine_files_come_out_as_planned(tmp_path: Path) -> None:
     """Each export is opened again and compared: a difference raises. In `tests/torch` torch loads more."""
     to_mps = ("dtype:float64@cpu", "dtype:complex128@cpu", "*=mps")
@@ -457,6 +459,7 @@ class Impatient(Progress):
         super().advance(units)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rule", [CPU, LONGER])
 def test_an_export_can_be_cancelled_at_every_question(
     source: Path, tmp_path: Path, way: str, rule: str

@@ -72,6 +72,7 @@ def test_a_file_is_changed_and_given_back_to_the_last_bit(made: tuple[Path, str]
     assert listing(path.parent) == ["in.pt"]
 
 
+@pytest.mark.wide
 def test_genuine_files_are_changed_and_given_back(tmp_path: Path) -> None:
     """Each is opened again and compared with its plan: a difference raises. Storages stay where they are."""
 
@@ -115,6 +116,7 @@ def test_a_tag_that_becomes_a_byte_shorter_has_nothing_to_fill_the_place(tmp_pat
     )
 
 
+@pytest.mark.wide
 def test_a_tar_file_of_many_storages_is_given_back(tmp_path: Path) -> None:
     storages = [tars.Storage(number, "cuda:0", bytes(4)) for number in range(1500)]
     before = tars.checkpoint(stream(mapping()), storages, [])

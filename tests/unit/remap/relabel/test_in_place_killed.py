@@ -23,6 +23,7 @@ OBJECT = stream(
 STORAGES = {str(number): bytes([number % 256]) * 16 for number in range(COUNT)}
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "rule"), [(zip_of, "*=cuda:11"), (legacy_of, "*=cpu")])
 def test_nothing_is_lost_and_nothing_is_left(tmp_path: Path, make, rule: str) -> None:

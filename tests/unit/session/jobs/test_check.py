@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from inspector.session.jobs.check import CHECK, FILE_JOBS, FileJob, check_of
 
 
@@ -38,6 +40,7 @@ def test_a_question_that_is_added_is_asked_followed_stopped_and_dropped_with_its
     assert session.screen.jobs == ()
 
 
+@pytest.mark.wide
 def test_cancelling_an_export_leaves_a_check_running_and_the_other_way_round(real, runner, copy) -> None:
     real.begin_export()
     runner.waits = True

@@ -120,6 +120,7 @@ def test_without_an_answer_the_label_says_so(view, runner, files, error) -> None
     assert session.screen.targets[0].label == "This machine (taken as CPU only)"
 
 
+@pytest.mark.wide
 def test_a_described_machine_becomes_the_target(opened, profile) -> None:
     opened.open(str(profile))
     assert opened.screen.target == str(profile)

@@ -171,6 +171,7 @@ def test_a_json_file_that_describes_no_machine_is_opened_as_what_it_is(opened, v
     assert opened.screen.target == "this"
 
 
+@pytest.mark.wide
 def test_a_json_file_is_not_opened_over_a_later_one(opened, runner, profile) -> None:
     runner.waits = True
     opened.open(str(profile))

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
@@ -38,6 +40,7 @@ def test_a_changed_byte_is_found_and_tied_to_its_tensors(real, copy) -> None:
     assert card.nodes
 
 
+@pytest.mark.wide
 def test_very_many_losses_are_counted(real, copy) -> None:
     for storage in open_checkpoint(str(copy)).storages:
         if storage.nbytes:

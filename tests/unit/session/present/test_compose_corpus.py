@@ -14,6 +14,7 @@ from tests.corpus import Case, varied
 from tests.unit.report.rows import is_harmless
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", varied(), ids=lambda case: ascii(case.name))
 def test_every_file_has_its_screen(case: Case) -> None:
     try:

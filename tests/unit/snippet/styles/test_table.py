@@ -164,6 +164,7 @@ LARGE: dict[str, Callable[[int], Checkpoint]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", LARGE)
 def test_code_for_a_large_file_is_written_in_proportion(kind: str) -> None:
     def prepare(size: int) -> Callable[[], object]:
@@ -207,6 +208,7 @@ def training_run(texts: tuple[str, ...], names: tuple[str, ...]) -> Checkpoint:
     )
 
 
+@pytest.mark.wide
 @settings(max_examples=tries(8, 30))
 @given(st.tuples(*[ANYTHING] * 6))
 def test_no_key_path_or_device_can_change_what_a_snippet_does(texts: tuple[str, ...]) -> None:
@@ -235,6 +237,7 @@ def odd_files(texts: tuple[str, ...]) -> Iterator[Checkpoint]:
     yield checkpoint(dataset, names=("torch.utils.data.dataset.TensorDataset",), path=path)
 
 
+@pytest.mark.wide
 @settings(max_examples=tries(5, 15))
 @given(st.tuples(*[ANYTHING] * 4))
 def test_nor_does_it_in_files_of_other_kinds(texts: tuple[str, ...]) -> None:

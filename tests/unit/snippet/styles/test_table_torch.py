@@ -104,6 +104,7 @@ def test_the_corpus_is_there() -> None:
     assert len(CASES) > 40
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore")  # torch has much to say about old files
 def test_genuine_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     play_ranks(monkeypatch)
@@ -196,6 +197,7 @@ TARGETS = (
 )
 
 
+@pytest.mark.wide
 def test_formatters_have_nothing_to_change(tmp_path: Path) -> None:
     paths = [demo_path(), *(case.path for case in varied())]
     for number, path in enumerate(paths):
@@ -243,6 +245,7 @@ def classifier() -> Any:
     return script["Classifier"]()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("target", [CPU_ONLY, THIS], ids=lambda target: target.id)
 def test_plain_fills_the_demos_model(demo: Checkpoint, classifier: Any, target: Profile) -> None:
     run(render(demo, style="plain", target=target), model=classifier)
@@ -252,6 +255,7 @@ def test_plain_fills_the_demos_model(demo: Checkpoint, classifier: Any, target: 
     assert classifier(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
 
 
+@pytest.mark.wide
 def test_resume_restores_all_of_the_demo(demo: Checkpoint, classifier: Any) -> None:
     optimizer = torch.optim.Adam(classifier.parameters(), lr=0.5)
     scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [1])

@@ -152,6 +152,7 @@ def test_labels(torch: TorchFound, label: str) -> None:
     assert build_profile(Evidence(torch=torch), id="x", name="m").label == label
 
 
+@pytest.mark.wide
 @given(data=st.binary(max_size=200) | values.map(encoded) | spoiled())
 def test_nothing_but_a_checkpoint_error_escapes(data: bytes) -> None:
     try:

@@ -30,6 +30,7 @@ def say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None
     return say
 
 
+@pytest.mark.wide
 @table("said", ["", "no json", "[]", "null", "{}", answer(cuda_count="many")])
 def test_what_is_no_answer_is_an_error(say: Callable[[str], None], said: str) -> None:
     say(f"yield {{}}, {said.encode()!r}")
@@ -58,6 +59,7 @@ def test_a_machine_without_torch_is_a_machine(say: Callable[[str], None]) -> Non
     assert (profile.label, profile.devices) == ("this machine (torch is not installed)", ("cpu",))
 
 
+@pytest.mark.wide
 @pytest.mark.torch
 @pytest.mark.slow
 def test_torch_itself_is_asked() -> None:

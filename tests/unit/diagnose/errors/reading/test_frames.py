@@ -97,6 +97,7 @@ ATTACKS = (
 )
 
 
+@pytest.mark.wide
 def test_no_text_makes_the_reading_run_away() -> None:
     """A pattern that tries each way to split such a text would not end within the time limit of a test."""
     for piece in ATTACKS:

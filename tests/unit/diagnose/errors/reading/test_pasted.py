@@ -28,6 +28,7 @@ from inspector.diagnose.errors.reading.pasted import MOST_CHARS, read_pasted, sq
         ("a\r\nb\rc\u2028d", "a b c d"),
         ("\uff08\uff1a\uff0c\uff09", "(:,)"),
         ("> " * 9 + "deep", "deep"),
+        ("[rank0]: [rank1]: [rank2]: a", "[rank2]: a"),  # so many are no prefixes of one line
         ("", ""),
     ],
 )
