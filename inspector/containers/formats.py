@@ -120,6 +120,12 @@ def _read_dcp(source: Source, limits: Limits, progress: Progress) -> Container:
     return read_dcp(cast("Folder", source), limits, progress)
 
 
+def _read_distcp(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.dcp.alone import read_alone  # noqa: PLC0415 - as above
+
+    return read_alone(source, limits, progress)
+
+
 def _zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
     from inspector.containers.extents import zip_extents  # noqa: PLC0415 - opening a file needs none
 
@@ -242,6 +248,22 @@ FORMATS: tuple[Format, ...] = (
                 ("verify",),
                 "a file made of a distributed checkpoint is no copy whose bytes could be compared with it",
                 "remap compares the names, types and shapes of what it writes",
+            ),
+        ),
+    ),
+    Format(
+        name="distcp",
+        what="what one rank wrote of a distributed checkpoint",
+        read=_read_distcp,
+        loader="torch.distributed.checkpoint.load",
+        own_names=OWN_NAMES,
+        copied_as="objects",
+        cannot=(
+            Cannot(
+                ("remap", "in-place", "recover", "verify"),
+                "what one rank wrote of a distributed checkpoint is only a part of it",
+                "put it back beside its .metadata, or write what is in it for torch.load: "
+                "remap FILE -o OUT.pth",
             ),
         ),
     ),

@@ -47,6 +47,8 @@ class NoteKind(Enum):
     FAULTY_CHUNKS = auto()
     PACKED_PARTS = auto()
     UNREAD_VALUES = auto()
+    ALONE = auto()
+    STRAY_BYTES = auto()
     RANKS = auto()
     NO_KEYS = auto()
     ODD_KEYS = auto()
@@ -143,6 +145,11 @@ _SENTENCES = {
     NoteKind.FAULTY_CHUNKS: "The chunks of {} do not make up the whole. {}: {}.",
     NoteKind.PACKED_PARTS: "Its parts are compressed ({}), which is not read here; only .metadata is.",
     NoteKind.UNREAD_VALUES: "{} cannot be read and not judged. {}: {}.",
+    NoteKind.ALONE: (
+        "What one rank wrote of a distributed checkpoint: {} one behind the other. Their names stand in "
+        ".metadata, which is not beside this file."
+    ),
+    NoteKind.STRAY_BYTES: "{} of it belong to none of them: the file is cut off, or holds something else.",
     NoteKind.RANKS: "Written by {}, in {}.",
     NoteKind.BROKEN_OFF: "At least one pickle in this file is cut off.",
     NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from inspector.containers.foreign.unopened import name_unopened
 from inspector.errors import CheckpointError, PlanError
+from inspector.quoting import file_word
 from inspector.records import dataclass
 from inspector.safety.unread import judge_unread
 from inspector.snippet.device import Device, choose_device
@@ -111,6 +112,7 @@ def _sharded(path: str, device: Device) -> str:
 
 
 def _dcp(path: str, device: Device) -> str:
+    path = _dcp_folder(path)
     script = Script()
     script.need("from torch.distributed.checkpoint.format_utils import dcp_to_torch_save")
     script.paragraph(*device.choice)
@@ -129,6 +131,7 @@ def _dcp(path: str, device: Device) -> str:
 
 def _dcp_in_place(path: str, device: Device) -> str:
     """Read into tensors that are there already: any number of ranks may do so, one as well."""
+    path = _dcp_folder(path)
     script = Script(uses_torch=bool(device.choice))
     script.need("import torch.distributed.checkpoint as dcp")
     script.paragraph(*device.choice)
@@ -138,6 +141,22 @@ def _dcp_in_place(path: str, device: Device) -> str:
         'state_dict = {"model": model.state_dict()}  # with the keys that were used for saving',
         *_call("dcp.load(", "state_dict", f"checkpoint_id={literal(path)}"),
         'model.load_state_dict(state_dict["model"])',
+    )
+    return script.text()
+
+
+def _dcp_folder(path: str) -> str:
+    """Return the folder of a distributed checkpoint that was opened by one of its files."""
+    is_file = path.endswith((".metadata", ".distcp"))
+    return (os.path.dirname(path) or ".") if is_file else path  # noqa: PTH120 - text, not a place here
+
+
+def _distcp(path: str, _: Device) -> str:
+    script = Script()
+    script.paragraph(
+        "# The file of one rank holds no names and cannot be loaded alone. First write what is in it:",
+        f"# checkpoint-inspector remap {file_word(path)} -o {file_word(_beside(path))}",
+        *_call("saved = torch.load(", literal(_beside(path)), 'map_location="cpu"', "weights_only=True"),
     )
     return script.text()
 
@@ -169,6 +188,7 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED, _ADAPTERS),
     "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
+    "distcp": (_Way(style="plain", write=_distcp),),
     "pickle": (_Way(style="plain", write=_pickle),),
     "pretrained": (_Way(style="transformers", write=_transformers),),
 }

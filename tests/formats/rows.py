@@ -7,6 +7,7 @@ add a row. `python -m tests.formats` writes the table to docs/formats.md.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,5 +137,21 @@ ROWS: tuple[Row, ...] = (
         verify="no copy whose bytes could be compared",
         recover="by leaving out what is not",
         in_place="a folder cannot be changed in place",
+    ),
+    Row(
+        name="distcp",
+        title="one rank's file of a distributed checkpoint (.distcp)",
+        make=lambda folder: Path(shutil.copyfile(CORPUS / "dcp/plain/__0_0.distcp", folder / "__0_0.distcp")),
+        tensors=10,
+        devices=("cpu",),
+        roles=("other",),
+        code="torch.load(",
+        check="Not a directory",
+        remap="but the file would be for torch.load",
+        in_place="is only a part of it",
+        state_dict="no weights of a model",
+        safetensors="no weights of a model",
+        verify="is only a part of it",
+        recover="but the file would be for torch.load",
     ),
 )

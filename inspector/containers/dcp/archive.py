@@ -38,6 +38,7 @@ from inspector.units import cut_text, escape_text, format_count
 
 METADATA = ".metadata"
 _MOST_NAMED = 3
+_TORN = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
 _MOST_CHARS = 80
 _RANK = re.compile(r"__([0-9]{1,9})_[0-9]{1,9}\.distcp")  # `DEFAULT_SUFFIX` of torch's filesystem.py
 _LOCAL = b"PK\x03\x04"
@@ -147,6 +148,7 @@ class _Joining:
             versions=(("dcp", described.version),) if described.version else (),
             notes=tuple(self._notes()),
             gathered=self._gathered,
+            refusal=self._refusal(),
         )
 
     # --- tensors --------------------------------------------------------------------------------------------
@@ -236,6 +238,15 @@ class _Joining:
         if known is None:  # values stand before the tensors, and are files of torch.save whatever those are
             self._packings.pop(info.path.removeprefix("./"), None)
         return _Place(place.part, "transformed" if info.transforms else "")
+
+    def _refusal(self) -> str:
+        """Return what torch says to the first file that is not as it should be."""
+        if self._missing:
+            path = self._files.path_of(next(iter(self._missing)))
+            return f"FileNotFoundError: [Errno 2] No such file or directory: {path!r}"
+        if self._short or self._unread:
+            return _TORN
+        return ""
 
     # --- notes ----------------------------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ from inspector.progress import Progress
 
 PICKLE = "data.pkl"
 _PLAIN = "zip"
+_SHARD = "distcp"
+_SHARDS = ".distcp"
 _CONSTANTS = "constants.pkl"  # torch's own mark of TorchScript: `_is_torchscript_zip`
 
 
@@ -117,12 +119,21 @@ def kind_of(source: Source, limits: Limits, progress: Progress) -> str:
     try:
         records = Records(read_directory(source, limits, progress))
     except ContainerError:
-        return _PLAIN
+        return _SHARD if _is_shard(source) else _PLAIN
+    if source.path.endswith(_SHARDS) or (records.directory.doubts and _is_shard(source)):
+        return _SHARD
     source.kept = records
     # torch.load dispatches TorchScript alone; of the others it loads the data.pkl, if there is one.
     if records.get(PICKLE) is not None and not records.lists(_CONSTANTS):
         return _PLAIN
     return next((kind.name for kind in ZIP_KINDS if kind.matches(records)), _PLAIN)
+
+
+def _is_shard(source: Source) -> bool:
+    """Return whether several zips stand one behind the other, as in a distributed checkpoint."""
+    from inspector.containers.dcp.zips import ends_in_row  # noqa: PLC0415 - healthy zips never need it
+
+    return source.path.endswith(_SHARDS) or ends_in_row(source)
 
 
 def records_of(source: Source, limits: Limits, progress: Progress) -> Records:

@@ -15,6 +15,7 @@ Cast = Literal["float16", "bfloat16"]
 
 EXCLUDED = "left out on request"
 SAFETENSORS_SUFFIX = ".safetensors"
+_SHARD_SUFFIX = ".distcp"
 _TORCH_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin"})
 
 
@@ -147,6 +148,13 @@ def refuse_suffix(destination: Path, shape: Shape) -> None:
         PlanError: The two contradict each other.
     """
     suffix = destination.suffix.lower()
+    if suffix == _SHARD_SUFFIX:
+        raise PlanError(
+            "the file name is one for a part of a distributed checkpoint, but "
+            "the file would be for torch.load",
+            where=str(destination),
+            remedy="choose another suffix",
+        )
     says_safetensors = suffix == SAFETENSORS_SUFFIX
     if (says_safetensors or suffix in _TORCH_SUFFIXES) and says_safetensors != (shape == "safetensors"):
         said, other = ("safetensors", "torch.load") if says_safetensors else ("torch.load", "safetensors")

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from inspector.errors import PlanError
-from inspector.remap.convert.forms import Form, check_form
+from inspector.remap.convert.forms import Form, check_form, refuse_suffix
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,8 @@ def test_model_replaces_the_prefix_that_named_it() -> None:
 def test_what_does_not_go_together_is_refused(form, said) -> None:
     with pytest.raises(PlanError, match=said):
         check_form(form)
+
+
+def test_no_file_is_named_like_a_part_of_a_distributed_checkpoint() -> None:
+    with pytest.raises(PlanError, match="a part of a distributed checkpoint"):
+        refuse_suffix(Path("__0_0.distcp"), "same")
