@@ -92,7 +92,7 @@ def build_checkpoint(
     for stream, form in container.objects:
         note_strangers(found.uses, stream, is_legacy=format_of(form).is_stream)
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
-    others: list[Parameters] = []
+    others: list[list[Parameters]] = []
     if beside and found.optimizers and not any(model.rows for model in found.models):
         from inspector.model.beside import read_models_beside  # noqa: PLC0415 - few files are an optimizer's
 
@@ -128,17 +128,18 @@ def build_checkpoint(
 # --- optimizers ---------------------------------------------------------------------------------------------
 
 
-def _name_slots(found: Found, others: list[Parameters], work: Work, known: Known) -> list[Names]:
+def _name_slots(found: Found, others: list[list[Parameters]], work: Work, known: Known) -> list[Names]:
     """Name the parameter of every optimizer slot, where it is known."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
     work.look(2 * len(found.slots))
     for row, number, owner in found.slots:
         slots[number][owner].append(found.tensors[row])
     work.look(sum(len(model.rows) for model in found.models))
-    models = read_models(found.models, found.tensors) or others
+    models = read_models(found.models, found.tensors)
     work.breathe()
     held = [held_views(optimizer, known) for optimizer in found.optimizers]
-    names = name_parameters(list(map(_owned, found.optimizers, slots, held)), models)
+    owned = list(map(_owned, found.optimizers, slots, held))
+    names = name_parameters(owned, models) if models or not others else _name_by_others(owned, others)
     for row, number, owner in found.slots:
         name = names[number].by_id.get(owner)
         if name is not None:
@@ -146,6 +147,12 @@ def _name_slots(found: Found, others: list[Parameters], work: Work, known: Known
             before = found.tensors[row]
             found.tensors[row] = Tensor._make((*before[:_PARAMETER], name, *before[_PARAMETER + 1 :]))
     return names
+
+
+def _name_by_others(owned: list[Owned], others: list[list[Parameters]]) -> list[Names]:
+    from inspector.model.optimizer.ordering import name_in_any_order  # noqa: PLC0415 - few files need it
+
+    return name_in_any_order(owned, others)
 
 
 def _owned(optimizer: OptimizerDraft, slots: dict[Key, list[Tensor]], held: dict[Key, View]) -> Owned:

@@ -15,6 +15,7 @@ from itertools import permutations
 
 from inspector.model.checkpoint import Key, Naming
 from inspector.model.optimizer.held import names_held
+from inspector.model.optimizer.layers import names_of_layers
 from inspector.model.optimizer.parameters import Parameters, Shape, View, join_parameters, salted
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.values.text import cut_name
@@ -231,7 +232,10 @@ def _fits_wholly(owned: Owned, model: Parameters) -> bool:
 def _match(owned: Owned, model: Parameters, room: _Room) -> Names | None:
     """Name what a model leaves only one name for; None if the optimizer cannot be of this model."""
     if len(owned.optimizer.listed.groups) == 1:
-        return _match_by_order(owned, model)
+        found = _match_by_order(owned, model)
+        return (
+            found if found is None or found.naming == "order" else _match_by_layers(owned, model, found, room)
+        )
     found = _match_by_shape(owned, model)
     return found if found is None or found.naming == "shape" else _match_by_custom(owned, model, found, room)
 
@@ -255,6 +259,17 @@ def _match_by_order(owned: Owned, model: Parameters) -> Names | None:
         if early == end - late and key in owned.owners
     }
     return _outcome(owned, model, names, "order")
+
+
+def _match_by_layers(owned: Owned, model: Parameters, certain: Names, room: _Room) -> Names:
+    """Add what follows where layers were left out whole, if that leaves one way."""
+    everything = [range(len(model.names))]
+    found = names_of_layers([owned.ids], owned.shapes, everything, model, room.spend)
+    if found is None:
+        return certain
+    names = {key: name for key, name in found.items() if key in owned.owners}
+    reason = f"The shapes fit {model.where} in its order, whole layers left out."
+    return Names(names, "recipe", reason, model.paths)
 
 
 def _match_by_custom(owned: Owned, model: Parameters, certain: Names, room: _Room) -> Names:

@@ -34,6 +34,8 @@ _LIKE_PARAMETER = frozenset(
     }
 )
 _FACTORS = frozenset({"row_var", "col_var"})
+# The Adafactor of transformers and fairseq keeps the means without the dimension that they go over.
+_MEANS = ("exp_avg_sq_row", "exp_avg_sq_col")
 # Parts of names of slots that are not: factors of a matrix, scales of blocks.
 _UNLIKE_PARAMETER = ("row", "col", "factor", "absmax", "qmap")
 # Slots of LBFGS, which lays all parameters end to end.
@@ -122,6 +124,10 @@ def _told_otherwise(slots: Sequence[Tensor]) -> list[Shape]:
     factors = [tensor.shape for tensor in slots if tensor.slot in _FACTORS]
     if factors:
         return _factored(factors)
+    by_name = {tensor.slot: tensor.shape for tensor in slots}
+    row, column = (by_name.get(name, ()) for name in _MEANS)
+    if row and column:
+        return [(*row, column[-1])] if row[:-1] == column[:-1] else []
     names = [tensor.slot or "" for tensor in slots]
     if any(part in name for name in names for part in _UNLIKE_PARAMETER):
         return []

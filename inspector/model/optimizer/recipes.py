@@ -7,9 +7,9 @@ this custom says, not a proof (code may sort a group by name, or swap layers of 
 says which recipe it was, and where two recipes disagree there is no name.
 
 Sources: `param_groups_weight_decay` and `param_groups_layer_decay` of timm (`timm/optim/_param_groups.py`),
-`Trainer.get_decay_parameter_names` of transformers, `configure_optimizers` of nanoGPT and minGPT (which sorts
-by name), `build_optimizer` of ultralytics (`engine/trainer.py`), and torch's own per-parameter options
-(https://docs.pytorch.org/docs/stable/optim.html).
+BEiT's `optim_factory.py`, `Trainer.get_decay_parameter_names` of transformers, `configure_optimizers` of
+nanoGPT and minGPT (which sorts by name), `build_optimizer` of ultralytics (`engine/trainer.py`), and torch's
+own per-parameter options (https://docs.pytorch.org/docs/stable/optim.html).
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from functools import cached_property
 from itertools import combinations
 
 from inspector.model.checkpoint import Key
+from inspector.model.optimizer.layers import Spend, names_of_layers
 from inspector.model.optimizer.parameters import Parameters, Shape
 from inspector.records import dataclass
 
 _MOST_GROUPS = 512
 _MOST_CHILDREN = 24
 _MOST_APART = 4
+_LEFT_OUT = ", whole layers left out"
 _NORM = re.compile(
     r"(?:^|[._])(?:ln|bn|gn|norm|layer_?norm|rms_?norm|batch_?norm|group_?norm)[a-z0-9_]{0,20}\."
 )
 _EMBEDDING = re.compile(r"(?:^|[._])(?:wte|wpe|pos_?emb|tok_?emb|[a-z_]{0,20}embed[a-z_]{0,20})(?:$|\.)")
+_TOKEN = re.compile(r"(?:^|\.)(?:cls_token|dist_token|reg_token|mask_token|pos_embed|absolute_pos_embed)$")
+_HEAD = re.compile(r"(?:head|head_dist|fc|classifier)\.")
 _LAYER = re.compile(r"(?:^|\.)([A-Za-z_]{1,40}\.[0-9]{1,4})\.")
 
 Class = Sequence[int]
 """Parameters of a model by number, in the order in which a group lists them."""
-Spend = Callable[[int], bool]
-"""Counts parts that are about to be compared, and returns whether that may still be done."""
 
 
 class Traits:
@@ -72,6 +74,35 @@ class Traits:
         """The same with embeddings."""
         names = zip(self.model.names, self.norm, strict=True)
         return [norm or _EMBEDDING.search(name.lower()) is not None for name, norm in names]
+
+    @cached_property
+    def named_norm(self) -> list[bool]:
+        """The same with whatever has `bias` anywhere in its name."""
+        names = zip(self.model.names, self.norm, strict=True)
+        return [norm or "bias" in name.lower() for name, norm in names]
+
+    @cached_property
+    def excused(self) -> list[bool]:
+        """Whether each has one dimension, or is a token or position that models ask to spare."""
+        names = zip(self.model.names, self.spared, strict=True)
+        return [spared or _TOKEN.search(name) is not None for name, spared in names]
+
+    @cached_property
+    def depth(self) -> list[str]:
+        """The depth of each: before the blocks, a block with what follows it, or the head."""
+        last, found = "", []
+        for name in self.model.names:
+            match = _LAYER.search(name)
+            if match is not None:
+                last = match[1]
+            found.append("head" if match is None and _HEAD.match(name) else last)
+        return found
+
+    @cached_property
+    def depth_with_end(self) -> list[str]:
+        """The same, where what follows the last block belongs to the head."""
+        layers = zip(self.depth, self.model.names, strict=True)
+        return ["head" if depth and _LAYER.search(name) is None else depth for depth, name in layers]
 
     @cached_property
     def layer(self) -> list[str]:
@@ -137,6 +168,10 @@ RECIPES = (
         keys=lambda traits: traits.spared,
     ),
     Recipe(reason=f"biases and norm layers without weight decay, {_ORDER}", keys=lambda traits: traits.norm),
+    Recipe(
+        reason=f"norm layers, and all that is called bias, without weight decay, {_ORDER}",
+        keys=lambda traits: traits.named_norm,
+    ),
     Recipe(reason=f"biases in a group of their own, {_ORDER}", keys=lambda traits: traits.bias),
     Recipe(
         reason=f"biases, norm weights and other weights in three groups, {_ORDER}",
@@ -154,6 +189,16 @@ RECIPES = (
     Recipe(
         reason="two groups for each layer, with and without weight decay, in the model's order",
         keys=lambda traits: zip(traits.layer, traits.spared, strict=True),
+        groups=_MANY,
+    ),
+    Recipe(
+        reason="two groups for each depth, with and without weight decay, in the model's order",
+        keys=lambda traits: zip(traits.depth, traits.excused, strict=True),
+        groups=_MANY,
+    ),
+    Recipe(
+        reason="two groups for each depth, the last norm with the head, in the model's order",
+        keys=lambda traits: zip(traits.depth_with_end, traits.excused, strict=True),
         groups=_MANY,
     ),
     Recipe(
@@ -221,20 +266,22 @@ def recognize(
     Args:
         groups: The parameters that each group lists.
         shapes: The shapes that are known of them.
-        model: The parameters of a model, of which the groups must hold all.
+        model: The parameters of a model, of which the groups hold all, or all but whole layers.
         spend: Counts what is compared.
     """
     filled = [group for group in groups if group]
-    if not 1 < len(filled) <= _MOST_GROUPS or sum(map(len, filled)) != len(model.names):
+    listed = sum(map(len, filled))
+    if not 1 < len(filled) <= _MOST_GROUPS or listed > len(model.names):
         return None
+    match, ending = (_match, "") if listed == len(model.names) else (_match_fewer, _LEFT_OUT)
     found: Recognized | None = None
     traits = Traits(model)
     for recipe in _recipes(traits, [len(group) for group in filled]):
         if not spend(len(model.names)):
             return None
-        names = _match(filled, shapes, model, recipe.classes(traits), spend)
+        names = match(filled, shapes, model, recipe.classes(traits), spend)
         if names is not None and found is None:
-            found = Recognized(names, recipe.reason)
+            found = Recognized(names, recipe.reason + ending)
         elif names is not None and found is not None:
             same = {key: name for key, name in found.by_id.items() if names[key] == name}
             found = Recognized(same, found.reason)
@@ -266,6 +313,21 @@ def _match(
         for group, places in zip(groups, order, strict=True)
         for key, place in zip(group, places, strict=True)
     }
+
+
+def _match_fewer(
+    groups: list[Sequence[Key]],
+    shapes: Mapping[Key, Shape],
+    model: Parameters,
+    classes: list[Class],
+    spend: Spend,
+) -> dict[Key, str] | None:
+    """Name all parameters by the only way in which each group is one class without some whole layers."""
+    if len(groups) != len(classes) or len(groups) > _MOST_APART:
+        return None
+    ways = [names_of_layers(groups, shapes, way, model, spend) for way in (classes, classes[::-1])]
+    found = [names for names in ways if names is not None]
+    return found[0] if len(found) == 1 else None
 
 
 Fits = Callable[[Sequence[Key], Class], bool]

@@ -129,8 +129,7 @@ def keep_run(out: Out, trainer: Trainer, folder: Path, name: str) -> None:
     """Keep what a Trainer saved: the optimizer and its like with oracles, and what stands beside them."""
     model = trainer.accelerator.unwrap_model(trainer.model)
     optimizer = Truth().optimizer(_bare(trainer.optimizer), model)
-    # Adapters are written without their name.
-    optimizer.slots = {key: name.replace(".default.", ".") for key, name in optimizer.slots.items()}
+    optimizer.slots = {key: _name_in_file(name) for key, name in optimizer.slots.items()}
     truths = {
         "optimizer.pt": optimizer,
         "scheduler.pt": Truth().role("scheduler"),
@@ -148,6 +147,23 @@ def keep_run(out: Out, trainer: Trainer, folder: Path, name: str) -> None:
             out.add(file, kept, Truth().model(model), "safetensors" if is_plain else "zip")
         elif file.suffix == ".json":
             out.keep(file, kept)
+
+
+def _name_in_file(name: str) -> str:
+    """Return a parameter's name as it is saved: without that of an adapter, ViT's as of old."""
+    name = name.replace(".default.", ".")
+    if not name.startswith("vit."):
+        return name
+    for part in "query", "key", "value":
+        name = name.replace(f"attention.{part[0]}_proj", f"attention.attention.{part}")
+    for new, old in (
+        ("attention.o_proj", "attention.output.dense"),
+        ("mlp.fc1", "intermediate.dense"),
+        ("mlp.fc2", "output.dense"),
+        ("vit.layers.", "vit.encoder.layer."),
+    ):
+        name = name.replace(new, old)
+    return name
 
 
 def _bare(optimizer: Any) -> Any:

@@ -71,11 +71,20 @@ def test_without_a_shape_that_tells_the_order_there_are_no_names() -> None:
     assert told(square, *([name] for name in square.names)) is not None  # a weight comes before its bias
 
 
+def test_groups_without_a_whole_layer_are_told_so() -> None:
+    stem, weight, bias, other, other_bias, _ = LAYERS.names
+    for groups in (([stem, weight, other], [bias, other_bias]), ([bias, other_bias], [stem, weight, other])):
+        found = told(LAYERS, *groups)
+        assert found is not None
+        assert list(found.by_id.values()) == [*groups[0], *groups[1]]
+        assert found.reason.endswith(", whole layers left out")
+
+
 def test_groups_that_follow_no_custom_have_no_names() -> None:
     stem, weight, bias, other, other_bias, head = LAYERS.names
     assert told(LAYERS, [stem, bias, other], [weight, other_bias, head]) is None
     assert told(LAYERS, LAYERS.names) is None
-    assert told(LAYERS, [stem, weight, other], [bias, other_bias]) is None
+    assert told(LAYERS, [stem, weight, other], [bias, head]) is None
 
 
 def test_a_group_that_is_sorted_by_name_spares_embeddings_too() -> None:
