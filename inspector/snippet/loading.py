@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from textwrap import wrap
 
 from inspector.errors import PlanError
 from inspector.model.obstacles import is_gzipped
 from inspector.records import dataclass
+from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
 from inspector.snippet.features import has
 from inspector.snippet.literals import literal, lookup, split_global
@@ -18,6 +19,7 @@ from inspector.snippet.script import MOST_CHARS, Bracketed, Script, format_code
 from inspector.snippet.variables import is_free
 from inspector.target.default_load import code_weights_only, judge_for
 from inspector.target.machine.profile import Profile
+from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
 
 _RUNS_CODE = "# Loading it so can run code that is in it: do so only if you trust its source."
 _UNSURE = "# Programs read different things from this file: leave weights_only at True."
@@ -104,6 +106,8 @@ def write_allowed(script: Script, request: Request) -> Trust:
             remedy="load it with torch 1.13 or newer",
         )
     allowed = [split for split in map(split_global, safety.to_allow) if split is not None]
+    if knows and release_of(request.target.torch_version) >= WEIGHTS_ONLY_DEFAULT:
+        allowed = list(_import_allowed(script, allowed))
     if allowed:
         script.uses_torch = True
         items = tuple(_allowed_items(script, allowed))
@@ -247,6 +251,19 @@ def _condition(verdict: SafetyVerdict) -> tuple[str, ...]:
         f"# The file creates objects of classes from {named}.",
         "# Allow them only if that code is yours, or if you trust it.",
     )
+
+
+def _import_allowed(script: Script, names: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Import the modules that put names on torch's list themselves, and yield the other names."""
+    wanted = {f"{module}.{name}": (module, name) for module, name in names}
+    modules = imports_for(wanted)
+    for module in modules:
+        script.need(f"import {module}")
+    if modules:
+        script.paragraph(
+            *comment_lines(f"Importing {' and '.join(modules)} puts classes of this file on torch's list.")
+        )
+    yield from (split for name, split in wanted.items() if name not in IMPORTS)
 
 
 def _allowed_items(script: Script, names: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ that.
 from __future__ import annotations
 
 from inspector.records import dataclass
+from inspector.safety.imports import IMPORT_ERRORS
 from inspector.target.versions import BLOCKED_MODULES, SAFE_GLOBALS, WEIGHTS_ONLY_DEFAULT, Release
 
 _BLOCKED = frozenset({"sys", "os", "posix", "nt"})
@@ -63,6 +64,8 @@ def refusal_message(refusal: Refusal, release: Release) -> str:
         return f"{_FIRST}{said}"
     if release < WEIGHTS_ONLY_DEFAULT:
         return _wrapped(said, refusal, _WHAT_HAPPENS, release)
+    if refusal.name in IMPORT_ERRORS:
+        return f"UnpicklingError: Weights only load failed. {IMPORT_ERRORS[refusal.name]}\n {UNSAFE}\n"
     return _wrapped(said, refusal, UNSAFE, release)
 
 

@@ -9,6 +9,7 @@ from inspector.diagnose.listing import listed
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import lost_directory
 from inspector.pickles.python2 import present_name
+from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
 
 _MOST_NAMED = 8
@@ -89,6 +90,9 @@ def _safety(case: Case) -> Iterator[Finding]:
 
 def allowing(safety: SafetyVerdict) -> str:
     """Return on what allowing the names of a file depends."""
+    modules = imports_for(safety.to_allow)
+    if modules and all(name in IMPORTS for name in safety.to_allow):
+        return f"torch allows them by itself once you import {' and '.join(modules)} before torch.load."
     if not safety.packages:
         return "They are classes that only hold data: allow them, as the loading code does."
     named = listed(safety.packages)

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES
-from inspector.containers.rebuilds import JUDGED, REBUILDS
+from inspector.containers.rebuilds import JAGGED, JUDGED, REBUILDS
 from inspector.model.arguments.kinds import (
     PARAMETER,
     STORAGE,
@@ -47,6 +47,7 @@ _MADE_OF_ANYTHING = frozenset(
 )
 _ITERABLE_BY_BYTES = frozenset({TENSOR, PARAMETER, STORAGE})
 _SPARE = 8
+_FROM_TYPE, _JAGGED = "torch._tensor._rebuild_from_type_v2", f"torch.nested._internal.nested_tensor.{JAGGED}"
 # Where common functions are told whether gradients are wanted, and how many arguments they have.
 _PLAIN = {one.name: (one.grad_at, one.arity) for one in REBUILDS if one.common}
 # They take a class, or an array, that the user must have allowed: nobody knows more of it.
@@ -140,13 +141,17 @@ def _rebuilds_type(args: Args) -> bool:
     function, new_type, given, state = args
     made = Call(function, given, "reduce")
     # None of the functions of torch's list makes anything but tensors when it is called with tensors.
-    is_made = (
-        listed_name(function) in JUDGED
-        and isinstance(given, tuple)
-        and _may_take(listed_name(function), made)
-    )
+    if not isinstance(given, tuple):
+        return False
+    name = listed_name(function)
+    is_made = (name in JUDGED and _may_take(name, made)) or (name == _JAGGED and _are_named(given))
     is_type = listed_name(new_type) in {"torch.Tensor", "torch.nn.parameter.Parameter"}
     return is_made and (is_type or kind_of(new_type) == UNKNOWN) and may_be_state(state)
+
+
+def _are_named(given: tuple[Value, ...]) -> bool:
+    """Return whether arguments are one dictionary of arguments by name."""
+    return len(given) == 1 and isinstance(given[0], Dict) and all(type(k) is str for k, _ in given[0].pairs)
 
 
 _OF_TYPES = {
@@ -154,7 +159,7 @@ _OF_TYPES = {
     "torch.Tensor": takes_elements_of,
     "torch.sparse.FloatTensor": takes_sparse_parts,
 }
-_RULES = {**RULES, **TENSOR_RULES, "torch._tensor._rebuild_from_type_v2": _rebuilds_type}
+_RULES = {**RULES, **TENSOR_RULES, _FROM_TYPE: _rebuilds_type}
 
 
 @lru_cache(maxsize=256)
@@ -184,9 +189,13 @@ def _is_long(value: Value) -> bool:
 @cache
 def _table() -> Table:
     document = json.loads(Path(__file__).with_name("arguments.json").read_text(encoding="utf-8"))
-    return {
+    table = {
         name: {
             int(count): tuple(frozenset(kinds.split()) for kinds in places) for count, places in rows.items()
         }
         for name, rows in document.items()
     }
+    for count, (*places, states) in table[_FROM_TYPE].items():
+        # torch was asked with tuples of anything but (attributes, slots), which `may_be_state` knows.
+        table[_FROM_TYPE][count] = (*places, states | {"tuple"})
+    return table

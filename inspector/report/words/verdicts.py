@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.model.roles.device_types import device_type
+from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.names import listed
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.target.default_load import DefaultLoad
@@ -153,5 +154,13 @@ def shown_message(load: DefaultLoad, failure: LoadFailure) -> str:
 
 
 def _allowed(load: DefaultLoad) -> str:
-    count = len(load.safety.to_allow)
-    return f"{format_count(count, 'name')} {'is' if count == 1 else 'are'} allowed (add_safe_globals)"
+    modules = imports_for(load.safety.to_allow)
+    count = sum(name not in IMPORTS for name in load.safety.to_allow)
+    parts = [f"{' and '.join(modules)} {_is(len(modules))} imported"] if modules else []
+    if count or not modules:
+        parts.append(f"{format_count(count, 'name')} {_is(count)} allowed (add_safe_globals)")
+    return " and ".join(parts)
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"

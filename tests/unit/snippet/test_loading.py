@@ -51,6 +51,21 @@ def test_names_to_allow() -> None:
     )
 
 
+def test_a_module_that_allows_the_names_itself_is_imported() -> None:
+    names = ("torch.distributed.tensor.DTensor", "argparse.Namespace")
+    comment = "# Importing torch.distributed.tensor puts classes of this file on torch's list.\n"
+    text = load(checkpoint(names=names))
+    assert "import torch\nimport torch.distributed.tensor\n" in text
+    assert comment in text
+    assert "add_safe_globals([argparse.Namespace])" in text
+    assert "add_safe_globals" not in load(checkpoint(names=names[:1]))
+    script = Script()
+    older = replace(THIS, torch_version="2.5.1")
+    write_load(script, replace(request_for(checkpoint(names=names[:1])), target=older), None)
+    assert "torch.serialization.add_safe_globals([DTensor])" in script.text()
+    assert comment not in script.text()
+
+
 def test_numpy_needs_more_than_the_file_says() -> None:
     text = load(checkpoint(names=("numpy.core.multiarray.scalar", "numpy.dtype")))
     assert "import numpy\nimport numpy.core.multiarray\n" in text

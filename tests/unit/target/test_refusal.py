@@ -15,6 +15,7 @@ from tests.builders import pickles
 UNKNOWN = Refusal(finding="needs-allow-list", name="argparse.Namespace")
 BLOCKED = Refusal(finding="dangerous-global", name="os.getcwd")
 OPCODE = Refusal(finding="runs-code", opcode=pickle.POP[0])
+IMPORTED = Refusal(finding="needs-allow-list", name="torch.distributed.tensor.DTensor")
 STREAMS = {
     "unknown": (UNKNOWN, pickles.name("argparse.Namespace")),
     "blocked": (BLOCKED, pickles.name("os.getcwd")),
@@ -54,6 +55,12 @@ def test_the_words_are_torchs(what: str) -> None:
         ((2, 6), UNKNOWN, "`torch.serialization.safe_globals([Namespace])` context manager"),
         ((2, 7), UNKNOWN, "`torch.serialization.safe_globals([argparse.Namespace])` context manager"),
         ((2, 7), OPCODE, "WeightsUnpickler error: Unsupported operand 48\n\nCheck the documentation"),
+        ((2, 5), IMPORTED, "Unsupported global: GLOBAL torch.distributed.tensor.DTensor was not"),
+        (
+            (2, 6),
+            IMPORTED,
+            "failed. ``torch.distributed.tensor`` must be imported to load DTensors\n In",
+        ),
         ((2, 9), OPCODE, "WeightsUnpickler error: \n\nUnsupported operand 48\n\nCheck the documentation"),
     ],
 )

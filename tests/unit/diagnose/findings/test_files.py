@@ -146,6 +146,13 @@ def test_needs_allow_list_names_what_to_allow() -> None:
     assert "allow them if m is your own code" in detail
     known = checkpoint(globals=(GlobalUse(name="argparse.Namespace", count=1),))
     assert "classes that only hold data" in found(known, "needs-allow-list")[0].detail
+    names = ("torch.distributed.tensor.DTensor", "argparse.Namespace")
+    for count, words in (
+        (1, "torch allows them by itself once you import torch.distributed.tensor before torch.load."),
+        (2, "allow them, as the loading code does."),
+    ):
+        uses = tuple(GlobalUse(name=name, count=1) for name in names[:count])
+        assert found(checkpoint(globals=uses), "needs-allow-list")[0].detail.endswith(words), names[:count]
 
 
 def test_other_loader() -> None:

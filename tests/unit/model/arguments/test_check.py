@@ -57,6 +57,27 @@ def test_what_the_user_allows_may_be_anything() -> None:
     assert not taken("torch._utils._rebuild_device_tensor_from_numpy", NOTHING, None, "cpu", False)
 
 
+def test_a_class_of_its_own_takes_a_state_in_two_parts() -> None:
+    name = "torch._tensor._rebuild_from_type_v2"
+    jagged = Global("torch.nested._internal.nested_tensor", "_rebuild_njt")
+    cls, two = Global("m", "T"), (None, Dict([("_local", 1)]))
+    tensor = Global("torch._utils", "_rebuild_tensor_v2")
+    view_args = root_of(view()).args
+    for args, expected in (
+        ((tensor, cls, view_args, two), True),
+        ((tensor, cls, view_args, (None, 1)), False),
+        ((tensor, cls, view_args, (None, None, None)), False),
+        ((tensor, cls, list(view_args), two), False),
+        ((jagged, cls, (Dict([("values", None)]),), two), True),
+        ((jagged, cls, (Dict([(1, None)]),), two), False),
+        ((jagged, cls, (1,), two), False),
+        ((jagged, cls, (), two), False),
+        ((Global("m", "rebuild"), cls, view_args, two), False),
+        ((tensor, 1, view_args, two), False),
+    ):
+        assert taken(name, *args) == expected, args
+
+
 def test_python_2_spells_builtins_otherwise() -> None:
     assert taken("__builtin__.set", [1])
     assert not taken("__builtin__.set", 1)

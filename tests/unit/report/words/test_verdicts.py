@@ -42,6 +42,9 @@ def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] =
     return checkpoint(*rows, globals=uses, safety=safety)
 
 
+DTENSOR = "torch.distributed.tensor.DTensor"
+
+
 @pytest.mark.parametrize(
     ("made", "version", "words"),
     [
@@ -49,6 +52,12 @@ def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] =
         (checkpoint(notes=(Note(NoteKind.SHARED_NAME),)), None, "As read here it loads on a node; other"),
         (asking("m.Net"), "2.4", "It loads on a node as is, but unchecked: before 2.6"),
         (asking("m.Net"), None, "It loads on a node once 1 name is allowed (add_safe_globals)."),
+        (asking(DTENSOR), None, "It loads on a node once torch.distributed.tensor is imported."),
+        (
+            asking(DTENSOR, "torch._dynamo.decorators._DimRange", "m.Net"),
+            None,
+            "once torch.distributed.tensor and torch._dynamo are imported and 1 name is allowed (add_safe",
+        ),
         (asking(called=("m.make",)), None, "only with weights_only=False, which can run code in the file."),
         (asking(called=("os.system",)), None, "Loading this file can run commands"),
         (checkpoint(*ON_GPU), None, "It does not load on a node."),
