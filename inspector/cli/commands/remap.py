@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from inspector.cli.common import DONE, ended_by_signals, remark, say
+from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, remark, say
 from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, plan_of
 from inspector.errors import CheckpointError, ExportError, PlanError
 
@@ -67,6 +67,11 @@ def _add_form_options(parser: argparse.ArgumentParser) -> None:
         help="state-dict: a module's tensors by name, without its classes; default: as OUT ends",
     )
     parser.add_argument("--compact", action="store_true", help="leave out bytes that no tensor views")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit with 1 when the form cannot hold all tensors of the model",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -284,7 +289,7 @@ def _convert(options: argparse.Namespace, form: Form) -> int:
             copy_times(options.file, Path(options.output))
     lines = [f"  {line}\n" for line in left_out(done.left_out, _MOST_LEFT_OUT)]
     say(joined(options.output, converted(done)) + "".join(lines))
-    return DONE
+    return NEGATIVE if options.strict and any(row.is_lost for row in done.left_out) else DONE
 
 
 def _preview(checkpoint: Checkpoint, form: Form, known: tuple[LeftOut, ...] | None) -> str:

@@ -12,8 +12,9 @@ from inspector.model.values.children import Chained, Children, Numbered
 from inspector.model.values.text import class_of
 from inspector.pickles.values import Call, Dict, Value
 
-_COUNT_OF_AVERAGES = "n_averaged"  # the buffer of `AveragedModel` in torch's `torch/optim/swa_utils.py`
-_AVERAGED = ("module.", "n_averaged")
+COUNT_OF_AVERAGES = "n_averaged"
+"""The buffer of `AveragedModel` in torch's `torch/optim/swa_utils.py`, which is no weight."""
+_AVERAGED = ("module.", COUNT_OF_AVERAGES)
 _DATA_CLASSES = "torch_geometric.data."
 _TEXTS = ".__metadata__"
 _MOST_DATA = 64
@@ -56,7 +57,7 @@ def holds_averages(value: Value, children: Iterable[tuple[Key, Value]]) -> bool:
     """Return whether a state dict or module is that of an `AveragedModel`, which counts its averages."""
     if isinstance(value, Call) and (class_of(value) or "").endswith(".AveragedModel"):
         return True
-    if not any(key == _COUNT_OF_AVERAGES for key, _ in children):
+    if not any(key == COUNT_OF_AVERAGES for key, _ in children):
         return False
     return all(
         key.startswith(_AVERAGED) for key, item in children if type(key) is str and looks_like_tensor(item)

@@ -86,7 +86,7 @@ def enter(context: Context, key: Key, step: str) -> Context:
     """
     if context.optimizer is not None:
         return _enter_optimizer(context, key, step)
-    if key == "._parameters":
+    if key in {"._parameters", "._packed_params"}:
         return context._replace(kind="parameter")
     if key == "._buffers":
         return context._replace(kind="buffer")

@@ -75,12 +75,14 @@ class LeftOut(NamedTuple):
         why: Why it is left out, in a few words.
         tensors: How many tensors are in it.
         nbytes: How much they view, in bytes.
+        is_lost: Whether it is part of the model that was asked for, and the form cannot hold it.
     """
 
     path: str
     why: str
     tensors: int
     nbytes: int
+    is_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

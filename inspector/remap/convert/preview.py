@@ -20,6 +20,7 @@ from inspector.remap.convert.selection import (
     lineage_of,
     name_in,
     select_model,
+    why_unwanted,
     without_choice,
 )
 from inspector.remap.safetensors.contents import find_tied, refusal_of
@@ -114,8 +115,9 @@ def _rows_of(
         name = name_in(model, row)
         if name is None or (row.role == "buffer" and row.keys in unsaved):
             continue
-        if patterns.cover(row.path, name):
-            left_out.append(LeftOut(row.path, EXCLUDED, 1, row.nbytes))
+        why = why_unwanted(model, name) or (EXCLUDED if patterns.cover(row.path, name) else "")
+        if why:
+            left_out.append(LeftOut(row.path, why, 1, row.nbytes))
         else:
             rows.append((name, row))
     return rows, left_out

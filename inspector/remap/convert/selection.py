@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
+from inspector.model.roles.contents import COUNT_OF_AVERAGES
 from inspector.model.roles.roles import DICTIONARIES
 from inspector.quoting import command, file_word
 from inspector.remap.convert.forms import Form, LeftOut
@@ -32,7 +33,12 @@ _WHY: dict[Role, str] = {
     "other": "not among the model's weights",
 }
 _NO_TENSOR = "no tensor"
+# Beside the averages, which Lightning's `WeightAveraging` saves as the state dict.
+_BEFORE_AVERAGING = ("current_model_state",)
+_GRAPH = "edge_index"  # of data, see `model.roles.contents`
 _NO_WEIGHT = "an attribute or a constant of the program, which a state dict does not hold"
+
+_PACKED = "its module packs it in its own way"
 
 
 class Model(NamedTuple):
@@ -82,6 +88,7 @@ def select_model(checkpoint: Checkpoint, form: Form) -> Model:
         found = [model for model in models if model.is_average]
         return _only(found, "no averaged weights were recognized", models)
     found = [model for model in models if not model.is_average] or models
+    found = [model for model in found if model.keys[-1:] != _BEFORE_AVERAGING] or found
     return _only(found, "no weights of a model were recognized", models)
 
 
@@ -110,15 +117,24 @@ def _models(checkpoint: Checkpoint) -> list[Model]:
     """Return the models of a checkpoint in file order; those within another are parts of it."""
     found: dict[tuple[Key, ...], Model] = {}
     strangers: dict[tuple[Key, ...], Model] = {}
+    data: set[tuple[Key, ...]] = set()
     for row in checkpoint.tensors:
         if row.part_of is None and row.keys and isinstance(row.keys[-1], str):
             keys = _owner(row.keys)
             is_weight = row.role in _WEIGHTS or row.role == "ema"
+            if not is_weight and _is_data(row):
+                data.add(keys)
             where = found if is_weight else strangers
             if keys not in where and (is_weight or row.role == "other"):
                 path = "/".join(row.path.split("/")[: len(keys)])
                 where[keys] = Model(keys, path, row.keys[len(keys)] in DICTIONARIES, row.role == "ema")
-    return [model for keys, model in (found or strangers).items() if not _is_inside(keys, found or strangers)]
+    models = found or {keys: model for keys, model in strangers.items() if keys not in data}
+    return [model for keys, model in models.items() if not _is_inside(keys, models)]
+
+
+def _is_data(row: Tensor) -> bool:
+    """Return whether what holds a tensor is data: an object's own, or a graph."""
+    return row.keys[-1] == _GRAPH or any(isinstance(key, str) and key.startswith(".") for key in row.keys)
 
 
 def _owner(keys: tuple[Key, ...]) -> tuple[Key, ...]:
@@ -146,6 +162,12 @@ def name_in(model: Model, row: Tensor) -> str | None:
     is_regular = len(steps) % 2 == 0 and all(step in DICTIONARIES for step in inner)
     is_regular = is_regular and all(step == "._modules" for step in inner[:-1]) and inner[-1] != "._modules"
     return ".".join(map(str, steps[1::2])) if is_regular else None
+
+
+def why_unwanted(model: Model, name: str) -> str:
+    """Return why an entry of a model is none of its weights, or nothing."""
+    is_count = model.is_average and name == COUNT_OF_AVERAGES
+    return "counts what was averaged, and is no weight" if is_count else ""
 
 
 def find_prefix(form: Form, names: Sequence[str]) -> str:
@@ -232,6 +254,8 @@ def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:
         depth = _common(row.keys, model.keys)
         if model.is_program and isinstance(row, Tensor) and row.part_of is None and row.role == "other":
             rows[row.keys] = LeftOut(row.path, _NO_WEIGHT, 1, row.nbytes)
+        if model.is_module and isinstance(row, Tensor) and _is_packed(model, row):
+            rows[row.keys] = LeftOut(row.path, _PACKED, 1, row.nbytes, is_lost=True)
         if depth == len(model.keys):
             continue
         branch = row.keys[: depth + 1]
@@ -244,6 +268,12 @@ def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:
             known = LeftOut(known.path, why, known.tensors + 1, known.nbytes + row.nbytes)
         rows[branch] = known
     return list(rows.values())
+
+
+def _is_packed(model: Model, row: Tensor) -> bool:
+    """Return whether a weight of a module stands where its state dict has no name for it."""
+    is_own = row.keys[: len(model.keys)] == model.keys and row.part_of is None
+    return is_own and row.role in _WEIGHTS and name_in(model, row) is None
 
 
 def _common(keys: tuple[Key, ...], others: tuple[Key, ...]) -> int:

@@ -20,7 +20,7 @@ from inspector.model.values.parts import iter_values
 from inspector.model.values.text import cut_name, path_key, step_text, type_of
 from inspector.pickles.values import Call, Global, Value
 from inspector.remap.convert.forms import EXCLUDED, LeftOut
-from inspector.remap.convert.selection import Model, Patterns
+from inspector.remap.convert.selection import Model, Patterns, why_unwanted
 from inspector.remap.objects.modules import StateEntry, read_module, read_program
 
 _OWN_CLASS = frozenset({WRAPPER, JAGGED})
@@ -74,19 +74,32 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
     for entry in found:
         path = prefix + "/".join(map(step_text, entry.steps))
         facts = describe_tensor(entry.value, known)
-        nbytes, count = (0, 0) if facts is None else (facts.nbytes, 1)
-        if patterns.cover(path, entry.name):
-            taken.left_out.append(LeftOut(path, EXCLUDED, count, nbytes))
-            continue
-        value, why = _bare(entry.value, facts, detach=model.is_module)
-        if why:
-            taken.left_out.append(LeftOut(path, why, count, nbytes))
+        why = why_unwanted(model, entry.name) or (EXCLUDED if patterns.cover(path, entry.name) else "")
+        value, trouble = (entry.value, "") if why else _bare(entry.value, facts, detach=model.is_module)
+        if why or trouble:
+            taken.left_out.append(_left_out(path, why or trouble, entry.value, facts, is_lost=not why))
             continue
         taken.entries.append((entry.name, value))
         taken.facts.append(facts if value is entry.value else describe_tensor(value, known))
     if model.is_module:
         taken.left_out.append(LeftOut(model.path, "the module's class and its other attributes", 0, 0))
     return taken
+
+
+def _left_out(path: str, why: str, value: Value, facts: TensorFacts | None, *, is_lost: bool) -> LeftOut:
+    count, nbytes = (1, facts.nbytes) if facts is not None else tensors_in(value) if is_lost else (0, 0)
+    return LeftOut(path, why, count, nbytes, is_lost=is_lost and count > 0)
+
+
+def tensors_in(value: Value) -> tuple[int, int]:
+    """Return how many tensors are in a value that is none, such as packed weights, and their size."""
+    found = [facts for item in iter_values(value, _inside) if (facts := describe_tensor(item)) is not None]
+    return len(found), sum(facts.nbytes for facts in found)
+
+
+def _inside(value: Value) -> list[Value]:
+    """Return what is in a value; what is in a tensor is counted with it."""
+    return [] if looks_like_tensor(value) else _children(value)
 
 
 def _tied_entries(container: Container, found: Sequence[StateEntry]) -> list[StateEntry]:

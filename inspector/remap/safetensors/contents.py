@@ -21,6 +21,7 @@ from inspector.model.tensors.views import TensorFacts
 from inspector.pickles.values import Call, Dict, Value
 from inspector.remap.convert.forms import LeftOut
 from inspector.remap.convert.stored_bytes import read_at
+from inspector.remap.objects.entries import tensors_in
 from inspector.units import cut_text
 
 DTYPES = {
@@ -118,12 +119,15 @@ def plan_safetensors(
         start += nbytes
     plain = [(name, value) for (name, value), fact in zip(entries, facts, strict=True) if fact is None]
     texts = {name: str(value) for name, value in plain if _is_text(name, value) and name not in _OURS}
-    left_out = tuple(
-        LeftOut(name, _RESERVED if name in _OURS else "neither a tensor nor a str", 0, 0)
-        for name, _ in plain
-        if name not in texts
-    )
+    left_out = tuple(_left_out(name, value) for name, value in plain if name not in texts)
     return SafetensorsPlan(slots, texts | gone | _OURS, tuple(tied), left_out, tuple(refusals))
+
+
+def _left_out(name: str, value: Value) -> LeftOut:
+    if name in _OURS:
+        return LeftOut(name, _RESERVED, 0, 0)
+    count, nbytes = tensors_in(value)
+    return LeftOut(name, "neither a tensor nor a str", count, nbytes, is_lost=count > 0)
 
 
 def find_tied(views: Iterable[tuple[str, object]]) -> list[tuple[str, str]]:

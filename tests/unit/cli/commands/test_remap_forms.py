@@ -13,6 +13,7 @@ from tests.builders.pickles import dict_, proto, state_dict, storage, stream, te
 from tests.corpus import CORPUS
 
 DEMO = demo_path()
+FRAMEWORKS = CORPUS.parent / "frameworks"
 
 
 @pytest.fixture
@@ -180,3 +181,77 @@ def test_files_that_stand_there_are_left_alone(cli, out) -> None:
 def test_the_same_format_is_a_plain_copy(cli, out) -> None:
     answer = cli("remap", DEMO, "-o", out, "--format", "same")
     assert "relabeled" in answer.out
+
+
+# --- files of frameworks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "left_out"),
+    [
+        ("lightning/callbacks.ckpt", "state_dict", "callbacks"),
+        ("lightning/swa.ckpt", "state_dict", "callbacks"),
+        ("lightning/ema.ckpt", "state_dict", "current_model_state: another model"),
+        ("lightning/hparams.ckpt", "state_dict", "hyper_parameters"),
+        ("fastai/saved_with_opt.pth", "model", "opt: the state of an optimizer"),
+        ("torch/averaged_state.pt", "", "n_averaged: counts what was averaged"),
+        ("ultralytics/detect_last.pt", "ema", "optimizer"),
+        ("timm/resnet_ema.pth.tar", "state_dict", "state_dict_ema: averaged weights"),
+    ],
+)
+def test_weights_of_frameworks(name: str, model: str, left_out: str, cli, out) -> None:
+    answer = cli("remap", FRAMEWORKS / name, "-o", out, "--only", "weights", "--strict")
+    assert (answer.code, answer.err) == (0, "")
+    assert not model or f"taken from {model};" in answer.out
+    assert f"left out: {left_out}" in answer.out
+    checkpoint = open_checkpoint(str(out))
+    assert {tensor.role for tensor in checkpoint.tensors} <= {"parameter", "buffer"}
+    assert checkpoint.optimizers == ()
+    assert not any("averaged" in tensor.path for tensor in checkpoint.tensors)
+    previewed = cli("remap", FRAMEWORKS / name, "--dry-run", "--only", "weights")
+    assert f"left out: {left_out}" in previewed.out
+
+
+@pytest.mark.parametrize("name", ["data.pt", "data_dict.pt", "batch.pt", "hetero.pt", "processed.pt"])
+def test_graphs_have_no_weights(name: str, cli, out) -> None:
+    answer = cli("remap", FRAMEWORKS / "pyg" / name, "-o", out, "--only", "weights")
+    assert answer.code == 2
+    assert "no weights of a model were recognized" in answer.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "lost"),
+    [
+        (
+            "torchao/int8_weight_only.pt",
+            "state-dict",
+            "0.weight: its class stores the data in its own way (1",
+        ),
+        (
+            "torchao/dynamic_int8.pt",
+            "safetensors",
+            "0._packed_params._packed_params: neither a tensor nor a str (2",
+        ),
+        ("torchao/dynamic_int8.pt", "state-dict", ""),
+        ("torch/adagrad.pt", "safetensors", ""),
+    ],
+)
+def test_what_a_form_cannot_hold_is_listed_and_strictly_no(
+    name: str, shape: str, lost: str, cli, out
+) -> None:
+    out = out.with_suffix(".safetensors") if shape == "safetensors" else out
+    for options, code in (([], 0), (["--strict"], 1 if lost else 0)):
+        answer = cli("remap", FRAMEWORKS / name, "-o", out, "--format", shape, "--force", *options)
+        assert (answer.code, answer.err) == (code, "")
+        assert lost in answer.out
+
+
+def test_packed_weights_beside_plain_ones_are_no_attributes_of_a_class(cli, out, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    model[1]._packed_params = (torch.ones(2, 3), None)
+    torch.save(model, tmp_path / "model.pt")
+    answer = cli("remap", tmp_path / "model.pt", "-o", out, "--only", "weights", "--strict")
+    assert answer.code == 1
+    assert "its module packs it in its own way (1 tensor, 24 B)" in answer.out
