@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import nothing_to_see, of_finding, top_keys
 from inspector.diagnose.listing import listed, plain
@@ -39,6 +41,20 @@ def _header(told: Told) -> Said:
         "(dtypes such as float8, float4 and complex came one by one), or its beginning is damaged.",
         advice="Update it first: python -m pip install -U safetensors. If that does not help, compare the "
         "file's size and checksum with the original, and fetch it again.",
+    )
+
+
+def _parallel_parts(told: Told) -> Said:
+    """Explain weights that are in as many files as processes are to be started."""
+    match = re.search(r"for MP=(\d{1,4}) but world size", told.text)
+    if match is None:
+        return Said()
+    return Said(
+        title="The weights are in parts for another number of processes",
+        cause=f"The folder holds {match[1]} consolidated parts (model parallel), one for each process, and "
+        "another number of processes was started.",
+        advice=f"Start as many processes as there are parts: torchrun --nproc_per_node {match[1]} script.py. "
+        "Or use the same weights in the form of transformers, which are loaded by one process.",
     )
 
 
@@ -99,7 +115,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         title="The checkpoint was saved by another number of processes",
         pattern=r"DP world size of \d{1,6} but the current world size|world size.{0,40}(?:mismatch|does not "
         r"match)|"
-        r"Loading a checkpoint for MP=\d{1,4} but world size|"
+        r"Loading a checkpoint for MP=[1-9]\d{0,3} but world size|"
         r"checkpoint was saved with .{0,40}(?:world size|ranks)|ZeRO.{0,60}(?:world size|elastic checkpoint)",
         cause="DeepSpeed's ZeRO and FSDP split the optimizer's state over the processes (ranks), one file "
         "for each, and such files are read by the same number of processes.",
@@ -107,6 +123,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "weights (python zero_to_fp32.py FOLDER joins ZeRO's into one file), or convert it with "
         "ds_to_universal.",
         tie=nothing_to_see,
+        say=_parallel_parts,
     ),
     ErrorKind(
         id="zero-to-fp32",

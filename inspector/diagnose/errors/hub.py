@@ -154,6 +154,18 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         tie=nothing_to_see,
     ),
     ErrorKind(
+        id="web-ui-check",
+        title="The web UI's own check refuses the file",
+        pattern=r"bad file inside |UnpicklingError: global '[\w./]{1,120}' is forbidden|"
+        r"The file may be malicious, so the program is not going to read it",
+        cause="AUTOMATIC1111's web UI and its relatives read checkpoints with a list of names and records of "
+        "their own. Newer versions of torch write records that an older list does not have (byteorder, "
+        ".data/serialization_id), and some files need classes that are not on it.",
+        advice="Update the web UI, or use the .safetensors version of the file. See here first what the file "
+        "would run; --disable-safe-unpickle turns the check off for all files.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
         id="onnx-export",
         title="The model cannot be exported to ONNX as it is",
         pattern=r"ONNX export failed|UnsupportedOperatorError|Exporting the operator|"

@@ -52,9 +52,11 @@ def say_names(missing: Sequence[str], unexpected: Sequence[str]) -> Said:
         return _saved_wrapped(in_file)
     if in_model and not in_file:
         return _model_wrapped(in_model)
-    inner = _inner_wrapper(missing, unexpected)
-    if inner.title:
-        return inner
+    known = next(
+        (said for look in (_inner_wrapper, _path_prefix) if (said := look(missing, unexpected)).title), None
+    )
+    if known is not None:
+        return known
     if _CHECKPOINT_KEYS.intersection(unexpected) or any(map(_WEIGHTS_KEY.search, unexpected)):
         return _whole(unexpected)
     return _of_kind(missing, unexpected)
@@ -72,6 +74,31 @@ def _inner_wrapper(missing: Sequence[str], unexpected: Sequence[str]) -> Said:
             if plainer.intersection(missing):
                 return _part_wrapped(prefix)
     return Said()
+
+
+def _path_prefix(missing: Sequence[str], unexpected: Sequence[str]) -> Said:
+    """Explain names that carry the path to a part of a larger model."""
+    for longer, shorter, of_file in ((unexpected, missing, True), (missing, unexpected, False)):
+        if longer and shorter and longer[0].endswith(f".{shorter[0]}"):
+            return _longer(longer[0].removesuffix(shorter[0]), of_file=of_file)
+    return Said()
+
+
+def _longer(prefix: str, *, of_file: bool) -> Said:
+    if of_file:
+        return Said(
+            title=f"The names in the file begin with {prefix}, those of the model do not",
+            cause="The file was saved from a larger model, of which this model is a part: its names carry "
+            "the path to that part.",
+            advice=f"Cut it off: state_dict = {{name.removeprefix({prefix!a}): tensor for name, tensor in "
+            f"state_dict.items() if name.startswith({prefix!a})}}.",
+        )
+    return Said(
+        title=f"The names of the model begin with {prefix}, those in the file do not",
+        cause="The file holds a part of this model, saved by itself: the names lack the path to that part.",
+        advice=f"Load it into the part: model.{prefix.rstrip('.')}.load_state_dict(state_dict). Or add the "
+        "path to the names.",
+    )
 
 
 def _part_wrapped(prefix: str) -> Said:

@@ -117,6 +117,17 @@ def _finding_of_wrapper(prefix: str) -> str:
     return "prefix-compiled" if prefix.startswith("_orig_mod.") else "prefix-module"
 
 
+def _is_embedding(name: str, in_file: str, in_model: str) -> bool:
+    """Return whether a table of embeddings differs in its number of rows alone."""
+    first, second = in_file.split(" × "), in_model.split(" × ")
+    return _EMBEDDING.search(name) is not None and first[1:] == second[1:] and len(first) == len(second) > 1
+
+
+_EMBEDDING = re.compile(
+    r"embed\w*(?:\.\w{1,30})?\.weight$|wte\.weight$|wpe\.weight$|pos_embed$|position_embedding$"
+)
+
+
 def _say_sizes(told: Told) -> Said:
     """Explain where adapters and sharded models have other shapes for reasons of their own."""
     sizes = read_sizes(told.pasted)
@@ -129,6 +140,15 @@ def _say_sizes(told: Told) -> Said:
             advice="Take the weights from the run's own checkpoint (python zero_to_fp32.py FOLDER joins the "
             "parts). For the next run set stage3_gather_16bit_weights_on_model_save to true and save with "
             "the framework's function (trainer.save_model, model.save_16bit_model).",
+        )
+    if sizes and all(_is_embedding(*size) for size in sizes):
+        return Said(
+            title="An embedding table has another number of rows in the file",
+            cause="Only the number of rows differs: of tokens (the vocabulary, after tokens were added), of "
+            "positions (the longest input), or of a prompt's prefix (pre_seq_len). The model was built with "
+            "another setting than the one that was saved.",
+            advice="Build the model with the settings of the file (max_length, pre_seq_len, "
+            "resize_token_embeddings), or leave this tensor out if it is learned anew anyway.",
         )
     if any("lora_" in name for name, *_ in sizes):
         return Said(

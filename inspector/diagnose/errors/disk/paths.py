@@ -100,7 +100,7 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="file-not-in-repo",
         title="The folder or repository does not hold the weights",
-        pattern=r"does not appear to have a file named|no checkpoint files found in|"
+        pattern=r"does not appear to have a file named|no checkpoint files found in|for MP=0 but world size|"
         r"Can'?t load tokenizer for|"
         r"Incorrect path_or_model_id|Error no file named|no file named pytorch_model\.bin|"
         r"Can'?t load (?:the )?(?:model|weights|configuration|config) for|Can'?t find '?adapter_config\.json|"
@@ -108,8 +108,8 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         r"Repo id must (?:be in the form|use alphanumeric)|Unrecognized model in|HFValidationError",
         cause="from_pretrained looks for certain files (config.json with model.safetensors or "
         "pytorch_model.bin, or adapter_config.json) in a folder or a repository, and they are not there: "
-        "the path is wrong, the download is not complete, or the weights are a checkpoint of another "
-        "framework.",
+        "the path is wrong, the download is not complete (of weights in several files also the index, "
+        "model.safetensors.index.json, is needed), or the weights are a checkpoint of another framework.",
         advice="Look at what the folder holds. A single .pth or .ckpt file is not for from_pretrained: "
         "build the model, and load it with load_state_dict(torch.load(path, map_location='cpu')).",
         tie=nothing_to_see,
@@ -118,7 +118,8 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         id="save-failed",
         title="The checkpoint could not be written",
         pattern=r"PytorchStreamWriter failed|No space left on device|unexpected pos \d{1,20} vs \d{1,20}|"
-        r"iostream error|File [^\s]{1,300} cannot be opened|Disk quota exceeded|\[Errno 28\]|"
+        r"iostream error|write\(\): fd \d{1,6} failed|File [^\s]{1,300} cannot be opened|"
+        r"Disk quota exceeded|\[Errno 28\]|"
         r"\[Errno 122\]|File size limit exceeded",
         cause="Writing stopped: the disk or the quota is full, the folder does not exist or may not be "
         "written, or the network drive failed. What was begun of the file is cut and cannot be loaded.",

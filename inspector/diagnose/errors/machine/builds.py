@@ -23,7 +23,7 @@ def _on_cuda(context: Context) -> Tied:
 
 def _is_mismatch(told: Told) -> bool:
     """Return whether the library belongs to what is compiled for torch, and memory was not the trouble."""
-    if _NO_MEMORY.search(told.text):
+    if _NO_MEMORY.search(told.text) or "libbitsandbytes" in told.text:
         return False
     missing = _MISSING.search(told.text)
     return missing is None or not is_of_system(missing["library"])
@@ -90,6 +90,8 @@ _OF_TORCH = re.compile(
 def _backend(told: Told) -> Said:
     """Explain what a missing backend means, by the operator and the backend that the message names."""
     operator, backend = told.groups["operator"].lower(), told.groups["backend"].lower()
+    if not operator and _NO_OPERATOR.search(told.text):
+        return _NOT_LOADED
     if backend in {"", "cuda", "hip"}:
         return _CPU_BUILD if operator.startswith("aten::") else Said()
     if "quantized" in operator or "quantized" in backend:
@@ -97,6 +99,14 @@ def _backend(told: Told) -> Said:
     return _OF_BACKEND.get(backend.removesuffix("cpu").removesuffix("cuda"), _OTHER_BACKEND)
 
 
+_NO_OPERATOR = re.compile(r"no such operator|does not exist|Unknown builtin op", re.IGNORECASE)
+_NOT_LOADED = Said(
+    title="torchvision's compiled operators are not loaded",
+    cause="torch does not know torchvision::nms and the like: torchvision was built for another torch, was "
+    "built from source without its C++ part, or is not imported before a TorchScript model that uses it.",
+    advice="Install torch and torchvision together, of the same release: pip install -U torch torchvision. "
+    "Import torchvision before torch.jit.load.",
+)
 _CPU_BUILD = Said(
     title="This torch has no CUDA: it is a CPU-only build",
     cause="An operation was asked for on CUDA, and this build of torch has no CUDA code at all (a CPU-only "
@@ -139,7 +149,15 @@ _OTHER_BACKEND = Said(
 )
 
 
-_OF_BACKEND = {"meta": _META, "mps": _MPS, "sparse": _SPARSE, "sparsecsr": _SPARSE}
+_XLA = Said(
+    title="The tensors are on a TPU (XLA), and torch_xla is not here",
+    cause="The file was saved with tensors on a TPU, whose form map_location does not change; or the code "
+    "runs XLA tensors without torch_xla.",
+    advice="Move them to the CPU where they were made and save again: xm.save(model.state_dict(), path), or "
+    "tensor.cpu() before torch.save. To read such a file import torch_xla first; this program can write a "
+    "copy of it for the CPU.",
+)
+_OF_BACKEND = {"meta": _META, "mps": _MPS, "sparse": _SPARSE, "sparsecsr": _SPARSE, "xla": _XLA}
 
 
 def _too_old(told: Told) -> Said:

@@ -24,6 +24,20 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         tie=_MACHINE,
     ),
     ErrorKind(
+        id="cuda-required",
+        title="The program wants CUDA, and torch has none here",
+        pattern=r"CUDA must be available|CUDA is (?:required|needed)|(?:requires?|needs?) (?:a )?(?:CUDA|"
+        r"GPU)\b|"
+        r"no GPU (?:found|available|detected)|GPU is (?:required|not available|not found)|"
+        r"CUDA (?:is )?not available\b|torch\.cuda\.is_available\(\) (?:is|returned) False",
+        cause="torch.cuda.is_available() is False: the installed torch is a CPU-only build ('+cpu' in "
+        "torch.__version__; what pip installs on Windows), there is no NVIDIA driver, or no GPU.",
+        advice="checkpoint-inspector target tells which of these it is. For a CPU-only build install one for "
+        "CUDA: pip install torch --index-url https://download.pytorch.org/whl/cu128. Without a GPU look for "
+        "an option of the program (--cpu, --device cpu).",
+        tie=_MACHINE,
+    ),
+    ErrorKind(
         id="compiler-missing",
         title="torch.compile cannot compile code for the GPU here",
         pattern=r"Cannot find a working triton installation|Triton Error|triton\.\w{1,30}\.\w{0,30}Error|"

@@ -17,6 +17,7 @@ _OWNERS = {
     ),
     **dict.fromkeys(("get_peft_model", "set_peft_model_state_dict", "load_adapter"), "peft"),
 }
+_INIT = re.compile(r"__init__\(\) missing \d")
 _OF_HPARAMS = re.compile(r"load_from_checkpoint|hparams|\*\*\w{0,20}(?:conf|args|params|opt|kwargs|hp)")
 
 
@@ -29,6 +30,17 @@ def _call(told: Told) -> Said:
             "package that calls it.",
             advice=f"Update {owner}: python -m pip install -U {owner}, or install the versions that the "
             "project asks for.",
+        )
+    if _INIT.search(told.text) and not told.scene.has_frames:
+        return Said(
+            title="A class was created without arguments that it needs, or with others",
+            cause="Either the code and the package are of different versions, or the arguments come from a "
+            "file: load_from_checkpoint of Lightning creates the model from the hyper-parameters that the "
+            "checkpoint holds, and these lack some.",
+            advice="For Lightning pass what is missing: Model.load_from_checkpoint(path, NAME=...), and call "
+            "self.save_hyperparameters() in __init__ before the next run. Otherwise install the versions "
+            "that "
+            "the project asks for.",
         )
     if _OF_HPARAMS.search(told.scene.code):
         return Said(

@@ -278,7 +278,9 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         r"euc[_-]kr|big5|mbcs)' codec can'?t decode bytes? (?:0x[0-9a-f]{2} )?in position",
         cause="Python 2 pickled strings as bytes; Python 3 decodes them as ASCII or UTF-8, which need not "
         "fit. (Opening a checkpoint in text mode, open(path) without 'rb', raises the same error.)",
-        advice="Try torch.load(path, encoding='latin1'). In code that opens the file: open(path, 'rb').",
+        advice="Try torch.load(path, encoding='latin1'). If the file is no file of torch but a bare pickle "
+        "(weights of Detectron or Caffe2, NumPy arrays): pickle.load(open(path, 'rb'), "
+        "encoding='latin1').",
         tie=nothing_to_see,
         say=_text_said,
     ),

@@ -160,7 +160,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         id="options-attribute",
         title="The options lack an entry that the code asks for",
         pattern=r"'(?P<type>Namespace|AttributeDict|HParams)' object has no attribute '(?P<name>\w{1,80})'|"
-        r"Key '(?P<key>\w{1,80})' is not in struct",
+        r"Key '(?P<key>\w{1,80})' (?:is not in struct|not in '\w{1,60}')",
         cause="The code reads an option that does not exist here: the options come from a checkpoint, a "
         "configuration file or a library of another version, or the script was called without it.",
         advice="Use the version of the code that the checkpoint or configuration was made with, or add the "

@@ -139,6 +139,9 @@ def read_pasted(text: str) -> Pasted:
     )
 
 
+_CALLED = re.compile(r"\b(\w{1,40}Error)\(('[^'\n]{0,400}'),?\)")  # how `repr` writes an error
+
+
 def _clean(text: str) -> str:
     if len(text) > MOST_CHARS:
         text = f"{text[:_HEAD_CHARS]}\n{text[_HEAD_CHARS - MOST_CHARS :]}"
@@ -147,6 +150,7 @@ def _clean(text: str) -> str:
     # A message in a `repr` or in JSON has its line breaks spelled out.
     text = text.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", " ")
     text = text.replace("\\'", "'").replace('\\"', '"')
+    text = _CALLED.sub(r"\1: \2", text)
     for entity, char in _ENTITIES:
         text = text.replace(entity, char)
     return _INSIDE_A_LINE.sub("\n", _LINKED.sub(r"\g<shown>", text))

@@ -31,9 +31,33 @@ def _of_input(context: Context) -> Tied:
     return Tied(fits="unknown", here=f"{here} The input that they get does not fit.", paths=found)
 
 
+def _are_shards(text: str) -> bool:
+    """Return whether two sizes are those of flat shards: large, and one nearly a multiple of the other."""
+    match = _TWO_SIZES.search(text)
+    if match is None:
+        return False
+    small, large = sorted((int(match[1]), int(match[2])))
+    times = round(large / small) if small >= _SHARD_ELEMENTS else 0
+    return times > 1 and abs(large - times * small) <= times
+
+
+_TWO_SIZES = re.compile(r"tensor a \((\d{1,15})\) must match the size of tensor b \((\d{1,15})\)")
+_SHARD_ELEMENTS = 100_000
+
+
 def _sizes(told: Told) -> Said:
     """Explain where two sizes met: in an optimizer they are its state and the parameters."""
     resumed = not told.scene.has_frames and _RESUMED.search(told.text) is not None
+    if _are_shards(told.text):
+        return Said(
+            title="Optimizer state was cut for another number of processes",
+            cause="Two flat tensors of many elements meet, and one is about so many times as long as the "
+            "other: FSDP and DeepSpeed's ZeRO cut parameters and optimizer state evenly over the processes, "
+            "and the checkpoint was written by another number of them.",
+            advice="Resume with the same number of GPUs, or from a checkpoint in one piece: a full state "
+            "dict of FSDP (FullStateDictConfig), zero_to_fp32.py or ds_to_universal for DeepSpeed. Or skip "
+            "the optimizer's state.",
+        )
     if told.scene.step not in {"optimizer", "scaler", "load-optimizer"} and not resumed:
         return Said()
     return Said(

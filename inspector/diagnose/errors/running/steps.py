@@ -171,13 +171,13 @@ def _in_forward(told: Told, name: str) -> Said:
     pair = _PAIR.search(told.text)
     if pair is not None:
         return _of_pair(pair["input"], pair["weight"])
-    if "embedding" in text or told.scene.layer in {"embedding", "sparse"} or name == "index":
-        return _IDS
     devices = _devices(told.text)
     if len(devices) == 2 and "cpu" not in devices:
         return Said(
             title=_TWO_GPUS.title, cause=_TWO_GPUS.cause.format(devices=devices), advice=_TWO_GPUS.advice
         )
+    if "embedding" in text or told.scene.layer in {"embedding", "sparse"} or "index_select" in text:
+        return _IDS
     return _of_argument(told, name, _device_of_argument(told.text, devices))
 
 

@@ -102,3 +102,8 @@ def test_a_header_that_is_not_understood_may_be_newer() -> None:
     text = "safetensors_rust.SafetensorError: Error while deserializing header: {}"
     assert "install -U safetensors" in explain_error(text.format("InvalidHeaderDeserialization"), None).advice
     assert "git lfs pull" in explain_error(text.format("HeaderTooLarge"), None).advice
+
+
+def test_parts_for_several_processes() -> None:
+    text = "AssertionError: Loading a checkpoint for MP=2 but world size is 1"
+    assert "--nproc_per_node 2" in explain_error(text, None).advice

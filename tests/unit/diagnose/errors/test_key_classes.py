@@ -23,6 +23,9 @@ def test_names_of_each_kind() -> None:
         (("_model.a.w",), ("_model.module.a.w",)): "have module. within them",
         (("a.module.b",), ("c",)): "",
         (("c",), ("a.module.b",)): "",
+        (("e.weight",), ("prefix.e.weight",)): "file begin with prefix., those of the model",
+        (("prefix.e.weight",), ("e.weight",)): "model begin with prefix., those in the file",
+        (("a.e",), ("b.a.f", "e")): "",
         (("a",), ("b",)): "",
     }
     assert {names: title for names, title in titles.items() if title not in say_names(*names).title} == {}

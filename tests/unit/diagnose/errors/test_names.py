@@ -281,3 +281,12 @@ def test_empty_tensors_of_a_file_come_before_adapters() -> None:
     assert "adapter" in explain_error(text.format("4, 4", "8, 4"), None).title
     plain = text.replace("lora_B", "fc")
     assert "GatheredParameters" in explain_error(plain.format("8, 4", "0"), None).advice
+
+
+def test_tables_of_embeddings_of_other_lengths() -> None:
+    text = (
+        "size mismatch for {}: copying a param with shape torch.Size([8, 64]) from checkpoint, the shape in "
+        "current model is torch.Size([128, 64])."
+    )
+    assert "number of rows" in explain_error(text.format("transformer.prefix.embedding.weight"), None).title
+    assert "number of rows" not in explain_error(text.format("fc.weight"), None).title

@@ -128,3 +128,11 @@ def test_an_index_error_elsewhere_is_not_the_unpicklers() -> None:
     )
     assert explain_error(text.format("_weights_only_unpickler"), None).id == "not-a-pickle"
     assert explain_error(text.format("hub"), None).id == "unrecognised"
+
+
+def test_what_was_read_instead_of_a_pickle() -> None:
+    text = "_pickle.UnpicklingError: Weights only load failed. WeightsUnpickler error: {}"
+    damaged = explain_error(text.format("pop from empty list"), None)
+    assert (damaged.id, damaged.fits) == ("not-a-pickle", "unknown")
+    plain = explain_error(text.format("pop from empty list"), samples()["truncated"].has[0])
+    assert (plain.fits, plain.finding) == ("yes", "truncated")

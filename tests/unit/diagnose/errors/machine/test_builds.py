@@ -65,3 +65,11 @@ def test_whose_library_is_missing() -> None:
 def test_symbols_of_torchs_python_binding_want_torch_first() -> None:
     text = "ImportError: x/lltm_cpp.so: undefined symbol: THPVariableClass"
     assert "Write import torch above" in explain_error(text, None).advice
+
+
+def test_operators_of_torchvision_that_are_not_loaded() -> None:
+    assert "not loaded" in explain_error("RuntimeError: No such operator torchvision::nms", None).title
+    xla = "Could not run 'aten::empty_strided' with arguments from the 'XLA' backend."
+    assert "xm.save" in explain_error(xla, None).advice
+    library = "bitsandbytes/libbitsandbytes_cpu.so: undefined symbol: cget_col_row_stats"
+    assert explain_error(library, None).id == "bitsandbytes"

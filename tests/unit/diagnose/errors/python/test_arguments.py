@@ -11,6 +11,8 @@ def test_whose_function_it_is() -> None:
     text = "TypeError: {}() got an unexpected keyword argument 'device'"
     assert "safetensors" in explain_error(text.format("load_model"), None).advice
     assert "requirements.txt" in explain_error(text.format("build"), None).advice
+    missing = explain_error("TypeError: __init__() missing 1 required positional argument: 'layers'", None)
+    assert "save_hyperparameters" in missing.advice
     saved = FRAME.format("model = Net(**hparams)") + text.format("__init__")
     assert "Settings that were saved" in explain_error(saved, None).cause
 

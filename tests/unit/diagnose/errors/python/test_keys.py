@@ -54,3 +54,7 @@ def test_kinds_of_keys() -> None:
         for key, part in said.items()
         if part not in explain_error(f"KeyError: '{key}'", None).advice
     } == {}
+
+
+def test_an_error_as_repr_writes_it() -> None:
+    assert explain_error("failed: KeyError('model_state_dict')", None).id == "key-missing"

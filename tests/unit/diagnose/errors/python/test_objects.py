@@ -76,6 +76,8 @@ def test_none_is_the_result_of_a_load_only_where_the_text_shows_one() -> None:
     assert explain_error(text.format("eval"), None).id == "load-result"
     assert explain_error(text.format("to"), None).id == "value-none"
     assert explain_error(frame.format("self.encoder.eval()") + text.format("eval"), None).id == "value-none"
+    result = "TypeError: '_IncompatibleKeys' object is not callable"
+    assert explain_error(result, None).id == "load-result"
     loaded = frame.format("net = net.load_state_dict(x).to(0)") + text.format("to")
     assert explain_error(loaded, None).id == "load-result"
 

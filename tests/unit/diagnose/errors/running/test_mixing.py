@@ -69,3 +69,16 @@ def test_constants_that_the_exporter_folds() -> None:
     frame = '  File "x/torch/onnx/utils.py", line 1, in _export\n    x\n'
     text = "RuntimeError: Expected all tensors to be on the same device, but found two devices, cuda:0, cpu!"
     assert "exporter to ONNX" in explain_error(frame + text, None).title
+
+
+def test_two_gpus_are_two_gpus_whatever_the_argument_is() -> None:
+    text = (
+        "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
+        "cuda:1 and "
+        "cuda:0! (when checking argument for argument index in method wrapper_CUDA_gather)"
+    )
+    assert "token ids" not in explain_error(text, None).title
+    assert (
+        "token ids"
+        in explain_error(text.replace("cuda:1", "cpu").replace("gather", "_index_select"), None).title
+    )

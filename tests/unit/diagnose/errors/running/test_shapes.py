@@ -58,3 +58,10 @@ def test_optimizers_of_others_and_their_closures() -> None:
 def test_sizes_while_resuming_without_frames() -> None:
     assert "Optimizer state" in explain_error(f"{SIZES} when resuming adam optimizer", None).title
     assert "Optimizer state" not in explain_error(f"{SIZES} when resuming", None).title
+
+
+def test_flat_shards_of_another_number_of_processes() -> None:
+    text = "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension 0"
+    assert "number of processes" in explain_error(text.format(56124554, 14031139), None).title
+    assert "number of processes" not in explain_error(text.format(56124554, 14031100), None).title
+    assert "number of processes" not in explain_error(text.format(1536, 768), None).title
