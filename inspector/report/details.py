@@ -8,7 +8,7 @@ from keyword import iskeyword
 
 from inspector.containers.formats import format_of
 from inspector.containers.notes import sentences
-from inspector.model.checkpoint import Checkpoint, Naming, Optimizer, Storage, Tensor, ValueRow
+from inspector.model.checkpoint import Checkpoint, Naming, OddKey, Optimizer, Storage, Tensor, ValueRow
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
@@ -19,6 +19,7 @@ from inspector.units import escape_text, format_count, format_nbytes, format_sha
 
 _MOST_LISTED = 40
 _COUNTABLE = 10**24
+_NO_EXPRESSION = "none: a key on the way is an object, neither text nor a number"
 _ROLES = {
     "parameter": "parameter",
     "buffer": "buffer",
@@ -187,7 +188,7 @@ def _about_file(checkpoint: Checkpoint) -> list[tuple[str, str]]:
 def _about(tensor: Tensor, lookup: Lookup, after: str) -> list[tuple[str, str]]:
     rows = [
         ("Path", tensor.path or "(root)"),
-        ("Python", python_expression(tensor)),
+        ("Python", python_expression(tensor) or _NO_EXPRESSION),
         ("Device", device_name(tensor.device)),
         ("After loading", after),
         ("Role", _ROLES[tensor.role]),
@@ -240,7 +241,12 @@ def _storage(storage: Storage) -> list[tuple[str, str]]:
 
 
 def python_expression(tensor: Tensor) -> str:
-    """Return the Python expression that reaches a tensor in the loaded checkpoint, in ASCII."""
+    """Return the Python expression that reaches a tensor in the loaded checkpoint, in ASCII.
+
+    It is empty where a key on the way is an object: only its short text is known.
+    """
+    if any(isinstance(key, OddKey) for key in tensor.keys):
+        return ""
     expression = "checkpoint"
     for key in tensor.keys:
         if not isinstance(key, str) or not key.startswith(".") or len(key) == 1:

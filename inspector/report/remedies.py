@@ -26,6 +26,8 @@ from inspector.remap.rules import parse_rule
 from inspector.report.words.fixes import RemedyKind
 from inspector.target.default_load import Judged
 from inspector.target.loading import load_call
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.wish import THIS
 from inspector.target.map_location import MapLocation, TagMap
 from inspector.target.simulate import first_failure, simulate
 
@@ -98,6 +100,8 @@ def _of_rule(text: str, judged: Judged) -> Iterator[Remedy]:
             yield Remedy(kind="load", text=load_text(judged.checkpoint.path, f"map_location={found[1]}"))
         elif _is_code_good(judged):
             yield _code(judged)
+            if judged.load.way in {"names", "full"}:
+                return  # the same names would be refused in a copy
     obstacle = find_obstacle(judged.checkpoint)
     if (
         plan.is_empty
@@ -145,9 +149,19 @@ def _code(judged: Judged, style: str = "plain") -> Remedy:
     words = [file_word(judged.checkpoint.path)]
     if style != "plain":
         words += ["--style", style]
-    if judged.target.id != "this" and judged.target.evidence is None:
-        words += ["--target", shell_word(judged.target.id)]
+    target = _word_of(judged.target)
+    if target:
+        words += ["--target", shell_word(target)]
     return Remedy(kind="code", text=command("snippet", *words))
+
+
+def _word_of(target: Profile) -> str:
+    """Return the word for a machine and what is wanted of it; empty for this one and for one from a file."""
+    if target.id != THIS and target.evidence is not None:
+        return ""
+    if target.wanted is None:
+        return "" if target.id == THIS else target.id
+    return target.wanted if target.is_fewest else f"{target.id}@{target.wanted}"
 
 
 def _is_code_good(judged: Judged) -> bool:

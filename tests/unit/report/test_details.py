@@ -10,6 +10,7 @@ from inspector.model.checkpoint import (
     HiddenDevice,
     HiddenPlace,
     Naming,
+    OddKey,
     Safety,
 )
 from inspector.pickles.oddities import Oddity, OddityKind
@@ -155,6 +156,12 @@ def test_a_slot_without_a_name_and_an_optimizer_that_is_the_file() -> None:
 )
 def test_expression_reaches_the_tensor(keys: tuple[str | int, ...], expression: str) -> None:
     assert python_expression(tensor(*keys)) == expression
+
+
+def test_no_expression_is_made_up_for_a_key_that_is_an_object() -> None:
+    odd = tensor("state", OddKey("Parameter 0"), "exp_avg")
+    assert python_expression(odd) == ""
+    assert facts(checkpoint(odd))["Tensor"]["Python"].startswith("none: a key on the way is an object")
 
 
 def test_a_value_is_described() -> None:
