@@ -107,3 +107,6 @@ def test_a_header_that_is_not_understood_may_be_newer() -> None:
 def test_parts_for_several_processes() -> None:
     text = "AssertionError: Loading a checkpoint for MP=2 but world size is 1"
     assert "--nproc_per_node 2" in explain_error(text, None).advice
+    ranks = "ZeRORuntimeException: a DP world size of 8 but the current world size is 4"
+    assert "zero_to_fp32" in explain_error(ranks, None).advice
+    assert explain_error("SafetensorError: MetadataIncompleteBuffer", None).id == "safetensors-cut"

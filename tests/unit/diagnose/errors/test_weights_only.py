@@ -136,3 +136,4 @@ def test_what_was_read_instead_of_a_pickle() -> None:
     assert (damaged.id, damaged.fits) == ("not-a-pickle", "unknown")
     plain = explain_error(text.format("pop from empty list"), samples()["truncated"].has[0])
     assert (plain.fits, plain.finding) == ("yes", "truncated")
+    assert explain_error(text.format("pop from empty list"), PLAIN).fits == "no"

@@ -62,3 +62,4 @@ def test_the_package_whose_kernel_it_is_is_named() -> None:
 def test_a_dtype_that_apples_gpu_lacks() -> None:
     found = explain_error("TypeError: BFloat16 is not supported on MPS", None)
     assert (found.id, "float16" in found.advice) == ("mps-unsupported", True)
+    assert "FALLBACK" in explain_error("RuntimeError: Conv3D is not supported on MPS", None).advice

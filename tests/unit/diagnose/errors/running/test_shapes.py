@@ -60,6 +60,12 @@ def test_sizes_while_resuming_without_frames() -> None:
     assert "Optimizer state" not in explain_error(f"{SIZES} when resuming", None).title
 
 
+def test_sizes_that_are_not_named() -> None:
+    assert (
+        explain_error("RuntimeError: stack expects each tensor to be equal size", None).id == "sizes-differ"
+    )
+
+
 def test_flat_shards_of_another_number_of_processes() -> None:
     text = "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension 0"
     assert "number of processes" in explain_error(text.format(56124554, 14031139), None).title
