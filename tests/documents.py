@@ -16,7 +16,7 @@ def show_document(
     return {
         **jsonable._head(checkpoint, open_seconds),
         "tensors": [_tensor(tensor) for tensor in checkpoint.tensors],
-        "storages": [_storage(storage) for storage in checkpoint.storages],
+        "storages": [_storage(storage, checkpoint) for storage in checkpoint.storages],
         "devices": jsonable._devices(checkpoint),
         "values": [_value(value) for value in checkpoint.values],
         **jsonable._tail(checkpoint, safety, findings),
@@ -42,13 +42,15 @@ def _tensor(tensor: Tensor) -> Document:
     }
 
 
-def _storage(storage: Storage) -> Document:
+def _storage(storage: Storage, checkpoint: Checkpoint) -> Document:
+    paths = [part.path for part in checkpoint.parts]
     return {
         "key": storage.key,
         "device": storage.device,
         "dtype": storage.dtype,
         "nbytes": storage.nbytes,
         "file_offset": storage.file_offset,
+        **({"part": paths.index(storage.part)} if storage.part else {}),
     }
 
 

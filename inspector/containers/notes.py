@@ -50,6 +50,15 @@ class NoteKind(Enum):
     ALONE = auto()
     STRAY_BYTES = auto()
     RANKS = auto()
+    PART_OF = auto()
+    UNREAD_PART = auto()
+    NO_STATE_DICT = auto()
+    PART_LACKS = auto()
+    PART_HAS_MORE = auto()
+    PART_HAS_OTHERS = auto()
+    DOUBLE_TENSORS = auto()
+    INDEXED_TWICE = auto()
+    TOTAL_SIZE = auto()
     NO_KEYS = auto()
     ODD_KEYS = auto()
     # What is not shown of it.
@@ -144,6 +153,18 @@ _SENTENCES = {
     NoteKind.EXTRA_PART: "{} not part of it, maybe left from another save: {}.",
     NoteKind.FAULTY_CHUNKS: "The chunks of {} do not make up the whole. {}: {}.",
     NoteKind.PACKED_PARTS: "Its parts are compressed ({}), which is not read here; only .metadata is.",
+    NoteKind.PART_OF: "",
+    NoteKind.UNREAD_PART: "it cannot be read: {}.",
+    NoteKind.NO_STATE_DICT: "{} holds no state dict, and a loader of shards takes nothing else.",
+    NoteKind.PART_LACKS: "the index looks here for {} that it does not hold: {}.",
+    NoteKind.PART_HAS_MORE: "it holds {} that the index does not list: {}. Loaders take them all the same.",
+    NoteKind.PART_HAS_OTHERS: "it holds {} that the index looks for in another file: {}.",
+    NoteKind.DOUBLE_TENSORS: (
+        "{} in more than one file: {}. The copy that the index names is shown; which one counts is up to the "
+        "loader."
+    ),
+    NoteKind.INDEXED_TWICE: "The index lists {} twice: {}. The last file counts.",
+    NoteKind.TOTAL_SIZE: "The index says that all tensors take {}, and they take {}.",
     NoteKind.UNREAD_VALUES: "{} cannot be read and not judged. {}: {}.",
     NoteKind.ALONE: (
         "What one rank wrote of a distributed checkpoint: {} one behind the other. Their names stand in "

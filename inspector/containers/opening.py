@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
+from inspector.containers.folders.belonging import whole_of
 from inspector.containers.folders.paths import opened
 from inspector.containers.formats import find_format
 from inspector.containers.nested import read_nested
@@ -39,7 +40,18 @@ def read_container(
         if form.read_rival(file, within_bounds(limits), progress):
             container = _as_ambiguous(container)
         read_nested(file.programs, within_bounds(limits), progress)
+        container = _as_part(container)
         return replace(container, programs=file.programs.all(), stamp=file.stamp)
+
+
+def _as_part(container: Container) -> Container:
+    """Return a container with a note of what it is part of, if that lies beside it."""
+    whole = None if container.parts else whole_of(container.path)
+    return (
+        container
+        if whole is None
+        else replace(container, notes=(*container.notes, Note(NoteKind.PART_OF, (whole,))))
+    )
 
 
 def _as_ambiguous(container: Container) -> Container:

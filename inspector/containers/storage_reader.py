@@ -36,7 +36,7 @@ class StorageReader:
         """Read from the container's file, or from each of its parts."""
         self.container = container
         self._parts = parts
-        self._find: Callable[[str], Extent | None] | None = None
+        self._find: dict[int, Callable[[str], Extent | None]] = {}
         self._inflating: tuple[str, Read] | None = None
         self._gathering: tuple[str, GatheredReader] | None = None
 
@@ -144,9 +144,13 @@ class StorageReader:
         return self._part(part), offset or 0
 
     def _extent(self, key: str) -> Extent | None:
-        if self._find is None:
-            self._find = format_of(self.container.format).storage_extents(self._parts[0])
-        return self._find(key)
+        parts, place = self.container.parts, self.container.stored.get(key)
+        number = 0 if place is None else place.part
+        find = self._find.get(number)
+        if find is None:
+            form = parts[number].format if parts else self.container.format
+            find = self._find[number] = format_of(form).storage_extents(self._part(number))
+        return find(key.partition(":")[2] if parts else key)  # as its own file knows it
 
     def _inflated(self, key: str) -> Read:
         """Return what reads a compressed storage; that of the last one is kept."""

@@ -12,7 +12,16 @@ from inspector.containers.opening import read_container
 from inspector.containers.source import Source
 from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
-from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Key, Optimizer, Safety, Tensor
+from inspector.model.checkpoint import (
+    Checkpoint,
+    HiddenDevice,
+    HiddenPlace,
+    Key,
+    Optimizer,
+    Safety,
+    Tensor,
+    ValueRow,
+)
 from inspector.model.found import Found
 from inspector.model.optimizer.held import held_views
 from inspector.model.optimizer.naming import Names, Owned, name_parameters
@@ -32,6 +41,7 @@ from inspector.progress import Progress
 
 __all__ = ["build_checkpoint", "collector_paused", "is_metadata_on_cpu", "open_checkpoint"]
 
+_MODEL_TYPE = "config.json/model_type"
 _PARAMETER = Tensor._fields.index("parameter")
 
 
@@ -108,7 +118,7 @@ def build_checkpoint(
         tensors=tuple(found.tensors),
         storages=storages,
         values=tuple(found.values),
-        globals=list_globals(container.programs, container.stream),
+        globals=list_globals(container.programs, container.stream, in_parts=bool(container.parts)),
         hidden_devices=(*found.hidden_devices, *map(_in_code, container.code_devices)),
         optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,
@@ -139,7 +149,8 @@ def _name_slots(found: Found, others: list[list[Parameters]], work: Work, known:
     work.breathe()
     held = [held_views(optimizer, known) for optimizer in found.optimizers]
     owned = list(map(_owned, found.optimizers, slots, held))
-    names = name_parameters(owned, models) if models or not others else _name_by_others(owned, others)
+    others = others if not models else _ways_of(models, found.values)
+    names = _name_by_others(owned, others) if others else name_parameters(owned, models)
     for row, number, owner in found.slots:
         name = names[number].by_id.get(owner)
         if name is not None:
@@ -147,6 +158,18 @@ def _name_slots(found: Found, others: list[list[Parameters]], work: Work, known:
             before = found.tensors[row]
             found.tensors[row] = Tensor._make((*before[:_PARAMETER], name, *before[_PARAMETER + 1 :]))
     return names
+
+
+def _ways_of(models: list[Parameters], values: list[ValueRow]) -> list[list[Parameters]]:
+    """Return models one of which has no order of its own, in each order that it can have; else nothing."""
+    unordered = [model for model in models if not model.is_ordered]
+    if len(unordered) != 1:
+        return []
+    from inspector.model.optimizer.ordering import registered_orders  # noqa: PLC0415 - few files need it
+
+    kind = next((row.text for row in values if row.path == _MODEL_TYPE), "")
+    ordered = [model for model in models if model.is_ordered]
+    return [[*ordered, way] for way in registered_orders(unordered[0], kind)]
 
 
 def _name_by_others(owned: list[Owned], others: list[list[Parameters]]) -> list[Names]:

@@ -138,11 +138,13 @@ class GlobalUse:
         name: The dotted name.
         count: How often the pickles ask for it.
         storages_before: How many storages are loaded before they do so first.
+        part: The file that asks for it first, where a checkpoint consists of several.
     """
 
     name: str
     count: int
     storages_before: int = 0
+    part: str = ""
 
 
 class HiddenPlace(StrEnum):

@@ -52,6 +52,8 @@ class ObstacleKind(Enum):
     """The legacy format cannot hold what the file imports."""
     CUT_OFF = auto()
     """A legacy file ends before its last storage does."""
+    MISSING_FILE = auto()
+    """One of several files is not there, or cannot be read."""
     ODD_KEYS = auto()
     """The list of storage keys is not that of the pickle."""
 
@@ -77,6 +79,7 @@ _ABOUT = {
     ),
     ObstacleKind.LEGACY_TYPE: ("torch-refuses", _SAVE),
     ObstacleKind.CUT_OFF: ("truncated", _FETCH),
+    ObstacleKind.MISSING_FILE: ("missing-part", "Fetch the missing files, and put them beside the others."),
     ObstacleKind.ODD_KEYS: ("torch-refuses", _SAVE),
 }
 
@@ -120,6 +123,8 @@ def _refusing(checkpoint: Checkpoint) -> ObstacleKind:
     """Return what a reader refuses that takes none of a file."""
     if lost_directory(checkpoint):
         return ObstacleKind.DIRECTORY
+    if _has(checkpoint, NoteKind.MISSING_PART, NoteKind.PART_OUTSIDE, NoteKind.UNREAD_PART):
+        return ObstacleKind.MISSING_FILE
     has_records = format_of(checkpoint.format).has_records
     is_cut = not has_records and any(row.missing and row.nbytes for row in checkpoint.storages)
     return ObstacleKind.CUT_OFF if is_cut else ObstacleKind.ARCHIVE

@@ -96,6 +96,17 @@ def plan_moves(
     )
 
 
+def without_nowhere(checkpoint: Checkpoint, plan: Plan) -> Plan:
+    """Return a plan without what has no device in its file, and so has none in a copy of that format."""
+    rows = checkpoint.tensors
+    nowhere = {row.key for row in checkpoint.storages if row.device == NO_DEVICE}
+    return replace(
+        plan,
+        tensors={index: to for index, to in plan.tensors.items() if rows[index].device != NO_DEVICE},
+        storages={key: to for key, to in plan.storages.items() if key not in nowhere},
+    )
+
+
 def with_viewed(plan: Plan, storage_ids: Iterable[StorageId]) -> Plan:
     """Send the storages of torch 0.x along that are known by views of them only, each with its first view."""
     found = {

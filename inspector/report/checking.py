@@ -13,7 +13,7 @@ from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.records import as_document, dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import format_diagnosis, target_document
-from inspector.report.remedies import Remedy, load_text, remedies_for
+from inspector.report.remedies import Remedy, load_text, loaded_path, remedies_for
 from inspector.report.text import finding_lines, path_lines, wrapped_lines
 from inspector.report.words.fixes import before
 from inspector.report.words.machines import is_about_machine
@@ -192,7 +192,7 @@ def _verdict(check: Check) -> Iterator[str]:
     yield from wrapped_lines(assumed(target), _INDENT)
     where = escape_text(target.label if target.id == "this" else place(target))
     load = check.load
-    call = load_text(check.checkpoint.path, loader=load.loader)
+    call = _call(check)
     if load.way == "unsure":
         yield f"{_INDENT}LOADS on {where}, as far as it could be read."
     elif load.failure is None and not check.loads:
@@ -205,6 +205,26 @@ def _verdict(check: Check) -> Iterator[str]:
     yield from _further(load, where, is_restricted=_is_restricted(target))
     yield from _remedies(_first(check))
     yield f"{_INDENT}{safety_sentence(load)}"
+
+
+def _call(check: Check) -> str:
+    """Return the call that the verdict is about; of several files that of the file that it stops at."""
+    checkpoint, load = check.checkpoint, check.load
+    failing = "" if load.failure is None else load.failure.storage
+    part = next((row.part for row in checkpoint.storages if failing and row.key == failing), "")
+    if load.failure is not None and not failing:
+        part = next(
+            (_path_of(check, use.part) for use in checkpoint.globals if use.name in load.safety.answer.names),
+            "",
+        )
+    if not part and checkpoint.parts and load.failure is None and load.loader == "torch.load":
+        return f"loading each of its {len(checkpoint.parts)} files"
+    return load_text(part or loaded_path(checkpoint.path), loader=load.loader)
+
+
+def _path_of(check: Check, name: str) -> str:
+    """Return the path of one of several files by its name."""
+    return next((part.path for part in check.checkpoint.parts if name and part.path.endswith(name)), "")
 
 
 def _first(check: Check) -> tuple[Remedy, ...]:

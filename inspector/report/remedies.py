@@ -31,6 +31,7 @@ from inspector.target.machine.wish import THIS
 from inspector.target.map_location import MapLocation, TagMap
 from inspector.target.simulate import first_failure, simulate
 
+_INDEX = ".index.json"
 _MOST_PAIRS = 4
 _MOST_RULE_CHARS = 300
 
@@ -76,6 +77,11 @@ def load_text(path: str, *arguments: str, loader: str = "torch.load") -> str:
     return f"{loader}({', '.join((python_text(path), *arguments))})"
 
 
+def loaded_path(path: str) -> str:
+    """Return what a loader is given: an index stands for the folder that it is in."""
+    return (os.path.dirname(path) or os.curdir) if path.endswith(_INDEX) else path  # noqa: PTH120 - a text
+
+
 def _of_option(name: str, value: str, judged: Judged) -> Iterator[Remedy]:
     text = python_text(value[1:-1]) if value[:1] in {"'", '"'} else value
     call = load_call(judged.checkpoint, judged.load.safety)
@@ -84,7 +90,7 @@ def _of_option(name: str, value: str, judged: Judged) -> Iterator[Remedy]:
         if name == "map_location"
         else replace(call, mmap=value == "True")
     )
-    if first_failure(judged.checkpoint, judged.target, call) is None:
+    if first_failure(judged.checkpoint, judged.target, call) is None and not judged.checkpoint.parts:
         yield Remedy(kind="load", text=load_text(judged.checkpoint.path, f"{name}={text}"))
     elif _is_code_good(judged):
         yield _code(judged)
@@ -93,7 +99,7 @@ def _of_option(name: str, value: str, judged: Judged) -> Iterator[Remedy]:
 def _of_rule(text: str, judged: Judged) -> Iterator[Remedy]:
     rule = parse_rule(text)
     plan = plan_remap(judged.checkpoint, (rule,))
-    if rule.device is not None:
+    if rule.device is not None and not judged.checkpoint.parts:
         arguments = (one for one in _map_locations(plan, judged) if _lands(one[0], plan, judged))
         found = next(arguments, None)
         if found is not None:
@@ -177,7 +183,7 @@ def _fits_in_place(plan: Plan, checkpoint: Checkpoint) -> bool:
 
     A tar file has nothing to fill a single byte with.
     """
-    if is_gzipped(checkpoint) or is_ambiguous(checkpoint):
+    if is_gzipped(checkpoint) or is_ambiguous(checkpoint) or checkpoint.parts:
         return False
     form = format_of(checkpoint.format)
     old = {row.key: row.device for row in checkpoint.storages}

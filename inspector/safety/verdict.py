@@ -107,6 +107,7 @@ def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
         )
     if wanted:
         reasons.append(f"It imports names that are not on torch's allowlist: {listed(wanted)}.")
+    reasons.extend(_asking(checkpoint, {*wanted, *dangerous}))
     if wanted and not allowed.takes_names:
         reasons.append(f"torch {allowed.torch_version} has no allowlist to add names to: that came with 2.4.")
     if withheld:
@@ -197,6 +198,12 @@ def _is_member(name: str, own: frozenset[str]) -> bool:
     return holder in own and holder.endswith("_ENCODING") and member.isupper()
 
 
+def _asking(checkpoint: Checkpoint, names: set[str]) -> list[str]:
+    """Return which files of several ask for these names."""
+    parts = dict.fromkeys(use.part for use in checkpoint.globals if use.part and use.name in names)
+    return [f"Asked for in {listed(tuple(parts))}."] if parts else []
+
+
 def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
     """Judge a name, and what `getattr` reaches in this file: Python 3.11 writes every enumeration with it."""
     if present_name(name) != _GETATTR:
@@ -213,6 +220,8 @@ def _doubts(checkpoint: Checkpoint) -> list[str]:
         doubts.append(f"Readers disagree about this pickle: {checkpoint.needs.oddities[0]}.")
     if is_ambiguous(checkpoint):
         doubts.append(AMBIGUOUS)
+    if any(note.kind is NoteKind.UNREAD_PART for note in checkpoint.notes):
+        doubts.append("Not all of its files can be read, and what loading the others runs is not known.")
     if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
         doubts.append(f"{_GETATTR_DOUBT}: allowing that would allow anything.")
     return doubts

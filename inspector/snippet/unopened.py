@@ -15,6 +15,7 @@ from inspector.quoting import file_word
 from inspector.records import dataclass
 from inspector.safety.unread import judge_unread
 from inspector.snippet.device import Device, choose_device
+from inspector.snippet.folders import index_of, training_code
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS
 from inspector.snippet.script import Bracketed, Script, format_code
@@ -90,6 +91,7 @@ def _safetensors(path: str, device: Device) -> str:
 
 def _sharded(path: str, device: Device) -> str:
     """Read all files that an index names: `huggingface_hub/serialization/_base.py` describes it."""
+    path = index_of(path)
     is_safe = path.endswith(f".safetensors{_INDEX}")
     script = Script(uses_torch=not is_safe or bool(device.choice))
     script.need("import json")
@@ -187,6 +189,7 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "pt2": (_Way(style="plain", write=_pt2),),
     "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED, _ADAPTERS),
     "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
+    "folder": (_Way(style="plain", write=training_code),),
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
     "distcp": (_Way(style="plain", write=_distcp),),
     "pickle": (_Way(style="plain", write=_pickle),),

@@ -91,7 +91,7 @@ def judge_load(checkpoint: Checkpoint, target: Profile, known: SafetyVerdict | N
     safety = judge_for(checkpoint, target, known)
     call, form = load_call(checkpoint, safety), format_of(checkpoint.format)
     if not form.torch_loads:
-        call = replace(call, by_loader=True)
+        call = replace(call, by_loader=True, map_location="cpu" if form.loader_maps else None)
     failure = first_failure(checkpoint, target, call)
     code = _code(checkpoint, target, safety)
     stop = failure if safety.verdict == "dangerous" else first_failure(checkpoint, target, code)
@@ -116,8 +116,10 @@ def code_weights_only(safety: SafetyVerdict) -> bool:
 
 def _code(checkpoint: Checkpoint, target: Profile, safety: SafetyVerdict) -> LoadCall:
     release = release_of(target.torch_version)
-    if not format_of(checkpoint.format).torch_loads:
-        return replace(plain_call(release), by_loader=True)
+    form = format_of(checkpoint.format)
+    if not form.torch_loads:
+        place = "cpu" if form.loader_maps else None
+        return replace(plain_call(release), by_loader=True, map_location=place)
     if release < HAS_WEIGHTS_ONLY:
         return plain_call(release)  # the argument is not known yet
     call = load_call(checkpoint, safety, weights_only=code_weights_only(safety))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.builders.folders import trainer
 from tests.corpus import CORPUS
 
 YES = "yes"
@@ -153,5 +154,30 @@ ROWS: tuple[Row, ...] = (
         safetensors="no weights of a model",
         verify="is only a part of it",
         recover="but the file would be for torch.load",
+    ),
+    Row(
+        name="sharded",
+        title="a model in several files (Hugging Face)",
+        sample="hf_sharded",
+        tensors=9,
+        devices=("cuda:0",),
+        roles=MODEL,
+        code="weight_map",
+        in_place="a folder cannot be changed in place",
+        recover="only single files are recovered",
+    ),
+    Row(
+        name="folder",
+        title="a folder of a trainer",
+        make=lambda folder: trainer(folder / "run", is_safe=False),
+        tensors=4,
+        devices=("cuda:0",),
+        roles=("optimizer", "parameter"),
+        slots=(2, 2),
+        weights=2,
+        code="torch.load(",
+        check="cuda-unavailable",
+        in_place="a folder cannot be changed in place",
+        recover="only single files are recovered",
     ),
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from inspector.progress import Progress
     from inspector.remap.convert.forms import ContainerName, Form, LeftOut, Shape
     from inspector.remap.plan import Plan
-    from inspector.remap.relabel.export import Export
+    from inspector.remap.relabel.export import Export, Verify
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
 _MOST_LEFT_OUT = 20
@@ -128,6 +128,8 @@ def _copy(options: argparse.Namespace) -> int:
     from inspector.report.words.results import copied, joined, unchecked_by_torch
 
     checkpoint, plan = _open(options)
+    if checkpoint.parts:
+        return _copy_folder(options, checkpoint, plan)
     progress = Progress()
     with ended_by_signals(progress):
         done = export_copy(
@@ -147,6 +149,25 @@ def _copy(options: argparse.Namespace) -> int:
     if unchecked:
         remedy = "the copy was written, and compared by this program only"
         raise ExportError(unchecked, where=options.output, remedy=remedy)
+    return DONE
+
+
+def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan) -> int:
+    """Write a copy of a folder, whole or not at all."""
+    from inspector.progress import Progress
+    from inspector.remap.relabel.folders import export_folder
+    from inspector.report.words.results import copied, joined
+
+    if options.receipt is not None or options.keep_times or options.verify == "torch":
+        raise PlanError(
+            "--receipt, --keep-times and --verify torch are for single files",
+            remedy="leave them out; the files of the folder are compared one by one",
+        )
+    progress = Progress()
+    verify: Verify = "none" if options.no_verify else options.verify
+    with ended_by_signals(progress):
+        done = export_folder(checkpoint, Path(options.output), plan, verify=verify, progress=progress)
+    say(joined(options.output, copied(done)))
     return DONE
 
 
@@ -247,20 +268,23 @@ def _shape(options: argparse.Namespace) -> tuple[Shape, ContainerName]:
     shape: Shape = options.format or ("safetensors" if is_told else "same")
     container: ContainerName = "same"
     if options.format is None and not is_told and options.output is not None and not options.in_place:
-        usual = _usual_copy(options.file)
+        usual = _usual_copy(options.file, Path(options.output))
         shape, container = ("same", "zip") if usual == "objects" else (usual, "same")
     if options.output is not None:
         refuse_suffix(Path(options.output), shape)
     return shape, container
 
 
-def _usual_copy(path: str) -> Literal["same", "state-dict", "objects"]:
+def _usual_copy(path: str, output: Path) -> Literal["same", "state-dict", "objects"]:
     """Return what a copy of a file is that nothing else is said of."""
     from inspector.containers.folders.paths import open_path
     from inspector.containers.formats import find_format
+    from inspector.remap.convert.forms import TORCH_SUFFIXES
 
     with open_path(path) as source:
-        return find_format(source).copied_as
+        usual = find_format(source).copied_as
+        is_new_folder = source.is_folder and output.suffix.lower() not in TORCH_SUFFIXES
+    return "same" if is_new_folder and usual == "state-dict" else usual
 
 
 def _convert(options: argparse.Namespace, form: Form) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from inspector.containers.container import Container, Part, StoredBytes
 from inspector.containers.gathered.chunks import Gathered
-from inspector.containers.notes import Note
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.limits import Limits
 from inspector.pickles.instructions import CODES
@@ -122,7 +122,8 @@ def _with(joined: Joined, name: str, container: Container, first: int) -> Joined
     return joined._replace(
         parts=joined.parts + parts,
         streams=joined.streams + container.objects,
-        notes=joined.notes + tuple(note.within(name) for note in container.notes),
+        notes=joined.notes
+        + tuple(note.within(name) for note in container.notes if note.kind is not NoteKind.PART_OF),
         refused=joined.refused + tuple((prefix + key, words) for key, words in container.refused),
         tied=joined.tied + container.tied,
         versions=_merged(joined.versions, container.versions, name),

@@ -10,6 +10,7 @@ from inspector.containers.source import FileSource, Source, looked_through
 from inspector.limits import DEFAULT_LIMITS, Limits
 
 _METADATA = ".metadata"
+_INDEX = ".index.json"
 _MARKS: tuple[tuple[str, str], ...] = ((".distcp", _METADATA),)
 """Endings of files that cannot be read alone, each with the name of what must lie beside them."""
 
@@ -34,7 +35,7 @@ def open_path(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
 
 def stands_for_folder(folder: str, name: str) -> bool:
     """Return whether a file means the whole folder that it is in."""
-    if name.endswith(_METADATA) and os.path.isfile(os.path.join(folder, name)):  # noqa: PTH113, PTH118 - as above
+    if name.endswith((_METADATA, _INDEX)) and os.path.isfile(os.path.join(folder, name)):  # noqa: PTH113, PTH118 - as above
         return True
     return any(name.endswith(ending) and _lies(folder, beside) for ending, beside in _MARKS)
 

@@ -35,7 +35,7 @@ def name_folder(path: str) -> NotACheckpointError:
     largest = _largest_checkpoint(path, names)
     such_as = f", such as {file_word(largest)}" if largest else ""
     return NotACheckpointError(
-        "this is a folder, and this version reads single files",
+        "this folder is no checkpoint of several files",
         where=path,
         remedy=f"give the path of a file in it{such_as}",
     )

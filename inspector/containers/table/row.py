@@ -57,6 +57,7 @@ class Format:
         is_stream: Whether torch reads it from front to back: five pickles, then the storages.
         era: Which versions of torch wrote it, where the name of the format says so.
         becomes: The format of a copy that is not written by changing the file's own bytes.
+        loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
         copied_as: What a copy is, where nothing is said of it: `same` keeps the format, `state-dict` and
             `objects` are files for `torch.load`, of the model's tensors or of everything.
         cannot: The steps that make no sense for it. A format that `relabel.formats` has no row for should say
@@ -77,6 +78,7 @@ class Format:
     is_read_through_gzip: bool = False
     torch_loads: bool = False
     loader: str = "torch.load"
+    loader_maps: bool = False
     own_names: frozenset[str] = frozenset()
     loads_restricted: bool = True
     has_records: bool = False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from inspector.containers.formats import format_of
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diagnose.branches import branch_fix, devices_fix
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.findings.hidden import find_hidden
@@ -36,10 +38,13 @@ def _unloadable(case: Case) -> Iterator[Finding]:
     archive = case.safety.archive
     loader = "torch.load" if archive is None else archive.loader
     for id_, devices in by_finding.items():
+        form = format_of(case.checkpoint.format)
         detail = (
             f"{loader} without map_location fails with: {failures[devices[0]][1]} Map "
             f"{_listed(devices) or 'it'} to a device of the target, with map_location or in a copy."
         )
+        if form.loader_maps:
+            detail = f"{form.loader} loads it all the same, on the CPU first. Of its files, {detail}"
         found = [path for device in devices for path in paths.get(device, [])]
         # One map has to reach every device that stops the load, whatever finding it belongs to.
         reached = devices if len(by_finding) == 1 else list(failures)
@@ -47,7 +52,7 @@ def _unloadable(case: Case) -> Iterator[Finding]:
             others = {device for device in paths if is_accelerator(device)} - {case.target.wanted}
             reached = sorted(failures.keys() | others, key=device_order)
         fix = devices_fix(reached, case.target.destination)
-        yield finding(id_, "error", _TITLES[id_], detail, found, fix=fix)
+        yield finding(id_, "note" if form.loader_maps else "error", _TITLES[id_], detail, found, fix=fix)
 
 
 def _listed(devices: list[str]) -> str:
@@ -59,7 +64,9 @@ def _listed(devices: list[str]) -> str:
 def _mixed(case: Case) -> Iterable[Finding]:
     """Look closer at a file whose tensors are not all on one device, or whose model wants a certain one."""
     hidden = (one.what is HiddenPlace.DATA_PARALLEL for one in case.checkpoint.hidden_devices)
-    if len({tensor.device for tensor in case.checkpoint.tensors} - {"meta"}) < 2 and not any(hidden):
+    if len({tensor.device for tensor in case.checkpoint.tensors} - {"meta", NO_DEVICE}) < 2 and not any(
+        hidden
+    ):
         return ()
     from inspector.diagnose.findings.mixing import find_mixed  # noqa: PLC0415 - most files are on one device
 

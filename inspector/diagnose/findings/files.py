@@ -6,17 +6,31 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from inspector.containers.formats import format_of
+from inspector.containers.notes import NoteKind
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.listing import plain
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import ObstacleKind, find_obstacle, has_wrong_checksum, lost_directory
 from inspector.model.totals import wasted_nbytes
+from inspector.quoting import command, file_word
 from inspector.target.load_call import LoadCall
 from inspector.target.opening import OTHER_LOADER, opening_failure
 from inspector.units import format_count, format_nbytes
 
 _WASTE_NBYTES = 1 << 20
 _MOST_NAMED = 4
+_DISAGREEING = frozenset(
+    {
+        NoteKind.PART_LACKS,
+        NoteKind.PART_HAS_OTHERS,
+        NoteKind.PART_HAS_MORE,
+        NoteKind.DOUBLE_TENSORS,
+        NoteKind.INDEXED_TWICE,
+        NoteKind.NO_STATE_DICT,
+        NoteKind.EXTRA_PART,
+        NoteKind.TOTAL_SIZE,
+    }
+)
 _MODEL_ROLES = frozenset({"parameter", "buffer", "ema"})
 
 
@@ -57,6 +71,8 @@ def _refused(case: Case) -> Iterator[Finding]:
     title = f"{format_of(case.checkpoint.format).loader} refuses this file"
     if obstacle.kind is ObstacleKind.NEWER_VERSION:
         title = "The file has a newer format than torch can read"
+    if obstacle.kind is ObstacleKind.MISSING_FILE:
+        title = "Files of this checkpoint are missing or cannot be read"
     detail = f"On every machine it fails with: {obstacle.message} {obstacle.remedy}"
     yield finding(obstacle.finding, "error", title, detail, [])
 
@@ -75,6 +91,35 @@ def _other_loader(case: Case) -> Iterator[Finding]:
             f"It is {form.what}: load it with {form.loader}. torch.load stops with: {failure[1]}",
             [],
         )
+
+
+def _shards(case: Case) -> Iterator[Finding]:
+    """Report where an index and the files that it names disagree."""
+    found = [note.sentence for note in case.checkpoint.notes if note.kind in _DISAGREEING]
+    if found:
+        more = f" (and {len(found) - _MOST_NAMED:,} more)" if len(found) > _MOST_NAMED else ""
+        yield finding(
+            "shards-disagree",
+            "warning",
+            "The index and the files disagree",
+            f"{' '.join(found[:_MOST_NAMED])}{more} They may be of different saves: fetch or save them "
+            "together again.",
+            [],
+        )
+
+
+def _part_of(case: Case) -> Iterator[Finding]:
+    """Report that a file is one of several that make up a checkpoint."""
+    for note in case.checkpoint.notes:
+        if note.kind is NoteKind.PART_OF:
+            whole = file_word(note.values[0])
+            yield finding(
+                "part-of-checkpoint",
+                "note",
+                "One of several files of a checkpoint",
+                f"The other files lie beside it. Open all of them as one: {command('show', whole)}",
+                [],
+            )
 
 
 def _tied(case: Case) -> Iterator[Finding]:
@@ -212,6 +257,8 @@ def _byteorder(case: Case) -> Iterator[Finding]:
 FILE_RULES: tuple[Rule, ...] = (
     _refused,
     _other_loader,
+    _part_of,
+    _shards,
     _tied,
     _truncated,
     _invalid,

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diagnose.branches import branch_fix
 from inspector.diagnose.case import Case
 from inspector.model.checkpoint import Checkpoint, Tensor
@@ -26,6 +27,7 @@ from inspector.units import cut_text, escape_text, format_count
 _MODELS = frozenset({Kind.MODEL, Kind.AVERAGE})
 _MOST_NAME = 60
 _MOST = 16
+_NOWHERE = frozenset({META, NO_DEVICE})
 
 
 def find_mixed(case: Case) -> Iterator[Finding]:
@@ -45,7 +47,7 @@ def find_mixed(case: Case) -> Iterator[Finding]:
 def _is_apart(checkpoint: Checkpoint, part: Part) -> bool:
     """Return whether tensors of a part cannot meet where they were saved."""
     places = meeting(checkpoint, part, landed_places(checkpoint, part))
-    return mixing_failure(place for place in places if place.device != META) is not None
+    return mixing_failure(place for place in places if place.device not in _NOWHERE) is not None
 
 
 def _home(checkpoint: Checkpoint, parts: Sequence[Part]) -> str:
@@ -54,14 +56,15 @@ def _home(checkpoint: Checkpoint, parts: Sequence[Part]) -> str:
     for part in parts:
         for row in part.tensors(checkpoint):
             nbytes[row.device] += row.nbytes + 1
-    del nbytes[META]
+    for device in _NOWHERE:
+        del nbytes[device]
     return max(nbytes, key=lambda device: nbytes[device], default="")
 
 
 def _strays(checkpoint: Checkpoint, part: Part) -> list[Tensor]:
     """Return the tensors that are not where most of their part is."""
     home = _home(checkpoint, [part])
-    return [row for row in part.tensors(checkpoint) if row.device not in {home, META}]
+    return [row for row in part.tensors(checkpoint) if row.device not in {home, *_NOWHERE}]
 
 
 def _name(parts: Sequence[Part], noun: str) -> str:
@@ -159,7 +162,7 @@ def _losses(case: Case, parts: Sequence[Part]) -> Iterator[Finding]:
     home = _home(checkpoint, models)
     if not home:
         return
-    at_home = {META, *(row.device for part in models for row in part.tensors(checkpoint))}
+    at_home = {*_NOWHERE, *(row.device for part in models for row in part.tensors(checkpoint))}
     copied: list[str] = []
     used: list[str] = []
     for part in parts:

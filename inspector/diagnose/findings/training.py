@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diagnose.case import Case, Rule
 from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor
 from inspector.model.findings import Finding, Fix, finding
@@ -29,7 +30,8 @@ def _optimizer_apart(case: Case) -> Iterator[Finding]:
     ]
     homes: dict[str, set[str]] = defaultdict(set)
     for tensor in case.checkpoint.tensors if slots else ():
-        if tensor.role == "parameter" and tensor.part_of is None and tensor.keys:
+        has_home = tensor.role == "parameter" and tensor.device != NO_DEVICE
+        if has_home and tensor.part_of is None and tensor.keys:
             homes[_name_in_model(tensor)].add(tensor.device)
     strays = [
         slot.path for slot in slots if slot.device not in homes.get(slot.parameter or "", {slot.device})

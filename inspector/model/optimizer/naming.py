@@ -222,7 +222,7 @@ def _fits_wholly(owned: Owned, model: Parameters) -> bool:
     ids = owned.ids
     if not ids or owned.together:
         return False
-    if len(owned.optimizer.listed.groups) == 1:
+    if len(owned.optimizer.listed.groups) == 1 and model.is_ordered:
         return all(
             owned.shapes.get(key, shape) == shape for key, shape in zip(ids, model.shapes, strict=True)
         )
@@ -231,12 +231,14 @@ def _fits_wholly(owned: Owned, model: Parameters) -> bool:
 
 def _match(owned: Owned, model: Parameters, room: _Room) -> Names | None:
     """Name what a model leaves only one name for; None if the optimizer cannot be of this model."""
-    if len(owned.optimizer.listed.groups) == 1:
+    if len(owned.optimizer.listed.groups) == 1 and model.is_ordered:
         found = _match_by_order(owned, model)
         return (
             found if found is None or found.naming == "order" else _match_by_layers(owned, model, found, room)
         )
     found = _match_by_shape(owned, model)
+    if not model.is_ordered:
+        return found
     return found if found is None or found.naming == "shape" else _match_by_custom(owned, model, found, room)
 
 
@@ -368,6 +370,8 @@ def _outcome(owned: Owned, model: Parameters, names: dict[Key, str], naming: Nam
         }[naming]
         return Names(names, naming, reason, model.paths)
     groups = "its groups may be filled in any order" if naming == "shape" else "some may be left out"
+    if not model.is_ordered:
+        groups = "safetensors sorts its tensors, so that their order tells nothing"
     reason = (
         f"The shapes decide {named} of {total} against {model.where}, the others could be several: {groups}."
     )

@@ -98,6 +98,7 @@ def _sorted(model: Parameters, tree: Tree, order: Mapping[Siblings, Siblings]) -
     places = sorted(range(len(model.names)), key=key)
     return replace(
         model,
+        is_ordered=True,
         names=[model.names[place] for place in places],
         shapes=[model.shapes[place] for place in places],
         views=(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.checkpoint import Tensor
 from inspector.model.roles.roles import ModelDraft, parameter_name
 from inspector.model.values.text import cut_name
@@ -54,6 +55,7 @@ class Parameters:
         names: Their names.
         shapes: Their shapes.
         paths: Where the model stands; several for models that one optimizer trains together.
+        is_ordered: Whether they stand in the order of the model; safetensors sorts its tensors.
         views: What each views of which storage, by which an optimizer that was pickled whole knows it.
     """
 
@@ -62,6 +64,7 @@ class Parameters:
     shapes: list[Shape]
     paths: tuple[str, ...] = ()
     views: tuple[View | None, ...] = ()
+    is_ordered: bool = True
 
 
 def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
@@ -80,6 +83,7 @@ def read_parameters(model: ModelDraft, tensors: Sequence[Tensor]) -> Parameters:
         [shape for _, shape in first.values()],
         (model.path,),
         tuple(None if isinstance(view, int) else view for view in first),
+        not any(tensors[row].device == NO_DEVICE for row in model.rows),
     )
 
 
@@ -103,6 +107,7 @@ def join_parameters(models: Sequence[Parameters]) -> Parameters:
         [shape for model in models for shape in model.shapes],
         tuple(path for model in models for path in model.paths),
         tuple(view for model in models for view in model.views),
+        all(model.is_ordered for model in models),
     )
 
 

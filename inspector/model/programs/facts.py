@@ -59,18 +59,34 @@ def note_program_uses(
             uses.add((PERSISTENT_ID, Verb.LOAD))
 
 
-def list_globals(programs: Iterable[Program], stream: Stream | None = None) -> tuple[GlobalUse, ...]:
+def list_globals(
+    programs: Sequence[Program], stream: Stream | None = None, *, in_parts: bool = False
+) -> tuple[GlobalUse, ...]:
     """Return the names that the programs import, in the order of the first use.
 
     Args:
         programs: The programs.
         stream: The one that loads the storages.
+        in_parts: Whether they are those of several files, by whose names theirs begin.
     """
+    parts = _parts_by_name(programs) if in_parts else {}
     before = {} if stream is None else _storages_before(stream)
     return tuple(
-        GlobalUse(name=cut_name(name), count=count, storages_before=before.get(name, 0))
+        GlobalUse(
+            name=cut_name(name), count=count, storages_before=before.get(name, 0), part=parts.get(name, "")
+        )
         for name, count in count_globals(programs).items()
     )
+
+
+def _parts_by_name(programs: Sequence[Program]) -> dict[str, str]:
+    """Return, by name, the first file that asks for it."""
+    found: dict[str, str] = {}
+    for program in programs:
+        part = program.name.partition(": ")[0]
+        for node in program.stream.globals:
+            found.setdefault(node.dotted, part)
+    return found
 
 
 def _storages_before(stream: Stream) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from inspector.containers.folders.folder import Folder
 from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import refuse_step
 from inspector.errors import ExportError
@@ -12,6 +13,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenDevice
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.remap.compare.folders import compare_folders
 from inspector.remap.compare.same_bytes import (
     Span,
     archive_spans,
@@ -24,7 +26,7 @@ from inspector.remap.compare.same_bytes import (
 )
 from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.hidden import with_hidden
-from inspector.remap.plan import Plan, device_texts, plan_remap
+from inspector.remap.plan import Plan, device_texts, plan_remap, without_nowhere
 from inspector.remap.rules import Rule, Rules
 
 _PAIRS = {
@@ -86,6 +88,8 @@ def compare_files(
     refuse_step(before.format, "verify", original)
     after = open_checkpoint(copy, progress=progress)
     plan = _observed(before, after) if rules is None else plan_remap(before, rules, move_all=move_all)
+    if rules is not None and before.format == after.format:
+        plan = without_nowhere(before, plan)
     if hidden and rules is not None:
         plan = with_hidden(before, plan)
     differences = list(compare_with_plan(before, after, plan))
@@ -126,6 +130,8 @@ def _compare_bytes(before: Checkpoint, after: Checkpoint, progress: Progress) ->
     if before.format != after.format:
         return [f"One is a {before.format} file, the other a {after.format} file."], 0
     with open_path(before.path) as source, open_path(after.path) as copy:
+        if isinstance(source, Folder) and isinstance(copy, Folder):
+            return compare_folders(source, copy, progress)
         try:
             pair = _PAIRS.get(before.format, whole_spans)
             spans: list[Span] = pair(source, copy, progress)

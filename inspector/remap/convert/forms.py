@@ -16,7 +16,7 @@ Cast = Literal["float16", "bfloat16"]
 EXCLUDED = "left out on request"
 SAFETENSORS_SUFFIX = ".safetensors"
 _SHARD_SUFFIX = ".distcp"
-_TORCH_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin"})
+TORCH_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ def refuse_suffix(destination: Path, shape: Shape) -> None:
             remedy="choose another suffix",
         )
     says_safetensors = suffix == SAFETENSORS_SUFFIX
-    if (says_safetensors or suffix in _TORCH_SUFFIXES) and says_safetensors != (shape == "safetensors"):
+    if (says_safetensors or suffix in TORCH_SUFFIXES) and says_safetensors != (shape == "safetensors"):
         said, other = ("safetensors", "torch.load") if says_safetensors else ("torch.load", "safetensors")
         raise PlanError(
             f"the file name is one for {said}, but the file would be for {other}",

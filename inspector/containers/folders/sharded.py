@@ -1,0 +1,255 @@
+"""A model in several files with an index, as Hugging Face's libraries save it, as one checkpoint.
+
+See `save_torch_state_dict` of `huggingface_hub/serialization/_torch.py`: the index is JSON, and its
+`weight_map` says in which file each tensor is. A loader loads every file that it names and takes whatever is
+in them, so the files count, and the index is compared with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from inspector.containers.container import Container
+from inspector.containers.folders.folder import Folder
+from inspector.containers.folders.joined import Member, join
+from inspector.containers.folders.small_json import Members, read_json
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.opening import read_container
+from inspector.errors import CancelledError, CheckpointError, DamagedError
+from inspector.limits import Limits
+from inspector.pickles.values import Call, Dict, Global, Value
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.units import cut_text, escape_text, format_count, format_nbytes
+
+SUFFIX = ".index.json"
+_SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})\.[a-z0-9]{1,16}")
+_MOST_NAMED = 3
+_MOST_CHARS = 80
+_METADATA = "__metadata__"
+
+
+class Index(NamedTuple):
+    """What an index says.
+
+    Attributes:
+        files: The file of each tensor, by name.
+        twice: Names that it lists more than once.
+        total_nbytes: The bytes of all tensors; None where it does not tell.
+        metadata: What else it says.
+    """
+
+    files: dict[str, str]
+    twice: tuple[str, ...]
+    total_nbytes: int | None
+    metadata: tuple[tuple[str, Value], ...]
+
+
+def read_sharded(folder: Folder, limits: Limits, progress: Progress) -> Container:
+    """Read a model in several files.
+
+    Raises:
+        CheckpointError: Its index cannot be read, or none of its files.
+        CancelledError: The work was cancelled.
+    """
+    return read_index(folder, folder.entry or find_index(folder.sizes) or "", limits, progress)
+
+
+def read_index(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
+    """Read the files that one index of a folder names; errors as above."""
+    with folder.open(name) as source:
+        index = _parse_index(read_json(source, limits), source.path)
+    return _Reading(folder, index, limits, progress).read(name)
+
+
+def find_index(names: Collection[str]) -> str | None:
+    """Return the index of a folder; of several the one of safetensors, which loaders prefer."""
+    found = [name for name in names if name.endswith(SUFFIX) and "/" not in name]
+    return min(found, key=lambda name: (".safetensors." not in name, len(name), name), default=None)
+
+
+def _parse_index(found: Members, where: str) -> Index:
+    pairs = found.first("weight_map")
+    if not isinstance(pairs, Members) or not all(isinstance(file, str) for _, file in pairs):
+        raise DamagedError(
+            "the index does not say in which file each tensor is",
+            where=where,
+            remedy="fetch the index again; loaders cannot find the files without it",
+        )
+    files: dict[str, str] = {}
+    twice: dict[str, None] = {}
+    for name, file in pairs:
+        if name in files:
+            twice[name] = None
+        files[name] = str(file)
+    metadata = found.first("metadata")
+    rows = metadata if isinstance(metadata, Members) else Members()
+    total: Any = rows.first("total_size")
+    plain = tuple((key, value) for key, value in rows if isinstance(value, str | int | float | bool))
+    size = int(total) if type(total) in {int, float} and 0 <= total < 1 << 63 else None
+    return Index(files, tuple(twice), size, plain)
+
+
+class _Reading:
+    """Reads the files that an index names."""
+
+    def __init__(self, folder: Folder, index: Index, limits: Limits, progress: Progress) -> None:
+        self._folder = folder
+        self._index = index
+        self._limits = limits
+        self._progress = progress
+        self._wanted: dict[str, list[str]] = {}
+        for name, file in index.files.items():
+            self._wanted.setdefault(file, []).append(name)
+        self._members: list[Member] = []
+        self._pairs: dict[str, tuple[str, Value]] = {}
+        self._missing: list[str] = []
+        self._unread: list[tuple[str, CheckpointError]] = []
+        self._double: dict[str, None] = {}
+        self._notes: list[Note] = []
+
+    def read(self, index: str) -> Container:
+        self._progress.start("reading the parts", len(self._wanted))
+        for file in sorted(self._wanted):
+            self._progress.advance(1)
+            self._read_file(file)
+        if not self._members and self._unread:
+            raise self._unread[0][1]
+        for member in self._members:
+            self._compare(member)
+        container = join(self._folder.path, "sharded", self._members, self._root(), self._limits)
+        notes = (*self._all_notes(container), *container.notes)
+        return replace(
+            container,
+            file_nbytes=container.file_nbytes + self._folder.sizes.get(index, 0),
+            notes=notes,
+            refusal=self._refusal() or container.refusal,
+            tied=tuple(pair for pair in container.tied if pair[0] not in self._pairs),
+        )
+
+    def _read_file(self, file: str) -> None:
+        if file not in self._folder.sizes:
+            self._missing.append(file)
+            return
+        with self._folder.open(file) as source:
+            try:
+                container = read_container(source, self._limits, self._progress)
+            except CancelledError:
+                raise
+            except CheckpointError as error:
+                self._folder.programs.absorb(error.programs, file)
+                self._unread.append((file, error))
+            else:
+                self._folder.programs.absorb(container.programs, file)
+                self._members.append(Member(file, container))
+
+    # --- what the index says and what the files hold --------------------------------------------------------
+
+    def _compare(self, member: Member) -> None:
+        """Take the tensors of a file, and note where they are not what the index says."""
+        file, pairs = member.name, _pairs_of(member.container.root)
+        if pairs is None:
+            self._notes.append(Note(NoteKind.NO_STATE_DICT, (_shown(file),)))
+            pairs = [(file, member.container.root)]
+        names = {name for name, _ in pairs}
+        listed = self._index.files
+        lacking = [name for name in self._wanted[file] if name not in names]
+        further = [name for name, _ in pairs if name not in listed]
+        elsewhere = [name for name, _ in pairs if listed.get(name, file) != file]
+        for kind, found in (
+            (NoteKind.PART_LACKS, lacking),
+            (NoteKind.PART_HAS_MORE, further),
+            (NoteKind.PART_HAS_OTHERS, elsewhere),
+        ):
+            if found:
+                note = Note(kind, (format_count(len(found), "tensor"), _named(found)))
+                self._notes.append(note.within(file))
+        for name, value in pairs:
+            known = self._pairs.get(name)
+            if known is not None:
+                self._double[name] = None
+            if known is None or listed.get(name) == file:
+                self._pairs[name] = file, value
+
+    def _root(self) -> Value:
+        root = Call(Global("collections", "OrderedDict"), (), "reduce")
+        root.pairs = [(name, value) for name, (_, value) in self._pairs.items()]
+        if self._index.metadata:
+            root.state = Dict([(_METADATA, Dict(list(self._index.metadata)))])
+        return root
+
+    def _all_notes(self, container: Container) -> Iterator[Note]:
+        outside = [file for file in self._missing if leads_out(file)]
+        missing = [file for file in self._missing if not leads_out(file)]
+        if outside:
+            yield Note(NoteKind.PART_OUTSIDE, (_named(outside),))
+        if missing:
+            yield Note(NoteKind.MISSING_PART, (_are(len(missing)), _named(missing)))
+        for file, error in self._unread:
+            yield Note(NoteKind.UNREAD_PART, (error.what,)).within(file)
+        extra = self._extra()
+        if extra:
+            yield Note(NoteKind.EXTRA_PART, (_are(len(extra)), _named(extra)))
+        if self._double:
+            yield Note(
+                NoteKind.DOUBLE_TENSORS, (format_count(len(self._double), "tensor"), _named(self._double))
+            )
+        if self._index.twice:
+            count = format_count(len(self._index.twice), "tensor")
+            yield Note(NoteKind.INDEXED_TWICE, (count, _named(self._index.twice)))
+        yield from self._notes
+        total, is_whole = self._index.total_nbytes, not self._missing and not self._unread
+        found = sum(one.nbytes for one in container.storage_ids.values() if one.view is None)
+        if total is not None and is_whole and total != found and not self._double:
+            yield Note(NoteKind.TOTAL_SIZE, (format_nbytes(total), format_nbytes(found)))
+
+    def _extra(self) -> list[str]:
+        """Return files of the folder that are named like those of the index, and are none of them."""
+        found = [_SHARD.fullmatch(name) for name in self._wanted]
+        kinds = {(match[1], match[0].rpartition(".")[2]) for match in found if match is not None}
+        return [
+            name
+            for name in sorted(self._folder.sizes)
+            if name not in self._wanted
+            and (match := _SHARD.fullmatch(name)) is not None
+            and (match[1], name.rpartition(".")[2]) in kinds
+        ]
+
+    def _refusal(self) -> str:
+        """Return what a loader says to the first file that it cannot read; empty where it reads all."""
+        if self._missing:
+            return f"FileNotFoundError: No such file or directory: {_shown(self._missing[0])}"
+        return f"{self._unread[0][0]}: {self._unread[0][1].what}" if self._unread else ""
+
+
+def leads_out(name: str) -> bool:
+    """Return whether a name is that of a file somewhere else."""
+    steps = name.replace("\\", "/").split("/")
+    return ".." in steps or steps[0] == "" or steps[0].endswith(":")
+
+
+def _pairs_of(root: Value) -> list[tuple[str, Value]] | None:
+    """Return the entries of a state dict that have names; None for what is none."""
+    if isinstance(root, Dict):
+        pairs = root.pairs
+    elif isinstance(root, Call) and isinstance(root.func, Global) and root.func.name == "OrderedDict":
+        pairs = root.pairs or []
+    else:
+        return None
+    return [(str(key), value) for key, value in pairs if isinstance(key, str)]
+
+
+def _are(count: int) -> str:
+    return f"{format_count(count, 'file')} {'is' if count == 1 else 'are'}"
+
+
+def _named(names: Collection[str]) -> str:
+    found = list(names)
+    more = len(found) - _MOST_NAMED
+    return ", ".join(map(_shown, found[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _shown(name: str) -> str:
+    return escape_text(cut_text(name, _MOST_CHARS))

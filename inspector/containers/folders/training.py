@@ -1,0 +1,83 @@
+"""What a trainer leaves in a folder, as one checkpoint: a branch for each file, the model before the rest."""
+
+from __future__ import annotations
+
+from inspector.containers.container import Container
+from inspector.containers.folders.belonging import INDEX, configurations_of, files_of
+from inspector.containers.folders.folder import Folder
+from inspector.containers.folders.joined import Member, join
+from inspector.containers.folders.sharded import read_index
+from inspector.containers.folders.small_json import Members, read_json
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.opening import read_container
+from inspector.errors import CancelledError, CheckpointError
+from inspector.limits import Limits
+from inspector.pickles.values import Dict, Value
+from inspector.progress import Progress
+from inspector.records import replace
+
+_MOST_JSON_NBYTES = 1 << 20
+
+
+def read_training(folder: Folder, limits: Limits, progress: Progress) -> Container:
+    """Read a folder of a trainer, or of a model in one file.
+
+    Raises:
+        CheckpointError: None of its files can be read.
+        CancelledError: The work was cancelled.
+    """
+    names = [name for name in folder.sizes if "/" not in name]
+    files = files_of(names)
+    progress.start("reading the parts", len(files))
+    members: list[Member] = []
+    errors: list[tuple[str, CheckpointError]] = []
+    for name in files:
+        progress.advance(1)
+        try:
+            members.append(Member(name, _read(folder, name, limits, progress)))
+        except CancelledError:
+            raise
+        except CheckpointError as error:
+            folder.programs.absorb(error.programs, name)
+            errors.append((name, error))
+    if not members:
+        raise errors[0][1]
+    branches: list[tuple[Value, Value]] = [(name, container.root) for name, container in members]
+    branches += _configurations(folder, names, limits)
+    container = join(folder.path, "folder", members, Dict(branches), limits)
+    notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
+    refusal = f"{errors[0][0]}: {errors[0][1].what}" if errors else container.refusal
+    return replace(container, notes=(*notes, *container.notes), refusal=refusal)
+
+
+def _read(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
+    """Read one file; an index stands for all files that it names."""
+    if name.endswith(INDEX):
+        return read_index(folder, name, limits, progress)
+    with folder.open(name) as source:
+        container = read_container(source, limits, progress)
+    folder.programs.absorb(container.programs, name)
+    return container
+
+
+def _configurations(folder: Folder, names: list[str], limits: Limits) -> list[tuple[Value, Value]]:
+    """Return the configurations as values; one that is long or no JSON is nobody's loss."""
+    found: list[tuple[Value, Value]] = []
+    for name in configurations_of(names):
+        if folder.sizes[name] > _MOST_JSON_NBYTES:
+            continue
+        try:
+            with folder.open(name) as source:
+                found.append((name, _value_of(read_json(source, limits))))
+        except CheckpointError:
+            continue
+    return found
+
+
+def _value_of(found: object) -> Value:
+    """Return JSON as inert values; `json` nests no deeper than Python's own stack."""
+    if isinstance(found, Members):
+        return Dict([(key, _value_of(value)) for key, value in found])
+    if isinstance(found, list):
+        return [_value_of(item) for item in found]
+    return found if isinstance(found, str | int | float) else None

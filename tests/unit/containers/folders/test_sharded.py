@@ -1,0 +1,177 @@
+"""A model in several files: all tensors, and every way in which index and files disagree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inspector.containers.container import Container
+from inspector.containers.folders import sharded as module
+from inspector.containers.folders.sharded import find_index
+from inspector.containers.notes import sentences
+from inspector.containers.opening import read_container
+from inspector.errors import CancelledError, CheckpointError, DamagedError
+from inspector.model.build import build_checkpoint, open_checkpoint
+from tests.builders.archives import archive
+from tests.builders.folders import WEIGHTS, shard, sharded, two_shards
+from tests.builders.pickles import call, dict_, list_, proto, storage, stream, tensor, text
+from tests.builders.safetensors import model
+
+ONE, TWO = (f"pytorch_model-0000{number}-of-00002.bin" for number in (1, 2))
+
+
+def said(path: Path) -> list[str]:
+    return sentences(read_container(str(path)).notes)
+
+
+def test_folder_and_index_open_all_tensors(tmp_path: Path) -> None:
+    index = two_shards(tmp_path / "m")
+    for path in (index, index.parent):
+        container = read_container(str(path))
+        rows = build_checkpoint(container)
+        assert (container.format, container.path, sentences(container.notes)) == ("sharded", str(path), [])
+        assert [(one.path, one.device, one.role) for one in rows.tensors] == [
+            ("a.weight", "cuda:0", "parameter"),
+            ("a.bias", "cuda:0", "parameter"),
+            ("b.weight", "cuda:0", "parameter"),
+        ]
+        assert [Path(one.part).name for one in rows.storages] == [ONE, ONE, TWO]
+        assert [(one.path, one.text) for one in rows.values] == [(".__metadata__/total_size", "48")]
+        assert container.file_nbytes == sum(file.stat().st_size for file in index.parent.iterdir())
+        assert {program.name.partition(":")[0] for program in container.programs} == {ONE, TWO}
+        assert container.stamp is not None
+
+
+def test_index_of_safetensors_is_taken_first() -> None:
+    names = ("pytorch_model.bin.index.json", "model.safetensors.index.json", "sub/a.safetensors.index.json")
+    assert find_index(names) == "model.safetensors.index.json"
+    assert find_index(("a.bin",)) is None
+
+
+def test_shards_may_be_safetensors(tmp_path: Path) -> None:
+    files = {"m-00001-of-00002.safetensors": model(a=(2,)), "m-00002-of-00002.safetensors": model(b=(3,))}
+    places = {"a": "m-00001-of-00002.safetensors", "b": "m-00002-of-00002.safetensors"}
+    index = sharded(tmp_path, files, places, ending="safetensors", total_size=20.0)
+    rows = open_checkpoint(str(index))
+    assert [(one.path, one.device, one.storage) for one in rows.tensors] == [
+        ("a", "none", "0:0"),
+        ("b", "none", "1:0"),
+    ]
+    assert (rows.notes, rows.safety) == ((), None)
+
+
+def test_every_disagreement_is_named(tmp_path: Path) -> None:
+    one, two = shard("a", "b", "twice"), shard("c", "twice", "more")
+    places = {"a": ONE, "b": TWO, "twice": TWO, "c": TWO, "gone": ONE}
+    index = sharded(
+        tmp_path, {ONE: one, TWO: two, "pytorch_model-00003-of-00003.bin": one}, places, total_size=9
+    )
+    container = read_container(str(index))
+    assert sentences(container.notes) == [
+        "1 file is not part of it, maybe left from another save: pytorch_model-00003-of-00003.bin.",
+        (
+            "1 tensor in more than one file: twice. The copy that the index names is shown; which one counts "
+            "is up to the loader."
+        ),
+        f"{ONE}: the index looks here for 1 tensor that it does not hold: gone.",
+        f"{ONE}: it holds 2 tensors that the index looks for in another file: b, twice.",
+        f"{TWO}: the index looks here for 1 tensor that it does not hold: b.",
+        f"{TWO}: it holds 1 tensor that the index does not list: more. Loaders take them all the same.",
+    ]
+    rows = build_checkpoint(container)
+    assert [(row.path, row.storage) for row in rows.tensors] == [
+        ("a", "0:0"),
+        ("b", "0:1"),
+        ("twice", "1:1"),
+        ("c", "1:0"),
+        ("more", "1:2"),
+    ]
+    assert container.refusal == ""
+
+
+def test_size_that_the_index_states_is_compared(tmp_path: Path) -> None:
+    index = two_shards(tmp_path)
+    document = json.loads(index.read_text())
+    for total, is_said in (
+        (48, False),
+        (47, True),
+        (True, False),
+        ("48", False),
+        (-1, False),
+        (1 << 70, False),
+    ):
+        index.write_text(json.dumps({**document, "metadata": {"total_size": total}}))
+        assert bool(said(index)) == is_said, total
+    index.write_text(json.dumps({**document, "metadata": [1]}))
+    assert said(index) == []
+
+
+def test_missing_files_and_those_elsewhere_are_named_and_not_read(tmp_path: Path) -> None:
+    index = two_shards(tmp_path / "m")
+    (tmp_path / "secret.bin").write_bytes(shard("s"))
+    (index.parent / TWO).unlink()
+    document = json.loads(index.read_text())
+    document["weight_map"] |= {"s": "../secret.bin", "t": str(tmp_path / "secret.bin"), "u": "C:\\x.bin"}
+    index.write_text(json.dumps(document))
+    container = read_container(str(index))
+    outside, missing = sentences(container.notes)
+    assert outside.startswith("It sends whoever loads it to files outside of its folder: ../secret.bin, ")
+    assert missing == f"1 file is missing from the folder: {TWO}."
+    assert [row.path for row in build_checkpoint(container).tensors] == ["a.weight", "a.bias"]
+    assert container.refusal.startswith("FileNotFoundError: No such file or directory: ")
+
+
+def test_file_that_cannot_be_read_is_named_and_judged_all_the_same(tmp_path: Path) -> None:
+    payload = stream(proto(), call("os.system", text("true")) + b"\xff")
+    index = two_shards(tmp_path)
+    (tmp_path / TWO).write_bytes(archive(payload, {}))
+    rows = open_checkpoint(str(index))
+    assert rows.notes[0].part == TWO
+    assert "cannot be read" in rows.notes[0].sentence
+    assert rows.refusal.startswith(f"{TWO}: ")
+    assert [(use.name, use.part) for use in rows.globals if use.name == "os.system"] == [("os.system", TWO)]
+    (tmp_path / ONE).write_bytes(b"\0" * 100)
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(str(index))
+    assert any(program.name.startswith(TWO) for program in caught.value.programs)
+
+
+def test_file_without_a_state_dict_is_a_branch_of_its_own(tmp_path: Path) -> None:
+    bare = archive(stream(proto(), list_(tensor(storage(numel=4), 4))), {"0": WEIGHTS})
+    index = sharded(tmp_path, {ONE: bare, TWO: shard("c")}, {"a": ONE, "c": TWO})
+    rows = open_checkpoint(str(index))
+    assert [row.path for row in rows.tensors] == [f"{ONE}/0", "c"]
+    assert any("holds no state dict" in note.sentence for note in rows.notes)
+    odd = archive(stream(proto(), dict_((b"K\x01", tensor(storage(numel=4), 4)))), {"0": WEIGHTS})
+    (tmp_path / ONE).write_bytes(odd)
+    assert [row.path for row in open_checkpoint(str(index)).tensors] == ["c"]
+
+
+def test_name_that_is_listed_twice_is_said(tmp_path: Path) -> None:
+    index = two_shards(tmp_path)
+    places = f'"a.weight": "{ONE}", "a.bias": "{TWO}", "a.bias": "{ONE}"'
+    index.write_text(f'{{"weight_map": {{{places}}}}}')
+    assert "The index lists 1 tensor twice: a.bias. The last file counts." in said(index)
+
+
+def test_index_that_is_none_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    index = two_shards(tmp_path)
+    for text_of_it in ("{}", '{"weight_map": []}', '{"weight_map": {"a": 1}}', '{"weight_map": {"a": null}}'):
+        index.write_text(text_of_it)
+        with pytest.raises(DamagedError, match="does not say in which file each tensor is"):
+            open_checkpoint(str(index))
+    index.write_text("{")
+    with pytest.raises(DamagedError, match="no valid JSON"):
+        open_checkpoint(str(index))
+
+
+def test_reading_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cancelled(*_: object) -> Container:
+        raise CancelledError
+
+    index = two_shards(tmp_path)
+    monkeypatch.setattr(module, "read_container", cancelled)
+    with pytest.raises(CancelledError):
+        read_container(str(index))
