@@ -22,9 +22,7 @@ def compare_folders(source: Folder, copy: Folder, progress: Progress) -> tuple[l
         CheckpointError: One of them cannot be read.
         CancelledError: The work was cancelled.
     """
-    one, other = (
-        StorageReader(read_container(each, DEFAULT_LIMITS, progress), each) for each in (source, copy)
-    )
+    one, other = _reader(source, progress), _reader(copy, progress)
     progress.start("comparing bytes", sum(place.nbytes for place in one.container.stored.values()))
     differences = list(_differences(one, other, progress))
     held = {part.path for part in one.container.parts}

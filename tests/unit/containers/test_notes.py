@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, sentences
 
-SILENT = {NoteKind.NO_KEYS, NoteKind.ODD_KEYS}
+SILENT = {NoteKind.PART_OF, NoteKind.NO_KEYS, NoteKind.ODD_KEYS}
 
 
 def test_every_kind_has_a_sentence_but_those_that_findings_tell() -> None:

@@ -158,7 +158,7 @@ def test_pipe_device_and_folder_are_refused_at_once(tmp_path: Path) -> None:
     for path in (str(pipe), "/dev/zero", "/dev/null"):
         with pytest.raises(ContainerError, match="this is not a regular file"):
             FileSource(path)
-    with pytest.raises(NotACheckpointError, match="this is a folder"):
+    with pytest.raises(NotACheckpointError, match="this folder is no checkpoint"):
         FileSource(str(tmp_path))
     after = os.open(os.devnull, os.O_RDONLY)
     os.close(after)

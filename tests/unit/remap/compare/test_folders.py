@@ -1,0 +1,46 @@
+"""Two folders compared: by the bytes of storages, and file by file where there are none."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from inspector.remap.compare.files import compare_files
+from tests.builders.folders import trainer
+
+
+def differences(tmp_path: Path) -> tuple[str, ...]:
+    return compare_files(str(tmp_path / "copy"), str(tmp_path / "run")).differences
+
+
+def test_folders_are_compared_whole(tmp_path: Path) -> None:
+    shutil.copytree(trainer(tmp_path / "run"), tmp_path / "copy")
+    found = compare_files(str(tmp_path / "copy"), str(tmp_path / "run"))
+    assert (found.differences, found.tensors, found.compared_nbytes) == ((), 4, 48)
+    assert compare_files(str(tmp_path / "run"), str(tmp_path / "run")).is_same
+    config = tmp_path / "copy" / "config.json"
+    config.write_text(config.read_text() + " ")
+    assert differences(tmp_path) == ("The file config.json differs.",)
+    config.rename(tmp_path / "copy" / "other.json")
+    assert "The file config.json is missing from the copy." in differences(tmp_path)
+    assert "The file other.json is in the copy alone." in differences(tmp_path)
+
+
+def test_changed_bytes_are_found(tmp_path: Path) -> None:
+    shutil.copytree(trainer(tmp_path / "run"), tmp_path / "copy")
+    file = tmp_path / "copy" / "model.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    assert differences(tmp_path) == ("The bytes of storage 0:1 differ.",)
+    file.write_bytes(data[:-8])
+    assert "Storage 0:1 has 0 bytes in the copy, not 8." in differences(tmp_path)
+
+
+def test_files_beside_are_compared_to_their_end(tmp_path: Path) -> None:
+    trainer(tmp_path / "run")
+    (tmp_path / "run" / "vocab.txt").write_bytes(bytes(3 << 20))
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    assert differences(tmp_path) == ()
+    (tmp_path / "copy" / "vocab.txt").write_bytes(bytes((3 << 20) - 1) + b"x")
+    assert differences(tmp_path) == ("The file vocab.txt differs.",)

@@ -1,0 +1,31 @@
+"""Code for folders: every file by the function that loads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inspector.snippet.device import choose_device
+from inspector.snippet.folders import index_of, training_code
+from inspector.target.machine.profile import CPU_ONLY
+from tests.builders.folders import trainer, two_shards
+
+CPU = choose_device(CPU_ONLY)
+
+
+def test_index_is_found_in_its_folder(tmp_path: Path) -> None:
+    index = two_shards(tmp_path)
+    assert index_of(str(index)) == index_of(str(tmp_path)) == str(index)
+    assert index_of(str(tmp_path / "none")) == str(tmp_path / "none") + "/"
+
+
+def test_files_are_loaded_by_what_they_are(tmp_path: Path) -> None:
+    code = training_code(str(trainer(tmp_path / "a")), CPU)
+    assert 'state_dict = load_file(folder / "model.safetensors")' in code
+    flat = " ".join(code.split())
+    assert 'torch.load( folder / "optimizer.pt", map_location="cpu", weights_only=True )' in flat
+    assert "scheduler.load_state_dict(scheduler_state)" in code
+    plain = training_code(str(trainer(tmp_path / "b", is_safe=False)), CPU)
+    assert 'folder / "pytorch_model.bin", map_location="cpu", weights_only=True' in plain
+    assert "safetensors" not in plain
+    compile(code, "a", "exec")
+    compile(training_code(str(tmp_path / "none"), CPU), "b", "exec")
