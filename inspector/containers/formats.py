@@ -300,6 +300,8 @@ FORMATS: tuple[Format, ...] = (
                 "remap FILE -o OUT.pth",
             ),
         ),
+    ),
+    Format(
         name="folder",
         what="a folder of a trainer",
         matches_folder=_is_training,

@@ -49,7 +49,10 @@ def test_order_of_safetensors_names_nothing(tmp_path: Path) -> None:
     (tmp_path / "optimizer.pt").write_bytes(archive(optimizer(4, 4), {"0": WEIGHTS, "1": WEIGHTS}))
     rows = open_checkpoint(str(tmp_path))
     assert [one.parameter for one in rows.tensors] == [None] * 4
-    assert "safetensors sorts its tensors" in rows.optimizers[0].detail
+    assert "does not have the model's order, and several orders fit" in rows.optimizers[0].detail
+    (tmp_path / "model.safetensors").write_bytes(model(**{"1__bias": (4,), "1__weight": (4,)}))
+    rows = open_checkpoint(str(tmp_path))
+    assert [one.parameter for one in rows.tensors][2:] == ["1.weight", "1.bias"]
 
 
 def test_verdict_is_over_all_files_and_names_the_one(tmp_path: Path) -> None:
