@@ -14,6 +14,7 @@ from inspector.containers.container import Container, Extent
 from inspector.containers.dcp.names import OWN_NAMES
 from inspector.containers.legacy import find_inside, makes_magic, read_legacy
 from inspector.containers.source import Source
+from inspector.containers.table.folders import FOLDER_ROWS
 from inspector.containers.table.row import Cannot, Format, Step
 from inspector.containers.tar.sniff import passes_for_tar
 from inspector.containers.unread import read_as_pickles, read_as_tar
@@ -126,30 +127,6 @@ def _read_distcp(source: Source, limits: Limits, progress: Progress) -> Containe
     return read_alone(source, limits, progress)
 
 
-def _is_training(folder: Folder) -> bool:
-    from inspector.containers.folders.belonging import is_pretrained, is_training  # noqa: PLC0415 - few are such
-
-    return not folder.entry and (is_training(folder.sizes) or is_pretrained(folder.sizes))
-
-
-def _read_training(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.folders.training import read_training  # noqa: PLC0415 - few are such
-
-    return read_training(cast("Folder", source), limits, progress)
-
-
-def _is_sharded(folder: Folder) -> bool:
-    from inspector.containers.folders.sharded import SUFFIX, find_index  # noqa: PLC0415 - few are such
-
-    return folder.entry.endswith(SUFFIX) or (not folder.entry and find_index(folder.sizes) is not None)
-
-
-def _read_sharded(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.folders.sharded import read_sharded  # noqa: PLC0415 - few are such
-
-    return read_sharded(cast("Folder", source), limits, progress)
-
-
 def _zip_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
     from inspector.containers.extents import zip_extents  # noqa: PLC0415 - opening a file needs none
 
@@ -160,16 +137,6 @@ def _legacy_extents(source: Source, limits: Limits, progress: Progress) -> Exten
     from inspector.containers.extents import legacy_extents  # noqa: PLC0415 - as above
 
     return legacy_extents(source, limits, progress)
-
-
-_OF_FOLDERS = (
-    Cannot(
-        ("in-place",),
-        "a folder cannot be changed in place",
-        "write a new folder with -o, or change its files one by one",
-    ),
-    Cannot(("recover",), "only single files are recovered", "recover the file of the folder that is damaged"),
-)
 
 
 FORMATS: tuple[Format, ...] = (
@@ -301,24 +268,7 @@ FORMATS: tuple[Format, ...] = (
             ),
         ),
     ),
-    Format(
-        name="folder",
-        what="a folder of a trainer",
-        matches_folder=_is_training,
-        read=_read_training,
-        copied_as="state-dict",
-        cannot=_OF_FOLDERS,
-    ),
-    Format(
-        name="sharded",
-        what="a model in several files with an index",
-        matches_folder=_is_sharded,
-        read=_read_sharded,
-        loader="transformers.AutoModel.from_pretrained",
-        loader_maps=True,
-        copied_as="state-dict",
-        cannot=_OF_FOLDERS,
-    ),
+    *FOLDER_ROWS,
     Format(
         name="unpacked",
         what="one part of an unpacked checkpoint",

@@ -15,10 +15,10 @@ from inspector.quoting import file_word
 from inspector.records import dataclass
 from inspector.safety.unread import judge_unread
 from inspector.snippet.device import Device, choose_device
-from inspector.snippet.folders import index_of, training_code
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS
 from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.styles.folders import index_of, training_code
 from inspector.snippet.styles.peft import adapter_code
 from inspector.snippet.styles.transformers import transformers_code
 from inspector.snippet.traits import is_adapter_file, is_pretrained

@@ -155,7 +155,7 @@ def _copy(options: argparse.Namespace) -> int:
 def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan) -> int:
     """Write a copy of a folder, whole or not at all."""
     from inspector.progress import Progress
-    from inspector.remap.relabel.folders import export_folder
+    from inspector.remap.folders.export import export_folder
     from inspector.report.words.results import copied, joined
 
     if options.receipt is not None or options.keep_times or options.verify == "torch":

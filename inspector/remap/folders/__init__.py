@@ -1,0 +1,1 @@
+"""Folders written anew: a copy of one with other devices."""
