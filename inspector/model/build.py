@@ -199,6 +199,7 @@ def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
         capturable=draft.listed.capturable,
         groups=draft.listed.sizes,
         models=names.models,
+        is_object=draft.is_object,
     )
 
 

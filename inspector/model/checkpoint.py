@@ -191,6 +191,7 @@ class Optimizer:
         groups: How many parameters each of its groups lists.
         models: Where the models stand whose parameters it holds, in its order if it has one group; empty
             where that is unknown.
+        is_object: Whether the optimizer itself was pickled, not its state dict.
     """
 
     path: str
@@ -202,6 +203,7 @@ class Optimizer:
     capturable: bool
     groups: tuple[int, ...] = ()
     models: tuple[str, ...] = ()
+    is_object: bool = False
 
 
 class Verb(StrEnum):

@@ -8,6 +8,7 @@ from textwrap import wrap
 
 from inspector.errors import PlanError
 from inspector.model.obstacles import is_gzipped
+from inspector.model.roles.contents import COUNT_OF_AVERAGES
 from inspector.records import dataclass
 from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
@@ -207,7 +208,7 @@ def fill_model(
     weights = lookup(request.root, model.keys)
     if model.is_module:
         return [] if weights == name else [f"{name} = {weights}"]
-    lines = []
+    lines = _averaging(request, name, model)
     if model.is_mixed:
         lines += _only_tensors(weights, model.strangers)
         weights = "state_dict"
@@ -219,6 +220,14 @@ def fill_model(
         return [*lines, f"{name}.load_state_dict({weights})"]
     call = Bracketed(head=f"{name}.load_state_dict(", items=(weights, "strict=False"), tail=")")
     return [*lines, "# It holds the parameters only: the buffers stay the model's.", *format_code(call)]
+
+
+def _averaging(request: Request, name: str, model: Model) -> list[str]:
+    """Return the line that wraps a model as the averages in the file were, which count themselves."""
+    if not model.is_average or COUNT_OF_AVERAGES not in model.names:
+        return []
+    trained = [other for other, candidate in request.models if not candidate.is_average]
+    return [f"{name} = torch.optim.swa_utils.AveragedModel({trained[0] if len(trained) == 1 else name})"]
 
 
 def _only_tensors(weights: str, strangers: tuple[str, ...]) -> list[str]:

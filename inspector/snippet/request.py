@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspector.model.checkpoint import Checkpoint, Optimizer
 from inspector.records import dataclass
 from inspector.snippet.inventory import Inventory
+from inspector.snippet.literals import lookup
 from inspector.snippet.models import Keys, Model
 from inspector.snippet.owners import Owned, find_owned, likeness
 from inspector.snippet.placement import Placement
@@ -23,6 +24,7 @@ class Part:
         owned: The models of an optimizer.
         groups: How many parameters each group of an optimizer lists.
         optimizer: The number of a scheduler's optimizer, among the optimizers.
+        is_object: Whether an optimizer itself stands there, not its state.
     """
 
     kind: str
@@ -31,6 +33,11 @@ class Part:
     owned: Owned = Owned()
     groups: tuple[int, ...] = ()
     optimizer: int | None = None
+    is_object: bool = False
+
+    def state_in(self, root: str) -> str:
+        """Return the code for its state dict, in what was loaded."""
+        return lookup(root, self.keys) + (".state_dict()" if self.is_object else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +146,14 @@ def _optimizer(
 ) -> Part:
     name = names.give("optimizer", optimizer.keys)
     owned = find_owned(checkpoint, optimizer, name, models)
-    return Part(kind="optimizer", name=name, keys=optimizer.keys, owned=owned, groups=optimizer.groups)
+    return Part(
+        kind="optimizer",
+        name=name,
+        keys=optimizer.keys,
+        owned=owned,
+        groups=optimizer.groups,
+        is_object=optimizer.is_object,
+    )
 
 
 def _optimizer_of(place: int, scheduler: Part, inventory: Inventory, optimizers: list[Part]) -> int | None:

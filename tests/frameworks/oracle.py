@@ -113,7 +113,7 @@ def saved_as_if_on(device: str) -> Iterator[None]:
 
     def tag(storage: Any) -> str:
         bare = getattr(storage, "_untyped_storage", storage)
-        on_cpu = bare.nbytes() in {5056, 816, 16} or any(bare._cdata == other._cdata for other in kept)
+        on_cpu = bare.nbytes() == 5056 or any(bare._cdata == other._cdata for other in kept)
         return tag_of(storage) if on_cpu else device
 
     torch.optim.Optimizer.state_dict = note

@@ -72,6 +72,7 @@ class OptimizerDraft:
         listed: Its parameter groups.
         state_ids: The parameters that have state, in file order.
         held: The parameters themselves, where the optimizer was pickled whole and has them.
+        is_object: Whether it was pickled whole.
     """
 
     keys: tuple[Key, ...]
@@ -79,6 +80,7 @@ class OptimizerDraft:
     listed: Groups
     state_ids: list[Key]
     held: dict[Key, Value] = field(default_factory=dict)
+    is_object: bool = False
 
     def is_kept_on_cpu(self, parameter: Key, slot: str, shape: tuple[int, ...]) -> bool:
         """Return whether torch keeps this slot on the CPU wherever the parameter is.
@@ -172,7 +174,9 @@ class OptimizerReader:
             return found
 
         groups = self._read_groups(listed, lambda group: self._make_group(group, ids_of))
-        return OptimizerDraft(keys=keys, path=path, listed=groups, state_ids=state_ids, held=held)
+        return OptimizerDraft(
+            keys=keys, path=path, listed=groups, state_ids=state_ids, held=held, is_object=True
+        )
 
     def _read_groups(self, listed: Value, read: Callable[[Value], GroupDraft]) -> Groups:
         items = listed if isinstance(listed, list | tuple) else []

@@ -33,7 +33,7 @@ def render(request: Request) -> str:
         *(line for part in parts for line in comment_lines(describe(request, part))),
         "# prepare() wraps the model and moves it; only then states of optimizers are loaded.",
         *format_code(Bracketed(head=head, items=tuple(names), tail=")")),
-        *(f"{part.name}.load_state_dict({lookup(request.root, part.keys)})" for part in parts),
+        *(f"{part.name}.load_state_dict({part.state_in(request.root)})" for part in parts),
         *_scaler(request),
     )
     return script.text()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
 from inspector.model.roles.devices import is_accelerator
 from inspector.snippet.device import RUN_TIME, questions
-from inspector.snippet.literals import literal, lookup
+from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
@@ -32,7 +32,7 @@ def render(request: Request) -> str:
         *(line for name, _ in request.models for line in _fill(script, request, name)),
         *(f"{name} = {_WRAP}({name})" for name, model in request.models if not model.is_loss),
     )
-    states = ((part.name, lookup(request.root, part.keys)) for part in request.parts)
+    states = ((part.name, part.state_in(request.root)) for part in request.parts)
     script.paragraph(*(f"{name}.load_state_dict({state})" for name, state in states))
     script.paragraph("# No rank may overwrite the file while another is still reading it.", "dist.barrier()")
     return script.text()
@@ -40,7 +40,7 @@ def render(request: Request) -> str:
 
 def render_broadcast(request: Request) -> str:
     """Write the code for ranks of which one loads the file, and sends what is in it to the others."""
-    script, states = Script(), tuple((part.name, part.keys) for part in request.parts)
+    script, states = Script(), tuple((part.name, part.state_in(request.root)) for part in request.parts)
     script.need(f"from torch.nn.parallel import {_WRAP}")
     write_start(script, request.target)
     trust = write_allowed(script, request)
@@ -49,7 +49,7 @@ def render_broadcast(request: Request) -> str:
     for name, model in request.models:
         lines += [f"    {line}" for line in fill_model(script, request, name, model)]
     if states:
-        sent = tuple(lookup(request.root, keys) for _, keys in states)
+        sent = tuple(state for _, state in states)
         lines += format_code(Bracketed(head="states = [", items=sent, tail="]"), "    ")
     moves = [f"{name}.to(device)" for name, _ in request.models if not _is_cpu_only(request.target)]
     script.paragraph(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.snippet.features import has
-from inspector.snippet.literals import lookup
 from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load
 from inspector.snippet.request import Part, Request
 from inspector.snippet.script import Bracketed, Script, format_code
@@ -81,7 +80,7 @@ def _taken(script: Script, request: Request, optimizers: tuple[tuple[Part, str],
     for part, owner in optimizers:
         call = Bracketed(
             head=f"{part.name}_state = by_name(",
-            items=(lookup(request.root, part.keys), owner, part.name),
+            items=(part.state_in(request.root), owner, part.name),
             tail=")",
         )
         yield from format_code(call)

@@ -45,7 +45,7 @@ def write_states(script: Script, request: Request) -> None:
     head = f"# Yours too, {after if is_moved and optimizers else 'created as in the run that was saved'}:"
     lines = [head, *(line for part in request.parts for line in comment_lines(describe(request, part)))]
     for part in request.parts:
-        lines.append(f"{part.name}.load_state_dict({lookup(request.root, part.keys)})")
+        lines.append(f"{part.name}.load_state_dict({part.state_in(request.root)})")
         lines += _without_graphs(request, part)
     script.paragraph(*lines)
 

@@ -83,7 +83,6 @@ def test_code_for_torchscript_takes_one_device(cli) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("safetensors/all.safetensors", ["--target", "cuda"], 'device="cuda:0"'),
         ("export/model.pt2", [], "torch.export.load("),
         ("plain_pickle/tensor_p2.pkl", [], "CPUUnpickler(file)"),
         ("hf_sharded/pytorch_model.bin.index.json", [], '["weight_map"]'),
@@ -117,3 +116,56 @@ def test_no_code_for_what_no_loader_is_known_for(cli, name, style, code) -> None
     answer = cli("snippet", CORPUS / name, "--style", style)
     assert (answer.code, answer.out) == (code, "")
     assert answer.err.startswith("checkpoint-inspector: error: this ")
+
+
+# --- files of frameworks, with code that torch runs ---------------------------------------------------------
+
+FRAMEWORKS = CORPUS.parent / "frameworks"
+
+
+def net(torch):
+    layers = torch.nn
+    return layers.Sequential(
+        layers.Conv2d(3, 4, 3),
+        layers.BatchNorm2d(4),
+        layers.Flatten(),
+        layers.Linear(16, 5),
+        layers.Linear(5, 5),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "style"),
+    [
+        ("optimizer_object.pt", "resume"),
+        ("optimizer_alone_cuda.pt", "resume"),
+        ("swa_model.pt", "resume"),
+        ("averaged_state.pt", "resume"),
+        ("averaged_state.pt", "plain"),
+    ],
+)
+def test_code_for_files_of_frameworks_is_run_by_torch(name: str, style: str, cli) -> None:
+    torch = pytest.importorskip("torch")
+    code = cli("snippet", FRAMEWORKS / "torch" / name, "--target", "cpu", "--style", style).out
+    model = net(torch)
+    kind = torch.optim.SGD if name == "swa_model.pt" else torch.optim.Adam
+    optimizer = kind(model.parameters(), lr=0.5)
+    found = {
+        "model": model,
+        "optimizer": optimizer,
+        "swa_scheduler": torch.optim.swa_utils.SWALR(optimizer, 1),
+    }
+    exec(compile(code, "snippet", "exec"), found)
+    if "optimizer" in code:
+        assert optimizer.param_groups[0]["lr"] != 0.5
+        assert len(optimizer.state) == 8
+    if "Averaged" in code:
+        averages = found["swa_model" if "swa_model" in code else "model"]
+        assert int(averages.n_averaged) == 1
+
+
+def test_every_style_takes_the_state_of_an_optimizer_that_was_pickled_whole(cli) -> None:
+    for style in ("resume", "accelerate", "distributed", "fsdp"):
+        answer = cli("snippet", FRAMEWORKS / "torch" / "optimizer_object.pt", "--style", style)
+        if answer.code == 0 and 'checkpoint["optimizer"]' in answer.out:
+            assert 'checkpoint["optimizer"].state_dict()' in answer.out, style
