@@ -122,10 +122,10 @@ def _capturable(case: Case) -> Iterator[Finding]:
     """Find optimizers that go on with a GPU only, where there is none."""
     if case.target is None or not any(optimizer.capturable for optimizer in case.checkpoint.optimizers):
         return
-    from inspector.target.after.course import capturable_groups  # noqa: PLC0415 - few files have one
+    from inspector.target.after.course import groups_with  # noqa: PLC0415 - few files have one
     from inspector.target.after.using import takes_capturable  # noqa: PLC0415 - the same
 
-    groups = capturable_groups(case.checkpoint)
+    groups = groups_with(case.checkpoint, "capturable")
     has_counters = any(tensor.slot == "step" for tensor in case.checkpoint.tensors)
     if groups and has_counters and not takes_capturable(case.target.destination):
         yield finding(
@@ -150,13 +150,33 @@ def _optimizer_mismatch(case: Case) -> Iterator[Finding]:
         if 0 < of_model < optimizer.parameters:
             yield _too_many(optimizer, of_model)
         elif optimizer.naming in {"unknown", "partial"} and optimizer.with_state:
+            crash = _crash(case.checkpoint, optimizer)
             yield finding(
                 "optimizer-mismatch",
-                "note",
+                "warning" if crash else "note",
                 f"Optimizer slots of {optimizer.path or 'the checkpoint'} could not all be named",
-                optimizer.detail,
+                f"{optimizer.detail}{crash}",
                 [optimizer.path],
             )
+
+
+def _crash(checkpoint: Checkpoint, optimizer: Optimizer) -> str:
+    """Return what a slot of another parameter does to a fused optimizer; empty for others.
+
+    Adam(fused=True) of torch 2.13 on the CPU, with the state of a smaller parameter: a segmentation fault.
+    """
+    if not optimizer.capturable:
+        return ""
+    from inspector.target.after.course import groups_with  # noqa: PLC0415 - few files have one
+
+    starts = f"{optimizer.path}/" if optimizer.path else ""
+    if not any(path.startswith(f"{starts}param_groups/") for path in groups_with(checkpoint, "fused")):
+        return ""
+    return (
+        " It is fused, and then optimizer.step() compares no sizes: with the state of another parameter it "
+        "can end the process without an error (Segmentation fault). Give it the same parameters in the same "
+        "order as when this was saved, or set group['fused'] = False in its param_groups after loading."
+    )
 
 
 def _count_parameters(checkpoint: Checkpoint) -> int:

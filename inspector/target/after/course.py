@@ -247,13 +247,13 @@ def is_capturable(checkpoint: Checkpoint, part: Part) -> bool:
     """Return whether a group of an optimizer is `capturable`: made for CUDA graphs, refused on the CPU."""
     start = f"{part.path}/" if part.path else ""
     starts = (f"{start}param_groups/", f"{start}.param_groups/")
-    return any(path.startswith(starts) for path in capturable_groups(checkpoint))
+    return any(path.startswith(starts) for path in groups_with(checkpoint, "capturable"))
 
 
-def capturable_groups(checkpoint: Checkpoint) -> list[str]:
-    """Return the paths of parameter groups of optimizers that are `capturable`."""
+def groups_with(checkpoint: Checkpoint, option: str) -> list[str]:
+    """Return the paths of parameter groups of optimizers that have an option such as `capturable` set."""
     return [
         value.path.rpartition("/")[0]
         for value in checkpoint.values
-        if value.text == "True" and value.path.endswith("/capturable") and "param_groups/" in value.path
+        if value.text == "True" and value.path.endswith(f"/{option}") and "param_groups/" in value.path
     ]

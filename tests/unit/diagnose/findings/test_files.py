@@ -11,7 +11,7 @@ from inspector.model.findings import Finding
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.machine.profile import CPU_ONLY
-from tests.unit.report.rows import checkpoint, optimizer, storage, tensor
+from tests.unit.report.rows import checkpoint, optimizer, storage, tensor, value
 
 
 def found(made: Checkpoint, id_: str) -> list[Finding]:
@@ -133,6 +133,13 @@ def test_optimizer_without_names() -> None:
     made = checkpoint(optimizer("optimizer", naming="unknown", detail="Several fit."))
     (finding,) = found(made, "optimizer-mismatch")
     assert finding.detail == "Several fit."
+    assert finding.severity == "note"
+    for path, keys in (("o", ("o", "param_groups", 0, "fused")), ("", ("param_groups", 0, "fused"))):
+        for text, at, is_fused in (("True", path, True), ("False", path, False), ("True", "other", False)):
+            row = optimizer(*filter(None, [at]), naming="unknown", capturable=True, detail="Several fit.")
+            (fused,) = found(checkpoint(value(*keys, text=text), row), "optimizer-mismatch")
+            assert (fused.severity == "warning") == is_fused, (path, text, at)
+            assert ("Segmentation fault" in fused.detail) == is_fused
     at_root = checkpoint(optimizer(naming="partial"))
     assert "the checkpoint" in found(at_root, "optimizer-mismatch")[0].title
     assert found(checkpoint(optimizer("o")), "optimizer-mismatch") == []
