@@ -8,13 +8,16 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
+from inspector.containers.formats import format_of
 from inspector.containers.notes import sentences
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.model.totals import device_totals
+from inspector.quoting import command, file_word
 from inspector.report.colors import device_name
 from inspector.report.details import hidden_texts, naming_text, written_by
 from inspector.report.tree import Node, Tree
+from inspector.report.words.fixes import before
 from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes
@@ -25,6 +28,7 @@ _MOST_WIDE = (48, 24, 40, 32, 12)
 _MOST_LEVELS = 12
 _LINE = 100
 _MOST_PATHS = 3
+_WITH_CODE = frozenset({"needs-allow-list", "runs-code"})
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _Row = tuple[str, str, str, str, str]
 
@@ -66,6 +70,9 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[str]:
     yield escape_text(checkpoint.path)
     yield f"  {form}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}"
     yield f"  {verdict_words(safety)}"
+    if safety.verdict in _WITH_CODE and format_of(checkpoint.format).torch_loads:
+        yield f"     {before('code', is_first=True)}"
+        yield f"       {command('snippet', file_word(checkpoint.path))}"
     for note in sentences(checkpoint.notes):
         yield from wrapped_lines(note, "  ")
 

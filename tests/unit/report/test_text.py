@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.containers.notes import Note, NoteKind
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.findings import Finding
 from inspector.report.query import matching_nodes, parse_query, searchable
 from inspector.report.text import format_report
@@ -71,6 +71,17 @@ def test_a_whole_report() -> None:
         " ! Bad",
         "   Bad",
     ]
+
+
+def test_the_code_is_named_where_the_verdict_asks_for_it() -> None:
+    asks = (GlobalUse(name="m.Net", count=1),)
+    assert report(checkpoint(globals=asks))[3:5] == [
+        "     Print the code that loads it with:",
+        "       checkpoint-inspector snippet best.pth",
+    ]
+    evil = (GlobalUse(name="os.system", count=1),)
+    for made in (checkpoint(), checkpoint(globals=evil), checkpoint(globals=asks, format="safetensors")):
+        assert not any("snippet" in line for line in report(made))
 
 
 def test_a_file_that_holds_nothing() -> None:
