@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, cast
 
 from inspector.containers.container import Container, Extent
 from inspector.containers.dcp.names import OWN_NAMES
+from inspector.containers.deepspeed.names import OWN_NAMES as DEEPSPEED_NAMES
+from inspector.containers.deepspeed.names import tags_of
 from inspector.containers.legacy import find_inside, makes_magic, read_legacy
 from inspector.containers.source import Source
 from inspector.containers.table.folders import FOLDER_ROWS
@@ -119,6 +121,16 @@ def _read_dcp(source: Source, limits: Limits, progress: Progress) -> Container:
     from inspector.containers.dcp.archive import read_dcp  # noqa: PLC0415 - few are such
 
     return read_dcp(cast("Folder", source), limits, progress)
+
+
+def _is_deepspeed(folder: Folder) -> bool:
+    return bool(tags_of(folder.sizes)) and not folder.entry.endswith((_METADATA, _SHARD))
+
+
+def _read_deepspeed(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.deepspeed.archive import read_deepspeed  # noqa: PLC0415 - few are such
+
+    return read_deepspeed(cast("Folder", source), limits, progress)
 
 
 def _read_distcp(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -248,6 +260,33 @@ FORMATS: tuple[Format, ...] = (
             Cannot(
                 ("verify",),
                 "a file made of a distributed checkpoint is no copy whose bytes could be compared with it",
+                "remap compares the names, types and shapes of what it writes",
+            ),
+        ),
+    ),
+    Format(
+        name="deepspeed",
+        what="a folder of DeepSpeed",
+        matches_folder=_is_deepspeed,
+        read=_read_deepspeed,
+        loader="deepspeed.utils.zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint",
+        own_names=DEEPSPEED_NAMES,
+        copied_as="objects",
+        weights_at="fp32",
+        cannot=(
+            Cannot(
+                ("remap", "in-place"),
+                "DeepSpeed loads its folders to the CPU, so their devices decide nothing",
+                "the engine that loads it decides; for torch.load write one file: remap FOLDER -o OUT.pth",
+            ),
+            Cannot(
+                ("recover",),
+                "what is whole in a folder of DeepSpeed is saved by leaving out what is not",
+                "use remap FOLDER -o OUT.pth --exclude NAME",
+            ),
+            Cannot(
+                ("verify",),
+                "a file made of a folder of DeepSpeed is no copy whose bytes could be compared with it",
                 "remap compares the names, types and shapes of what it writes",
             ),
         ),

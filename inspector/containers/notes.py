@@ -48,6 +48,11 @@ class NoteKind(Enum):
     PACKED_PARTS = auto()
     UNREAD_VALUES = auto()
     ALONE = auto()
+    TAG = auto()
+    UNJOINED = auto()
+    EMPTIED = auto()
+    TENSOR_PARALLEL = auto()
+    SEVERAL_DEVICES = auto()
     STRAY_BYTES = auto()
     RANKS = auto()
     PART_OF = auto()
@@ -171,6 +176,20 @@ _SENTENCES = {
         ".metadata, which is not beside this file."
     ),
     NoteKind.STRAY_BYTES: "{} of it belong to none of them: the file is cut off, or holds something else.",
+    NoteKind.TAG: "These are the states of {}; {} in this folder.",
+    NoteKind.UNJOINED: "The weights of the ranks are not joined: {}.",
+    NoteKind.EMPTIED: (
+        "ZeRO 3 leaves parameters empty in the files of the model on purpose: fp32 holds them, joined from "
+        "the files of the optimizer."
+    ),
+    NoteKind.TENSOR_PARALLEL: (
+        "Each tensor is divided among {} tensor-parallel ranks. Only the model knows along which dimension, "
+        "so these are not joined."
+    ),
+    NoteKind.SEVERAL_DEVICES: (
+        "The ranks saved their parts on devices of their own, so a joined tensor has none; DeepSpeed loads "
+        "them to the CPU."
+    ),
     NoteKind.RANKS: "Written by {}, in {}.",
     NoteKind.BROKEN_OFF: "At least one pickle in this file is cut off.",
     NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",

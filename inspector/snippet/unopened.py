@@ -153,6 +153,24 @@ def _dcp_folder(path: str) -> str:
     return (os.path.dirname(path) or ".") if is_file else path  # noqa: PTH120 - text, not a place here
 
 
+def _deepspeed(path: str, device: Device) -> str:
+    folder, name = os.path.split(path)
+    is_tag = name != "latest" and not os.path.isfile(os.path.join(path, "latest"))  # noqa: PTH113, PTH118 - text
+    root = (folder or ".") if is_tag or name == "latest" else path
+    tag = (f"tag={literal(name)}",) if is_tag else ()
+    script = Script(uses_torch=bool(device.choice))
+    script.need("from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint")
+    script.paragraph(*device.choice)
+    script.paragraph(
+        "# This joins the weights of all ranks in full precision, on the CPU.",
+        *_call("state_dict = get_fp32_state_dict_from_zero_checkpoint(", literal(root), *tag),
+    )
+    script.paragraph(
+        YOURS.replace("this file", "this"), *device.move("model"), "model.load_state_dict(state_dict)"
+    )
+    return script.text()
+
+
 def _distcp(path: str, _: Device) -> str:
     script = Script()
     script.paragraph(
@@ -191,6 +209,7 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
     "folder": (_Way(style="plain", write=training_code),),
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
+    "deepspeed": (_Way(style="plain", write=_deepspeed),),
     "distcp": (_Way(style="plain", write=_distcp),),
     "pickle": (_Way(style="plain", write=_pickle),),
     "pretrained": (_Way(style="transformers", write=_transformers),),

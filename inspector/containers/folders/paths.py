@@ -11,6 +11,8 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 
 _METADATA = ".metadata"
 _INDEX = ".index.json"
+_LATEST = "latest"
+_MOST_NBYTES = 1024
 _MARKS: tuple[tuple[str, str], ...] = ((".distcp", _METADATA),)
 """Endings of files that cannot be read alone, each with the name of what must lie beside them."""
 
@@ -37,7 +39,20 @@ def stands_for_folder(folder: str, name: str) -> bool:
     """Return whether a file means the whole folder that it is in."""
     if name.endswith((_METADATA, _INDEX)) and os.path.isfile(os.path.join(folder, name)):  # noqa: PTH113, PTH118 - as above
         return True
+    if name == _LATEST:
+        return _names_folder(folder)
     return any(name.endswith(ending) and _lies(folder, beside) for ending, beside in _MARKS)
+
+
+def _names_folder(folder: str) -> bool:
+    """Return whether `latest` names a folder beside it, as DeepSpeed's does."""
+    try:
+        with open(os.path.join(folder, _LATEST), "rb") as file:  # noqa: PTH118, PTH123 - as above
+            tag = file.read(_MOST_NBYTES).decode().strip()
+    except (OSError, UnicodeDecodeError):
+        return False
+    is_plain = bool(tag) and "\0" not in tag and tag == os.path.basename(tag)  # noqa: PTH119 - as above
+    return is_plain and os.path.isdir(os.path.join(folder, tag))  # noqa: PTH112, PTH118 - as above
 
 
 def _lies(folder: str, name: str) -> bool:

@@ -60,6 +60,7 @@ class Format:
         loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
         copied_as: What a copy is, where nothing is said of it: `same` keeps the format, `state-dict` and
             `objects` are files for `torch.load`, of the model's tensors or of everything.
+        weights_at: Where its weights stand, of several that it may hold.
         cannot: The steps that make no sense for it. A format that `relabel.formats` has no row for should say
             here what to do instead of `remap`.
     """
@@ -86,6 +87,7 @@ class Format:
     era: str = ""
     becomes: str = "zip"
     copied_as: Literal["same", "state-dict", "objects"] = "same"
+    weights_at: str = ""
     cannot: tuple[Cannot, ...] = ()
 
     def reader_for(self, source: Source) -> Reader:

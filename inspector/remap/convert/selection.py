@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
 from inspector.model.roles.contents import COUNT_OF_AVERAGES
@@ -89,6 +90,8 @@ def select_model(checkpoint: Checkpoint, form: Form) -> Model:
         return _only(found, "no averaged weights were recognized", models)
     found = [model for model in models if not model.is_average] or models
     found = [model for model in found if model.keys[-1:] != _BEFORE_AVERAGING] or found
+    main = format_of(checkpoint.format).weights_at
+    found = [model for model in found if main and model.path == main] or found
     return _only(found, "no weights of a model were recognized", models)
 
 

@@ -125,3 +125,18 @@ def test_no_code_that_would_run_commands_is_handed_out(tmp_path: Path, end: byte
     assert refused(tmp_path / "a.pkl", payload[: -1 if end else None] + end) == ""
     assert ".load()" in refused(tmp_path / "b.pkl", stream(proto(), list_(text("id"))))
     assert ".load()" in refused(tmp_path / "c.pkl", stream(proto(), call("mine.Config", text("id"))))
+
+
+def test_folders_of_several_processes_are_named_by_their_folder(tmp_path: Path) -> None:
+    (tmp_path / "latest").write_text("step1")
+    root = str(tmp_path)
+    for path, said in ((root, ""), (f"{root}/latest", ""), (f"{root}/step1", 'tag="step1"')):
+        code = render_unopened("deepspeed", path, CPU_ONLY)
+        assert f'"{root}"' in code
+        assert said in code
+        assert ("tag=" in code) == bool(said)
+    assert '"."' in render_unopened("deepspeed", "latest", CPU_ONLY)
+    for name in (".metadata", "__0_0.distcp"):
+        code = render_unopened("dcp", f"{root}/{name}", CPU_ONLY)
+        assert f'dcp_to_torch_save("{root}"' in code.replace("\n    ", "")
+    assert "checkpoint-inspector remap" in render_unopened("distcp", "a.distcp", CPU_ONLY)

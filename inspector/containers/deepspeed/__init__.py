@@ -1,0 +1,1 @@
+"""Folders of DeepSpeed: states of all ranks, whose parameters are parts of flat vectors."""

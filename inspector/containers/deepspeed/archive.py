@@ -1,0 +1,291 @@
+"""A folder of DeepSpeed as one checkpoint: weights in full precision by name, and the files around them.
+
+Raw vectors of ranks give way to the parameters that they consist of. What cannot be put together for certain
+stays as the files have it, and a note says why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from math import prod
+
+from inspector.containers.container import Container, StoredBytes
+from inspector.containers.deepspeed.flat import Flat, cut, flat_of
+from inspector.containers.deepspeed.joining import Joined, Parameter, Part, join_parameters
+from inspector.containers.deepspeed.names import LATEST, StatesFile, states_files, tags_of
+from inspector.containers.deepspeed.states import entry, items_of, named, pairs_of, size_of
+from inspector.containers.folders.folder import Folder
+from inspector.containers.folders.joined import Member, join
+from inspector.containers.gathered.chunks import Gathered
+from inspector.containers.gathered.tiling import tile
+from inspector.containers.legacy import read_legacy
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id
+from inspector.containers.zip.archive import read_torchzip
+from inspector.errors import NotACheckpointError
+from inspector.limits import Limits
+from inspector.pickles.values import Dict, StoredTensor, Value
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.units import cut_text, escape_text, format_count
+
+_ZIP = b"PK\x03\x04"
+_MOST_TAG_NBYTES = 1024
+_MOST_CHARS = 80
+_STATE = "optimizer_state_dict"
+
+
+def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Container:
+    """Read a folder of DeepSpeed.
+
+    Raises:
+        CheckpointError: It cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    tag, other_tags = _tag_of(folder)
+    files = states_files(folder.sizes, tag)
+    progress.start("reading", len(files))
+    members = []
+    for file in files:
+        progress.advance(1)
+        members.append(Member(file.name, _read(folder, file, limits, progress)))
+    return _Whole(folder, tag, other_tags, limits, progress).join(files, members)
+
+
+def _tag_of(folder: Folder) -> tuple[str, list[str]]:
+    """Return the subfolder that is meant, and the others.
+
+    Raises:
+        NotACheckpointError: There is none, or `latest` names another.
+    """
+    tags = tags_of(folder.sizes)
+    if "" in tags or LATEST not in folder.sizes:
+        chosen = "" if "" in tags else tags[-1] if tags else ""
+    else:
+        with folder.open(LATEST) as source:
+            text = source.read_upto(0, _MOST_TAG_NBYTES)
+        chosen = text.decode("utf-8", "replace").strip()
+    if chosen not in tags:
+        raise NotACheckpointError(
+            "the file latest names a folder that is not here, or holds no states of DeepSpeed",
+            where=f"{folder.path}: {escape_text(cut_text(chosen, _MOST_CHARS))}",
+            remedy=f"give the folder that is wanted{f', such as {tags[-1]}' if tags else ''}",
+            form="deepspeed",
+        )
+    return chosen, [tag for tag in tags if tag != chosen]
+
+
+def _read(folder: Folder, file: StatesFile, limits: Limits, progress: Progress) -> Container:
+    with folder.open(file.name) as source:
+        read = read_torchzip if source.read_upto(0, len(_ZIP)) == _ZIP else read_legacy
+        try:
+            container = read(source, limits, progress)
+        finally:
+            folder.programs.adopt(source.programs, file.name, "object")
+    return replace(container, path=folder.path_of(file.name))
+
+
+class _Whole:
+    """Puts the files of one tag together."""
+
+    def __init__(
+        self, folder: Folder, tag: str, other_tags: list[str], limits: Limits, progress: Progress
+    ) -> None:
+        self._folder = folder
+        self._tag = tag
+        self._other_tags = other_tags
+        self._limits = limits
+        self._look = limits.counted(progress.advance).look
+        self._notes: list[Note] = []
+        self._storage_ids: dict[str, StorageId] = {}
+        self._stored: dict[str, StoredBytes] = {}
+        self._gathered: dict[str, Gathered] = {}
+        self._consumed: set[str] = set()
+        self._several = False
+        self._emptied = False
+
+    def join(self, files: Sequence[StatesFile], members: Sequence[Member]) -> Container:
+        ranks = sorted({file.mp for file in files})
+        parts = {
+            file.name: Part(member.container, number)
+            for number, (file, member) in enumerate(zip(files, members, strict=True))
+        }
+        root = Dict([])
+        joined: dict[int, Joined] = {}
+        for mp in ranks:
+            joined[mp] = self._rank(mp, files, parts, root if len(ranks) == 1 else _below(root, mp))
+        for file in files:
+            trimmed = _trimmed(parts[file.name].container.root, file, joined[file.mp])
+            root.pairs.append((file.name.rpartition("/")[2], trimmed))
+        if len(ranks) > 1:
+            self._notes.append(Note(NoteKind.TENSOR_PARALLEL, (str(len(ranks)),)))
+        self._note_rest()
+        whole = join(self._folder.path, "deepspeed", members, root, self._limits)
+        kept = {key: one for key, one in whole.storage_ids.items() if key not in self._consumed}
+        return replace(
+            whole,
+            storage_ids={**self._storage_ids, **kept},
+            stored={**{key: place for key, place in whole.stored.items() if key in kept}, **self._stored},
+            gathered={**whole.gathered, **self._gathered},
+            notes=(*whole.notes, *self._notes),
+        )
+
+    def _rank(self, mp: int, files: Sequence[StatesFile], parts: dict[str, Part], into: Dict) -> Joined:
+        models = [parts[file.name] for file in files if file.mp == mp and file.kind == "model"]
+        optims = [parts[file.name] for file in files if file.mp == mp and file.kind == "optim"]
+        model = models[0].container.root if models else None
+        found = join_parameters(model, optims, self._look)
+        if found.fault:
+            self._notes.append(Note(NoteKind.UNJOINED, (found.fault,)))
+        if not found.weights:
+            return found
+        self._consume(found.consumed, [*models, *optims])
+        prefix = f"{mp}/" if len({file.mp for file in files}) > 1 else ""
+        if any(file.dp >= 0 and file.kind == "model" for file in files):
+            self._emptied = True
+        weights = self._weights(models, found, prefix)
+        into.pairs.append(("fp32", weights))
+        into.pairs.append(("optimizer", self._optimizer(optims, found, prefix)))
+        return found
+
+    def _consume(self, flats: Sequence[Flat], parts: Sequence[Part]) -> None:
+        """Note the storages that hold nothing but vectors, which the parameters stand for."""
+        uses = {
+            part.number: Counter(
+                one.key for node in part.container.pickle().persistent_ids if (one := parse_storage_id(node))
+            )
+            for part in parts
+        }
+        for flat in flats:
+            if uses[flat.part][flat.storage.key] == 1:
+                self._consumed.add(f"{flat.part}:{flat.storage.key}")
+
+    # --- weights --------------------------------------------------------------------------------------------
+
+    def _weights(self, models: Sequence[Part], found: Joined, prefix: str) -> Dict:
+        """Return the state dict in full precision: buffers, frozen parameters, the others, and ties."""
+        root = models[0].container.root
+        module = named(entry(root, "module"))
+        buffers = [str(name) for name in items_of(entry(root, "buffer_names")) if isinstance(name, str)]
+        made: dict[str, Value] = {name: module[name] for name in buffers if name in module}
+        made.update(self._frozen(models, prefix))
+        for name, parameter in found.weights.items():
+            made[name] = self._tensor(f"{prefix}fp32/{name}", parameter)
+        shared = pairs_of(entry(root, "shared_params"))
+        pairs = [tuple(pair) for pair in items_of(entry(root, "shared_params")) if isinstance(pair, list)]
+        for pair in (*shared, *pairs):
+            alias, source = pair if len(pair) == 2 else (None, None)
+            if isinstance(alias, str) and isinstance(source, str) and source in made:
+                made[str(alias)] = made[source]
+        return Dict(list(made.items()))
+
+    def _frozen(self, models: Sequence[Part], prefix: str) -> dict[str, Value]:
+        """Return the parameters that were not trained, which stand in the files of the model."""
+        root = models[0].container.root
+        shapes = {name: size_of(size) for name, size in named(entry(root, "frozen_param_shapes")).items()}
+        fragments = [named(entry(part.container.root, "frozen_param_fragments")) for part in models]
+        made: dict[str, Value] = {}
+        for name, shape in shapes.items():
+            if shape is None or name not in fragments[0]:
+                continue
+            flats = [
+                flat_of(one.get(name), part.container, part.number)
+                for one, part in zip(fragments, models, strict=True)
+            ]
+            whole = [one for one in flats if one is not None]
+            if len(whole) < len(flats):
+                continue
+            made[name] = fragments[0][name]
+            if len(whole) > 1:
+                self._consume(whole, models)
+                made[name] = self._tensor(f"{prefix}fp32/{name}", _pasted(name, shape, whole))
+        return made
+
+    def _tensor(self, key: str, parameter: Parameter) -> StoredTensor:
+        gathered = parameter.gathered
+        numel = gathered.nbytes // gathered.itemsize
+        location = parameter.location or NO_DEVICE
+        if not parameter.location:
+            self._several = True
+        self._storage_ids[key] = StorageId(
+            key, gathered.dtype, gathered.itemsize, location, numel, untyped=False, view=None
+        )
+        self._gathered[key] = gathered
+        if not tile(gathered, self._look).fault:
+            part = gathered.chunks[0].part if gathered.chunks else 0
+            self._stored[key] = StoredBytes(part, None, gathered.nbytes)
+        return StoredTensor(key, gathered.dtype, parameter.shape)
+
+    def _optimizer(self, optims: Sequence[Part], found: Joined, prefix: str) -> Dict:
+        """Return the state of the optimizer as that of one process, by names."""
+        steps = {name: step for group, step in zip(found.groups, found.steps, strict=False) for name in group}
+        state: list[tuple[Value, Value]] = []
+        for name, slots in found.slots.items():
+            own: list[tuple[Value, Value]] = [
+                (slot, self._tensor(f"{prefix}{slot}/{name}", parameter)) for slot, parameter in slots.items()
+            ]
+            if steps.get(name) is not None:
+                own.insert(0, ("step", steps[name]))
+            state.append((name, Dict(own)))
+        root = entry(optims[0].container.root, _STATE)
+        base = entry(root, "base_optimizer_state") or entry(root, _STATE)
+        groups: list[Value] = []
+        listed = items_of(entry(base, "param_groups"))
+        for number, names in enumerate(found.groups):
+            kept = [
+                pair
+                for pair in (pairs_of(listed[number]) if number < len(listed) else [])
+                if pair[0] != "params"
+            ]
+            groups.append(Dict([*kept, ("params", list(names))]))
+        return Dict([("state", Dict(state)), ("param_groups", groups)])
+
+    # --- notes ----------------------------------------------------------------------------------------------
+
+    def _note_rest(self) -> None:
+        if self._tag:
+            others = format_count(len(self._other_tags), "other") if self._other_tags else "no other"
+            self._notes.append(Note(NoteKind.TAG, (escape_text(cut_text(self._tag, _MOST_CHARS)), others)))
+        if self._emptied:
+            self._notes.append(Note(NoteKind.EMPTIED))
+        if self._several:
+            self._notes.append(Note(NoteKind.SEVERAL_DEVICES))
+
+
+def _pasted(name: str, shape: tuple[int, ...], flats: Sequence[Flat]) -> Parameter:
+    """Return a parameter that vectors one behind the other make."""
+    storage, tags = flats[0].storage, {one.storage.location for one in flats}
+    chunks = tuple(cut(flats, 0, prod(shape)))
+    gathered = Gathered(name, storage.dtype, storage.itemsize, (prod(shape),), chunks)
+    return Parameter(shape, gathered, tags.pop() if len(tags) == 1 else "")
+
+
+def _below(root: Dict, mp: int) -> Dict:
+    made = Dict([])
+    root.pairs.append((f"mp_rank_{mp:02d}", made))
+    return made
+
+
+_VECTORS = frozenset(
+    {"single_partition_of_fp32_groups", "base_optimizer_state", "fp32_flat_groups", "optimizer_state_dict"}
+)
+_FRAGMENTS = "frozen_param_fragments"
+
+
+def _trimmed(root: Value, file: StatesFile, joined: Joined) -> Value:
+    """Return what a file holds besides what was joined, and besides parameters that ZeRO 3 emptied."""
+    if not joined.weights:
+        return root
+    if file.kind == "optim":
+        return _changed(root, _STATE, _without(entry(root, _STATE), _VECTORS))
+    return _without(root, {_FRAGMENTS} if file.dp < 0 else {_FRAGMENTS, "module"})
+
+
+def _without(value: Value, keys: AbstractSet[str]) -> Dict:
+    return Dict([pair for pair in pairs_of(value) if not isinstance(pair[0], str) or pair[0] not in keys])
+
+
+def _changed(value: Value, key: str, item: Value) -> Dict:
+    return Dict([(name, item if name == key else old) for name, old in pairs_of(value)])

@@ -1,0 +1,61 @@
+"""Folders that several real processes wrote, against what torch and DeepSpeed themselves make of them.
+
+`oracle.json` has, for each tensor, its type, its sizes and the SHA-256 of its bytes: what torch 2.13 makes of
+it with `dcp_to_torch_save`, and DeepSpeed 0.19 with `get_fp32_state_dict_from_zero_checkpoint`. Two to four
+processes wrote them on CPUs: FSDP2 with AdamW, DTensors in a grid, and ZeRO 1 to 3 with tied, frozen and
+grouped parameters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.containers.folders.paths import open_path
+from inspector.containers.opening import read_container
+from inspector.containers.storage_reader import StorageReader
+from inspector.model.build import build_checkpoint
+from inspector.remap.convert.export import export_form
+from inspector.remap.convert.forms import Form
+from inspector.safety.verdict import judge
+
+FOLDER = Path(__file__).parents[1] / "data" / "distributed"
+ORACLE: dict[str, dict[str, Any]] = json.loads((FOLDER / "oracle.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ORACLE)
+def test_every_tensor_is_as_its_own_library_reads_it(name: str) -> None:
+    with open_path(str(FOLDER / name)) as source:
+        container = read_container(source)
+        checkpoint = build_checkpoint(container)
+        reader = StorageReader(container, source)
+        found = {}
+        for row in checkpoint.tensors:
+            if row.path in ORACLE[name]:
+                assert row.storage is not None
+                itemsize = container.storage_ids[row.storage].itemsize
+                data = reader.read(row.storage, (row.storage_offset or 0) * itemsize, row.nbytes)
+                found[row.path] = [row.dtype, list(row.shape), hashlib.sha256(data).hexdigest()]
+    assert found == ORACLE[name]
+    assert judge(checkpoint).verdict == "weights-only"
+    slots = [row for row in checkpoint.tensors if row.slot is not None]
+    assert all(row.parameter is not None for row in slots)
+    assert len(slots) == (0 if name == "dcp_grid" else 24 if name == "dcp_fsdp2" else 21)
+
+
+def test_they_are_converted_by_ranges(tmp_path: Path) -> None:
+    for name, oracle in ORACLE.items():
+        form = Form(shape="same", container="zip") if name.startswith("dcp") else Form(shape="state-dict")
+        done = export_form(str(FOLDER / name), tmp_path / f"{name}.pt", None, form)
+        assert done.tensors == len(oracle)
+        with open_path(str(done.destination)) as source:
+            container = read_container(source)
+            reader = StorageReader(container, source)
+            for row in build_checkpoint(container).tensors:
+                data = reader.read(row.storage or "", 0, row.nbytes)
+                path = row.path if name.startswith("dcp") else f"fp32/{row.path}"
+                assert hashlib.sha256(data).hexdigest() == oracle[path][2], (name, row.path)
