@@ -155,7 +155,8 @@ def _dcp_folder(path: str) -> str:
 
 def _deepspeed(path: str, device: Device) -> str:
     folder, name = os.path.split(path)
-    is_tag = name != "latest" and not os.path.isfile(os.path.join(path, "latest"))  # noqa: PTH113, PTH118 - text
+    has_latest = "\0" not in path and os.path.isfile(os.path.join(path, "latest"))  # noqa: PTH113, PTH118 - text
+    is_tag = name != "latest" and not has_latest
     root = (folder or ".") if is_tag or name == "latest" else path
     tag = (f"tag={literal(name)}",) if is_tag else ()
     script = Script(uses_torch=bool(device.choice))
