@@ -79,16 +79,23 @@ def _plain_extents(container: Container, stored: dict[str, StoredBytes]) -> Exte
     whole: dict[str, Extent] = {}
     lost: dict[str, str] = {}
     for key, storage in container.storage_ids.items():
-        place = stored.get(key)
-        if not storage.nbytes:
-            whole[key] = _NOTHING
-        elif place is None:
-            lost[key] = "its bytes are not in the file"
-        elif place.nbytes != storage.nbytes:
-            lost[key] = _of_other_size(storage, place.nbytes)
+        found = _plain_extent(storage, stored.get(key))
+        if isinstance(found, str):
+            lost[key] = found
         else:
-            whole[key] = Extent(place.offset or 0, place.nbytes, place.nbytes, STORED, 0)
+            whole[key] = found
     return Extents(container=container, whole=whole, lost=lost, records={})
+
+
+def _plain_extent(storage: StorageId, place: StoredBytes | None) -> Extent | str:
+    """Return the extent of a storage without a checksum, or why it has none."""
+    if not storage.nbytes:
+        return _NOTHING
+    if place is None:
+        return "its bytes are not in the file"
+    if place.nbytes != storage.nbytes:
+        return _of_other_size(storage, place.nbytes)
+    return Extent(place.offset or 0, place.nbytes, place.nbytes, STORED, 0)
 
 
 def legacy_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
@@ -122,6 +129,8 @@ def records_extents(source: Source, container: Container, records: Records) -> E
     offsets = _offsets(source, [entry for entry in entries.values() if entry is not None])
     for key, storage in container.storage_ids.items():
         found = _judge(source, storage, entries[key], offsets)
+        if entries[key] is None:  # it stands in a file within one of the records
+            found = _plain_extent(storage, container.stored.get(key))
         if isinstance(found, str):
             lost[key] = found
         else:

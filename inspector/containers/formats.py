@@ -21,7 +21,7 @@ from inspector.containers.table.row import Cannot, Format, Step
 from inspector.containers.tar.sniff import passes_for_tar
 from inspector.containers.unread import read_as_pickles, read_as_tar
 from inspector.containers.zip.archive import find_records, read_torchzip
-from inspector.containers.zip.kinds import kind_of
+from inspector.containers.zip.kinds import find_by, kind_of
 from inspector.errors import NotACheckpointError, PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
@@ -96,6 +96,30 @@ def _find_script_records(source: Source) -> Callable[[str], Extent | None]:
     from inspector.containers.torchscript.archive import find_script_records  # noqa: PLC0415 - as above
 
     return find_script_records(source)
+
+
+def _read_pt2(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.exported.pt2 import read_pt2  # noqa: PLC0415 - few are such
+
+    return read_pt2(source, limits, progress)
+
+
+def _read_package(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.exported.package import read_package  # noqa: PLC0415 - few are such
+
+    return read_package(source, limits, progress)
+
+
+def _package_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    from inspector.containers.exported.package import package_extents  # noqa: PLC0415 - as above
+
+    return package_extents(source, limits, progress)
+
+
+def _find_package_records(source: Source) -> Callable[[str], Extent | None]:
+    from inspector.containers.exported.package import STORAGES  # noqa: PLC0415 - as above
+
+    return find_by(source, pattern=STORAGES)
 
 
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -174,11 +198,29 @@ FORMATS: tuple[Format, ...] = (
         loads_restricted=False,
         loader="torch.jit.load",
     ),
-    Format(name="pt2", what="a torch.export archive", remedy="load it with torch.export.load"),
+    Format(
+        name="pt2",
+        what="a torch.export archive",
+        read=_read_pt2,
+        loads_restricted=False,
+        loader="torch.export.load",
+        cannot=(
+            Cannot(
+                ("remap", "in-place"),
+                "the devices of an exported program stand in its graph, which is checked against them",
+                "load it where its device is, move it with torch.export.passes.move_to_device_pass(program, "
+                '"cpu"), and save it with torch.export.save',
+            ),
+        ),
+    ),
     Format(
         name="package",
         what="a torch.package archive",
-        remedy="load it with torch.package.PackageImporter",
+        read=_read_package,
+        extents=_package_extents,
+        storage_extents=_find_package_records,
+        loads_restricted=False,
+        loader="torch.package.PackageImporter",
     ),
     Format(
         name="npz",

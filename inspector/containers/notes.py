@@ -71,10 +71,12 @@ class NoteKind(Enum):
     TOO_DEEP = auto()
     UNLISTED = auto()
     UNREAD_CODE = auto()
+    NOT_LISTED = auto()
     # What code in the file does.
     RUNS_AT_LOAD = auto()
     FILE_ACCESS = auto()
     PYTHON_INSIDE = auto()
+    MACHINE_CODE = auto()
 
 
 AMBIGUOUS = frozenset(kind for kind in NoteKind if kind.value < NoteKind.REFUSED.value)
@@ -193,10 +195,12 @@ _SENTENCES = {
     NoteKind.RANKS: "Written by {}, in {}.",
     NoteKind.BROKEN_OFF: "At least one pickle in this file is cut off.",
     NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",
+    NoteKind.NOT_LISTED: "{} are not listed here.",
     NoteKind.UNREAD_CODE: (
         "Not all of the code in this file could be looked through: of the rest it is not known what tensors "
         "are for, and which devices are fixed in it."
     ),
+    NoteKind.MACHINE_CODE: "Machine code stands in this file, which runs when it is loaded: {}.",
     NoteKind.PYTHON_INSIDE: "Python stands in this file: {}.",
     NoteKind.RUNS_AT_LOAD: "Code in this file runs as soon as it is loaded: {}.",
     NoteKind.FILE_ACCESS: "Code in this file reads or writes files: {}.",

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeGuard
 
 from inspector.pickles.values import Call, Global, PersistentId, Value
 
+_PLAIN_PARTS = 5
 _MOST_COUNTED = 2**63 - 1  # torch counts with int64
 
 NO_DEVICE = "none"
@@ -80,6 +81,23 @@ def parse_storage_id(node: PersistentId) -> StorageId | None:
     if meaning is node:  # not read yet
         meaning = node.meaning = _parse(node.pid)
     return meaning  # type: ignore[return-value]  # nobody else writes there
+
+
+def prefix_key(node: PersistentId, prefix: str) -> StorageId | None:
+    """Give a storage a key that begins with this, as it is known where several pickles are one checkpoint.
+
+    Returns:
+        The storage as it is known then; None where the reference is to something else.
+    """
+    storage, pid = parse_storage_id(node), node.pid
+    if storage is None or not isinstance(pid, tuple):
+        return None
+    view = None if storage.view is None else (prefix + storage.view[0], *storage.view[1:])
+    renamed = storage._replace(key=prefix + storage.key, view=view)
+    rest = () if len(pid) == _PLAIN_PARTS else (view, *pid[_PLAIN_PARTS + 1 :])
+    node.pid = (*pid[:2], renamed.key, *pid[3:_PLAIN_PARTS], *rest)
+    node.meaning = renamed
+    return renamed
 
 
 def _parse(pid: Value) -> StorageId | None:

@@ -145,7 +145,7 @@ def written_by(checkpoint: Checkpoint) -> str:
     era = format_of(checkpoint.format).era
     if era:
         return era
-    if checkpoint.is_program:
+    if not format_of(checkpoint.format).torch_loads:
         return "torch 2.1 or later" if "byteorder" in versions else ""
     if ".format_version" in versions:
         return "torch 2.7 or later"

@@ -63,6 +63,16 @@ def _package_reasons(checkpoint: Checkpoint) -> Iterator[str]:
             yield f"The file holds {note.values[0]}."
 
 
+def _export_reasons(checkpoint: Checkpoint) -> Iterator[str]:
+    yield (
+        "torch.export.load unpickles what stands beside the graph, sample inputs among it: where "
+        "weights_only=True refuses that, it goes on with weights_only=False."
+    )
+    for note in checkpoint.notes:
+        if note.kind is NoteKind.MACHINE_CODE:
+            yield f"The file holds machine code, which runs as soon as it is loaded: {note.values[0]}."
+
+
 ARCHIVES: dict[str, Archive] = {
     "torchscript": Archive(
         loader="torch.jit.load",
@@ -73,6 +83,16 @@ ARCHIVES: dict[str, Archive] = {
         own=("__torch__.", "torch.jit._pickle."),
         reasons=_script_reasons,
         is_imported=False,
+    ),
+    "pt2": Archive(
+        loader="torch.export.load",
+        words="an exported program, whose loader unpickles whatever stands beside its graph",
+        label="exported program",
+        otherwise="does not read it",
+        refusal="It finds no data.pkl in it: an exported program is read by torch.export.load alone.",
+        own=(),
+        reasons=_export_reasons,
+        is_imported=True,
     ),
     "package": Archive(
         loader="torch.package.PackageImporter",

@@ -79,6 +79,19 @@ def _pt2(path: str, device: Device) -> str:
     return script.text()
 
 
+def _package(path: str, device: Device) -> str:
+    script = Script(uses_torch=bool(device.choice))
+    script.need("from torch.package import PackageImporter")
+    script.paragraph(*device.choice)
+    script.paragraph(
+        _RUNS_CODE,
+        *_call("importer = PackageImporter(", literal(path)),
+        "# The names of a pickle are those of its folder and its file.",
+        f'model = importer.load_pickle("model", "model.pkl", map_location={device.code})',
+    )
+    return script.text()
+
+
 def _safetensors(path: str, device: Device) -> str:
     script = Script(uses_torch=bool(device.choice))
     script.need("from safetensors.torch import load_file")
@@ -206,6 +219,7 @@ _ADAPTERS = _Way(style="peft", write=adapter_code, fits=is_adapter_file)
 _WAYS: dict[str, tuple[_Way, ...]] = {
     "torchscript": (_Way(style="plain", write=_torchscript),),
     "pt2": (_Way(style="plain", write=_pt2),),
+    "package": (_Way(style="plain", write=_package),),
     "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED, _ADAPTERS),
     "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
     "folder": (_Way(style="plain", write=training_code),),

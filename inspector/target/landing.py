@@ -22,10 +22,10 @@ from inspector.target.map_location import (
     text_of,
 )
 from inspector.target.restore import Failure, landing_place, restore_failure, send_failure
-from inspector.target.scripts import land_script
+from inspector.target.scripts import land_exported, land_script
 from inspector.target.versions import SKIPS_FOR_META, release_of
 
-_LANDINGS = {"torchscript": land_script}
+_LANDINGS = {"torchscript": land_script, "pt2": land_exported}
 """What restores the tags of formats that another function than `torch.load` reads."""
 
 Landed = tuple[str, Failure | None]

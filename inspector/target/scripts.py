@@ -58,3 +58,12 @@ def _missing(name: str, tag: str, target: Profile, *, has_index: bool) -> Failur
         "NotImplementedError: Could not run 'aten::empty_strided' with arguments from the "
         f"'{backend}' backend."
     )
+
+
+def land_exported(tag: str, _place: str | None, target: Profile, current: int) -> tuple[str, Failure | None]:
+    """Return the same of `torch.export.load`, which sends each tensor where it was, whatever it is told.
+
+    See `_build_file_map` in torch's `torch/export/pt2_archive/_package.py`.
+    """
+    failure = None if tag.partition(":")[0] in _ALWAYS else send_failure(tag, target)
+    return ("", failure) if failure is not None else (landing_place(tag, current), None)

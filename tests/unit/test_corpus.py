@@ -16,7 +16,7 @@ from tests.sweep import table
 
 # Known formats that a later version reads. Until then they are refused with a document, never with a crash;
 # the change that adds the format takes it out here, and the comparison below begins.
-UNSUPPORTED = {"package", "plain_pickle", "pt2"}
+UNSUPPORTED = {"plain_pickle"}
 
 EVERY = cases()
 SUPPORTED = [case for case in EVERY if case.container not in UNSUPPORTED]

@@ -13,14 +13,13 @@ from typing import NamedTuple
 from inspector.containers.container import Container, Part, StoredBytes
 from inspector.containers.gathered.chunks import Gathered
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.containers.persistent_ids import StorageId, prefix_key
 from inspector.limits import Limits
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Blob, Call, Dict, PersistentId, Set, StoredTensor, Value
 from inspector.records import replace
 
-_PLAIN_PARTS = 5  # of the persistent id of a storage; a legacy one has a view behind
 _LONGS = frozenset(CODES[name] for name in ("INT", "LONG", "LONG4"))
 _CONTAINERS = frozenset({list, tuple, Dict, Set, Call, PersistentId})
 
@@ -164,7 +163,7 @@ def _rename(container: Container, first: int, start: int, limits: Limits) -> boo
     stream = container.stream
     for one, _ in container.objects:
         for node in one.persistent_ids:
-            _rename_node(node, prefix)
+            prefix_key(node, prefix)
     if stream is not None and not _may_leave(stream, limits):
         return False
     seen: set[int] = set()
@@ -188,14 +187,20 @@ def _may_leave(stream: Stream, limits: Limits) -> bool:
     return stream.end >= limits.text_nbytes or (has_long and stream.end >= limits.long_nbytes)
 
 
-def _rename_node(node: PersistentId, prefix: str) -> None:
-    storage, pid = parse_storage_id(node), node.pid
-    if storage is None or not isinstance(pid, tuple):
-        return
-    renamed = _keyed(storage, prefix)
-    view = () if len(pid) == _PLAIN_PARTS else (renamed.view, *pid[_PLAIN_PARTS + 1 :])
-    node.pid = (*pid[:2], renamed.key, *pid[3:_PLAIN_PARTS], *view)
-    node.meaning = renamed
+def shift_large_values(root: Value, stream: Stream, start: int, limits: Limits) -> bool:
+    """Have large values find themselves in the data of several pickles, where that of theirs is at `start`.
+
+    Returns:
+        Whether any were left in the data of this pickle.
+    """
+    if not _may_leave(stream, limits):
+        return False
+    seen: set[int] = set()
+    for value in _values(root, limits.counted().look):
+        if isinstance(value, Blob) and id(value) not in seen:
+            seen.add(id(value))
+            value.offset += start
+    return bool(seen)
 
 
 def _values(root: Value, look: Callable[[int], None]) -> Iterator[Value]:

@@ -21,20 +21,20 @@ from inspector.containers.container import (
     first_storage_ids,
 )
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.containers.persistent_ids import StorageId, parse_storage_id, prefix_key
 from inspector.containers.programs import ProgramKind
 from inspector.containers.source import Source
 from inspector.containers.torchscript.code import Code, read_code
 from inspector.containers.torchscript.objects import Objects, is_tensor
 from inspector.containers.unread import within_bounds
 from inspector.containers.zip.archive import find_storages
-from inspector.containers.zip.directory import ZipEntry, payload_offset, place_of, read_directory
+from inspector.containers.zip.directory import ZipEntry, place_of
 from inspector.containers.zip.duplicates import namesakes, read_rivals
-from inspector.containers.zip.kinds import PICKLE, Records, records_of
+from inspector.containers.zip.kinds import PICKLE, Records, find_by, records_of
 from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_contents
 from inspector.errors import ContainerError, PickleError
-from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import Dict, PersistentId, Value
 from inspector.progress import Progress
@@ -221,12 +221,8 @@ def _rekeyed(pickle: PickleRecord) -> Sequence[PersistentId]:
     """
     nodes = pickle.stream.persistent_ids
     for node in nodes:
-        found = parse_storage_id(node)
-        if found is not None and pickle.prefix:
-            parts = node.pid if isinstance(node.pid, tuple) else ()
-            node.pid = (*parts[:2], pickle.prefix + found.key, *parts[3:])
-            node.meaning = found._replace(key=pickle.prefix + found.key)
-        elif found is not None and found.key.startswith(OWN):
+        found = prefix_key(node, pickle.prefix) if pickle.prefix else parse_storage_id(node)
+        if found is not None and not pickle.prefix and found.key.startswith(OWN):
             raise ContainerError("a storage of data.pkl is named like one of constants.pkl")
     return nodes
 
@@ -237,18 +233,7 @@ def find_script_records(source: Source) -> Callable[[str], Extent | None]:
     Raises:
         ContainerError: The directory cannot be read.
     """
-    records = Records(read_directory(source, DEFAULT_LIMITS))
-    records.own = OWN
-
-    def find(key: str) -> Extent | None:
-        entry = records.storage(key)
-        if entry is None:
-            return None
-        return Extent(
-            payload_offset(source, entry), entry.stored_nbytes, entry.nbytes, entry.method, entry.crc
-        )
-
-    return find
+    return find_by(source, own=OWN)
 
 
 def script_extents(source: Source, limits: Limits, progress: Progress) -> Extents:

@@ -24,15 +24,14 @@ from inspector.containers.zip.directory import (
     payload_offset,
     payload_offsets,
     place_of,
-    read_directory,
 )
 from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
-from inspector.containers.zip.kinds import PICKLE, Records, records_of
+from inspector.containers.zip.kinds import PICKLE, Records, find_by, records_of
 from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_contents, refused
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.errors import DamagedError
-from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 from inspector.records import replace
@@ -114,17 +113,7 @@ def find_records(source: Source) -> Callable[[str], Extent | None]:
     Raises:
         ContainerError: The directory cannot be read.
     """
-    records = Records(read_directory(source, DEFAULT_LIMITS))
-
-    def find(key: str) -> Extent | None:
-        entry = records.storage(key)
-        if entry is None:
-            return None
-        return Extent(
-            payload_offset(source, entry), entry.stored_nbytes, entry.nbytes, entry.method, entry.crc
-        )
-
-    return find
+    return find_by(source)
 
 
 def find_pickle(records: Records, path: str) -> ZipEntry:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from inspector.containers.container import Extent
 from inspector.containers.source import Source
-from inspector.containers.zip.directory import ZipDirectory, ZipEntry, read_directory
+from inspector.containers.zip.directory import ZipDirectory, ZipEntry, payload_offset, read_directory
 from inspector.containers.zip.metadata import is_listed
 from inspector.errors import ContainerError
-from inspector.limits import Limits
+from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
 
 PICKLE = "data.pkl"
@@ -31,9 +32,11 @@ class Records:
         names: The full names of all records, in its order.
         prefix: The archive's folder with its slash; empty where the first record stands in none.
         own: What the keys of storages begin with that are names of records themselves; empty for none.
+        pattern: What the records of all storages are named, where that is known; empty for torch.save's ways.
     """
 
     own = ""
+    pattern = ""
 
     def __init__(self, directory: ZipDirectory) -> None:
         self.directory = directory
@@ -51,6 +54,8 @@ class Records:
         """Return the record of a storage, or None."""
         if self.own and key.startswith(self.own):
             return self.get(key)
+        if self.pattern:
+            return self.get(self.pattern.format(key))
         return self.get(f"data/{key}") or self.get(f"tensors/{key}")
 
     def lists(self, name: str) -> bool:
@@ -94,6 +99,10 @@ def _all_of(*names: str) -> Callable[[Records], bool]:
     return lambda records: set(names).issubset(records.names)
 
 
+def _below(folder: str) -> Callable[[Records], bool]:
+    return lambda records: next(records.below(folder), None) is not None
+
+
 def _only(ending: str) -> Callable[[Records], bool]:
     return lambda records: bool(records.names) and all(name.endswith(ending) for name in records.names)
 
@@ -102,6 +111,7 @@ ZIP_KINDS: tuple[ZipKind, ...] = (
     ZipKind("torchscript", _lists(_CONSTANTS, "model.json")),
     ZipKind("pt2", _lists("archive_format")),
     ZipKind("pt2", _all_of("serialized_exported_program.json")),
+    ZipKind("pt2", _below("data/aotinductor/")),
     ZipKind("package", _lists(".data/extern_modules")),
     ZipKind("npz", _only(".npy")),
     ZipKind("stable-baselines3", _all_of("data", "policy.pth")),
@@ -134,6 +144,25 @@ def _is_shard(source: Source) -> bool:
     from inspector.containers.dcp.zips import ends_in_row  # noqa: PLC0415 - healthy zips never need it
 
     return source.path.endswith(_SHARDS) or ends_in_row(source)
+
+
+def find_by(source: Source, *, own: str = "", pattern: str = "") -> Callable[[str], Extent | None]:
+    """Return what finds the bytes of a storage by its key, in an archive that names their records so.
+
+    Raises:
+        ContainerError: The directory cannot be read.
+    """
+    records = Records(read_directory(source, DEFAULT_LIMITS))
+    records.own, records.pattern = own, pattern
+
+    def find(key: str) -> Extent | None:
+        entry = records.storage(key)
+        if entry is None:
+            return None
+        start = payload_offset(source, entry)
+        return Extent(start, entry.stored_nbytes, entry.nbytes, entry.method, entry.crc)
+
+    return find
 
 
 def records_of(source: Source, limits: Limits, progress: Progress) -> Records:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from inspector.containers.container import Container, damage_note
 from inspector.containers.foreign.zips import name_zip
@@ -24,7 +25,7 @@ from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_zip_record
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.containers.zip.walk import ZipWalk
-from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
+from inspector.errors import CancelledError, CheckpointError, DamagedError, NotACheckpointError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import replace
@@ -33,7 +34,6 @@ from inspector.units import cut_text, escape_text, format_count
 _MOST_NAME_CHARS = 80
 _FETCH = "fetch or copy it again; nothing that is left has a name"
 # Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
-_SCRIPTS = re.compile(r"[^/]*/(code/|constants\.pkl)")
 _OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/\d+\.storage)")
 
 
@@ -59,8 +59,9 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
     """
     walk = ZipWalk(source, limits, progress)
     walk.run()
-    if walk.stream is not None and any(map(_SCRIPTS.match, walk.names)):
-        return _salvage_script(walk, source, limits, progress, error)
+    other = next((read for mark, read in _READERS if any(map(mark.match, walk.names))), None)
+    if other is not None and walk.entries:
+        return _salvage_other(walk, source, limits, progress, (other, error))
     if walk.stream is None or any(map(_OTHERS.match, walk.names)):
         raise _hopeless(walk, source)
     directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
@@ -102,17 +103,55 @@ def _damage(walk: ZipWalk, error: DamagedError) -> tuple[Note, ...]:
     return (found, Note(NoteKind.SEARCH_ENDED)) if walk.gave_up else (found,)
 
 
-def _salvage_script(
-    walk: ZipWalk, source: Source, limits: Limits, progress: Progress, error: DamagedError
+Reader = Callable[[Source, Records, Limits, Progress, tuple[Note, ...]], Container]
+
+
+def _salvage_other(
+    walk: ZipWalk, source: Source, limits: Limits, progress: Progress, how: tuple[Reader, DamagedError]
 ) -> Salvage:
-    """Take a TorchScript archive apart by the records that were found."""
+    """Take another archive of torch apart by the records that were found.
+
+    Raises:
+        CheckpointError: Nothing in it can be named.
+    """
+    read, error = how
+    source.programs = Programs()  # its pickles are read once more
+    records = Records(ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes))
+    try:
+        container = read(source, records, limits, progress, _damage(walk, error))
+    except CancelledError:
+        raise
+    except CheckpointError:
+        raise _hopeless(walk, source) from None
+    if not container.storage_ids:
+        raise _hopeless(walk, source)
+    return Salvage(replace(container, refusal=_words(error)), records)
+
+
+def _read_script(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - handed on
     from inspector.containers.torchscript.archive import take_apart  # noqa: PLC0415 - few are such
 
-    source.programs = Programs()  # its pickle is read once more
-    directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
-    records = Records(directory)
-    container = take_apart(source, records, limits, progress, _damage(walk, error))
-    return Salvage(replace(container, refusal=_words(error)), records)
+    return take_apart(source, records, *how)
+
+
+def _read_export(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
+    from inspector.containers.exported.pt2 import open_pt2  # noqa: PLC0415 - as above
+
+    return open_pt2(source, records, *how)
+
+
+def _read_package(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
+    from inspector.containers.exported.package import open_package  # noqa: PLC0415 - as above
+
+    return open_package(source, records, *how)
+
+
+_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
+    (re.compile(r"[^/]*/(code/|constants\.pkl)"), _read_script),
+    (re.compile(r"[^/]*/(models/|data/weights/)"), _read_export),
+    (re.compile(r"[^/]*/\.data/\d+\.storage"), _read_package),
+)
+"""What reads the other archives of torch, by records that are told before their own marks."""
 
 
 def _words(error: DamagedError) -> str:

@@ -34,6 +34,7 @@ _PAIRS = {
     "tar": tar_spans,
     "zip": zip_spans,
     "torchscript": archive_spans("data.pkl", "constants.pkl"),
+    "package": archive_spans(".pkl"),
 }
 
 

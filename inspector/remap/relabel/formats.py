@@ -207,4 +207,5 @@ RELABELINGS = {
     ),
     "tar": Relabeling(_write_tar, _tar_pieces, _tar_mapped),
     "torchscript": _ARCHIVE,
+    "package": _ARCHIVE,
 }

@@ -17,7 +17,6 @@ from inspector.errors import (
     ContainerError,
     NotACheckpointError,
     PickleError,
-    UnsupportedFormatError,
 )
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -321,22 +320,6 @@ def test_versions_that_are_long_or_damaged(take_apart: TakeApart) -> None:
 
 
 # ------------------------------------------------------------------------------------------- other zips
-
-
-@pytest.mark.parametrize(
-    ("record", "what", "remedy"),
-    [
-        ("constants.pkl", "a TorchScript archive", "torch.jit.load"),
-        ("archive_format", "a torch.export archive", "torch.export.load"),
-        (".data/extern_modules", "a torch.package archive", "torch.package.PackageImporter"),
-    ],
-)
-def test_relatives_are_named(take_apart: TakeApart, record: str, what: str, remedy: str) -> None:
-    data = build_zip(Record(name="archive/x"), Record(name=f"archive/{record}"))
-    with pytest.raises(UnsupportedFormatError) as caught:
-        take_apart(data)
-    assert caught.value.what == f"this is {what}, which this version does not read"
-    assert remedy in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize("records", [[Record(name="notes/today.md")], [Record(name="a/data.pkl/x")]])
