@@ -10,18 +10,19 @@ import os.path
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from inspector.containers.container import Container, Extent
+from inspector.containers.container import Container
 from inspector.containers.dcp.names import OWN_NAMES
 from inspector.containers.deepspeed.names import OWN_NAMES as DEEPSPEED_NAMES
 from inspector.containers.deepspeed.names import tags_of
 from inspector.containers.legacy import find_inside, makes_magic, read_legacy
 from inspector.containers.source import Source
+from inspector.containers.table.archives import ARCHIVE_FORMATS
 from inspector.containers.table.folders import FOLDER_ROWS
 from inspector.containers.table.row import Cannot, Format, Step
 from inspector.containers.tar.sniff import passes_for_tar
 from inspector.containers.unread import read_as_pickles, read_as_tar
 from inspector.containers.zip.archive import find_records, read_torchzip
-from inspector.containers.zip.kinds import find_by, kind_of
+from inspector.containers.zip.kinds import kind_of
 from inspector.errors import NotACheckpointError, PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
@@ -78,48 +79,6 @@ def _is_part(source: Source) -> bool:
     from inspector.containers.foreign.folders import is_part  # noqa: PLC0415 - healthy files never need it
 
     return _is_pickle(source) and is_part(source.path)
-
-
-def _read_torchscript(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.torchscript.archive import read_torchscript  # noqa: PLC0415 - few are such
-
-    return read_torchscript(source, limits, progress)
-
-
-def _script_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    from inspector.containers.torchscript.archive import script_extents  # noqa: PLC0415 - as above
-
-    return script_extents(source, limits, progress)
-
-
-def _find_script_records(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.torchscript.archive import find_script_records  # noqa: PLC0415 - as above
-
-    return find_script_records(source)
-
-
-def _read_pt2(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.exported.pt2 import read_pt2  # noqa: PLC0415 - few are such
-
-    return read_pt2(source, limits, progress)
-
-
-def _read_package(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.exported.package import read_package  # noqa: PLC0415 - few are such
-
-    return read_package(source, limits, progress)
-
-
-def _package_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    from inspector.containers.exported.package import package_extents  # noqa: PLC0415 - as above
-
-    return package_extents(source, limits, progress)
-
-
-def _find_package_records(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.exported.package import STORAGES  # noqa: PLC0415 - as above
-
-    return find_by(source, pattern=STORAGES)
 
 
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -189,39 +148,7 @@ FORMATS: tuple[Format, ...] = (
         has_records=True,
     ),
     # Zips of other writers, which `containers.zip.kinds` tells apart.
-    Format(
-        name="torchscript",
-        what="a TorchScript archive",
-        read=_read_torchscript,
-        extents=_script_extents,
-        storage_extents=_find_script_records,
-        loads_restricted=False,
-        loader="torch.jit.load",
-    ),
-    Format(
-        name="pt2",
-        what="a torch.export archive",
-        read=_read_pt2,
-        loads_restricted=False,
-        loader="torch.export.load",
-        cannot=(
-            Cannot(
-                ("remap", "in-place"),
-                "the devices of an exported program stand in its graph, which is checked against them",
-                "load it where its device is, move it with torch.export.passes.move_to_device_pass(program, "
-                '"cpu"), and save it with torch.export.save',
-            ),
-        ),
-    ),
-    Format(
-        name="package",
-        what="a torch.package archive",
-        read=_read_package,
-        extents=_package_extents,
-        storage_extents=_find_package_records,
-        loads_restricted=False,
-        loader="torch.package.PackageImporter",
-    ),
+    *ARCHIVE_FORMATS,
     Format(
         name="npz",
         what="a file of NumPy arrays (.npz)",

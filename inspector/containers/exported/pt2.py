@@ -214,9 +214,12 @@ class _Reading:
         if entry is not None and entry.nbytes:
             with suppress(ContainerError):
                 offset = payload_offset(self._source, entry)
-                if offset + entry.stored_nbytes <= self._source.nbytes:
-                    place = offset if entry.method == STORED else None
-                    self.stored[key] = StoredBytes(0, place, entry.nbytes)
+                place = offset if entry.method == STORED else None
+                self.stored |= {
+                    one: StoredBytes(0, place, entry.nbytes)
+                    for one in (key,)
+                    if offset + entry.stored_nbytes <= self._source.nbytes
+                }
 
     def _unpickled(self, name: str) -> Value:
         """Read what a record runs that is no file of torch.save."""
@@ -285,9 +288,11 @@ class _Reading:
         self.storage_ids |= {
             prefix + key: one._replace(key=prefix + key) for key, one in inner.storage_ids.items()
         }
-        for key, place in inner.stored.items():
-            if place.offset is not None:
-                self.stored[prefix + key] = place._replace(offset=start + place.offset)
+        self.stored |= {
+            prefix + key: place._replace(offset=start + place.offset)
+            for key, place in inner.stored.items()
+            if place.offset is not None
+        }
         self.notes += [note for note in inner.notes if note.kind is not NoteKind.LOST_BYTES]
         if shift_large_values(stream.root, stream, len(self.large), self._limits):
             self.large += stream.data

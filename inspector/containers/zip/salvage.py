@@ -25,7 +25,7 @@ from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_zip_record
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.containers.zip.walk import ZipWalk
-from inspector.errors import CancelledError, CheckpointError, DamagedError, NotACheckpointError
+from inspector.errors import CheckpointError, ContainerError, DamagedError, NotACheckpointError, PickleError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import replace
@@ -119,9 +119,7 @@ def _salvage_other(
     records = Records(ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes))
     try:
         container = read(source, records, limits, progress, _damage(walk, error))
-    except CancelledError:
-        raise
-    except CheckpointError:
+    except (ContainerError, PickleError):
         raise _hopeless(walk, source) from None
     if not container.storage_ids:
         raise _hopeless(walk, source)

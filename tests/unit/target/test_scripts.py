@@ -6,7 +6,7 @@ from inspector.target.landing import Landing
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import TorchDevice
-from inspector.target.scripts import land_script
+from inspector.target.scripts import land_exported, land_script
 
 GPUS = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
 
@@ -50,3 +50,14 @@ def test_landing_asks_it_for_torchscript() -> None:
     failure = Landing("torchscript", CPU_ONLY, LoadCall(weights_only=False)).of_tag("cuda:0")[1]
     assert failure is not None
     assert "empty_strided" in failure[1]
+
+
+def test_exported_programs_go_where_they_were() -> None:
+    assert land_exported("cuda:1", "cpu", GPUS, 0) == ("cuda:1", None)
+    assert land_exported("cuda:0", "cpu", CPU_ONLY, 0) == (
+        "",
+        ("cuda-unavailable", "AssertionError: Torch not compiled with CUDA enabled"),
+    )
+    assert (
+        land_exported("cpu", None, CPU_ONLY, 0) == land_exported("cpu:0", None, CPU_ONLY, 0) == ("cpu", None)
+    )
