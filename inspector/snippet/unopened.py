@@ -50,11 +50,14 @@ class _Way:
         style: The id of the style.
         write: Writes the code for a path and a device.
         fits: Says whether a path offers it.
+        write_inside: Writes it for one of several objects in the file, by its name there; None where there is
+            one only.
     """
 
     style: str
     write: Callable[[str, Device], str]
     fits: Callable[[str], bool] = lambda _: True
+    write_inside: Callable[[str, Device, str], str] | None = None
 
 
 def _torchscript(path: str, device: Device) -> str:
@@ -80,14 +83,20 @@ def _pt2(path: str, device: Device) -> str:
 
 
 def _package(path: str, device: Device) -> str:
+    return _package_inside(path, device, "model/model.pkl")
+
+
+def _package_inside(path: str, device: Device, inside: str) -> str:
+    """Write code for one pickle of a package, which is named by its folder and its file."""
+    folder, _, name = inside.rpartition("/")
     script = Script(uses_torch=bool(device.choice))
     script.need("from torch.package import PackageImporter")
     script.paragraph(*device.choice)
+    items = literal(folder.replace("/", ".")), literal(name), f"map_location={device.code}"
     script.paragraph(
         _RUNS_CODE,
         *_call("importer = PackageImporter(", literal(path)),
-        "# The names of a pickle are those of its folder and its file.",
-        f'model = importer.load_pickle("model", "model.pkl", map_location={device.code})',
+        *_call("checkpoint = importer.load_pickle(", *items),
     )
     return script.text()
 
@@ -219,7 +228,7 @@ _ADAPTERS = _Way(style="peft", write=adapter_code, fits=is_adapter_file)
 _WAYS: dict[str, tuple[_Way, ...]] = {
     "torchscript": (_Way(style="plain", write=_torchscript),),
     "pt2": (_Way(style="plain", write=_pt2),),
-    "package": (_Way(style="plain", write=_package),),
+    "package": (_Way(style="plain", write=_package, write_inside=_package_inside),),
     "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED, _ADAPTERS),
     "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
     "folder": (_Way(style="plain", write=training_code),),
@@ -261,7 +270,13 @@ def code_for_refused(path: str, error: CheckpointError, target: Profile, *, styl
 
 
 def render_unopened(
-    form: str, path: str, target: Profile, *, style: str = "plain", device: Device | None = None
+    form: str,
+    path: str,
+    target: Profile,
+    *,
+    style: str = "plain",
+    device: Device | None = None,
+    inside: str = "",
 ) -> str:
     """Write the loading code for a file that was not read.
 
@@ -271,6 +286,7 @@ def render_unopened(
         target: The machine; with the id `this`, the code finds out when it runs.
         style: The style; `plain` also stands for the only one that there is.
         device: The device that is wanted; None for that of the machine.
+        inside: Which of several objects in the file is meant, where that is known.
 
     Raises:
         PlanError: The format does not offer this style.
@@ -283,7 +299,10 @@ def render_unopened(
             f"this file offers no snippet in the style {style!r}",
             remedy=f"it offers {', '.join(ways) or 'none'}",
         )
-    return ways[style].write(path, device or choose_device(target))
+    way, device = ways[style], device or choose_device(target)
+    if inside and way.write_inside is not None:
+        return way.write_inside(path, device, inside)
+    return way.write(path, device)
 
 
 def _call(head: str, *items: str, end: str = "") -> list[str]:

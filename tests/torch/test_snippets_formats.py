@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+from inspector.model.build import open_checkpoint
+from inspector.snippet.styles.table import render
 from inspector.snippet.unopened import render_unopened, unopened_styles
 from inspector.target.machine.profile import CPU_ONLY, Profile, presets
 from tests.corpus import CORPUS
@@ -146,11 +148,19 @@ def test_no_device_is_asked_for_that_the_machine_lacks(
             assert best in machine.used or model.device == best
 
 
+def test_package() -> None:
+    path = str(CORPUS / "package/pkg.pt")
+    found = run(render(open_checkpoint(path), style=None, target=CPU_ONLY))
+    assert found.checkpoint["0.weight"].shape == (4, 3, 3, 3)
+
+
 def test_every_style_has_been_run() -> None:
     """What is added to the table must be run above."""
     run_above = {
         "torchscript": {"plain"},
         "pt2": {"plain"},
+        "package": {"plain"},
+        "distcp": {"plain"},
         "safetensors": {"plain", "transformers"},  # the latter in test_snippets_frameworks.py, as peft
         "sharded": {"plain", "transformers"},
         "dcp": {"plain", "distributed"},

@@ -155,6 +155,8 @@ def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import unopened_styles  # noqa: PLC0415 - see above
 
+        if judge(checkpoint).verdict == "dangerous":
+            return ()
         named = {style.id: style for style in STYLES}
         return tuple(named[id_] for id_ in unopened_styles(checkpoint.format, checkpoint.path))
     traits = look_at(checkpoint)
@@ -190,7 +192,7 @@ def render(
     if style not in offered:
         raise PlanError(
             f"this file offers no snippet in the style {style!r}",
-            remedy=f"it offers {', '.join(offered) or 'none: torch.load does not open this format'}",
+            remedy=f"it offers {', '.join(offered) or _none(checkpoint)}",
         )
     path = checkpoint.path if path is None else path
     if not format_of(checkpoint.format).torch_loads:
@@ -198,9 +200,18 @@ def render(
 
         wanted = {device for _, device in mapping}  # such a loader takes one device for everything
         device = fixed_device(wanted.pop()) if len(wanted) == 1 else None
-        return render_unopened(checkpoint.format, path, target, style=style, device=device)
+        inside = next((str(row.keys[0]) for row in checkpoint.tensors if row.keys), "")
+        return render_unopened(checkpoint.format, path, target, style=style, device=device, inside=inside)
     inventory = take_inventory(checkpoint)
     if "data" in offered:  # the names of data may pass for those of parameters
         inventory = replace(inventory, models=())
     placement = place_devices(checkpoint, target, mapping, inventory.models)
     return offered[style].write(build_request(checkpoint, inventory, placement, target, path))
+
+
+def _none(checkpoint: Checkpoint) -> str:
+    """Return why a file offers no code at all."""
+    safety = judge(checkpoint)
+    if safety.verdict == "dangerous":
+        return f"none: {safety.danger}"
+    return "none: torch.load does not open this format"

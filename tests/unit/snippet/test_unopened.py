@@ -52,7 +52,7 @@ def test_plain_stands_for_the_only_style() -> None:
     )
 
 
-@pytest.mark.parametrize(("form", "style"), [("torchscript", "resume"), ("package", "plain")])
+@pytest.mark.parametrize(("form", "style"), [("torchscript", "resume"), ("gguf", "plain")])
 def test_style_that_is_not_offered(form: str, style: str) -> None:
     with pytest.raises(PlanError, match="offers no snippet"):
         render_unopened(form, "a.pt", THIS, style=style)
@@ -140,3 +140,11 @@ def test_folders_of_several_processes_are_named_by_their_folder(tmp_path: Path) 
         code = render_unopened("dcp", f"{root}/{name}", CPU_ONLY)
         assert f'dcp_to_torch_save("{root}"' in code.replace("\n    ", "")
     assert "checkpoint-inspector remap" in render_unopened("distcp", "a.distcp", CPU_ONLY)
+
+
+def test_code_for_one_pickle_of_a_package() -> None:
+    code = render_unopened("package", "a.pt", CPU_ONLY, inside="a/b/sd.pkl")
+    assert 'importer = PackageImporter("a.pt")\n' in code
+    assert 'checkpoint = importer.load_pickle("a.b", "sd.pkl", map_location="cpu")\n' in code
+    assert '"model", "model.pkl"' in render_unopened("package", "a.pt", CPU_ONLY)
+    assert render_unopened("pt2", "a.pt2", CPU_ONLY, inside="x") == render_unopened("pt2", "a.pt2", CPU_ONLY)

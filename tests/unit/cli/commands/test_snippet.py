@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from inspector.resources import demo_path
+from tests.builders.scripts import evil, script
 from tests.corpus import CORPUS
 
 DEMO = demo_path()
@@ -80,10 +81,29 @@ def test_code_for_torchscript_takes_one_device(cli) -> None:
         assert "torch.jit.load(" in answer.out
 
 
+def test_code_for_other_loaders(cli) -> None:
+    for name, options, said in (
+        ("safetensors/all.safetensors", ["--target", "cuda"], 'device="cuda:0"'),
+        ("export/model.pt2", [], "torch.export.load("),
+        ("package/pkg.pt", [], 'importer.load_pickle("model", "sd.pkl", map_location=device)'),
+    ):
+        answer = cli("snippet", CORPUS / name, *options)
+        assert (answer.code, answer.err) == (0, ""), name
+        ast.parse(answer.out)
+        assert said in answer.out, name
+
+
+def test_no_code_for_archives_that_do_harm(cli, tmp_path) -> None:
+    path = tmp_path / "net.pt"
+    path.write_bytes(script(evil()))
+    answer = cli("snippet", path)
+    assert (answer.code, answer.out) == (2, "")
+    assert "none: a pickle in it is made to run commands" in answer.err
+
+
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("export/model.pt2", [], "torch.export.load("),
         ("plain_pickle/tensor_p2.pkl", [], "CPUUnpickler(file)"),
         ("hf_sharded/pytorch_model.bin.index.json", [], '["weight_map"]'),
         ("hf_sharded/pytorch_model.bin.index.json", ["--style", "transformers"], "from_pretrained("),
@@ -110,7 +130,7 @@ def test_code_for_distributed_checkpoints(cli, options, said) -> None:
 
 @pytest.mark.parametrize(
     ("name", "style", "code"),
-    [("package/pkg.pt", "plain", 3), ("zip", "plain", 3), ("torchscript/conv.pt", "lightning", 2)],
+    [("zip", "plain", 3), ("torchscript/conv.pt", "lightning", 2)],
 )
 def test_no_code_for_what_no_loader_is_known_for(cli, name, style, code) -> None:
     answer = cli("snippet", CORPUS / name, "--style", style)

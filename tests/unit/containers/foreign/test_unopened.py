@@ -22,8 +22,6 @@ def name(path: Path) -> tuple[str, str] | None:
 @pytest.mark.parametrize(
     ("file", "form"),
     [
-        ("export/model.pt2", "pt2"),
-        ("package/pkg.pt", "package"),
         ("plain_pickle/tensor_p4.pkl", "pickle"),
     ],
 )

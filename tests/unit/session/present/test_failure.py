@@ -32,7 +32,7 @@ def test_an_error_that_nobody_foresaw_is_said_as_such() -> None:
 
 @pytest.mark.parametrize(
     ("name", "call"),
-    [("export", "torch.export.load")],
+    [("plain_pickle", "CPUUnpickler(file)")],
 )
 def test_a_file_of_another_format_comes_with_code_that_loads_it(name: str, call: str) -> None:
     path = str(next(path for path in sorted((CORPUS / name).iterdir()) if path.is_file()))

@@ -125,7 +125,7 @@ def test_formats_that_need_only_their_loader() -> None:
     assert '"other"' in render(rows, style="transformers", target=THIS, path="other/model.safetensors")
 
 
-@pytest.mark.parametrize("form", ["package", "nonsense"])
+@pytest.mark.parametrize("form", ["nonsense"])
 def test_formats_that_nothing_here_loads(form: str) -> None:
     rows = checkpoint(tensor("w"), form=form)
     assert styles(rows) == ()
