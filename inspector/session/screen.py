@@ -323,7 +323,8 @@ class Screen:
 
     `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms. `stamp` is
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
-    gone; `jobs` are those that run or left a result; `export` is None without an export.
+    gone; `parts` are the files that it is read from, where there are several; `jobs` are those that run or
+    left a result; `export` is None without an export.
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
     ids of the matching tree nodes in order of display. `devices` are those of the target of which one can be
     wanted, none where it has no two of a kind; `wanted` is the id of one. `error_text` is the pasted error
@@ -335,6 +336,7 @@ class Screen:
     path: str
     stamp: Stamp | None
     on_disk: Stamp | None
+    parts: tuple[str, ...]
     jobs: tuple[Job, ...]
     progress: Progress | None
     failure: FailurePage | None

@@ -207,6 +207,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         path="",
         stamp=None,
         on_disk=None,
+        parts=(),
         jobs=(),
         progress=None,
         failure=None,

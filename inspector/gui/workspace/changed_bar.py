@@ -16,10 +16,12 @@ from inspector.gui.widgets.labels import plain_label
 _SETTLED_MS = 400
 _CHANGED = "The file has changed on disk since it was read."
 _GONE = "The file is gone from the disk; this is what it contained."
+_FOLDER_CHANGED = "A file of this checkpoint has changed on disk since it was read."
+_MOST_WATCHED = 64
 
 
 class ChangedBar(QFrame):
-    """Watches one file, and asks to have a look at it when something happens to it.
+    """Watches a file, or the files of a folder, and asks to have a look when something happens to one.
 
     Hidden as long as the file stays the same. The look itself is a job: a disk may hang.
     """
@@ -31,6 +33,7 @@ class ChangedBar(QFrame):
         super().__init__()
         self.setObjectName("changedBar")
         self._path = ""
+        self._parts: tuple[str, ...] = ()
         self._read: Stamp | None = None
         self._seen: Stamp | None = None
         self._watcher = QFileSystemWatcher(self)
@@ -51,35 +54,41 @@ class ChangedBar(QFrame):
         row.addWidget(dismiss)
         self.hide()
 
-    def watch(self, path: str, stamp: Stamp | None) -> None:
+    def watch(self, path: str, stamp: Stamp | None, parts: tuple[str, ...] = ()) -> None:
         """Watch another file; an empty path watches nothing.
 
         Args:
-            path: The file.
+            path: The file, or the folder.
             stamp: What it looked like when it was read, which may be a while ago.
+            parts: The files that are read for it, where there are several.
         """
         if watched := self._watcher.files() + self._watcher.directories():
             self._watcher.removePaths(watched)
         self._pause.stop()
         self.hide()
-        self._path = path
+        self._path, self._parts = path, parts[:_MOST_WATCHED]
         self._read = self._seen = stamp
         if path:
             self._watch_on()
 
     def show_file(self, stamp: Stamp | None) -> None:
         """Show what the file looked like last, if that is something else than before; None if it was gone."""
-        if stamp is not None and not self._watcher.files():
+        if stamp is not None:
             self._watch_on()  # replaced by another file, and the watch went with the old one
         if stamp != self._seen:
             self._seen = stamp
-            self._words.setText(_GONE if stamp is None else _CHANGED)
+            changed = _FOLDER_CHANGED if self._parts else _CHANGED
+            self._words.setText(_GONE if stamp is None else changed)
             self._reload.setVisible(stamp is not None)
             self.setVisible(stamp != self._read)
 
     def _watch_on(self) -> None:
-        if not self._watcher.addPath(self._path):  # gone, or its name is not UTF-8: then its folder
-            self._watcher.addPath(str(Path(self._path).parent))
+        watched = {*self._watcher.files(), *self._watcher.directories()}
+        if self._path not in watched and not self._watcher.addPath(self._path):
+            self._watcher.addPath(str(Path(self._path).parent))  # gone, or its name is not UTF-8
+        for part in self._parts:
+            if part not in watched:
+                self._watcher.addPath(part)
 
     def _on_touched(self) -> None:
         self._pause.start(_SETTLED_MS)

@@ -52,7 +52,7 @@ class Workspace(QWidget):
         """Show a screen; each part is updated only where its own fields differ."""
         if old is None or old.tree is not new.tree:
             self.tree.show_tree(new.tree)
-            self.changed.watch(new.path, new.stamp)
+            self.changed.watch(new.path, new.stamp, new.parts)
         self.changed.show_file(new.on_disk)
         if old is None or old.banner != new.banner:
             self.banner.show_banner(new.banner)

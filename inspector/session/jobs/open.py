@@ -6,6 +6,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+from inspector.containers.folders.paths import open_path, stands_for_folder
 from inspector.containers.source import Stamp, stamp_of
 from inspector.errors import CancelledError, CheckpointError
 from inspector.progress import Progress
@@ -173,8 +174,11 @@ def _opened(state: State, document: Document) -> State:
 
 
 def _stamp(path: str) -> Stamp | None:
-    """Return what changes when a file does, or None if there is none."""
+    """Return what changes when a file, or one of a folder's, does; None if there is none."""
     try:
+        if os.path.isdir(path) or stands_for_folder(*os.path.split(path)):  # noqa: PTH112 - bytes that are no text stay
+            with open_path(path) as folder:
+                return folder.stamp
         return stamp_of(Path(path).stat())
     except (OSError, ValueError):
         return None

@@ -62,6 +62,18 @@ def test_a_file_that_is_gone_cannot_be_read_again(bar, path, qtbot):
     assert button(bar, "Reload").isHidden()
 
 
+def test_a_folder_is_watched_with_the_files_that_are_read(bar, tmp_path, qtbot):
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    part = folder / "__0_0.distcp"
+    part.write_bytes(b"one")
+    bar.watch(str(folder), _stamp(str(folder)), (str(part),))
+    with part.open("ab") as file:  # nothing that the folder itself is told of
+        file.write(b" and another")
+    qtbot.waitUntil(bar.isVisible)
+    assert "A file of this checkpoint has changed" in shown(bar)
+
+
 def test_a_touch_without_a_change_is_nothing(bar, qtbot):
     bar._on_touched()
     qtbot.wait(60)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import threading
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from inspector.session.present.failure import CANNOT_OPEN
 from inspector.session.screen import FailurePage, Screen
 from tests.unit.session.documents import saved_on
 
+CORPUS = Path(__file__).parents[3] / "data" / "corpus"
 TITLES = {
     "DamagedError": "The file is damaged or incomplete",
     "NotACheckpointError": "This is not a checkpoint",
@@ -228,3 +230,22 @@ def test_what_comes_too_late_of_opening_a_file_is_dropped(session, runner, monke
         assert shown.path in {"", "/b.pth"}
     runner.go_on()
     assert (session.screen.path, session.screen.phase) == ("/b.pth", "ready")
+
+
+def test_a_folder_has_changed_when_one_of_its_files_has(view, runner, tmp_path) -> None:
+    folder = tmp_path / "checkpoint"
+    shutil.copytree(CORPUS / "dcp" / "plain", folder)
+    for path in (folder, folder / ".metadata", folder / "__0_0.distcp"):
+        session = Session(view, runner)
+        session.open(str(path))
+        screen = session.screen
+        assert screen.stamp is not None
+        assert screen.on_disk == screen.stamp, path  # nothing has happened to it
+        assert str(folder / "__0_0.distcp") in screen.parts
+        with (folder / "__0_0.distcp").open("ab") as file:
+            file.write(b"\0")
+        session.look_at_file()
+        assert session.screen.on_disk not in {None, screen.stamp}, path
+    shutil.rmtree(folder)
+    session.look_at_file()
+    assert session.screen.on_disk is None
