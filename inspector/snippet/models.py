@@ -10,15 +10,13 @@ import re
 from collections.abc import Iterator
 
 from inspector.model.checkpoint import Checkpoint, Key, OddKey, Tensor
-from inspector.model.roles.roles import DICTIONARIES
+from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
 from inspector.records import dataclass
 from inspector.snippet.literals import is_reachable
 
 Keys = tuple[Key, ...]
 Shape = tuple[int, ...]
 
-PREFIXES = ("module.", "_orig_mod.")
-"""What DataParallel (also distributed) and torch.compile put before every name."""
 MOST_OF_A_KIND = 16
 """How many models, optimizers, ... a snippet names: a run has few, only a file made to stall us has more."""
 _COPY = re.compile(r"(^|_)(best|last|latest|backup|init|initial|prev|previous|old)(_|$)", re.IGNORECASE)
@@ -69,8 +67,8 @@ class Model:
     @property
     def prefixes(self) -> tuple[str, ...]:
         """The prefixes that every name begins with, the outermost first, each once at most."""
-        first = [prefix for prefix in PREFIXES if self._all_start_with(prefix)]
-        then = [prefix for prefix in PREFIXES if first and self._all_start_with(first[0] + prefix)]
+        first = [prefix for prefix in WRAPPER_PREFIXES if self._all_start_with(prefix)]
+        then = [prefix for prefix in WRAPPER_PREFIXES if first and self._all_start_with(first[0] + prefix)]
         return (*first, *(prefix for prefix in then if prefix not in first))
 
     @property

@@ -7,10 +7,10 @@ from pathlib import PurePath
 from inspector.containers.formats import format_of
 from inspector.diagnose.beliefs.belief import Answer, Row
 from inspector.diagnose.beliefs.facts import Facts, and_joined, by_dtype, shown, tensors
+from inspector.model.roles.roles import WRAPPER_PREFIXES
 from inspector.pickles.python2 import present_name
 from inspector.units import format_count, format_nbytes
 
-_PREFIXES = ("module.", "_orig_mod.")
 _SINCE_PYTHON = {4: "3.4", 5: "3.8"}
 _HALVES = frozenset({"float16", "bfloat16"})
 _POSIX = frozenset({"pathlib.PosixPath", "pathlib._local.PosixPath"})
@@ -105,7 +105,7 @@ def _strict(facts: Facts) -> Answer:
         "strict=False skips what does not match and leaves it as it was initialized; wrong shapes still "
         "raise. Print what it returns: the names that were missing, and those that were not used."
     )
-    for prefix in _PREFIXES:
+    for prefix in WRAPPER_PREFIXES:
         wrapped = sum(name.startswith(prefix) for name in names)
         if wrapped:
             count = f"{wrapped:,} of its {len(names):,} names begin with `{prefix}`"

@@ -107,6 +107,10 @@ def _enter_optimizer(context: Context, key: Key, step: str) -> Context:
     return Context(role, model, kind, optimizer, steps + 1, owner, f"{slot}{step}/")
 
 
+WRAPPER_PREFIXES = ("module.", "_orig_mod.")
+"""What DataParallel (also distributed) and torch.compile put before every name."""
+
+
 def names_model(key: Key | None) -> bool:
     """Return whether a key is a usual name of a state dict; the root (None) is one too."""
     return key is None or (isinstance(key, str) and _MODEL.match(key) is not None)

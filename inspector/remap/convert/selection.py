@@ -13,14 +13,13 @@ from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
 from inspector.model.roles.contents import COUNT_OF_AVERAGES
-from inspector.model.roles.roles import DICTIONARIES
+from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
 from inspector.quoting import command, file_word
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.rules import Rule
 from inspector.units import cut_text
 
 _WEIGHTS: frozenset[Role] = frozenset({"parameter", "buffer"})
-_WRAPPERS = ("module.", "_orig_mod.")
 """What DataParallel and DistributedDataParallel, and torch.compile, put before every name."""
 _MOST_NAMES = 6
 _MOST_CHARS = 80
@@ -193,7 +192,7 @@ def find_prefix(form: Form, names: Sequence[str]) -> str:
 
 
 def _wrapper_of(names: Sequence[str], found: str) -> str:
-    for wrapper in _WRAPPERS:
+    for wrapper in WRAPPER_PREFIXES:
         prefix = found + wrapper
         if names and all(name.startswith(prefix) and name != prefix for name in names):
             return wrapper
