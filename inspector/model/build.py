@@ -34,6 +34,7 @@ from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.storages import build_storages, mark_misfits
 from inspector.model.tensors.views import Known
 from inspector.model.values.children import attributes_of
+from inspector.model.values.embedded import holds_checkpoint
 from inspector.model.values.text import type_of
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Value
@@ -111,6 +112,7 @@ def build_checkpoint(
     work.look(len(container.storage_ids))
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)
+    data = container.data if container.stream is None else container.stream.data
     return Checkpoint(
         path=container.path,
         format=container.format,
@@ -130,6 +132,7 @@ def build_checkpoint(
         refused=container.refused,
         tied=container.tied,
         parts=container.parts,
+        embedded=tuple(path for path, value in found.embedded if holds_checkpoint(value, data)),
         stamp=container.stamp,
         is_program=container.declared is not None,
     )

@@ -316,6 +316,7 @@ class Checkpoint:
         refused: What it says to the record of a storage, as (key, words).
         tied: Names that the file leaves out, each with the name that the same tensor is kept under.
         parts: The files that it consists of, where there are several.
+        embedded: Where bytes stand that are a checkpoint of their own, which loading does not open.
         stamp: What the file on disk looked like before it was read, or None.
         is_program: Whether it is one model whose modules are the mappings in it, as in TorchScript: the way
             to a tensor, with dots, is its name in the state dict.
@@ -339,6 +340,7 @@ class Checkpoint:
     refused: tuple[tuple[str, str], ...] = ()
     tied: tuple[tuple[str, str], ...] = ()
     parts: tuple[Part, ...] = ()
+    embedded: tuple[str, ...] = ()
     stamp: Stamp | None = None
     is_program: bool = False
 

@@ -35,6 +35,7 @@ class Found:
         places: Where the containers stand that were entered, by their `id`.
         leaves: Where the objects stand that are shown as one leaf, by their `id`.
         faults: What stops torch in a dictionary, see `model.arguments.keys`.
+        embedded: Bytes that may be checkpoints of their own, with their places.
         too_deep: How many values are nested too deeply to be shown.
         unlisted: How many values are too many to be listed.
     """
@@ -53,6 +54,7 @@ class Found:
     places: dict[int, str] = field(default_factory=dict)
     leaves: dict[int, str] = field(default_factory=dict)
     faults: set[KeyFault] = field(default_factory=set)
+    embedded: list[tuple[str, Value]] = field(default_factory=list)
     too_deep: int = 0
     unlisted: int = 0
 

@@ -32,6 +32,7 @@ from inspector.model.values.children import (
     breadth_of,
     children_of,
 )
+from inspector.model.values.embedded import MOST_CANDIDATES, may_hold_checkpoint
 from inspector.model.values.text import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
 from inspector.pickles.values import (
     Blob,
@@ -55,6 +56,7 @@ _MOST_LEAF_CHARS = 600
 _MOST_WHERE = MOST_CHARS - 20
 _MOST_PLACED = 50_000  # calls whose row is remembered; of each name only the first are asked for
 _TENSORS = frozenset({Call, PersistentId, StoredTensor})
+_BYTES = frozenset({bytes, ByteArray, Blob, Call})
 _SCALARS = frozenset({type(None), bool, int, float, str, ByteString, bytes, ByteArray, Blob, Global})
 
 
@@ -142,6 +144,8 @@ class _Walk:
         if not shown.isascii():
             self._work.write(written_chars(shown))
         values.append(ValueRow(keys, path, kind, shown, len(self._found.tensors)))
+        if type(value) in _BYTES and may_hold_checkpoint(value):
+            self._found.embedded += [(path, value)] if len(self._found.embedded) < MOST_CANDIDATES else []
         return path
 
     def _has_room(self, frame: Frame, key: Key | None) -> bool:

@@ -119,4 +119,19 @@ def _nested(case: Case) -> Iterator[Finding]:
         )
 
 
-CODE_RULES: tuple[Rule, ...] = (_whole_module, _safety, _nested)
+def _embedded(case: Case) -> Iterator[Finding]:
+    """Report bytes that torch.save wrote: a file within the file, which torch.load leaves closed."""
+    if case.checkpoint.embedded:
+        yield finding(
+            "nested-checkpoint",
+            "note",
+            "Bytes in this file are a checkpoint of their own",
+            "torch.save wrote them into a buffer. torch.load does not open them: code does that with a "
+            "torch.load of its own, torch.load(io.BytesIO(...)), and only the map_location and weights_only "
+            "of that call count. Their tensors and devices are neither listed here nor changed in a copy. "
+            "Write the bytes to a file to look into them.",
+            list(case.checkpoint.embedded),
+        )
+
+
+CODE_RULES: tuple[Rule, ...] = (_whole_module, _safety, _nested, _embedded)

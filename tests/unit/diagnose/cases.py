@@ -320,6 +320,11 @@ def samples() -> dict[str, Sample]:
             has=(by_hand(name("torch.storage._load_from_bytes")),),
             lacks=(PLAIN, by_hand(name("torch.storage.UntypedStorage"))),
         ),
+        "nested-checkpoint": Sample(
+            has=(replace(PLAIN, embedded=("w",)),),
+            lacks=(PLAIN,),
+            paths=("w",),
+        ),
         "rng-off-cpu": Sample(
             has=(generator_state("cuda:0"),),
             lacks=(generator_state("cpu"), PLAIN),
