@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from inspector.containers.extents import Extents
     from inspector.containers.folders.folder import Folder
 
-__all__ = ["FORMATS", "Cannot", "Format", "Step", "find_format", "format_of", "refuse_step"]
+__all__ = ["FORMATS", "Cannot", "Format", "Step", "allows", "find_format", "format_of", "refuse_step"]
 
 _HEAD_NBYTES = 64
 _LOOK_NBYTES = 4096
@@ -301,6 +301,11 @@ def refuse_step(form: str, step: Step, path: str) -> None:
     why = next((row for row in format_of(form).cannot if step in row.steps), None)
     if why is not None:
         raise PlanError(why.what, where=path, remedy=why.remedy)
+
+
+def allows(form: str, step: Step) -> bool:
+    """Return whether a step makes sense for a format."""
+    return not any(step in row.steps for row in format_of(form).cannot)
 
 
 def format_of(name: str) -> Format:

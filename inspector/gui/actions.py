@@ -83,6 +83,7 @@ def page_actions(pages: tuple[Page, ...], first: int = 0) -> tuple[Action, ...]:
 
 ACTIONS = (
     Action("open", _F, "&Open\u2026", _C.on_open, (_STANDARD.Open,), "open", on_toolbar=True),
+    Action("open_folder", _F, "Open &folder\u2026", _C.on_open_folder, ("Ctrl+Shift+O",), "open"),
     Action("demo", _F, "Open the &demo checkpoint", _C.on_demo, icon="spark"),
     Action("reload", _F, "&Reload", _C.on_reload, ("F5", "Ctrl+R"), "reload", "file", 1, on_toolbar=True),
     Action("check", _F, "Chec&k every byte", _C.on_check, (), "shield", "ready", 1),

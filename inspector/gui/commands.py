@@ -78,6 +78,13 @@ class Commands(QObject):
         if paths:
             self._window.open_paths(paths)
 
+    def on_open_folder(self) -> None:
+        """Ask for a folder and open it as one checkpoint."""
+        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        path = QFileDialog.getExistingDirectory(self._window, "Open a folder as one checkpoint", folder)
+        if path:
+            self._window.open_paths([path])
+
     def on_demo(self) -> None:
         """Open the demo checkpoint."""
         if self.session:

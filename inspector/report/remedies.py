@@ -19,7 +19,7 @@ from inspector.model.obstacles import find_obstacle, is_ambiguous, is_gzipped
 from inspector.quoting import command, file_word, python_text, shell_word
 from inspector.records import dataclass, replace
 from inspector.remap.convert.forms import SAFETENSORS_SUFFIX
-from inspector.remap.files.naming import device_word, free_path
+from inspector.remap.files.naming import device_word, free_folder, free_path
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.relabel.undo import record_path
 from inspector.remap.rules import parse_rule
@@ -118,7 +118,7 @@ def _of_rule(text: str, judged: Judged) -> Iterator[Remedy]:
     path = judged.checkpoint.path
     word = device_word({*plan.tensors.values(), *plan.storages.values()})
     mapped = f"--map {shell_word(text)}"
-    out = file_word(_beside(path, word))
+    out = file_word(free_folder(path, word) if judged.checkpoint.parts else _beside(path, word))
     yield Remedy(kind="copy", text=command("remap", file_word(path), "-o", out, mapped))
     if _fits_in_place(plan, judged.checkpoint) and _may_change(path):
         yield Remedy(kind="in-place", text=command("remap", file_word(path), "--in-place", mapped))

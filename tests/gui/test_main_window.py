@@ -371,6 +371,13 @@ def test_the_file_dialog(window, session, qtbot, monkeypatch, answer):
     assert wanted == ([["/x/b.pth"]] if answer else [])
 
 
+@pytest.mark.parametrize("answer", ["", "/x/run"])
+def test_the_dialog_for_a_folder(window, session, monkeypatch, answer):
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_args: answer)
+    window.actions_by_name["open_folder"].trigger()
+    assert [call.args for call in session.open.mock_calls] == ([(answer,)] if answer else [])
+
+
 @pytest.mark.parametrize("answer", ["", "/x/train.py"])
 def test_the_dialog_for_a_script(window, session, monkeypatch, answer):
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_args: (answer, ""))

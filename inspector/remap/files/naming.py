@@ -48,3 +48,16 @@ def _split(name: str) -> tuple[str, str]:
     while len(os.fsencode(stem)) > _MOST_STEM_NBYTES:
         stem = stem[:-1]
     return stem, suffix
+
+
+def free_folder(path: str, word: str) -> str:
+    """Return a path beside a folder, or beside the one that a file stands for, at which nothing stands."""
+    folder = path if os.path.isdir(path) else os.path.dirname(path)  # noqa: PTH112, PTH120 - as above
+    start = os.path.normpath(folder or os.curdir)
+    start = os.path.abspath(start) if start in {os.curdir, os.pardir} else start  # noqa: PTH100 - as above
+    number = 1
+    while True:
+        candidate = f"{start}.{word}" if number == 1 else f"{start}.{word}-{number}"
+        if not os.path.lexists(candidate):
+            return candidate
+        number += 1

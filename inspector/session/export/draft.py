@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.remap.convert.forms import Form, LeftOut
-from inspector.remap.files.naming import device_word, free_path
+from inspector.remap.files.naming import device_word, free_folder, free_path
 from inspector.remap.plan import Plan
 from inspector.report.colors import device_name
 from inspector.report.words.results import as_lines, form_changes, left_out, sizes
 from inspector.session.device_map import DeviceMap, Pairs
-from inspector.session.export.kinds import IN_PLACE, KINDS, RECOVER, Kind, form_of, kind_of, offered_kinds
+from inspector.session.export.kinds import (
+    COPY,
+    IN_PLACE,
+    KINDS,
+    RECOVER,
+    Kind,
+    form_of,
+    kind_of,
+    offered_kinds,
+)
 from inspector.session.screen import ExportDraft, ExportWish
 from inspector.units import escape_text, format_count, format_nbytes
 
@@ -35,7 +45,7 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
     draft = ExportDraft(
         wish=wish,
         kinds=offered_kinds(checkpoint),
-        destination="" if in_place else str(propose_destination(source, device_map.moves, kind)),
+        destination="" if in_place else str(_proposed(checkpoint, source, device_map.moves, kind)),
         summary=tuple(_summary(device_map, device_map.plan_for(wish), in_place=in_place)),
         size=format_nbytes(checkpoint.file_nbytes),
         can_exclude=not in_place,
@@ -50,6 +60,15 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
             draft, summary=intact, size="", can_exclude=False, can_verify=False, can_change_hidden=False
         )
     return draft if form is None else with_preview(draft, checkpoint, form)
+
+
+def _proposed(checkpoint: Checkpoint, source: Path, moves: Pairs, kind: Kind) -> Path:
+    """Return a free path for an export: a folder for a folder, and a file for torch where there was none."""
+    if checkpoint.parts and kind.id == COPY:
+        return Path(free_folder(str(source), device_word({to for _, to in moves})))
+    if not kind.suffix and not format_of(checkpoint.format).torch_loads:
+        kind = replace(kind, suffix="pth")
+    return propose_destination(source, moves, kind)
 
 
 def propose_destination(source: Path, moves: Pairs, kind: Kind = KINDS[0]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from inspector.containers.formats import allows
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_damaged
 from inspector.model.totals import wasted_nbytes
@@ -45,8 +46,16 @@ def _is_module(checkpoint: Checkpoint) -> bool:
 
 
 KINDS = (
-    Kind(id=COPY, label="The whole file, with other devices"),
-    Kind(id=IN_PLACE, label="Change the file itself"),
+    Kind(
+        id=COPY,
+        label="The whole file, with other devices",
+        fits=lambda checkpoint: allows(checkpoint.format, "remap"),
+    ),
+    Kind(
+        id=IN_PLACE,
+        label="Change the file itself",
+        fits=lambda checkpoint: allows(checkpoint.format, "in-place"),
+    ),
     Kind(
         id="weights",
         label="The weights alone, as a state dict",
@@ -69,7 +78,12 @@ KINDS = (
         form=Form(shape="safetensors"),
         fits=_has_weights,
     ),
-    Kind(id=RECOVER, label="What is intact, as a new checkpoint", word="recovered", fits=is_damaged),
+    Kind(
+        id=RECOVER,
+        label="What is intact, as a new checkpoint",
+        word="recovered",
+        fits=lambda checkpoint: is_damaged(checkpoint) and allows(checkpoint.format, "recover"),
+    ),
     Kind(
         id="compact",
         label="The whole file, without unused bytes",
@@ -86,8 +100,11 @@ def kind_of(wish: ExportWish) -> Kind:
 
 
 def first_wish(checkpoint: Checkpoint) -> ExportWish:
-    """Return what most people want of a file: a copy, or what is left of a damaged one."""
-    return ExportWish(kind=RECOVER if is_damaged(checkpoint) else COPY)
+    """Return what most people want of a file: a copy, or what is left of a damaged one, or what it offers."""
+    offered = [choice.id for choice in offered_kinds(checkpoint)]
+    if RECOVER in offered:
+        return ExportWish(kind=RECOVER)
+    return ExportWish(kind=COPY if COPY in offered else next(iter(offered), COPY))
 
 
 def offered_kinds(checkpoint: Checkpoint) -> tuple[Choice, ...]:

@@ -79,6 +79,8 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         return _recover(order, progress)
     if form is not None:
         return _write_form(order, form, progress)
+    if order.device_map.checkpoint.parts:
+        return _copy_folder(order, progress)
     from inspector.remap.relabel.export import export_copy  # noqa: PLC0415 - only exports need it
 
     export = export_copy(
@@ -90,6 +92,20 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         progress=progress,
     )
     return Outcome(result=copy_result(export), copied=Copied(order=order, export=export))
+
+
+def _copy_folder(order: Order, progress: Progress) -> Outcome:
+    from inspector.remap.folders.export import export_folder  # noqa: PLC0415 - seldom needed
+
+    verify = _VERIFIES.get(order.wish.verify, "quick")
+    export = export_folder(
+        order.device_map.checkpoint,
+        Path(order.destination),
+        order.plan,
+        verify="quick" if verify == "torch" else verify,
+        progress=progress,
+    )
+    return Outcome(result=copy_result(export))
 
 
 def undo(path: str, progress: Progress) -> Outcome:

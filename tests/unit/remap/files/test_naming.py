@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.remap.files.naming import device_word, free_path
+from inspector.remap.files.naming import device_word, free_folder, free_path
 
 
 def test_the_word_is_the_type_of_device() -> None:
@@ -45,3 +45,15 @@ def test_a_long_name_is_cut(tmp_path: Path) -> None:
     name = Path(free_path(str(tmp_path / ("\u540d" * 84 + ".pt")), "cpu")).name
     assert len(os.fsencode(name)) < 255
     assert name.endswith("\u540d.cpu.pt")
+
+
+def test_folder_beside_a_folder_has_no_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.index.json").touch()
+    for path in (tmp_path / "run", f"{tmp_path / 'run'}/", tmp_path / "run" / "model.index.json"):
+        assert free_folder(str(path), "cpu") == str(tmp_path / "run.cpu")
+    (tmp_path / "run.cpu").mkdir()
+    assert free_folder(str(tmp_path / "run"), "cpu") == str(tmp_path / "run.cpu-2")
+    monkeypatch.chdir(tmp_path / "run")
+    for path in (".", "model.index.json"):
+        assert free_folder(path, "gpu") == str(tmp_path / "run.gpu")

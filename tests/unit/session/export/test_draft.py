@@ -7,14 +7,18 @@ import pytest
 
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace
+from inspector.progress import Progress
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.session.device_map import map_devices
+from inspector.session.document import open_document
 from inspector.session.export.draft import draft_of, left_out_lines, propose_destination, with_preview
 from inspector.session.export.kinds import KINDS
 from inspector.session.screen import ExportDraft, ExportWish
+from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.machine.wish import parse_target
+from tests.builders.folders import trainer
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
 
@@ -184,3 +188,13 @@ def test_a_prefix_that_goes_is_named() -> None:
     rows = checkpoint(*tensors, storage("0"), storage("1"))
     draft = with_preview(DRAFT, rows, Form(only_weights=True))
     assert "Prefix module. removed from every name" in draft.summary
+
+
+def test_folder_becomes_a_folder_and_what_torch_reads_not_a_file_for_torch(tmp_path: Path) -> None:
+    path = trainer(tmp_path / "run")
+    draft = draft_of(map_devices(open_document(str(path), Progress()), CPU_ONLY, ()))
+    assert Path(draft.destination) == tmp_path / "run.cpu"
+    safe = path / "model.safetensors"
+    chosen = map_devices(open_document(str(safe), Progress()), CPU_ONLY, ())
+    assert Path(draft_of(chosen, ExportWish(kind="weights")).destination).name == "model.weights.pth"
+    assert Path(draft_of(chosen, ExportWish(kind="safetensors")).destination).suffix == ".safetensors"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.remap.convert.forms import Form
-from inspector.session.export.kinds import form_of, kind_of, offered_kinds
+from inspector.session.export.kinds import first_wish, form_of, kind_of, offered_kinds
 from inspector.session.screen import ExportWish
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
@@ -38,3 +38,15 @@ def test_a_file_offers_what_it_can_give() -> None:
     assert ids(*weights) == ["copy", "in-place", "weights", "safetensors"]
     assert ids(*weights, module_class="net.Net") == ["copy", "in-place", "state-dict", "safetensors"]
     assert ids(weights[0], storage("0", "cpu", 9000, viewed_nbytes=4000))[-1] == "compact"
+
+
+def test_kinds_that_make_no_sense_for_a_format_are_not_offered() -> None:
+    weights = (tensor("a.weight", storage="0", nbytes=4000), storage("0", "none", 4000))
+    safe = checkpoint(*weights, format="safetensors")
+    assert [choice.id for choice in offered_kinds(safe)] == ["weights", "safetensors"]
+    assert first_wish(safe).kind == "weights"
+    assert first_wish(checkpoint(value("a", "1"), format="safetensors")).kind == "copy"
+    lost = (tensor("a.weight", storage="0"), storage("0", missing=True))
+    assert first_wish(checkpoint(*lost, format="safetensors")).kind == "recover"
+    assert first_wish(checkpoint(*lost, format="sharded")).kind == "copy"
+    assert [choice.id for choice in offered_kinds(checkpoint(*lost, format="sharded"))][:1] == ["copy"]

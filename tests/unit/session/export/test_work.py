@@ -28,6 +28,7 @@ from inspector.session.export.work import (
 )
 from inspector.session.screen import ExportWish
 from inspector.target.machine.profile import CPU_ONLY
+from tests.builders.folders import trainer
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
 
@@ -188,3 +189,12 @@ def test_what_was_saved_without_a_checksum_is_told() -> None:
     assert result.warnings == ()
     result = recovery_result(replace(saved, verdict="dangerous"))
     assert result.warnings == ("The new file: DANGEROUS: loading it can run commands.",)
+
+
+def test_folder_is_copied_as_a_folder(tmp_path: Path) -> None:
+    for verify in ("quick", "torch"):
+        out = tmp_path / verify
+        found = carry_out(order(trainer(tmp_path / "run"), out, verify=verify), Progress())
+        assert found.result.destination == str(out)
+        assert found.copied is None  # receipts are for single files
+        assert {row.device for row in open_checkpoint(str(out)).tensors} == {"cpu", "none"}
