@@ -18,6 +18,7 @@ from inspector.containers.legacy import find_inside, makes_magic, read_legacy
 from inspector.containers.source import Source
 from inspector.containers.table.archives import ARCHIVE_FORMATS
 from inspector.containers.table.folders import FOLDER_ROWS
+from inspector.containers.table.pickles import PICKLE_ROWS, is_pickle
 from inspector.containers.table.row import Cannot, Format, Step
 from inspector.containers.tar.sniff import passes_for_tar
 from inspector.containers.unread import read_as_pickles, read_as_tar
@@ -70,15 +71,10 @@ def _is_safetensors(source: Source) -> bool:
     return head[8:] == b"{" and 0 < int.from_bytes(head[:8], "little") <= _MOST_SAFETENSORS_HEADER_NBYTES
 
 
-def _is_pickle(source: Source) -> bool:
-    head = source.read_upto(0, 2)
-    return head[:1] == b"\x80" and b"\x02" <= head[1:] <= b"\x05"
-
-
 def _is_part(source: Source) -> bool:
     from inspector.containers.foreign.folders import is_part  # noqa: PLC0415 - healthy files never need it
 
-    return _is_pickle(source) and is_part(source.path)
+    return is_pickle(source) and is_part(source.path)
 
 
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -142,6 +138,7 @@ FORMATS: tuple[Format, ...] = (
         kind_of=kind_of,
         read=read_torchzip,
         extents=_zip_extents,
+        is_read_through_gzip=True,
         storage_extents=find_records,
         read_rival=read_as_tar,
         torch_loads=True,
@@ -283,12 +280,7 @@ FORMATS: tuple[Format, ...] = (
         matches=_is_part,
         remedy="give the folder that it is in, to be told how to pack it again",
     ),
-    Format(
-        name="pickle",
-        what="a plain pickle, not written by torch.save",
-        matches=_is_pickle,
-        remedy="load it with the program that wrote it",
-    ),
+    *PICKLE_ROWS,
 )
 
 
@@ -324,13 +316,14 @@ def find_format(source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progr
     if source.is_folder:
         return _find_folder_format(cast("Folder", source))
     found = next((row for row in FORMATS if row.matches(source)), None)
-    if found is not None and found.kind_of is not None and not source.gzipped:
+    if found is not None and found.kind_of is not None:
+        source.measure()
         return format_of(found.kind_of(source, limits, progress or Progress()))
     if found is None or found.read is None:
         _refuse_lookalike(source)
     if found is None:
         raise NotACheckpointError(
-            "this is not a checkpoint of torch.save",
+            f"this is not a checkpoint of torch.save{_packed(source)}",
             where=source.path,
             remedy="check where it comes from, or fetch it again",
         )
@@ -349,6 +342,10 @@ def _find_folder_format(folder: Folder) -> Format:
 
         raise name_folder(folder.path)
     return found
+
+
+def _packed(source: Source) -> str:
+    return f", packed with {source.packing}" if source.gzipped else ""
 
 
 def _refuse_lookalike(source: Source) -> None:
@@ -370,5 +367,5 @@ def _refuse_lookalike(source: Source) -> None:
     if error is None:
         return
     if source.gzipped:
-        error.what += ", packed with gzip"
+        error.what += _packed(source)
     raise error

@@ -334,7 +334,7 @@ def _notes(
 ) -> Iterator[Note]:
     """Yield what is wrong with the whole file, its list of keys and its storages."""
     if source.gzipped:
-        yield Note(NoteKind.GZIP)
+        yield Note(NoteKind.GZIP, (source.packing,))
     if layout.data_start == layout.object_end:
         yield Note(NoteKind.NO_KEYS)
     if any(key not in storage_ids for key in layout.keys):

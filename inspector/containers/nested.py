@@ -7,6 +7,7 @@ opens again while loading, with `weights_only=False`. What such bytes would run 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from inspector.containers.programs import Programs
 from inspector.containers.source import BytesSource, Source
@@ -17,7 +18,7 @@ from inspector.pickles.values import Blob, Call, Global, Value
 from inspector.progress import Progress
 
 OPENER = "torch.storage._load_from_bytes"
-_OPENERS = frozenset(
+OPENERS = frozenset(
     {
         OPENER,
         "pickle.loads",
@@ -45,13 +46,17 @@ def read_nested(programs: Programs, limits: Limits, progress: Progress, depth: i
     from inspector.containers.unread import read_programs  # noqa: PLC0415 - few files have any
 
     found = 0
+    opened = set(map(id, programs.opened))
     for name, stream in programs.streams():
-        for data in _handed_bytes(stream):
+        for data in _handed_bytes(stream, opened):
             progress.advance(0)
             found += 1
             if found > _MOST_FOUND or depth >= _MOST_DEPTH:
                 programs.note_unread(name)
                 return
+            if data is None:
+                programs.note_unread(name)
+                continue
             source: Source = BytesSource(data, name)
             try:
                 read_programs(source, limits, progress)
@@ -61,14 +66,28 @@ def read_nested(programs: Programs, limits: Limits, progress: Progress, depth: i
             programs.adopt(source.programs, f"{name} > bytes")
 
 
-def _handed_bytes(stream: Stream) -> Iterator[bytes]:
+def _handed_bytes(stream: Stream, opened: AbstractSet[int]) -> Iterator[bytes | None]:
+    """Yield the bytes that a stream hands to what unpickles them; None for those that are not at hand."""
     for call in stream.calls:
         func = call.func
-        if isinstance(func, Global) and func.dotted in _OPENERS and isinstance(call.args, tuple):
+        if (
+            id(call) not in opened
+            and isinstance(func, Global)
+            and func.dotted in OPENERS
+            and isinstance(call.args, tuple)
+        ):
             for value in call.args:
-                data = _as_bytes(value, stream)
-                if data is not None:
+                if _is_elsewhere(value, stream):
+                    yield None
+                elif (data := _as_bytes(value, stream)) is not None:
                     yield data
+
+
+def _is_elsewhere(value: Value, stream: Stream) -> bool:
+    """Return whether bytes are so large that they stayed in the file, of which the stream is a part."""
+    if isinstance(value, Call) and isinstance(value.args, tuple) and value.args:
+        value = value.args[0]
+    return isinstance(value, Blob) and value.offset + value.nbytes > len(stream.data)
 
 
 def _as_bytes(value: Value, stream: Stream) -> bytes | None:

@@ -64,6 +64,9 @@ class NoteKind(Enum):
     DOUBLE_TENSORS = auto()
     INDEXED_TWICE = auto()
     TOTAL_SIZE = auto()
+    CUT_PICKLE = auto()
+    SEVERAL_PICKLES = auto()
+    BEHIND_PICKLE = auto()
     NO_KEYS = auto()
     ODD_KEYS = auto()
     # What is not shown of it.
@@ -151,7 +154,7 @@ _SENTENCES = {
     NoteKind.LOST_BYTES: "The bytes of {} of {} are not in the file: {} are lost, {} are left.",
     NoteKind.SEARCH_ENDED: "The search took too long and stopped before the end of the file.",
     NoteKind.GZIP: (
-        "Compressed with gzip: torch.load cannot open it by its path; a fixed copy is not compressed."
+        "Compressed with {}: torch.load cannot open it by its path; a fixed copy is not compressed."
     ),
     NoteKind.TRAILING_BYTES: "{} more bytes follow the checkpoint; torch.load reads the first one only.",
     NoteKind.MISSING_PART: "{} missing from the folder: {}.",
@@ -193,6 +196,9 @@ _SENTENCES = {
         "them to the CPU."
     ),
     NoteKind.RANKS: "Written by {}, in {}.",
+    NoteKind.CUT_PICKLE: "The file is cut off in the middle of the pickle: what is behind is lost.",
+    NoteKind.SEVERAL_PICKLES: "{} pickles stand one behind the other; each pickle.load reads one of them.",
+    NoteKind.BEHIND_PICKLE: "{} more bytes follow the pickle, which are no pickle; pickle.load ignores them.",
     NoteKind.BROKEN_OFF: "At least one pickle in this file is cut off.",
     NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",
     NoteKind.NOT_LISTED: "{} are not listed here.",

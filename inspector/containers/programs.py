@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from inspector.containers.rebuilds import EXPECTED
-from inspector.errors import PickleError
+from inspector.errors import ContainerError, PickleError
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import StreamFault
+from inspector.pickles.values import Call
 from inspector.records import replace
 
 ProgramKind = Literal["object", "part", "rival", "nested"]
@@ -43,6 +44,7 @@ class Programs:
     def __init__(self) -> None:
         self._found: dict[tuple[str, ProgramKind], list[Stream]] = {}
         self._broken: set[tuple[str, ProgramKind]] = set()
+        self.opened: list[Call] = []  # calls whose bytes were read already, with what they open
 
     def run(self, machine: Machine, name: str, kind: ProgramKind = "part") -> Stream:
         """Have a machine read a pickle, and remember what that does, also if it breaks off.
@@ -54,13 +56,14 @@ class Programs:
 
         Raises:
             PickleError: It cannot be read to its end.
+            ContainerError: The file cannot.
             CancelledError: The work was cancelled.
         """
         streams = self._found.setdefault((name, kind), [])
         machine.state.expected = EXPECTED
         try:
             stream = machine.run()
-        except PickleError:
+        except (PickleError, ContainerError):
             self._broken.add((name, kind))
             streams.append(machine.seen())
             raise
@@ -70,6 +73,10 @@ class Programs:
     def streams(self) -> tuple[tuple[str, Stream], ...]:
         """Return every stream that was read, each with the name of its program."""
         return tuple((name, one) for (name, _), streams in self._found.items() for one in streams)
+
+    def add(self, stream: Stream, name: str, kind: ProgramKind) -> None:
+        """Add a program that was read elsewhere."""
+        self._found.setdefault((name, kind), []).append(stream)
 
     def note_unread(self, name: str) -> None:
         """Note that a program does more than could be read."""

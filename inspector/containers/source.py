@@ -11,19 +11,21 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import zlib
 from _thread import allocate_lock  # `threading` would take 3 ms of every start
 from collections.abc import Callable
 from typing import Literal, Self
 
 from inspector.containers.programs import Programs
-from inspector.containers.raw.inflated import MAGIC, Inflated
-from inspector.errors import ContainerError, DamagedError, ExportError, TooLargeError
+from inspector.containers.raw.inflated import MAGIC
+from inspector.errors import ContainerError, DamagedError, ExportError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
 from inspector.progress import Progress
 
 _STEP_NBYTES = 1 << 20
+_LOOK_NBYTES = 256
+# What files begin with that are compressed as a whole, see `raw.packings`.
+_PACKED = (MAGIC, b"x", b"BZh", b"\xfd7z", b"]\0\0", b"ZF0x", b"\x04\x22\x4d\x18")
 
 _seeking = allocate_lock()
 
@@ -52,12 +54,14 @@ class Source:
         stamp: Its identity when it was opened, before anything of it was read.
         gzipped: Whether the file is compressed, and reading inflates it.
         is_folder: Whether it is a folder, whose files are read by `part_at`.
+        packing: How it is compressed; empty where it is not.
         programs: The pickles that were read of it and that loading it runs.
         kept: What was read to tell its format, for the reader of that format, which takes it away.
     """
 
     gzipped = False
     is_folder = False
+    packing = ""
     kept: object = None
 
     def __init__(self, path: str, nbytes: int, status: os.stat_result | None = None) -> None:
@@ -183,6 +187,13 @@ class Source:
         """Return the first offset from `offset` on that may hold data; what is skipped was never written."""
         return offset
 
+    def measure(self) -> None:
+        """Find out how large what is read is, for formats that are read from their end.
+
+        Raises:
+            ContainerError: It is damaged, or larger than the limit.
+        """
+
 
 def _read_by_seeking(fd: int, nbytes: int, offset: int) -> bytes:
     """Read as `os.pread` does, where a system lacks it (Windows)."""
@@ -272,71 +283,19 @@ class BytesSource(Source):
         return self._data[offset : offset + nbytes]
 
 
-class GzipSource(Source):
-    """The inside of a source that is compressed with gzip.
-
-    torch.load does not open gzip files by their path, but people compress checkpoints and hand them on.
-    """
-
-    gzipped = True
-
-    def __init__(self, packed: Source, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Read the inside up to `limits.inflated_nbytes`, and do not take it to end there.
-
-        Args:
-            packed: What is compressed; it is closed together with this one.
-            limits: The bounds of reading.
-        """
-        self._packed = packed
-        super().__init__(packed.path, limits.inflated_nbytes, packed.status)
-        self.file_nbytes = packed.file_nbytes
-        look = None if limits.work is None else limits.work.look
-        self._inside = Inflated(packed.read_at, look)
-
-    @override
-    def read_at(self, offset: int, nbytes: int) -> bytes:
-        try:
-            return self._inside.read_upto(offset, nbytes)
-        except zlib.error as error:
-            raise DamagedError(
-                "the gzip stream is damaged",
-                where=f"byte {offset:,}: {error}",
-                remedy="fetch or copy the file again",
-            ) from error
-
-    @override
-    def _read_last(self, offset: int, nbytes: int) -> bytes:
-        data = super()._read_last(offset, nbytes)
-        if len(data) == nbytes and self.read_at(self.nbytes, 1):
-            raise TooLargeError(
-                f"the file holds more than {self.nbytes:,} bytes once unpacked, and no more are read",
-                where=self.path,
-                remedy="unpack it with gunzip first",
-            )
-        return data
-
-    @override
-    def reaches(self, end: int) -> bool:
-        return bool(self.read_upto(end - 1, 1))
-
-    @override
-    def identity(self) -> Stamp | None:
-        return self._packed.identity()
-
-    @override
-    def close(self) -> None:
-        self._packed.close()
-
-
 def looked_through(source: Source, limits: Limits = DEFAULT_LIMITS) -> Source:
-    """Return a source, or its inside where it is compressed with gzip; it is closed where that fails.
+    """Return a source, or its inside where it is compressed as a whole; it is closed where that fails.
 
     Raises:
         ContainerError: It cannot be read.
     """
     try:
-        is_packed = source.read_upto(0, len(MAGIC)) == MAGIC
-        return GzipSource(source, limits) if is_packed else source
+        head = source.read_upto(0, _LOOK_NBYTES)
+        if not head.startswith(_PACKED):
+            return source
+        from inspector.containers.raw.packed import unpacked  # noqa: PLC0415 - few files are packed
+
+        return unpacked(source, head, limits)
     except BaseException:
         source.close()
         raise

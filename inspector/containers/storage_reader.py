@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector.containers.container import Container, Extent
 from inspector.containers.formats import format_of
+from inspector.containers.raw.codings import decoding, is_coded
 from inspector.containers.raw.copying import write_bytes
 from inspector.containers.raw.inflated import Inflated
 from inspector.containers.source import Source
@@ -156,7 +157,7 @@ class StorageReader:
         """Return what reads a compressed storage; that of the last one is kept."""
         if self._inflating is None or self._inflating[0] != key:
             extent = self._extent(key)
-            if extent is None or extent.method not in {_STORED, _DEFLATED}:
+            if extent is None or not (extent.method in {_STORED, _DEFLATED} or is_coded(extent.method)):
                 where = f"storage {key[:_MOST_CHARS]}"
                 raise ContainerError("a storage is compressed in an unknown way", where=where)
             self._inflating = key, reader_of(self._place(key)[0], extent)
@@ -171,6 +172,8 @@ def reader_of(source: Source, extent: Extent) -> Read:
     def read_packed(offset: int, nbytes: int) -> bytes:
         return source.read(extent.offset + offset, max(min(nbytes, extent.stored_nbytes - offset), 0))
 
+    if is_coded(extent.method):
+        return _exactly(decoding(read_packed, extent.method))
     inflated = Inflated(read_packed, is_gzip=False)
 
     def read(offset: int, nbytes: int) -> bytes:
@@ -181,6 +184,20 @@ def reader_of(source: Source, extent: Extent) -> Read:
         if len(data) < nbytes:
             short = f"{extent.nbytes - offset - len(data):,} bytes short"
             raise DamagedError("a compressed record is shorter than it says", where=short)
+        return data
+
+    return read
+
+
+def _exactly(read_upto: Read) -> Read:
+    """Return what reads exactly what is asked for, or raises."""
+
+    def read(offset: int, nbytes: int) -> bytes:
+        data = read_upto(offset, nbytes)
+        if len(data) < nbytes:
+            raise DamagedError(
+                "the bytes of a tensor end too early", where=f"{nbytes - len(data):,} bytes short"
+            )
         return data
 
     return read

@@ -29,6 +29,7 @@ from inspector.model.optimizer.parameters import Parameters, Shape, View, read_m
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.facts import describe_safety, list_globals, note_program_uses
 from inspector.model.programs.uses import note_strangers
+from inspector.model.programs.within import read_within
 from inspector.model.roles.cpu_state import is_metadata_on_cpu
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.storages import build_storages, mark_misfits
@@ -39,6 +40,7 @@ from inspector.model.values.text import type_of
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Value
 from inspector.progress import Progress
+from inspector.records import replace
 
 __all__ = ["build_checkpoint", "collector_paused", "is_metadata_on_cpu", "open_checkpoint"]
 
@@ -211,7 +213,7 @@ def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
 
 def _safety(container: Container, found: Found, work: Work) -> Safety:
     stream = container.stream
-    return describe_safety(
+    safety = describe_safety(
         container.programs,
         found.uses,
         protocol=0 if stream is None else stream.protocol,
@@ -220,6 +222,8 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
         faults=found.faults,
         places=_places(found),
     )
+    within = read_within(container, work.look) if format_of(container.format).unchecked else ()
+    return replace(safety, read_within=within) if within else safety
 
 
 def _in_code(found: CodeDevice) -> HiddenDevice:

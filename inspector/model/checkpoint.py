@@ -275,6 +275,8 @@ class Safety:
         calls_made: How many such calls there are.
         faults: What stops torch though every name is known.
         constructed: Names that are classes for certain, and of which nothing but objects are made.
+        read_within: Names that unpickle bytes in turn, where all such bytes were read and nothing else is
+            done with the name; and what announces arrays that were found.
         called: Names that are called, or handed to what is called, see `model.programs.constructing`.
     """
 
@@ -287,6 +289,7 @@ class Safety:
     faults: tuple[Fault, ...] = ()
     constructed: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
+    read_within: tuple[str, ...] = ()
 
 
 NOTHING = Safety(opcodes=(), protocol=0, oddities=())

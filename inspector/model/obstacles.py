@@ -58,12 +58,22 @@ class ObstacleKind(Enum):
     """The list of storage keys is not that of the pickle."""
 
 
+# By how a file is compressed: its first byte that is no opcode to torch, and what Python's unpickler says.
+_PACKED = {
+    "gzip": (0x1F, "invalid load key, '\\x1f'."),
+    "xz": (0xFD, "invalid load key, '\\xfd'."),
+    "bzip2": (0x42, "pickle data was truncated"),
+    "lzma": (0x00, "invalid load key, '\\x00'."),
+    "zlib": (0x78, "invalid load key, 'x'."),
+    "joblib's zlib": (0x5A, "invalid load key, 'Z'."),
+    "lz4": (0x04, "invalid load key, '\\x04'."),
+}
 _FETCH = "Fetch or copy the file again."
 _SAVE = "Open it and save it again with the program that wrote it."
 _ABOUT = {
     ObstacleKind.GZIP: (
         "torch-refuses",
-        "Unpack it with gunzip, or give torch.load what gzip.open returns.",
+        "Unpack it first, or give torch.load what gzip.open returns (bz2.open, lzma.open).",
     ),
     ObstacleKind.DIRECTORY: ("truncated", _FETCH),
     ObstacleKind.ARCHIVE: ("torch-refuses", _SAVE),
@@ -108,8 +118,8 @@ class Obstacle(NamedTuple):
 
 def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Return what torch says to the container, before it looks at any tensor; None if it takes it."""
-    if is_gzipped(checkpoint):
-        return Obstacle(ObstacleKind.GZIP, "UnpicklingError: invalid load key, '\\x1f'.")
+    if is_gzipped(checkpoint) and not format_of(checkpoint.format).unchecked:
+        return Obstacle(ObstacleKind.GZIP, f"UnpicklingError: {_PACKED[packing(checkpoint)][1]}")
     if checkpoint.refusal:
         return Obstacle(_refusing(checkpoint), checkpoint.refusal)
     if not format_of(checkpoint.format).has_records:
@@ -204,6 +214,16 @@ def is_damaged(checkpoint: Checkpoint) -> bool:
 def is_gzipped(checkpoint: Checkpoint) -> bool:
     """Return whether the whole file is compressed."""
     return _has(checkpoint, NoteKind.GZIP)
+
+
+def packing(checkpoint: Checkpoint) -> str:
+    """Return how the whole file is compressed; empty where it is not."""
+    return next((note.values[0] for note in checkpoint.notes if note.kind is NoteKind.GZIP), "")
+
+
+def packed_opcode(checkpoint: Checkpoint) -> int:
+    """Return the first byte of a compressed file that torch's restricted unpickler does not know."""
+    return _PACKED[packing(checkpoint)][0]
 
 
 def is_ambiguous(checkpoint: Checkpoint) -> bool:

@@ -122,6 +122,10 @@ class Machine:
         state.root = [*(value for values in state.marked for value in values), *state.stack]
         return self._stream(self._pos)
 
+    def at(self, offset: int) -> int:
+        """Return the place of a byte of the data in what it was read from, for messages."""
+        return offset
+
     def step(self, start: int) -> int:
         """Execute the one instruction at `start` and return the offset behind it."""
         return HANDLERS[self._data[start]](self.state, self._data, start + 1)
@@ -190,7 +194,7 @@ class Machine:
     def _error(self, what: str, offset: int, kind: type[PickleError] = PickleError) -> PickleError:
         data = self._data
         opcode = OPCODES.get(data[offset]) if offset < len(data) else None
-        at = f"{self._name}, byte {offset:,}"
+        at = f"{self._name}, byte {self.at(offset):,}"
         where = at if opcode is None else f"{at}, {opcode.name}"
         return kind(what, where=where, remedy=_warning(self.state))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
@@ -68,6 +69,8 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
         moves = _moves_by_tensor(checkpoint, rules)
     else:
         moves = _moves_by_device(checkpoint, _going(rules, device_texts(checkpoint)))
+    if format_of(checkpoint.format).unchecked:  # arrays have no device, and get none in a copy of their kind
+        moves = {index: to for index, to in moves.items() if checkpoint.tensors[index].device != NO_DEVICE}
     kept = [index for index in moves if _stays(checkpoint, index, move_all=move_all)]
     for index in kept:
         del moves[index]

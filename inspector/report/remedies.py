@@ -73,7 +73,9 @@ def remedies_for(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
 
 
 def load_text(path: str, *arguments: str, loader: str = "torch.load") -> str:
-    """Return a call of `torch.load`, or of another loader."""
+    """Return a call of `torch.load`, or of another loader, which may take an open file alone."""
+    if loader == "pickle.load":
+        return f'{loader}(open({python_text(path)}, "rb"))'
     return f"{loader}({', '.join((python_text(path), *arguments))})"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from inspector.model.checkpoint import CallUse, Checkpoint
 from inspector.pickles.python2 import present_name
 from inspector.records import dataclass
@@ -53,15 +55,23 @@ class CallRow:
     words: str
 
 
-def call_rows(checkpoint: Checkpoint) -> tuple[CallRow, ...]:
-    """List the calls that make something else than tensors and plain data, the worst first."""
-    rows = [row for row in map(_row, checkpoint.needs.calls) if row.verdict not in _HARMLESS]
+def call_rows(
+    checkpoint: Checkpoint, judge: Callable[[str], GlobalVerdict] = judge_global
+) -> tuple[CallRow, ...]:
+    """List the calls that make something else than tensors and plain data, the worst first.
+
+    Args:
+        checkpoint: The file.
+        judge: Judges a name, as it is used in this file.
+    """
+    calls = checkpoint.needs.calls
+    rows = [row for row in (_row(use, judge) for use in calls) if row.verdict not in _HARMLESS]
     rows.sort(key=lambda row: _WORST_FIRST.index(row.verdict))
     return tuple(rows[:_MOST_ROWS])
 
 
-def _row(use: CallUse) -> CallRow:
-    verdict: GlobalVerdict = judge_global(use.name) if use.name else "dangerous"
+def _row(use: CallUse, judge: Callable[[str], GlobalVerdict]) -> CallRow:
+    verdict: GlobalVerdict = judge(use.name) if use.name else "dangerous"
     words = words_for(use.name, verdict)
     handed = next((name for name in use.handed if judge_global(name) == "dangerous"), None)
     if handed is not None and verdict != "dangerous":

@@ -5,6 +5,7 @@ A verdict is never better than the truth: whatever is not known to be harmless c
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -14,7 +15,7 @@ from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.obstacles import is_ambiguous
 from inspector.pickles.oddities import OddityKind
 from inspector.pickles.python2 import present_name
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.safety.allowlist import AllowList, allow_list
 from inspector.safety.answer import AMBIGUOUS, Answer, answer_for
 from inspector.safety.archives import Archive, ArchiveVerdict, judge_archive
@@ -30,6 +31,19 @@ FileVerdict = Literal["weights-only", "needs-allow-list", "runs-code", "dangerou
 _GETATTR = "builtins.getattr"
 _GETATTR_DOUBT = "It imports getattr"
 _MOST_NAMED = 8
+_NOT_TORCH_S = "It was not written by torch.save."
+# What rebuilds arrays and their types, which is on no list of torch's by default.
+_ARRAYS = frozenset(
+    {
+        *(
+            f"numpy.{core}.multiarray.{name}"
+            for core in ("core", "_core")
+            for name in ("_reconstruct", "scalar")
+        ),
+        *(f"numpy.{core}.numeric._frombuffer" for core in ("core", "_core")),
+        *("numpy.ndarray", "numpy.dtype"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +55,7 @@ class SafetyVerdict:
         weights_only: Whether `torch.load(weights_only=True)` is expected to take the pickle. Whether torch
             can read the file around it is another matter, see `model.obstacles`.
         to_allow: Classes to put on torch's list for that, when that is all it takes, see `offers`.
+        loader: What loads the file, where `torch.load` does not; it checks nothing.
         packages: Packages that those are from and that nothing is known of: they must be the reader's own, or
             trusted.
         reasons: Why, one sentence each.
@@ -67,6 +82,7 @@ class SafetyVerdict:
     has_pickles: bool = True
     archive: Archive | None = None
     danger: str = "loading it can run commands"
+    loader: str = ""
 
     @property
     def is_unsure(self) -> bool:
@@ -82,7 +98,10 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         checkpoint: The file.
         torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
-    allowed, names = allow_list(torch_version), format_of(checkpoint.format).own_names
+    allowed, form = allow_list(torch_version), format_of(checkpoint.format)
+    names = form.own_names
+    if form.unchecked:
+        return _unchecked(checkpoint, form.loader, allowed)
     if names:
         return _unrestricted(checkpoint, names, allowed)
     own = judge_archive(checkpoint)
@@ -204,8 +223,39 @@ def _asking(checkpoint: Checkpoint, names: set[str]) -> list[str]:
     return [f"Asked for in {listed(tuple(parts))}."] if parts else []
 
 
+def _unchecked(checkpoint: Checkpoint, loader: str, allowed: AllowList) -> SafetyVerdict:
+    """Judge a file whose loader calls whatever is named in it: that can be harmless, and is never checked."""
+    verdicts = tuple(_judge_use(checkpoint, use.name) for use in checkpoint.globals)
+    named = list(zip((use.name for use in checkpoint.globals), verdicts, strict=True))
+    dangerous = [name for name, verdict in named if verdict == "dangerous"]
+    unknown = [name for name, verdict in named if verdict == "unknown" and name not in _ARRAYS]
+    reasons = [f"{loader} checks nothing: it imports and calls whatever a file names."]
+    if dangerous:
+        reasons = [f"{loader} imports {listed(dangerous)}, which can run anything."]
+    elif unknown:
+        reasons.append(f"This one names {listed(unknown)}: load it only if you trust whoever made it.")
+    else:
+        reasons.append("This one names only what makes tensors, arrays and plain data.")
+    faults = checkpoint.needs.faults
+    is_dangerous = bool(dangerous) or OddityKind.BUILD_ON_NAME in faults
+    return SafetyVerdict(
+        verdict="dangerous" if is_dangerous else "runs-code",
+        weights_only=False,
+        to_allow=(),
+        reasons=(*reasons, *_doubts(checkpoint)),
+        globals=verdicts,
+        torch_version=allowed.torch_version,
+        answer=replace(answer_for(checkpoint, allowed), kind="errors", reason=_NOT_TORCH_S),
+        calls=call_rows(checkpoint, partial(_judge_use, checkpoint)),
+        calls_made=checkpoint.needs.calls_made,
+        loader=loader,
+    )
+
+
 def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
     """Judge a name, and what `getattr` reaches in this file: Python 3.11 writes every enumeration with it."""
+    if present_name(name) in checkpoint.needs.read_within:
+        return "tensor"
     if present_name(name) != _GETATTR:
         return judge_global(name)
     reached = [found for found, verb in checkpoint.needs.uses if verb is Verb.GETATTR]

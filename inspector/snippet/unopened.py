@@ -16,6 +16,7 @@ from inspector.records import dataclass
 from inspector.safety.unread import judge_unread
 from inspector.snippet.device import Device, choose_device
 from inspector.snippet.literals import literal
+from inspector.snippet.loaders.pickled import RUNS_CODE, Loading, loading_code
 from inspector.snippet.loading import YOURS
 from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.snippet.styles.folders import index_of, training_code
@@ -24,22 +25,7 @@ from inspector.snippet.styles.transformers import transformers_code
 from inspector.snippet.traits import is_adapter_file, is_pretrained
 from inspector.target.machine.profile import Profile
 
-_RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust its source."
 _INDEX = ".index.json"
-_UNPICKLER = (
-    "",
-    "class CPUUnpickler(pickle.Unpickler):",
-    "    def find_class(self, module, name):",
-    '        if (module, name) == ("torch.storage", "_load_from_bytes"):',
-    "            return to_cpu",
-    "        return super().find_class(module, name)",
-    "",
-    "",
-    "def to_cpu(data):",
-    '    """Read one tensor; torch would put it where it was saved, whatever is there now."""',
-    '    return torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)',
-    "",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +80,7 @@ def _package_inside(path: str, device: Device, inside: str) -> str:
     script.paragraph(*device.choice)
     items = literal(folder.replace("/", ".")), literal(name), f"map_location={device.code}"
     script.paragraph(
-        _RUNS_CODE,
+        RUNS_CODE,
         *_call("importer = PackageImporter(", literal(path)),
         *_call("checkpoint = importer.load_pickle(", *items),
     )
@@ -204,19 +190,6 @@ def _distcp(path: str, _: Device) -> str:
     return script.text()
 
 
-def _pickle(path: str, _: Device) -> str:
-    script = Script()
-    script.need("import io")
-    script.need("import pickle")
-    script.paragraph(*_UNPICKLER)
-    script.paragraph(
-        _RUNS_CODE,
-        *_call("with open(", literal(path), '"rb"', end=" as file:"),
-        "    checkpoint = CPUUnpickler(file).load()",
-    )
-    return script.text()
-
-
 def _transformers(path: str, device: Device) -> str:
     is_file = path.endswith((".bin", ".safetensors", _INDEX))
     folder = (os.path.dirname(path) or ".") if is_file else path  # noqa: PTH120 - text, not a place here
@@ -235,7 +208,8 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
     "deepspeed": (_Way(style="plain", write=_deepspeed),),
     "distcp": (_Way(style="plain", write=_distcp),),
-    "pickle": (_Way(style="plain", write=_pickle),),
+    "pickle": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="pickle"), path)),),
+    "joblib": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="joblib"), path)),),
     "pretrained": (_Way(style="transformers", write=_transformers),),
 }
 

@@ -91,7 +91,8 @@ def judge_load(checkpoint: Checkpoint, target: Profile, known: SafetyVerdict | N
     safety = judge_for(checkpoint, target, known)
     call, form = load_call(checkpoint, safety), format_of(checkpoint.format)
     if not form.torch_loads:
-        call = replace(call, by_loader=True, map_location="cpu" if form.loader_maps else None)
+        map_location = "cpu" if form.loader_maps else None
+        call = replace(call, by_loader=True, map_location=map_location, refusal=None)
     failure = first_failure(checkpoint, target, call)
     code = _code(checkpoint, target, safety)
     stop = failure if safety.verdict == "dangerous" else first_failure(checkpoint, target, code)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.obstacles import file_obstacle, is_gzipped
+from inspector.model.obstacles import file_obstacle, is_gzipped, packed_opcode
 from inspector.target import versions
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
@@ -30,6 +30,8 @@ def opening_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> F
     """Return (finding, message) for what stops a load before the pickle is read; None if nothing does."""
     if how.by_loader:
         return _of_container(checkpoint)
+    if is_gzipped(checkpoint):
+        return _stream_failure(checkpoint, target, how)
     return _FAILURES.get(checkpoint.format, _stream_failure)(checkpoint, target, how)
 
 
@@ -96,7 +98,9 @@ def _stream_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> F
         return BAD_OPTION, _no_mmap(checkpoint.path if how.by_path else "", release)
     failure = _unknown_argument(how, release, "load")
     if failure is None and is_gzipped(checkpoint) and how.is_weights_only(release):
-        return "torch-refuses", refusal_message(Refusal(finding="torch-refuses", opcode=0x1F), release)
+        return "torch-refuses", refusal_message(
+            Refusal(finding="torch-refuses", opcode=packed_opcode(checkpoint)), release
+        )
     return failure or _of_container(checkpoint)
 
 
@@ -173,4 +177,21 @@ def _script_failure(_checkpoint: Checkpoint, target: Profile, how: LoadCall) -> 
     return failure
 
 
-_FAILURES = {"zip": _zip_failure, "torchscript": _script_failure, "safetensors": _safetensors_failure}
+def _pickle_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
+    """Check a plain pickle, which torch takes for the magic number of a legacy file, and runs."""
+    release = release_of(target.torch_version)
+    failure = _stream_failure(checkpoint, target, how)
+    if failure is not None:
+        return OTHER_LOADER, failure[1]
+    if how.refusal is not None and how.is_weights_only(release):
+        return OTHER_LOADER, refusal_message(how.refusal, release)
+    return OTHER_LOADER, "RuntimeError: Invalid magic number; corrupt file?"
+
+
+_FAILURES = {
+    "pickle": _pickle_failure,
+    "joblib": _pickle_failure,
+    "zip": _zip_failure,
+    "torchscript": _script_failure,
+    "safetensors": _safetensors_failure,
+}

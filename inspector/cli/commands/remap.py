@@ -276,15 +276,21 @@ def _shape(options: argparse.Namespace) -> tuple[Shape, ContainerName]:
 
 
 def _usual_copy(path: str, output: Path) -> Literal["same", "state-dict", "objects"]:
-    """Return what a copy of a file is that nothing else is said of."""
+    """Return what a copy of a file is that nothing else is said of.
+
+    A plain pickle stays one, unless the copy is named as files of torch.save are, and the pickle is not.
+    """
     from inspector.containers.folders.paths import open_path
     from inspector.containers.formats import find_format
     from inspector.remap.convert.forms import TORCH_SUFFIXES
 
     with open_path(path) as source:
-        usual = find_format(source).copied_as
+        form = find_format(source)
         is_new_folder = source.is_folder and output.suffix.lower() not in TORCH_SUFFIXES
-    return "same" if is_new_folder and usual == "state-dict" else usual
+    if form.unchecked:
+        suffix = output.suffix.lower()
+        return "objects" if suffix in TORCH_SUFFIXES and suffix != Path(path).suffix.lower() else "same"
+    return "same" if is_new_folder and form.copied_as == "state-dict" else form.copied_as
 
 
 def _convert(options: argparse.Namespace, form: Form) -> int:

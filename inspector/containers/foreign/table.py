@@ -8,7 +8,6 @@ rows stand in the order in which they are asked; the magic numbers are those of 
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -61,30 +60,9 @@ def _named(*suffixes: str) -> Test:
     return lambda look: look.name.lower().endswith(suffixes)
 
 
-def _is_foreign_pickle(*names: bytes) -> Test:
-    """Match a pickle of these libraries whose beginning has nothing of torch."""
-    wanted = re.compile(b"|".join(names))
-
-    def matches(look: Look) -> bool:
-        head = look.head
-        return head[:1] == b"\x80" and wanted.search(head) is not None and b"torch" not in head
-
-    return matches
-
-
 def _is_tar(look: Look) -> bool:
     """Match any tar archive; those that torch 0.1 wrote were matched before."""
     return look.head[257:262] == b"ustar"
-
-
-def _is_zlib(look: Look) -> bool:
-    """Match zlib by trying it: its first two bytes may be letters."""
-    if not look.head.startswith((b"x\x01", b"x^", b"x\x9c", b"x\xda")) or look.head.isascii():
-        return False
-    try:
-        return bool(zlib.decompressobj().decompress(look.head, _MOST_INFLATED))
-    except zlib.error:
-        return False
 
 
 def _is_zeros(look: Look) -> bool:
@@ -100,10 +78,7 @@ LOOKALIKES: tuple[Lookalike, ...] = (
     _row("tar", _is_tar, "a tar archive", "unpack it with tar xf, and open what is inside"),
     _row("7z", _begins(b"7z\xbc\xaf\x27\x1c"), "a 7z archive", _UNPACK),
     _row("rar", _begins(b"Rar!\x1a\x07"), "a RAR archive", _UNPACK),
-    _row("xz", _begins(b"\xfd7zXZ\0"), "a file packed with xz", "unpack it with unxz first"),
     _row("zstd", _begins(b"\x28\xb5\x2f\xfd"), "a file packed with zstd", "unpack it with unzstd first"),
-    _row("bzip2", _has(b"BZh[1-9]1AY&SY"), "a file packed with bzip2", "unpack it with bunzip2 first"),
-    _row("lz4", _begins(b"\x04\x22\x4d\x18"), "a file packed with lz4", "unpack it with unlz4 first"),
     _row("gzip", _begins(b"\x1f\x8b"), "a file packed with gzip", "unpack it with gunzip first"),
     _row("zip-empty", _begins(b"PK\x05\x06"), "an empty zip", _FETCH),
     _row(
@@ -171,13 +146,6 @@ LOOKALIKES: tuple[Lookalike, ...] = (
         "an archive of a preview of PyTorch 1.0, which no released torch reads",
         "ask for a file that a released version of torch saved",
     ),
-    _row(
-        "sklearn",
-        _is_foreign_pickle(b"sklearn", b"joblib", b"xgboost", b"lightgbm"),
-        "a model of scikit-learn or a relative, saved with pickle or joblib",
-        "load it with joblib.load if you trust whoever made it; loading runs what is in it",
-    ),
-    _row("zlib", _is_zlib, "data packed with zlib, as joblib writes", "load it with joblib.load"),
     # --- data -----------------------------------------------------------------------------------------------
     _row("npy", _begins(b"\x93NUMPY"), "a NumPy array", "load it with numpy.load, then torch.from_numpy"),
     _row("parquet", _begins(b"PAR1"), "a Parquet table", "read it with pandas.read_parquet"),

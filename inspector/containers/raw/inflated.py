@@ -17,7 +17,7 @@ _MOST_EMPTY_STEPS = 1000
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 _MARK_NBYTES = 8 << 20
 _MOST_MARKS = 512
-_PART_SHIFT = 9  # inflating so many bytes (2 to this power) takes as long as looking at a part of a pickle
+PART_SHIFT = 9  # inflating so many bytes (2 to this power) takes as long as looking at a part of a pickle
 
 
 class Inflated:
@@ -32,6 +32,7 @@ class Inflated:
         look: Callable[[int], None] | None = None,
         *,
         is_gzip: bool = True,
+        wbits: int = 0,
     ) -> None:
         """Prepare to inflate.
 
@@ -39,11 +40,12 @@ class Inflated:
             read: `read(offset, nbytes)` returns compressed bytes, or fewer at their end.
             look: Counts what is inflated, as parts looked at.
             is_gzip: Whether the bytes have gzip's headers; those of a zip's records have none.
+            wbits: What zlib is told of other bytes, such as those with its own headers.
         """
         self._read = read
         self._look = look
-        self._is_gzip = is_gzip
-        self._inflate = zlib.decompressobj(_GZIP_ONLY if is_gzip else -zlib.MAX_WBITS)
+        self._is_gzip = is_gzip and not wbits
+        self._inflate = zlib.decompressobj(wbits or (_GZIP_ONLY if is_gzip else -zlib.MAX_WBITS))
         self._mark_nbytes = _MARK_NBYTES
         self._taken = 0  # compressed bytes read
         self._packed = b""  # those of them not consumed yet
@@ -96,7 +98,7 @@ class Inflated:
             reached += len(plain)
             self._mark(reached)
             if self._look is not None:
-                self._look(len(plain) >> _PART_SHIFT)
+                self._look(len(plain) >> PART_SHIFT)
         self._window = b"".join(parts)
         self._start = reached - len(self._window)
 

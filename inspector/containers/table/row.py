@@ -55,6 +55,7 @@ class Format:
         loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
         has_records: Whether torch finds its parts as records of a zip, by name, so that it can map storages.
         is_stream: Whether torch reads it from front to back: five pickles, then the storages.
+        unchecked: Whether its loader runs whatever is named in a file, and cannot be told not to.
         era: Which versions of torch wrote it, where the name of the format says so.
         becomes: The format of a copy that is not written by changing the file's own bytes.
         loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
@@ -84,6 +85,7 @@ class Format:
     loads_restricted: bool = True
     has_records: bool = False
     is_stream: bool = False
+    unchecked: bool = False
     era: str = ""
     becomes: str = "zip"
     copied_as: Literal["same", "state-dict", "objects"] = "same"
@@ -109,6 +111,8 @@ class Format:
             )
         if source.gzipped and not self.is_read_through_gzip:
             raise UnsupportedFormatError(
-                "this is a gzip file", where=source.path, remedy="unpack it with gunzip first"
+                f"this is {self.what}, compressed with {source.packing}",
+                where=source.path,
+                remedy="unpack it first",
             )
         return self.read

@@ -79,11 +79,14 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         stream = replace(stream, oddities=(*stream.oddities, *read_rivals(entry, rivals, read_rival)))
     is_intact = entry.crc in {0, crc}
     stored = places.stored
+    if source.gzipped:
+        stored = {key: StoredBytes(0, None, place.nbytes) for key, place in stored.items()}
     damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     doubts = filter(None, (*records.directory.doubts, doubt, *metadata.doubts, *places.doubts))
     notes = (
         Note(NoteKind.REFUSED, (metadata.refusal.partition(". ")[0],)) if metadata.refusal else None,
         *map(Note, dict.fromkeys(doubts)),
+        Note(NoteKind.GZIP, (source.packing,)) if source.gzipped else None,
         Note(NoteKind.SHARED_NAME) if shares else None,
         Note(NoteKind.OVERLAP) if places.overlap else None,
         Note(NoteKind.TORCH_1_4) if places.is_old else None,

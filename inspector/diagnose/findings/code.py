@@ -8,6 +8,7 @@ from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.listing import listed
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import lost_directory
+from inspector.model.roles.devices import is_accelerator
 from inspector.pickles.python2 import present_name
 from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
@@ -79,6 +80,9 @@ def _safety(case: Case) -> Iterator[Finding]:
     elif case.safety.archive is not None:
         words = case.safety.archive.words
         yield finding("runs-code", "warning", f"This file is {words}", reasons, [], fix=Fix(style="plain"))
+    elif case.safety.loader:
+        title = f"{case.safety.loader} runs whatever this file names"
+        yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))
     elif case.safety.verdict == "runs-code":
         title = "This file loads only with weights_only=False, which can run code in the file"
         yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))
@@ -104,6 +108,9 @@ def allowing(safety: SafetyVerdict) -> str:
 
 def _nested(case: Case) -> Iterator[Finding]:
     """Report pickles within the pickle: their tensors are not shown, and no map_location reaches them."""
+    if _NESTED in case.checkpoint.needs.read_within:
+        yield from _within(case)
+        return
     count = sum(use.count for use in case.checkpoint.globals if present_name(use.name) == _NESTED)
     if count:
         yield finding(
@@ -116,6 +123,22 @@ def _nested(case: Case) -> Iterator[Finding]:
             "refuses them. They are not listed here. Load the file where it was made, and save it with "
             "torch.save.",
             [],
+        )
+
+
+def _within(case: Case) -> Iterator[Finding]:
+    """Report tensors whose devices no map_location reaches, though they are listed."""
+    moved = [row for row in case.checkpoint.tensors if row.storage is not None and is_accelerator(row.device)]
+    if moved:
+        yield finding(
+            "nested-pickle",
+            "warning",
+            "No map_location reaches the tensors of this pickle",
+            f"{case.safety.loader} has torch.storage._load_from_bytes restore each tensor on the device that "
+            "it was saved on, and neither takes a map_location. The loading code replaces that function; a "
+            "remapped copy needs no such code.",
+            [row.path for row in moved],
+            fix=Fix(style="plain"),
         )
 
 

@@ -13,7 +13,7 @@ from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import ObstacleKind, find_obstacle, has_wrong_checksum, lost_directory
 from inspector.model.totals import wasted_nbytes
 from inspector.quoting import command, file_word
-from inspector.target.load_call import LoadCall
+from inspector.target.loading import load_call
 from inspector.target.opening import OTHER_LOADER, opening_failure
 from inspector.units import format_count, format_nbytes
 
@@ -82,7 +82,7 @@ def _other_loader(case: Case) -> Iterator[Finding]:
     form = format_of(case.checkpoint.format)
     if form.torch_loads or case.target is None:
         return
-    failure = opening_failure(case.checkpoint, case.target, LoadCall())
+    failure = opening_failure(case.checkpoint, case.target, load_call(case.checkpoint, case.safety))
     if failure is not None and failure[0] == OTHER_LOADER:
         yield finding(
             OTHER_LOADER,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from inspector.containers.folders.folder import Folder
 from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import refuse_step
+from inspector.containers.source import Source
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenDevice
@@ -29,12 +30,29 @@ from inspector.remap.hidden import with_hidden
 from inspector.remap.plan import Plan, device_texts, plan_remap, without_nowhere
 from inspector.remap.rules import Rule, Rules
 
+
+def _pickled_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
+    """Pair everything of two plain pickles but the places of devices, and lengths that depend on those.
+
+    Raises:
+        CheckpointError: One of them cannot be read, or the other bytes differ in length.
+    """
+    from inspector.remap.pickled.edits import fixed_runs  # noqa: PLC0415 - plain pickles are rare
+
+    one, other = fixed_runs(source, progress), fixed_runs(copy, progress)
+    if [end - start for start, end in one] != [end - start for start, end in other]:
+        raise ExportError("the files differ in length outside of their devices")
+    return [Span(first[0], second[0], first[1] - first[0]) for first, second in zip(one, other, strict=True)]
+
+
 _PAIRS = {
     "legacy": legacy_spans,
     "tar": tar_spans,
     "zip": zip_spans,
     "torchscript": archive_spans("data.pkl", "constants.pkl"),
     "package": archive_spans(".pkl"),
+    "pickle": _pickled_spans,
+    "joblib": _pickled_spans,
 }
 
 

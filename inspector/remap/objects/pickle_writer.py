@@ -215,7 +215,7 @@ class _Writer:
         """Write what was left in the stream for its length."""
         if self._get(id(value)):
             return
-        data = self._how.data[value.offset : value.offset + value.nbytes]
+        data = self._how.bytes_of(value)
         write = _WRITE_LARGE.get(value.kind)
         if write is None:
             raise ExportError(TOO_ODD, where=_LARGE.get(value.kind, f"an integer of {value.nbytes:,} digits"))

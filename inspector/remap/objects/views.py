@@ -9,7 +9,7 @@ from inspector.containers.persistent_ids import STORAGE_DTYPES, StorageId, parse
 from inspector.containers.rebuilds import VIEWS
 from inspector.errors import ExportError
 from inspector.model.values.children import mapping_pairs
-from inspector.pickles.values import Call, Dict, Global, PersistentId, StoredTensor, Value
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 
@@ -164,3 +164,17 @@ class Writing:
     names_are_present: bool = False
     rebuilt: Callable[[StoredTensor], Call] = refuse_stored
     progress: Progress = field(default_factory=Progress)
+
+    def bytes_of(self, value: Blob) -> bytes:
+        """Return what was left in the stream for its length.
+
+        Raises:
+            ExportError: It was left in the file, of which the stream is only a part.
+        """
+        data = self.data[value.offset : value.offset + value.nbytes]
+        if len(data) < value.nbytes:
+            raise ExportError(
+                f"a value of {value.nbytes:,} bytes, which is no tensor, is too large to be written again",
+                remedy="leave it out with --exclude, or ask for --format state-dict",
+            )
+        return data

@@ -108,7 +108,7 @@ def export_copy(
             relabeling = relabeling_of(container)
             plan = with_viewed(plan, container.storage_ids.values())
             # Of an archive of several pickles, each is rewritten when it is its turn.
-            several = bool(container.pickles)
+            several = bool(container.pickles) or not relabeling.is_one_pickle
             pickle = b"" if several else rewrite_pickle(container.pickle(), plan, progress=progress)
         with writing(destination, like=source.status, overwrite=overwrite) as out:
             writer = CopyWriter(

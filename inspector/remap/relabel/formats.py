@@ -38,11 +38,13 @@ class Relabeling(NamedTuple):
         write: Writes a copy; returns whether every byte that does not change kept its place.
         pieces: Returns what to write over a file, or behind it; nothing where it is as planned already.
         mapped: Returns the container as it will be; the one given must not be used again.
+        is_one_pickle: Whether all devices stand in the pickle of the object.
     """
 
     write: Callable[[Container, CopyWriter, Plan], bool]
     pieces: Callable[[Container, Source, Plan, Progress], tuple[Patch, ...]]
     mapped: Callable[[Container, Plan, Progress], Container]
+    is_one_pickle: bool = True
 
 
 def relabeling_of(container: Container) -> Relabeling:
@@ -200,6 +202,40 @@ def _archive_mapped(container: Container, plan: Plan, progress: Progress) -> Con
 
 _ARCHIVE = Relabeling(_write_archive, _archive_pieces, _archive_mapped)
 
+
+# --- plain pickles: the devices stand in files of torch within them -----------------------------------------
+
+
+def _write_pickled(_container: Container, writer: CopyWriter, plan: Plan) -> bool:
+    from inspector.remap.pickled.edits import pickled_edits  # noqa: PLC0415 - plain pickles are rare
+
+    writer.source.measure()
+    return writer.write_tar(pickled_edits(writer.source, plan, writer.progress))
+
+
+def _pickled_pieces(
+    _container: Container, source: Source, plan: Plan, progress: Progress
+) -> tuple[Patch, ...]:
+    from inspector.remap.pickled.edits import pickled_edits  # noqa: PLC0415 - as above
+
+    edits = pickled_edits(source, plan, progress, in_place=True)
+    growth = [len(edit.data) - (edit.end - edit.start) for edit in edits]
+    if any(growth):
+        raise ExportError(
+            "the new device names are not as long as the old ones, and everything behind them would move",
+            where=source.path,
+            remedy=COPY,
+        )
+    return tuple(Patch(edit.start, edit.data) for edit in edits)
+
+
+def _pickled_mapped(container: Container, plan: Plan, progress: Progress) -> Container:
+    from inspector.remap.pickled.edits import mapped_pickled  # noqa: PLC0415 - as above
+
+    return mapped_pickled(container, plan, progress)
+
+
+PICKLED = Relabeling(_write_pickled, _pickled_pieces, _pickled_mapped, is_one_pickle=False)
 RELABELINGS = {
     "zip": Relabeling(lambda _container, writer, _plan: writer.write_zip(), _zip_pieces, _pickle_mapped),
     "legacy": Relabeling(
@@ -208,4 +244,6 @@ RELABELINGS = {
     "tar": Relabeling(_write_tar, _tar_pieces, _tar_mapped),
     "torchscript": _ARCHIVE,
     "package": _ARCHIVE,
+    "pickle": PICKLED,
+    "joblib": PICKLED,
 }

@@ -94,6 +94,8 @@ def verdict_words(safety: SafetyVerdict) -> str:
         return f"DANGEROUS: {safety.danger}" if safety.verdict == "dangerous" else safety.archive.words
     if not safety.has_pickles:
         return _NO_PICKLE
+    if safety.loader and safety.verdict == "runs-code":
+        return f"{safety.loader} runs whatever the file names"
     return _UNSURE if safety.is_unsure else SAFETY[safety.verdict]
 
 
@@ -107,7 +109,9 @@ def safety_label(safety: SafetyVerdict) -> str:
 
 
 def load_sentence(load: DefaultLoad, where: str) -> str:
-    """Return in one sentence what `torch.load` does with a file."""
+    """Return in one sentence what `torch.load` does with a file, or what else loads it."""
+    if load.safety.loader and load.way != "never":
+        return f"{load.safety.loader} loads it on {where}, and runs whatever it names."
     archive = load.safety.archive
     if archive is not None and load.way == "never":
         return f"Do not load it: {load.safety.danger}."
@@ -139,7 +143,7 @@ def refusal_sentence(load: DefaultLoad) -> str:
 def later_refusal(load: DefaultLoad) -> str:
     """Return what the default call refuses once everything is mapped; empty unless a device comes first."""
     stop = load.last_error
-    if stop is None or not stop.device or load.is_refused_first:
+    if stop is None or not stop.device or load.is_refused_first or load.safety.loader:
         return ""
     if load.way == "names":
         return f"Mapped, it is refused until {_allowed(load)}: {listed(load.safety.to_allow)}."

@@ -152,7 +152,10 @@ the file comes first, then what the file was written for."""
 
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     """List the styles that this file offers, the most fitting first."""
-    if not format_of(checkpoint.format).torch_loads:
+    form = format_of(checkpoint.format)
+    if form.unchecked and judge(checkpoint).verdict == "dangerous":
+        return ()  # nothing keeps its loader from what is in it
+    if not form.torch_loads:
         from inspector.snippet.unopened import unopened_styles  # noqa: PLC0415 - see above
 
         if judge(checkpoint).verdict == "dangerous":
@@ -187,6 +190,11 @@ def render(
     Raises:
         PlanError: The file does not offer this style.
     """
+    path = checkpoint.path if path is None else path
+    if format_of(checkpoint.format).unchecked and style in {None, "plain"}:
+        from inspector.snippet.loaders.pickled import render_pickled  # noqa: PLC0415 - plain pickles are rare
+
+        return render_pickled(checkpoint, path)
     offered = {offer.id: offer for offer in styles(checkpoint)}
     style = next(iter(offered), "plain") if style is None else style
     if style not in offered:
@@ -194,7 +202,6 @@ def render(
             f"this file offers no snippet in the style {style!r}",
             remedy=f"it offers {', '.join(offered) or _none(checkpoint)}",
         )
-    path = checkpoint.path if path is None else path
     if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import render_unopened  # noqa: PLC0415 - see above
 

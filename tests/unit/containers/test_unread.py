@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 
 import pytest
@@ -24,11 +25,16 @@ EVIL = call("posix.system", text("id"))
 
 
 def seen(write: Write, data: bytes, limits: Limits | None = None) -> list[tuple[str, bool, list[str]]]:
-    """Each program on the error: its name, whether it is whole, and what it imports."""
-    with pytest.raises(CheckpointError) as caught:
-        read_container(write(data), limits or Limits())
-    programs = [one for one in caught.value.programs if isinstance(one, Program)]
-    return [(one.name, one.is_whole, [node.dotted for node in one.stream.globals]) for one in programs]
+    """Each program of a file, or on the error: its name, whether it is whole, and what it imports."""
+    try:
+        found: tuple[object, ...] = read_container(write(data), limits or Limits()).programs
+    except CheckpointError as error:
+        found = error.programs
+    programs = [one for one in found if isinstance(one, Program)]
+    return [
+        (re.sub("^pickle", START, one.name), one.is_whole, [node.dotted for node in one.stream.globals])
+        for one in programs
+    ]
 
 
 def test_plain_pickle_is_read_for_what_it_runs(write: Write) -> None:
@@ -79,7 +85,7 @@ def test_bytes_within_pickles_are_read(write: Write) -> None:
 def test_inside_of_gzip_is_read(write: Write) -> None:
     assert seen(write, gzip.compress(stream(proto(), EVIL))) == [(START, True, ["posix.system"])]
     zipped = build_zip(Record(name="a/data.pkl", data=stream(EVIL)), Record(name="a/version", data=b"3\n"))
-    assert seen(write, gzip.compress(zipped)) == [("a/data.pkl", True, ["posix.system"])]
+    assert seen(write, gzip.compress(zipped)) == [("data.pkl", True, ["posix.system"])]
 
 
 def test_cancelling_tells_nothing(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +168,6 @@ def test_lack_of_memory_while_reading_on_leaves_the_error_as_it_is(
 
     for name_ in ("read_programs", "read_nested"):
         monkeypatch.setattr(unread, name_, exhausted)
-    with pytest.raises(CheckpointError, match="plain pickle") as caught:
-        read_container(write(stream(proto(), EVIL)))
+    with pytest.raises(CheckpointError, match="a NumPy array") as caught:
+        read_container(write(b"\x93NUMPY"))
     assert caught.value.programs == ()

@@ -342,7 +342,7 @@ def samples() -> dict[str, Sample]:
         "torch-refuses": Sample(
             has=(
                 by_hand(at("cpu"), versions=(("version", "0"),)),
-                by_hand(at("cpu"), notes=(Note(NoteKind.GZIP),)),
+                by_hand(at("cpu"), notes=(Note(NoteKind.GZIP, ("gzip",)),)),
                 by_hand(at("cpu"), refusal="RuntimeError: Expected hasRecord(...)"),
             ),
             lacks=(PLAIN, by_hand(at("cpu"), stored={}), by_hand(at("cpu"), versions=(("version", "99"),))),

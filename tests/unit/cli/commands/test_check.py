@@ -246,7 +246,7 @@ def test_damage_is_not_all_that_is_said_of_a_file_that_runs_commands(cli, tmp_pa
 
 def test_commands_without_json_say_what_loading_runs(cli, tmp_path) -> None:
     file = tmp_path / "evil.pkl"
-    file.write_bytes(stream(proto(), call("posix.system", text("id"))))
+    file.write_bytes(stream(proto(), call("posix.system", text("id")))[:-1] + b"\xff")
     for command in (
         ("show", file),
         ("snippet", file, "--style", "plain"),

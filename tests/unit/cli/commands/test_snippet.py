@@ -104,7 +104,6 @@ def test_no_code_for_archives_that_do_harm(cli, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("plain_pickle/tensor_p2.pkl", [], "CPUUnpickler(file)"),
         ("hf_sharded/pytorch_model.bin.index.json", [], '["weight_map"]'),
         ("hf_sharded/pytorch_model.bin.index.json", ["--style", "transformers"], "from_pretrained("),
     ],

@@ -19,16 +19,6 @@ def name(path: Path) -> tuple[str, str] | None:
     return name_unopened(os.fspath(path), caught.value)
 
 
-@pytest.mark.parametrize(
-    ("file", "form"),
-    [
-        ("plain_pickle/tensor_p4.pkl", "pickle"),
-    ],
-)
-def test_formats_are_named(file: str, form: str) -> None:
-    assert name(CORPUS / file) == (form, os.fspath(CORPUS / file))
-
-
 def test_folder_with_an_index_leads_to_that(tmp_path: Path) -> None:
     (tmp_path / "config.json").touch()
     assert name(tmp_path) == ("pretrained", os.fspath(tmp_path))

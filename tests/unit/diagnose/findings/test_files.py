@@ -51,7 +51,7 @@ def test_invalid() -> None:
         ({"versions": (("version", "x"),)}, "torch-refuses"),
         ({"versions": (("version", "3"), ("byteorder", "middle"))}, "torch-refuses"),
         ({"refusal": "RuntimeError: file in archive is not in a subdirectory: x"}, "torch-refuses"),
-        ({"notes": (Note(NoteKind.GZIP),), "format": "legacy"}, "torch-refuses"),
+        ({"notes": (Note(NoteKind.GZIP, ("gzip",)),), "format": "legacy"}, "torch-refuses"),
         ({"globals": (GlobalUse(name="torch._C.Generator", count=1),), "format": "legacy"}, "torch-refuses"),
         ({"notes": (Note(NoteKind.WRONG_CHECKSUM),)}, "bad-crc"),
         ({"versions": (("byteorder", "big"),)}, "byteorder"),

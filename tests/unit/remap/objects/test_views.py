@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.pickles.values import Call, Dict, Global, PersistentId
-from inspector.remap.objects.views import Edits, NoStorages, filled_pairs, is_usual, view_of
+from inspector.errors import ExportError
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId
+from inspector.remap.objects.views import Edits, NoStorages, Writing, filled_pairs, is_usual, view_of
 
 NODE = PersistentId(("storage",))
 VIEW = Global("torch._utils", "_rebuild_tensor_v2")
@@ -86,3 +87,10 @@ def test_what_fills_an_ordered_dictionary_is_pairs_wherever_it_is_written(func, 
     made = Call(func, args, kind)
     made.pairs = [("b", 2)]
     assert filled_pairs(made) == expected
+
+
+def test_bytes_that_stayed_in_the_file_are_not_made_up() -> None:
+    how = Writing(naming=NoStorages(), edits=Edits(), data=b"abcdef")
+    assert how.bytes_of(Blob("bytes", 1, 3)) == b"bcd"
+    with pytest.raises(ExportError, match="a value of 30 bytes, which is no tensor, is too large"):
+        how.bytes_of(Blob("bytes", 1, 30))

@@ -47,7 +47,7 @@ def test_first_bytes() -> None:
     odd = explained("invalid load key, '\\xca'.", WHOLE, id_="load-key")
     assert odd.here.endswith("the error is about another file.")
     assert odd.finding == "not-a-checkpoint"
-    packed = on(("w", "cpu"), notes=(Note(NoteKind.GZIP),))
+    packed = on(("w", "cpu"), notes=(Note(NoteKind.GZIP, ("gzip",)),))
     found = explained("invalid load key, '\\x1f'.", packed, id_="load-key")
     assert (found.fits, found.finding, found.advice) == ("yes", "torch-refuses", "Decompress it with gunzip.")
 

@@ -1,0 +1,1 @@
+"""Formats of bare arrays: NumPy's npy and npz, and GGUF."""

@@ -1,0 +1,1 @@
+"""Plain pickles with other devices in them."""

@@ -1,0 +1,123 @@
+"""Code for plain pickles and files of joblib.
+
+Neither `pickle.load` nor `joblib.load` takes a map_location: the tensors within are opened by a function of
+torch's, which is replaced where there are any.
+"""
+
+from __future__ import annotations
+
+from inspector.containers.nested import OPENER
+from inspector.containers.notes import NoteKind
+from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint
+from inspector.model.obstacles import packing
+from inspector.records import dataclass
+from inspector.safety.verdict import judge
+from inspector.snippet.literals import literal
+from inspector.snippet.script import Bracketed, Script, format_code
+
+JOBLIB = "joblib"
+RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust its source."
+_TO_CPU = (
+    "",
+    "def to_cpu(data):",
+    '    """Read one tensor; torch would put it where it was saved, whatever is there now."""',
+    '    return torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)',
+    "",
+)
+_UNPICKLER = (
+    "",
+    "class CPUUnpickler(pickle.Unpickler):",
+    "    def find_class(self, module, name):",
+    '        if (module, name) == ("torch.storage", "_load_from_bytes"):',
+    "            return to_cpu",
+    "        return super().find_class(module, name)",
+    "",
+)
+_OPENERS = {
+    "": "open",
+    "gzip": "gzip.open",
+    "bzip2": "bz2.open",
+    "xz": "lzma.open",
+    "lzma": "lzma.open",
+    "lz4": "lz4.frame.open",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """What loading a file takes.
+
+    Attributes:
+        form: The format: `pickle` or `joblib`.
+        packing: How the file is compressed; empty where it is not.
+        has_tensors: Whether there are tensors of torch's in it.
+        is_several: Whether several pickles stand one behind the other.
+    """
+
+    form: str
+    packing: str = ""
+    has_tensors: bool = True
+    is_several: bool = False
+
+
+def render_pickled(checkpoint: Checkpoint, path: str) -> str:
+    """Write the code that loads a file, with its tensors on the CPU.
+
+    Raises:
+        PlanError: Loading it can run commands.
+    """
+    if judge(checkpoint).verdict == "dangerous":
+        raise PlanError(
+            "loading this file can run commands, and nothing keeps its loader from that",
+            where=checkpoint.path,
+        )
+    loading = Loading(
+        form=checkpoint.format,
+        packing=packing(checkpoint),
+        has_tensors=any(use.name == OPENER for use in checkpoint.globals),
+        is_several=any(note.kind is NoteKind.SEVERAL_PICKLES for note in checkpoint.notes),
+    )
+    return loading_code(loading, path)
+
+
+def loading_code(loading: Loading, path: str) -> str:
+    """Write the code for a file of which this is known."""
+    script = Script(uses_torch=loading.has_tensors)
+    if loading.has_tensors:
+        script.need("import io")
+    # joblib inflates by itself what it may have compressed, of which Python opens only some.
+    if loading.form == JOBLIB or loading.packing not in _OPENERS:
+        script.need("import joblib")
+        if loading.has_tensors:
+            script.paragraph(*_TO_CPU)
+            script.paragraph("# The pickle asks for this function by its name.", f"{OPENER} = to_cpu")
+        script.paragraph(RUNS_CODE, *_call("checkpoint = joblib.load(", literal(path)))
+        return script.text()
+    script.need("import pickle")
+    opener = _OPENERS[loading.packing]
+    if "." in opener:
+        script.need(f"import {opener.rpartition('.')[0]}")
+    if loading.has_tensors:
+        script.paragraph(*_UNPICKLER, *_TO_CPU)
+    load = "CPUUnpickler(file).load()" if loading.has_tensors else "pickle.load(file)"
+    head = format_code(
+        Bracketed(head=f"with {opener}(", items=(literal(path), '"rb"'), tail=")"), end=" as file:"
+    )
+    if not loading.is_several:
+        script.paragraph(RUNS_CODE, *head, f"    checkpoint = {load}")
+        return script.text()
+    script.paragraph(
+        "# The file holds several objects, one for each call of pickle.dump.",
+        RUNS_CODE,
+        "checkpoints = []",
+        *head,
+        "    while file.read(1):",
+        "        file.seek(-1, io.SEEK_CUR)" if loading.has_tensors else "        file.seek(-1, 1)",
+        f"        checkpoints.append({load})",
+    )
+    return script.text()
+
+
+def _call(head: str, *items: str) -> list[str]:
+    return format_code(Bracketed(head=head, items=items, tail=")"))
