@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.roles.devices import split_device
-from inspector.model.roles.hidden import MESH_TYPE, MOVABLE
+from inspector.model.roles.hidden import CHANGED_IN, MESH_TYPE, MOVABLE
 from inspector.records import replace
 from inspector.remap.plan import Plan, fold, is_in_place
 from inspector.remap.rules import Rule, Rules, is_same_device
@@ -24,7 +25,11 @@ _MOVABLE = MOVABLE | {HiddenPlace.GENERATOR}
 
 
 def with_hidden(checkpoint: Checkpoint, plan: Plan, rules: Iterable[Rule] = ()) -> Plan:
-    """Return a plan that also sends the devices outside of tensors by its rules, and then by these."""
+    """Return a plan that also sends the devices outside of tensors by its rules, and then by these.
+
+    Raises:
+        PlanError: They cannot be changed in a file of this format.
+    """
     every = Rules((*plan.rules, *rules))
     moves = {index: to for index, to, _ in _wanted(checkpoint, every) if to is not None}
     return plan_hidden(checkpoint, plan, moves)
@@ -34,13 +39,19 @@ def plan_hidden(checkpoint: Checkpoint, plan: Plan, moves: dict[int, str]) -> Pl
     """Return a plan in which these devices outside of tensors change, by their index.
 
     Raises:
-        PlanError: There are none of such an index.
+        PlanError: There are none of such an index, or they cannot be changed in a file of this format.
     """
     if not moves:
         return plan
     rows = checkpoint.hidden_devices
     if min(moves) < 0 or max(moves) >= len(rows):
         raise PlanError("it changes devices that are not there")
+    if checkpoint.format not in CHANGED_IN:
+        raise PlanError(
+            f"this is {format_of(checkpoint.format).what}, in which devices outside of tensors stay",
+            where=rows[min(moves)].path,
+            remedy="set them where the file is made, or after it is loaded; leave --hidden-devices out",
+        )
     return replace(plan, hidden=moves, texts=plan.texts | {rows[index].device for index in moves})
 
 
@@ -51,7 +62,7 @@ def hidden_stay(checkpoint: Checkpoint, plan: Plan) -> tuple[HiddenDevice, ...]:
 
 def could_move(checkpoint: Checkpoint, plan: Plan) -> tuple[HiddenDevice, ...]:
     """Return the devices that a plan leaves alone, and that `with_hidden` would send elsewhere."""
-    wanted = _wanted(checkpoint, plan.rules)
+    wanted = _wanted(checkpoint, plan.rules) if checkpoint.format in CHANGED_IN else ()
     return tuple(row for index, to, row in wanted if to is not None and index not in plan.hidden)
 
 

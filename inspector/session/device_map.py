@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order
+from inspector.model.roles.hidden import CHANGED_IN
 from inspector.records import dataclass
 from inspector.remap.hidden import rules_for_hidden, with_hidden
 from inspector.remap.plan import Plan, plan_remap, rules_for_target
@@ -53,6 +54,8 @@ class DeviceMap:
     @property
     def with_hidden(self) -> Plan:
         """The plan that changes devices outside of tensors as well."""
+        if self.checkpoint.format not in CHANGED_IN:
+            return self.plan
         return with_hidden(self.checkpoint, self.plan, self.hidden_rules)
 
     @property

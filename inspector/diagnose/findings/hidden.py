@@ -9,7 +9,7 @@ from inspector.diagnose.listing import plain
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import is_accelerator, split_device
-from inspector.model.roles.hidden import DEVICE_NAMES, MOVABLE, devices_outside
+from inspector.model.roles.hidden import CHANGED_IN, DEVICE_NAMES, MOVABLE, devices_outside
 from inspector.target.machine.profile import Profile
 from inspector.target.restore import generator_failure, send_failure
 
@@ -44,7 +44,7 @@ def find_hidden(case: Case) -> Iterator[Finding]:
         detail = f"{said}; code that uses it will expect that device."
     else:
         detail = f"{said}. {_failing(missing[0], target)} {_helping(missing[0], target)}"
-    if any(one.what in MOVABLE for one in missing or hidden):
+    if case.checkpoint.format in CHANGED_IN and any(one.what in MOVABLE for one in missing or hidden):
         detail += " In a copy, remap --hidden-devices changes it."
     yield finding(
         "hidden-device",

@@ -22,6 +22,11 @@ DEVICE_NAMES = frozenset({".device", "._device"})
 """The names that everybody gives a device."""
 MOVABLE = frozenset({HiddenPlace.DEVICE, HiddenPlace.MESH})
 """What a copy can have on another type of device; the state of a generator fits its own type only."""
+CHANGED_IN = frozenset({"zip", "legacy"})
+"""The formats that a copy can have them changed in: those of one pickle, which torch.load reads.
+
+TorchScript reads the type alone of `torch.device("cuda", 1)`, and its code has devices of its own.
+"""
 SOURCE_DEVICE = ".src_device_obj"
 """The attribute with the first device of a DataParallel, which has to be the first of its `device_ids`."""
 

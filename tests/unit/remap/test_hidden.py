@@ -123,6 +123,18 @@ def test_rows_as_they_will_be() -> None:
             plan_hidden(FILE, plan_remap(FILE, ()), {wrong: "cpu"})
 
 
+def test_only_a_file_of_one_pickle_is_changed() -> None:
+    """TorchScript would take ("cuda", 1) for "cuda", the device that is current."""
+    for form in ("torchscript", "package", "tar", "safetensors"):
+        other = replace(FILE, format=form)
+        plain = plan_remap(other, [parse_rule("cuda:*=cpu")])
+        with pytest.raises(PlanError, match="in which devices outside of tensors stay: a "):
+            with_hidden(other, plain)
+        assert could_move(other, plain) == ()
+        assert with_hidden(other, plan_remap(other, [parse_rule("cuda:7=cpu")])).is_empty
+        assert "--hidden" not in format_hidden(other, plain)
+
+
 # --- in a file ----------------------------------------------------------------------------------------------
 
 MESH = name("torch.distributed.device_mesh", "DeviceMesh") + b")\x81"

@@ -28,6 +28,10 @@ def test_an_attribute_of_a_module_is_used() -> None:
     )
 
 
+def test_a_copy_is_offered_where_it_helps() -> None:
+    assert not found(hiding(".device", "cuda:0", format="torchscript"), "cpu").detail.endswith(COPY)
+
+
 def test_a_value_may_be_a_mere_record() -> None:
     assert found(hiding("args/device", "cuda:0"), "cpu").severity == "note"
     for target in (None, "cuda"):

@@ -70,6 +70,8 @@ def test_devices_outside_of_tensors_are_offered_and_told() -> None:
     assert draft_of(plain, ExportWish(kind="compact", hidden=True)).can_change_hidden
     assert not draft_of(plain, ExportWish(kind="safetensors")).can_change_hidden
     assert not draft_of(plain, ExportWish(kind="recover")).can_change_hidden
+    script = saved_on("cuda:3", hidden_devices=(row,), format="torchscript")
+    assert not draft_of(map_devices(script, parse_target("cpu"), ())).can_change_hidden
     alone = map_devices(saved_on("cpu", hidden_devices=(row,)), parse_target("cuda"), ())
     assert (
         "1 device outside of tensors from cuda:3 to cuda:0"
