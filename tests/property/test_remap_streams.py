@@ -16,8 +16,10 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch.distributed.device_mesh import DeviceMesh
 
 from inspector.model.build import build_checkpoint
+from inspector.remap.hidden import with_hidden
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.rules import Rule, Rules
@@ -72,6 +74,16 @@ class Wrapper:
         return torch._tensor._rebuild_from_type_v2, (rebuild, Wrapper, args, {"inner": self.inner})
 
 
+class Mesh:
+    """A `DeviceMesh`; the text of its device may be any other text's object."""
+
+    def __init__(self, kind: str) -> None:
+        self.state = {"_device_type": kind, "kind": kind, kind: kind}
+
+    def __reduce__(self) -> tuple:
+        return DeviceMesh, (), self.state
+
+
 class _Saving:
     def persistent_id(self, value: object) -> tuple | None:
         if isinstance(value, Storage):
@@ -122,6 +134,7 @@ def objects(draw: st.DrawFn) -> object:
         st.sampled_from(shared),
         st.sampled_from(list(devices.values())),
         st.sampled_from(DEVICES).map(Device),
+        st.sampled_from(["cpu", "cuda", "mps"]).map(Mesh),
         st.none() | st.integers(-3, 300),
     )
     nested = st.recursive(
@@ -148,20 +161,22 @@ RULES = st.lists(
 )
 
 
-def remapped(data: bytes, rules: list[Rule]) -> bytes:
+def remapped(data: bytes, rules: list[Rule], *, hidden: bool = False) -> bytes:
     container = container_of(data)
-    plan = plan_remap(build_checkpoint(container), rules)
-    return rewrite_pickle(container.stream, plan)
+    checkpoint = build_checkpoint(container)
+    plan = plan_remap(checkpoint, rules)
+    return rewrite_pickle(container.stream, with_hidden(checkpoint, plan) if hidden else plan)
 
 
 # --- what must come out -------------------------------------------------------------------------------------
 
 
 class _Portrait:
-    """A tree of plain values, with each tensor's device as rules send it."""
+    """A tree of plain values, with each tensor's device as rules send it, and maybe all others."""
 
-    def __init__(self, rules: list[Rule]) -> None:
+    def __init__(self, rules: list[Rule], *, hidden: bool) -> None:
         self._rules = rules
+        self._hidden = hidden
 
     def of(self, value: Any) -> Any:
         if isinstance(value, Made):
@@ -186,25 +201,34 @@ class _Portrait:
             device = args[2][6]
             text = self._moved(":".join(map(str, device.args)))
             args = (*args[:2], (*args[2][:6], f"on {text}", *args[2][7:]), *args[3:])
+        if made.name == "torch.device":
+            text = ":".join(map(str, args))
+            return made.name, self._moved(text) if self._hidden else text
+        if made.name.endswith(".DeviceMesh"):
+            kind = made.state["_device_type"]
+            to = self._moved(kind).partition(":")[0] if self._hidden else kind
+            return made.name, self.of(made.state | {"_device_type": to})
         return made.name, [self.of(arg) for arg in args], self.of(made.state)
 
     def _moved(self, device: str) -> str:
         return Rules(self._rules).by_device(device) or device
 
 
-def portrait(data: bytes, rules: list[Rule], *, pure: bool = False) -> Any:
-    return _Portrait(rules).of(unpickled(data, pure=pure))
+def portrait(data: bytes, rules: list[Rule], *, pure: bool = False, hidden: bool = False) -> Any:
+    return _Portrait(rules, hidden=hidden).of(unpickled(data, pure=pure))
 
 
 SETTINGS = settings(max_examples=tries(30, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @SETTINGS
-@given(value=objects(), rules=RULES, protocol=st.integers(1, 5), pure=st.booleans())
-def test_devices_change_and_nothing_else(value: object, rules: list[Rule], protocol: int, pure: bool) -> None:
+@given(value=objects(), rules=RULES, protocol=st.integers(1, 5), pure=st.booleans(), hidden=st.booleans())
+def test_devices_change_and_nothing_else(
+    value: object, rules: list[Rule], protocol: int, pure: bool, hidden: bool
+) -> None:
     data = dumped(value, protocol, pure=pure)
-    made = remapped(data, rules)
-    wanted = portrait(data, rules)
+    made = remapped(data, rules, hidden=hidden)
+    wanted = portrait(data, rules, hidden=hidden)
     assert portrait(made, []) == wanted
     assert portrait(made, [], pure=True) == wanted
     if protocol >= 4:
