@@ -8,6 +8,7 @@ from inspector.diagnose.findings.code import CODE_RULES
 from inspector.diagnose.findings.devices import DEVICE_RULES
 from inspector.diagnose.findings.files import FILE_RULES
 from inspector.diagnose.findings.memory import MEMORY_RULES
+from inspector.diagnose.findings.processes import PROCESS_RULES
 from inspector.diagnose.findings.running import RUNNING_RULES
 from inspector.diagnose.findings.training import TRAINING_RULES
 from inspector.diagnose.findings.wanted import WANTED_RULES
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     *TRAINING_RULES,
     *MEMORY_RULES,
     *FILE_RULES,
+    *PROCESS_RULES,
     *CODE_RULES,
     *RUNNING_RULES,
 )

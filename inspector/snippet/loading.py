@@ -7,8 +7,10 @@ from itertools import islice
 from textwrap import wrap
 
 from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_gzipped
 from inspector.model.roles.contents import COUNT_OF_AVERAGES
+from inspector.model.roles.processes import find_shards
 from inspector.records import dataclass
 from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
@@ -115,6 +117,7 @@ def write_allowed(script: Script, request: Request) -> Trust:
         listed = Bracketed(head="[", items=items, tail="]")
         call = Bracketed(head="torch.serialization.add_safe_globals(", items=(listed,), tail=")")
         script.paragraph(*_condition(safety), *_needs_list(request.target), *format_code(call))
+    write_processes(script, request.checkpoint)
     comments: tuple[str, ...] = ()
     if safety.verdict == "dangerous":
         comments = _DANGEROUS
@@ -124,6 +127,22 @@ def write_allowed(script: Script, request: Request) -> Trust:
     if safety.is_unsure and knows:
         comments = (_UNSURE,)
     return Trust(weights_only=code_weights_only(safety) if knows else None, comments=comments)
+
+
+def write_processes(script: Script, checkpoint: Checkpoint) -> None:
+    """Write what makes a process group, where tensors can only be loaded within one."""
+    shards = find_shards(checkpoint)
+    if shards is None or shards.kind != "ShardedTensor":
+        return
+    rank = "the rank that saved it" if shards.rank is None else f"rank {shards.rank}, which saved it"
+    script.need("import torch.distributed as dist")
+    script.paragraph(
+        *comment_lines(
+            f"This file holds ShardedTensors: it loads only in a process group, in {rank}. torchrun starts "
+            "as many processes as there were."
+        ),
+        'dist.init_process_group("gloo")',
+    )
 
 
 def comment_lines(text: str) -> list[str]:

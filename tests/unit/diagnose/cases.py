@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
+from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
 from inspector.records import replace
@@ -14,6 +15,7 @@ from inspector.safety.verdict import judge
 from inspector.target.machine.profile import Gpu, Profile
 from inspector.target.machine.wish import parse_target
 from tests.builders.pickles import list_, name, new, number, op, text
+from tests.corpus import CORPUS
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view
 
 MEGABYTE = 1 << 18  # elements of float32
@@ -379,6 +381,11 @@ def samples() -> dict[str, Sample]:
             has=(by_hand(pairs(a=at("cpu"), b=at("cpu"), c=at("cpu", "1"))),),
             lacks=(PLAIN, by_hand(pairs(a=at("meta"), b=at("meta", "1")))),
             paths=("a", "b"),
+        ),
+        "process-shards": Sample(
+            has=(open_checkpoint(str(CORPUS / "dist" / "sharded_tensor.pt")),),
+            lacks=(PLAIN,),
+            paths=("w",),
         ),
         "prefix-module": Sample(
             has=(
