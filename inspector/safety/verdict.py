@@ -64,6 +64,7 @@ class SafetyVerdict:
         answer: What `torch.load(weights_only=True)` of that version will do with the whole file.
         calls: What `weights_only=False` would call besides what makes plain data, the worst first.
         has_pickles: Whether loading runs any pickle at all.
+        is_unrestricted: Whether a loader of its own runs the pickles, which restricts nothing.
         calls_made: How many calls the pickle makes besides those that make plain tensors.
         archive: What opens the file, where that is another function than `torch.load`.
         danger: What a dangerous file can do.
@@ -80,6 +81,7 @@ class SafetyVerdict:
     calls_made: int = 0
     packages: tuple[str, ...] = ()
     has_pickles: bool = True
+    is_unrestricted: bool = False
     archive: Archive | None = None
     danger: str = "loading it can run commands"
     loader: str = ""
@@ -198,6 +200,7 @@ def _unrestricted(checkpoint: Checkpoint, own: frozenset[str], allowed: AllowLis
         answer=Answer(kind="accepts" if verdict == "weights-only" else "never", reason=" ".join(reasons)),
         calls=tuple(row for row in call_rows(checkpoint) if row.name not in own),
         calls_made=checkpoint.needs.calls_made,
+        is_unrestricted=True,
         has_pickles=checkpoint.safety is not None,
     )
 

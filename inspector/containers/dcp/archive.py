@@ -38,6 +38,7 @@ from inspector.units import cut_text, escape_text, format_count
 
 METADATA = ".metadata"
 _MOST_NAMED = 3
+_NO_ZIP = "UnpicklingError: Weights only load failed."
 _TORN = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
 _MOST_CHARS = 80
 _RANK = re.compile(r"__([0-9]{1,9})_[0-9]{1,9}\.distcp")  # `DEFAULT_SUFFIX` of torch's filesystem.py
@@ -246,7 +247,8 @@ class _Joining:
             return f"FileNotFoundError: [Errno 2] No such file or directory: {path!r}"
         if self._short or self._unread:
             return _TORN
-        return ""
+        # Its reader asks torch.load for each tensor, whatever the writer was told.
+        return _NO_ZIP if "safetensors" in self._packings.values() else ""
 
     # --- notes ----------------------------------------------------------------------------------------------
 

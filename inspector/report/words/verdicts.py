@@ -33,6 +33,12 @@ SAFETY_LABELS: dict[FileVerdict, str] = {
 _UNSURE_LABEL = "ambiguous"
 _NO_PICKLE = "holds no pickle, so loading it runs no code"
 _NO_PICKLE_LABEL = "safe: no pickle"
+# A loader that restricts nothing is as safe as what the pickles name.
+_UNRESTRICTED: dict[FileVerdict, str] = {
+    "weights-only": "its pickles name nothing but tensors and plain data, so loading it runs no other code",
+    "runs-code": "its loader runs whatever the pickles name, and not all of that is known",
+}
+_UNRESTRICTED_LABEL = "safe: data only"
 
 _UNSURE = "programs read different things from this file, so it counts as running code"
 _DAMAGED = "the file is damaged, so other programs may make something else of it"
@@ -96,6 +102,8 @@ def verdict_words(safety: SafetyVerdict) -> str:
         return _NO_PICKLE
     if safety.loader and safety.verdict == "runs-code":
         return f"{safety.loader} runs whatever the file names"
+    if safety.is_unrestricted and safety.verdict in _UNRESTRICTED:
+        return _UNRESTRICTED[safety.verdict]
     return _UNSURE if safety.is_unsure else SAFETY[safety.verdict]
 
 
@@ -105,6 +113,8 @@ def safety_label(safety: SafetyVerdict) -> str:
         return safety.archive.label
     if not safety.has_pickles:
         return _NO_PICKLE_LABEL
+    if safety.is_unrestricted and safety.verdict == "weights-only":
+        return _UNRESTRICTED_LABEL
     return _UNSURE_LABEL if safety.is_unsure else SAFETY_LABELS[safety.verdict]
 
 

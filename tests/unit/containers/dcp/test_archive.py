@@ -113,6 +113,7 @@ def test_missing_and_short_files_are_named(tmp_path: Path) -> None:
     (folder / "__7_0.distcp").write_bytes(b"")
     found = read(folder)
     assert kinds(found)[NoteKind.MISSING_PART] == ("1 file is", "__0_0.distcp")
+    assert found.refusal.startswith("FileNotFoundError: ")
     assert kinds(found)[NoteKind.EXTRA_PART] == ("1 file is", "__7_0.distcp")
     assert sorted(set(found.storage_ids) - set(found.stored)) == ["model.columns", "model.rows"]
     assert isinstance(dict(found.root.pairs)["step"], PersistentId)  # type: ignore[union-attr]
@@ -122,6 +123,7 @@ def test_missing_and_short_files_are_named(tmp_path: Path) -> None:
     (folder / "__1_0.distcp").write_bytes(whole[: len(whole) // 2])
     found = read(folder)
     assert kinds(found)[NoteKind.SHORT_PART] == ("1 file is", "__1_0.distcp")
+    assert found.refusal.startswith("RuntimeError: PytorchStreamReader")
     assert "scale" not in found.stored
 
 
@@ -201,6 +203,7 @@ def test_safetensors_are_told_by_their_first_tensor(tmp_path: Path) -> None:
         "safetensors",
     )
     assert plain(found.root) == {"step": 3, "w": ("w", (2,))}
+    assert found.refusal.startswith("UnpicklingError")
 
 
 def test_reading_is_bounded_and_can_be_cancelled(tmp_path: Path) -> None:

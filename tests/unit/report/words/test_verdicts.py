@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from inspector.containers.notes import Note, NoteKind
+from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
 from inspector.report.words.verdicts import (
     SAFETY,
+    SAFETY_LABELS,
     assumed,
     load_sentence,
     place,
@@ -18,12 +21,15 @@ from inspector.report.words.verdicts import (
     safety_sentence,
     shown_message,
     understood,
+    verdict_words,
 )
-from inspector.safety.verdict import FileVerdict
+from inspector.safety.verdict import FileVerdict, judge
 from inspector.target.default_load import DefaultLoad, Way, judge_load
 from inspector.target.machine.evidence import Evidence, TorchFound
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
+from tests.builders.dcp import two_ranks
+from tests.builders.pickles import call, number, text
 from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
 
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
@@ -210,3 +216,16 @@ def test_archives_are_told_with_their_loader() -> None:
     assert load_sentence(evil, "a node") == "Do not load it: a pickle in it is made to run commands."
     assert safety_sentence(evil) == "NOT SAFE: DANGEROUS: a pickle in it is made to run commands."
     assert safety_label(evil.safety) == "dangerous"
+
+
+def test_loaders_that_restrict_nothing_are_as_safe_as_the_names(tmp_path: Path) -> None:
+    for push, words, label in (
+        (number(1), "name nothing but tensors and plain data", "safe: data only"),
+        (call("mine.Config"), "its loader runs whatever the pickles name", SAFETY_LABELS["runs-code"]),
+        (call("os.system", text("id")), SAFETY["dangerous"], SAFETY_LABELS["dangerous"]),
+    ):
+        saved = two_ranks()
+        saved.value("extra", push)
+        safety = judge(open_checkpoint(str(saved.write(tmp_path / "a"))))
+        assert words in verdict_words(safety)
+        assert safety_label(safety) == label
