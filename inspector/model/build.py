@@ -216,7 +216,9 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
     safety = describe_safety(
         container.programs,
         found.uses,
-        protocol=0 if stream is None else stream.protocol,
+        protocol=max((one.stream.protocol for one in container.pickles), default=0)
+        if stream is None
+        else stream.protocol,
         look=work.look,
         oddities=() if stream is None else stream.oddities,
         faults=found.faults,

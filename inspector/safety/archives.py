@@ -29,6 +29,7 @@ class Archive(NamedTuple):
         own: What the names begin with that its loader looks up in the archive, and not in Python.
         reasons: Returns what its loader runs, one sentence each.
         is_imported: Whether its loader imports the names in its pickles.
+        maps: Whether its loader can be told where tensors go.
     """
 
     loader: str
@@ -39,6 +40,7 @@ class Archive(NamedTuple):
     own: tuple[str, ...]
     reasons: Callable[[Checkpoint], Iterator[str]]
     is_imported: bool
+    maps: bool = True
 
 
 def _script_reasons(checkpoint: Checkpoint) -> Iterator[str]:
@@ -93,6 +95,7 @@ ARCHIVES: dict[str, Archive] = {
         own=(),
         reasons=_export_reasons,
         is_imported=True,
+        maps=False,
     ),
     "package": Archive(
         loader="torch.package.PackageImporter",

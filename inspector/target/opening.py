@@ -6,6 +6,8 @@ The order is that of `load` in `torch/serialization.py`, and of `load` in `torch
 from __future__ import annotations
 
 from inspector.containers.formats import format_of
+from inspector.containers.zip.kinds import PICKLE
+from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import file_obstacle, is_gzipped, packed_opcode
 from inspector.target import versions
@@ -177,6 +179,16 @@ def _script_failure(_checkpoint: Checkpoint, target: Profile, how: LoadCall) -> 
     return failure
 
 
+def _archive_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
+    """Check an archive for another loader, in which torch looks for the object's pickle."""
+    failure = _zip_failure(checkpoint, target, how)
+    if failure is not None:
+        return failure
+    if not checkpoint.versions:  # before torch 2.8, torch.export wrote its records into no folder
+        return OTHER_LOADER, "RuntimeError: file in archive is not in a subdirectory"
+    return OTHER_LOADER, miniz_words(f"locating file {PICKLE}", MinizError.NOT_FOUND)
+
+
 def _pickle_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
     """Check a plain pickle, which torch takes for the magic number of a legacy file, and runs."""
     release = release_of(target.torch_version)
@@ -194,4 +206,6 @@ _FAILURES = {
     "zip": _zip_failure,
     "torchscript": _script_failure,
     "safetensors": _safetensors_failure,
+    "pt2": _archive_failure,
+    "package": _archive_failure,
 }

@@ -130,7 +130,7 @@ def kind_of(source: Source, limits: Limits, progress: Progress) -> str:
         records = Records(read_directory(source, limits, progress))
     except ContainerError:
         return _SHARD if _is_shard(source) else _PLAIN
-    if source.path.endswith(_SHARDS) or (records.directory.doubts and _is_shard(source)):
+    if str(source.path).endswith(_SHARDS) or (records.directory.doubts and _is_shard(source)):
         return _SHARD
     source.kept = records
     # torch.load dispatches TorchScript alone; of the others it loads the data.pkl, if there is one.
@@ -143,7 +143,7 @@ def _is_shard(source: Source) -> bool:
     """Return whether several zips stand one behind the other, as in a distributed checkpoint."""
     from inspector.containers.dcp.zips import ends_in_row  # noqa: PLC0415 - healthy zips never need it
 
-    return source.path.endswith(_SHARDS) or ends_in_row(source)
+    return str(source.path).endswith(_SHARDS) or ends_in_row(source)
 
 
 def find_by(source: Source, *, own: str = "", pattern: str = "") -> Callable[[str], Extent | None]:

@@ -18,6 +18,10 @@ def _gpu_must_be_there(facts: Facts) -> Answer:
         "map_location says otherwise. Which GPU it was is not recorded, only its number."
     )
     here = f"{_saved_on(facts)}{_missing(facts)}"
+    archive = facts.load.safety.archive
+    if archive is not None and not archive.maps and facts.accelerators:
+        why = f"{archive.loader} has no map_location: it puts each tensor where it was."
+        return Answer("true", here, why)
     hidden = [one.device for one in facts.checkpoint.hidden_devices if is_accelerator(one.device)]
     if not hidden:
         return Answer("false", here, why, facts.loading())
@@ -42,7 +46,9 @@ def _missing(facts: Facts) -> str:
     if not missing:
         return f" {where} has all of them." if facts.accelerators else ""
     names = and_joined([shown(name) for name in missing], "or")
-    loads = ', and map_location="cpu" loads it there' if facts.loads_on_cpu else ""
+    archive = facts.load.safety.archive
+    is_mapped = facts.loads_on_cpu or (archive is not None and archive.maps)
+    loads = ', and map_location="cpu" loads it there' if is_mapped else ""
     return f" {where} has no {names}{loads}."
 
 

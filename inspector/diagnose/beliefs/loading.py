@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from inspector.containers.formats import format_of
+from inspector.containers.notes import NoteKind
 from inspector.diagnose.beliefs.belief import Answer, Row
 from inspector.diagnose.beliefs.facts import Facts, and_joined, by_dtype, shown, tensors
 from inspector.model.roles.roles import WRAPPER_PREFIXES
@@ -63,6 +64,9 @@ def _same_system(facts: Facts) -> Answer:
         if paths:
             here = f"It holds a {min(paths)}, which Python cannot create on {system}: save str(path) instead."
             return Answer("depends", here, why)
+    if any(note.kind is NoteKind.MACHINE_CODE for note in facts.checkpoint.notes):
+        here = "It holds machine code, which was compiled for one system, processor and GPU."
+        return Answer("true", here, "Tensors and graphs go anywhere; what a compiler made of them does not.")
     return Answer("false", "Nothing in it belongs to one operating system.", why, facts.loading())
 
 
@@ -72,6 +76,10 @@ def _weights_only(facts: Facts) -> Answer:
         "by one instead, which runs nothing else."
     )
     safety = facts.load.safety
+    archive = safety.archive
+    if archive is not None:
+        here = f"{archive.loader} loads it, without such an argument; torch.load {archive.otherwise}."
+        return Answer("false", here, why, facts.loading())
     if not facts.is_for_torch:
         what = format_of(facts.checkpoint.format).what
         return Answer("false", f"torch.load does not read this file: it is {what}.", why, facts.loading())

@@ -17,6 +17,11 @@ from inspector.target.simulate import device_failures
 from inspector.units import format_count
 
 _MOST_DEVICES = 16
+_NO_MAP = (
+    "No map_location reaches them: load it where such a device is, move it with "
+    "torch.export.passes.move_to_device_pass, and save it again. Its weights alone can be taken out here: "
+    "remap FILE -o OUT.pt --format state-dict."
+)
 _TITLES = {
     "cuda-unavailable": "Saved on a CUDA GPU, and the target has none",
     "cuda-index-out-of-range": "Saved on a GPU index that the target does not have",
@@ -43,6 +48,10 @@ def _unloadable(case: Case) -> Iterator[Finding]:
             f"{loader} without map_location fails with: {failures[devices[0]][1]} Map "
             f"{_listed(devices) or 'it'} to a device of the target, with map_location or in a copy."
         )
+        if archive is not None and not archive.maps:
+            detail = (
+                f"{loader} puts each tensor where it was, and fails with: {failures[devices[0]][1]} {_NO_MAP}"
+            )
         if form.loader_maps:
             detail = f"{form.loader} loads it all the same, on the CPU first. Of its files, {detail}"
         found = [path for device in devices for path in paths.get(device, [])]
@@ -52,6 +61,7 @@ def _unloadable(case: Case) -> Iterator[Finding]:
             others = {device for device in paths if is_accelerator(device)} - {case.target.wanted}
             reached = sorted(failures.keys() | others, key=device_order)
         fix = devices_fix(reached, case.target.destination)
+        fix = None if archive is not None and not archive.maps else fix
         yield finding(id_, "note" if form.loader_maps else "error", _TITLES[id_], detail, found, fix=fix)
 
 

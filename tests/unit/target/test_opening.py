@@ -244,3 +244,15 @@ def test_only_what_lies_open_in_the_file_can_be_mapped() -> None:
     assert not can_map(checkpoint(packed), (2, 13))
     assert not can_map(checkpoint(storage("0")), (2, 0))
     assert not can_map(checkpoint(storage("0"), format="legacy"), (2, 13))
+
+
+def test_archives_for_other_loaders() -> None:
+    for form in ("pt2", "package"):
+        archive = checkpoint(format=form, versions=((".data/version", "6"),))
+        assert "failed locating file data.pkl" in said(opening_failure(archive, CPU_ONLY, LoadCall()))
+        assert opening_failure(archive, CPU_ONLY, LoadCall(by_loader=True)) is None
+        assert "did you mean to use torch.jit.load" in said(
+            opening_failure(archive, target("1.3"), LoadCall())
+        )
+        before = checkpoint(format=form)
+        assert "not in a subdirectory" in said(opening_failure(before, CPU_ONLY, LoadCall()))

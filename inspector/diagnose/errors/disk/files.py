@@ -34,6 +34,22 @@ def _damage(context: Context) -> Tied:
     return Tied(fits="no", here=_WHOLE)
 
 
+_OBJECT = "file data.pkl"
+_WITHOUT_OBJECT = {
+    "pt2": "This file is an exported program, which has no data.pkl: torch.load does not read it.",
+    "package": "This file is a package, which has no data.pkl: torch.load does not read it.",
+}
+
+
+def _record(context: Context) -> Tied:
+    """Return the same of a record that is missing, which archives for other loaders never had."""
+    here = _WITHOUT_OBJECT.get(context.checkpoint.format)
+    if here is None or _OBJECT not in context.text or context.safety.archive is None:
+        return _damage(context)
+    advice = f"Load it with {context.safety.archive.loader}, as the printed code does."
+    return Tied(fits="yes", here=here, advice=advice, fix=Fix(style="plain"))
+
+
 def _first_byte(context: Context) -> Tied:
     """Return what a file begins with that has this byte, and whether it is this one."""
     key = context.groups["key"].lower()
@@ -235,7 +251,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         "than it should be. Or the file is not a checkpoint but another kind of zip archive (TorchScript, "
         "an exported program).",
         advice=_FETCH,
-        tie=_damage,
+        tie=_record,
     ),
     ErrorKind(
         id="zip-version",

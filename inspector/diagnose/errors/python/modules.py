@@ -304,11 +304,14 @@ _GONE = {
 }
 
 
+_SCRIPTS = {"torchscript": Tied(fits="yes", here="This file is such an archive, with code of its own.")}
+
+
 def _script(context: Context) -> Tied:
-    """Report that this file is another one: an archive of TorchScript is not opened here."""
+    """Report whether this file is the archive."""
     form = plain(context.checkpoint.format)
     here = f"This file ({form} format) is no TorchScript archive: the error comes from another file."
-    return Tied(fits="no", here=here)
+    return _SCRIPTS.get(form, Tied(fits="no", here=here))
 
 
 def _of_module(context: Context) -> Tied:

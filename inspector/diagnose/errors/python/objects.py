@@ -12,35 +12,9 @@ from inspector.model.findings import Fix
 
 _CODE = about_code("Nothing in this file decides it: it is about the line of code.")
 _PLAIN = Fix(style="plain")
-_BUILTIN = frozenset(
-    [
-        "nonetype",
-        "int",
-        "float",
-        "bool",
-        "str",
-        "list",
-        "tuple",
-        "set",
-        "dict",
-        "type",
-        "method",
-        "function",
-        "generator",
-        "module",
-        "tensor",
-        "parameter",
-        "map",
-        "zip",
-        "filter",
-        "builtin_function_or_method",
-        "modulelist",
-        "dict_keys",
-        "dict_values",
-        "property",
-        "ellipsis",
-        "namespace",
-    ]
+_BUILTIN = re.compile(
+    r"nonetype|int|float|bool|str|list|tuple|set|dict|type|method|function|generator|module|"
+    r"tensor|parameter|map|zip|filter|builtin_function_or_method|modulelist|dict_keys|dict_values|property|ellipsis|namespace"
 )
 _OF_CHECKPOINT = re.compile(
     r"ckpt|checkpoint|state|torch\.load|weights|pretrain|loaded|model\[|snapshot", re.IGNORECASE
@@ -119,7 +93,7 @@ def _of_loaded(told: Told) -> bool:
     """Return whether the value that is indexed came from a checkpoint, as far as the line tells."""
     kind = told.groups.get("type") or told.groups.get("type2", "")
     code = told.scene.code or told.pasted.flat
-    return kind.lower() not in _BUILTIN and _OF_CHECKPOINT.search(code) is not None
+    return _BUILTIN.fullmatch(kind.lower()) is None and _OF_CHECKPOINT.search(code) is not None
 
 
 def _of_module_getattr(told: Told) -> bool:
@@ -128,10 +102,13 @@ def _of_module_getattr(told: Told) -> bool:
 
 
 def _not_script(context: Context) -> Tied:
-    """Return whether this file is a torch.save file."""
-    if format_of(context.checkpoint.format).torch_loads:
+    """Return whether this file is a torch.save file, or an archive for another loader."""
+    form, archive = format_of(context.checkpoint.format), context.safety.archive
+    if form.torch_loads:
         return Tied(fits="yes", here="This file was written by torch.save and holds no code.", fix=_PLAIN)
-    return Tied(fits="no", here=f"This file is in the {plain(context.checkpoint.format)} format.")
+    if archive is not None and archive.is_imported:
+        return Tied(fits="yes", here=f"This file is {form.what}, which has no such record.", fix=_PLAIN)
+    return Tied(fits="no", here=f"This file is in the {plain(form.name)} format.")
 
 
 def _operator(told: Told) -> Said:

@@ -165,3 +165,13 @@ def test_map_location_moves_what_is_read() -> None:
         ),
     ]
     assert wrong(rows) == []
+
+
+def test_exported_programs_need_the_device_that_they_were_saved_on() -> None:
+    program = replace(GPU, format="pt2")
+    answer = ask(program)["same-gpu"]
+    assert (answer.truth, "has no map_location" in answer.why) == ("true", True)
+    assert 'map_location="cpu"' not in answer.here
+    assert ask(replace(weights("a"), format="pt2"))["same-gpu"].truth == "false"
+    script = ask(replace(GPU, format="torchscript"))["same-gpu"]
+    assert (script.truth, 'map_location="cpu" loads it there' in script.here) == ("false", True)

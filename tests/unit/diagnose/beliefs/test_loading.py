@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import GlobalUse, Safety, Verb
 from inspector.records import replace
 from tests.unit.diagnose.beliefs.asking import ask, module, weights, wrong
@@ -226,3 +227,14 @@ def test_what_is_there_to_resume_with() -> None:
         ),
     ]
     assert wrong(rows) == []
+
+
+def test_archives_are_loaded_without_weights_only() -> None:
+    answer = ask(weights("a", format="torchscript"))["weights-only-false-needed"]
+    assert answer.here.startswith("torch.jit.load loads it, without such an argument; torch.load refuses it")
+    assert answer.truth == "false"
+
+
+def test_machine_code_belongs_to_a_system() -> None:
+    made = weights("a", format="pt2", notes=(Note(NoteKind.MACHINE_CODE, ("1 file, a.so",)),))
+    assert ask(made)["same-system"].truth == "true"

@@ -132,3 +132,13 @@ def test_of_many_devices_the_first_are_named() -> None:
     made = checkpoint(*(row for at in range(40) for row in on(f"cuda:{at}", f"t{at}")))
     (finding,) = found(made, "cuda-unavailable", CPU_ONLY)
     assert "cuda:15 and 24 more to a device of the target" in finding.detail
+
+
+def test_exported_programs_cannot_be_mapped() -> None:
+    rows = (tensor("a", device="cuda:0", storage="0"), storage("0", "cuda:0"))
+    (program,) = found(checkpoint(*rows, format="pt2"), "cuda-unavailable", CPU_ONLY)
+    assert "torch.export.load puts each tensor where it was, and fails with: AssertionError" in program.detail
+    assert ("No map_location reaches them" in program.detail, program.fix) == (True, None)
+    (script,) = found(checkpoint(*rows, format="torchscript"), "cuda-unavailable", CPU_ONLY)
+    assert "torch.jit.load without map_location fails with" in script.detail
+    assert script.fix is not None

@@ -117,3 +117,13 @@ def test_script_loader_given_a_pickle() -> None:
     frame = '  File "a.py", line 3, in f\n    net = torch.jit.load(path)\n'
     assert "Try torch.load" in explained(frame + text, WHOLE, id_="zip-directory").advice
     assert "Try torch.load" not in explained(text, WHOLE, id_="zip-directory").advice
+
+
+def test_archives_for_other_loaders_have_no_object() -> None:
+    text = "RuntimeError: PytorchStreamReader failed locating file data.pkl: file not found"
+    for form, loader in (("pt2", "torch.export.load"), ("package", "torch.package.PackageImporter")):
+        found = explained(text, on(("a", "cpu"), format=form), id_="zip-record")
+        assert (found.fits, found.advice) == ("yes", f"Load it with {loader}, as the printed code does.")
+        other = explained(text.replace("data.pkl", "data/0"), on(("a", "cpu"), format=form), id_="zip-record")
+        assert other.fits == "no"
+    assert explained(text, on(("a", "cpu")), id_="zip-record").fits == "no"

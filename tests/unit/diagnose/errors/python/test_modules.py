@@ -74,3 +74,9 @@ def test_modules_that_an_installed_package_does_not_have() -> None:
         assert (found.id, "is installed" in found.cause) == ("library-missing", True), name
     for name in ("mmcv", "mmcv.ops", "mmcv._ext", "apex.amp"):
         assert explain_error(text.format(name), None).id == "extension-missing", name
+
+
+def test_torchscript_is_the_archive() -> None:
+    text = "ModuleNotFoundError: No module named '__torch__'"
+    found = explained(text, on(("a", "cpu"), format="torchscript"), id_="torchscript-file")
+    assert (found.fits, found.here) == ("yes", "This file is such an archive, with code of its own.")

@@ -102,3 +102,10 @@ def test_operators_of_packages_and_of_torch() -> None:
 def test_configuration_given_for_a_path() -> None:
     text = "AttributeError: seek. You can only torch.load from a file that is seekable."
     assert explained(text, on(), id_="load-argument").fits == "no"
+
+
+def test_archives_for_other_loaders_have_no_constants() -> None:
+    text = "RuntimeError: PytorchStreamReader failed locating file constants.pkl: file not found"
+    for form, what in (("pt2", "a torch.export archive"), ("package", "a torch.package archive")):
+        found = explained(text, on(("a", "cpu"), format=form), id_="jit-given")
+        assert (found.fits, found.here) == ("yes", f"This file is {what}, which has no such record.")
