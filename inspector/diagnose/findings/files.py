@@ -88,9 +88,19 @@ def _other_loader(case: Case) -> Iterator[Finding]:
             OTHER_LOADER,
             "note",
             "torch.load does not read this file",
-            f"It is {form.what}: load it with {form.loader}. torch.load stops with: {failure[1]}",
+            f"It is {form.what}: load it with {form.loader}. torch.load stops with: {_in_short(failure[1])}",
             [],
         )
+
+
+def _in_short(message: str) -> str:
+    """Return the first sentence of a message of torch, and the reason, without the advice around them."""
+    first = message.partition("\n")[0].partition(". ")[0]
+    reason = message.partition(_REASON)[2].partition(" was not an allowed")[0].partition("\n")[0]
+    return f"{first}: {reason}." if reason else f"{first.rstrip('.')}."
+
+
+_REASON = "WeightsUnpickler error: "
 
 
 def _shards(case: Case) -> Iterator[Finding]:

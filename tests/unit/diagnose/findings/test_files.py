@@ -6,11 +6,13 @@ import pytest
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
+from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.findings import Finding
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.machine.profile import CPU_ONLY
+from tests.corpus import CORPUS
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor, value
 
 
@@ -170,6 +172,12 @@ def test_other_loader() -> None:
     named = replace(made, path="a.safetensors")
     assert [one.id for one in diagnose(named, judge(named), CPU_ONLY)] == []
     assert found(made, "other-loader") == []
+
+
+def test_what_torch_says_to_a_plain_pickle_is_said_in_short() -> None:
+    made = open_checkpoint(str(CORPUS / "plain_pickle" / "tensor_p2.pkl"))
+    (finding,) = [one for one in diagnose(made, judge(made), CPU_ONLY) if one.id == "other-loader"]
+    assert finding.detail.endswith("failed: Unsupported global: GLOBAL torch.storage._load_from_bytes.")
 
 
 def test_tied_names() -> None:
