@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.model.checkpoint import Checkpoint, Storage, Tensor, ValueRow
+from inspector.model.checkpoint import Checkpoint, Piece, Storage, Tensor, ValueRow
 from inspector.model.findings import Finding
 from inspector.report import jsonable
 from inspector.report.jsonable import Document
@@ -51,8 +51,17 @@ def _storage(storage: Storage, checkpoint: Checkpoint) -> Document:
         "nbytes": storage.nbytes,
         "file_offset": storage.file_offset,
         **({"part": paths.index(storage.part)} if storage.part else {}),
+        **({"chunks": [_chunk(piece, paths) for piece in storage.pieces]} if storage.pieces else {}),
     }
 
 
 def _value(value: ValueRow) -> Document:
     return {"path": value.path, "type": value.type, "text": value.text}
+
+
+def _chunk(piece: Piece, paths: list[str]) -> Document:
+    return {
+        "part": paths.index(piece.part) if piece.part else None,
+        "offset": list(piece.starts),
+        "shape": list(piece.sizes),
+    }

@@ -84,6 +84,20 @@ class Tensor(NamedTuple):
     problem: str | None
 
 
+class Piece(NamedTuple):
+    """One of the pieces that a storage is put together from.
+
+    Attributes:
+        part: The file that it is in; empty where that is missing.
+        starts: Where it begins in the tensor, by dimension.
+        sizes: How large it is.
+    """
+
+    part: str
+    starts: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
 class Storage(NamedTuple):
     """One run of bytes that tensors view.
 
@@ -98,6 +112,7 @@ class Storage(NamedTuple):
         tensors: How many tensor rows view it.
         expected_nbytes: What the pickle declares, where the file holds more or less than that; else None.
         part: The file that they are in, where a checkpoint consists of several; else empty.
+        pieces: What they are put together from, maybe over several files; else empty.
     """
 
     key: str
@@ -110,6 +125,7 @@ class Storage(NamedTuple):
     tensors: int
     expected_nbytes: int | None = None
     part: str = ""
+    pieces: tuple[Piece, ...] = ()
 
 
 class ValueRow(NamedTuple):

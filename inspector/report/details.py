@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os.path
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from keyword import iskeyword
 
 from inspector.containers.formats import format_of
 from inspector.containers.notes import sentences
-from inspector.model.checkpoint import Checkpoint, Naming, OddKey, Optimizer, Storage, Tensor, ValueRow
+from inspector.model.checkpoint import Checkpoint, Naming, OddKey, Optimizer, Piece, Storage, Tensor, ValueRow
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
@@ -18,6 +19,7 @@ from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes, format_shape
 
 _MOST_LISTED = 40
+_MOST_PIECES = 64
 _COUNTABLE = 10**24
 _NO_EXPRESSION = "none: a key on the way is an object, neither text nor a number"
 _ROLES = {
@@ -230,14 +232,29 @@ def _layout(tensor: Tensor) -> list[tuple[str, str]]:
 
 def _storage(storage: Storage) -> list[tuple[str, str]]:
     place = "missing from the file" if storage.missing else "compressed"
+    if storage.pieces:
+        place = f"put together from {format_count(len(storage.pieces), 'piece')}"
     return [
         ("Key", storage.key),
         ("Location tag", device_name(storage.device)),
         ("Stored", _size(storage.nbytes)),
         ("At byte", f"{storage.file_offset:,}" if storage.file_offset is not None else place),
-        *([("File", storage.part)] if storage.part else ()),
+        *([("File", storage.part)] if storage.part and not storage.pieces else ()),
+        *_piece_rows(storage.pieces),
         ("Unused", format_nbytes(max(storage.nbytes - storage.viewed_nbytes, 0))),
     ]
+
+
+def _piece_rows(pieces: tuple[Piece, ...]) -> list[tuple[str, str]]:
+    """Return a row for each of the first pieces: its file, and which elements of the tensor it has."""
+    rows = []
+    for number, piece in enumerate(pieces[:_MOST_PIECES]):
+        spans = ", ".join(f"{at}:{at + size}" for at, size in zip(piece.starts, piece.sizes, strict=False))
+        file = os.path.basename(piece.part) or "a missing file"  # noqa: PTH119 - a text
+        rows.append((f"Piece {number + 1}", f"[{spans}] in {file}"))
+    if len(pieces) > _MOST_PIECES:
+        rows.append(("More", format_count(len(pieces) - _MOST_PIECES, "piece")))
+    return rows
 
 
 def python_expression(tensor: Tensor) -> str:

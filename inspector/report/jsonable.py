@@ -7,14 +7,14 @@ as dictionaries and once more as text, and take twice the time.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from json.encoder import encode_basestring_ascii as quote
 from typing import Any
 
 from inspector.diagnose.findings.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
-from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Tensor, ValueRow
+from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Storage, Tensor, ValueRow
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
@@ -175,10 +175,21 @@ def _storage_texts(checkpoint: Checkpoint) -> Iterator[str]:
     for storage in checkpoint.storages:
         key, device, dtype, nbytes, offset, *_ = storage
         part = f', "part": {numbers[storage.part]}' if storage.part else ""
+        chunks = _chunks_text(storage, numbers) if storage.pieces else ""
         yield (
             f'{{"key": {quote(key)}, "device": {quote(device)}, "dtype": "{dtype}", "nbytes": {nbytes}, '
-            f'"file_offset": {"null" if offset is None else offset}{part}}}'
+            f'"file_offset": {"null" if offset is None else offset}{part}{chunks}}}'
         )
+
+
+def _chunks_text(storage: Storage, numbers: Mapping[str, int]) -> str:
+    """Return what a storage is put together from: files by their numbers, and boxes of the tensor."""
+    chunks = (
+        f'{{"part": {numbers.get(piece.part, "null")}, "offset": {list(piece.starts)}, '
+        f'"shape": {list(piece.sizes)}}}'
+        for piece in storage.pieces
+    )
+    return f', "chunks": [{", ".join(chunks)}]'
 
 
 def _value_text(value: ValueRow) -> str:

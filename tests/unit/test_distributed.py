@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,11 @@ import pytest
 from inspector.containers.folders.paths import open_path
 from inspector.containers.opening import read_container
 from inspector.containers.storage_reader import StorageReader
-from inspector.model.build import build_checkpoint
+from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.remap.convert.export import export_form
 from inspector.remap.convert.forms import Form
+from inspector.report import details
+from inspector.report.details import look_up, tensor_facts
 from inspector.safety.verdict import judge
 
 FOLDER = Path(__file__).parents[1] / "data" / "distributed"
@@ -59,3 +63,32 @@ def test_they_are_converted_by_ranges(tmp_path: Path) -> None:
                 data = reader.read(row.storage or "", 0, row.nbytes)
                 path = row.path if name.startswith("dcp") else f"fp32/{row.path}"
                 assert hashlib.sha256(data).hexdigest() == oracle[path][2], (name, row.path)
+
+
+def test_which_rank_has_what_is_said(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    document = json.loads(cli("show", "--json", FOLDER / "dcp_grid").out)
+    parts = [Path(part["path"]).name for part in document["parts"]]
+    both = next(storage for storage in document["storages"] if storage["key"] == "both")
+    assert [(parts[chunk["part"]], chunk["offset"], chunk["shape"]) for chunk in both["chunks"]] == [
+        ("__0_0.distcp", [0, 0], [4, 5]),
+        ("__1_0.distcp", [0, 5], [4, 5]),
+        ("__2_1.distcp", [4, 0], [3, 5]),
+        ("__3_1.distcp", [4, 5], [3, 5]),
+    ]
+    checkpoint = open_checkpoint(str(FOLDER / "dcp_grid"))
+    facts = dict(tensor_facts(checkpoint, 0, look_up(checkpoint))[-1].facts)
+    assert facts["At byte"] == "put together from 4 pieces"
+    assert facts["Piece 2"] == "[0:4, 5:10] in __1_0.distcp"
+    monkeypatch.setattr(details, "_MOST_PIECES", 1)
+    facts = dict(tensor_facts(checkpoint, 0, look_up(checkpoint))[-1].facts)
+    assert (facts["Piece 1"], facts["More"]) == ("[0:4, 0:5] in __0_0.distcp", "3 pieces")
+
+
+def test_pieces_whose_file_is_missing_are_said(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    folder = Path(shutil.copytree(FOLDER / "dcp_grid", tmp_path / "a"))
+    (folder / "__1_0.distcp").unlink()
+    both = json.loads(cli("show", "--json", folder).out)["storages"][0]
+    assert [chunk["part"] is None for chunk in both["chunks"]] == [False, True, False, False]
+    checkpoint = open_checkpoint(str(folder))
+    facts = dict(tensor_facts(checkpoint, 0, look_up(checkpoint))[-1].facts)
+    assert facts["Piece 2"] == "[0:4, 5:10] in a missing file"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from inspector.containers.container import Container
-from inspector.model.checkpoint import Storage, Tensor
+from inspector.model.checkpoint import Piece, Storage, Tensor
 from inspector.model.values.text import device_label, int_text
 
 Span = tuple[int, int]
@@ -45,7 +45,7 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
     """Describe every storage, in the order of first use."""
     rows: list[Storage] = []
     stored, total = container.stored, views.total
-    parts = container.parts
+    parts, gathered = container.parts, container.gathered
     device, labelled = "", None
     for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
         if location != labelled:  # seldom: neighbours lie together
@@ -60,10 +60,24 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
                 part = parts[number].path
             if nbytes != declared:
                 expected = declared
+        pieces = _pieces(container, key) if gathered else ()
         viewed, tensors = total(key)
-        row = (key, device, dtype, nbytes, offset, missing, min(viewed, nbytes), tensors, expected, part)
+        own = (key, device, dtype, nbytes, offset, missing, min(viewed, nbytes), tensors, expected, part)
+        row = (*own, pieces)
         rows.append(tuple.__new__(Storage, row))  # Storage(...) would take thrice as long
     return tuple(rows)
+
+
+def _pieces(container: Container, key: str) -> tuple[Piece, ...]:
+    """Return what a storage in chunks is put together from."""
+    found = container.gathered.get(key)
+    if found is None:
+        return ()
+    return tuple(
+        Piece(container.parts[one.part].path if one.part >= 0 else "", one.starts, one.sizes)
+        for one in found.chunks
+        if one.numel
+    )
 
 
 def mark_misfits(tensors: list[Tensor], storages: Iterable[Storage]) -> None:

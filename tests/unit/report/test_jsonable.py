@@ -66,6 +66,7 @@ FINDING: Document = {
     ),
 }
 STORAGE = {"key": str, "device": str, "dtype": str, "nbytes": Whole, "file_offset": (Whole, None)}
+CHUNK = {"part": (Whole, None), "offset": [Whole], "shape": [Whole]}
 PARTS = [{"path": str, "nbytes": Whole}]
 SHOW: Document = {
     "schema": Whole,
@@ -91,7 +92,7 @@ SHOW: Document = {
             "slot": (str, None),
         }
     ],
-    "storages": [(STORAGE, {**STORAGE, "part": Whole})],
+    "storages": [(STORAGE, {**STORAGE, "part": Whole}, {**STORAGE, "part": Whole, "chunks": [CHUNK]})],
     "devices": [{"device": str, "tensors": Whole, "storages": Whole, "nbytes": Whole}],
     "values": [{"path": str, "type": str, "text": str}],
     "globals": [{"name": str, "count": Whole, "verdict": set(get_args(GlobalVerdict))}],
