@@ -17,6 +17,7 @@ from inspector.containers.deepspeed.names import tags_of
 from inspector.containers.legacy import find_inside, makes_magic, read_legacy
 from inspector.containers.source import Source
 from inspector.containers.table.archives import ARCHIVE_FORMATS
+from inspector.containers.table.arrays import ARRAY_ROWS
 from inspector.containers.table.folders import FOLDER_ROWS
 from inspector.containers.table.pickles import PICKLE_ROWS, is_pickle
 from inspector.containers.table.row import Cannot, Format, Step
@@ -281,6 +282,7 @@ FORMATS: tuple[Format, ...] = (
         remedy="give the folder that it is in, to be told how to pack it again",
     ),
     *PICKLE_ROWS,
+    *ARRAY_ROWS,
 )
 
 

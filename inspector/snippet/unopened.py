@@ -121,6 +121,19 @@ def _sharded(path: str, device: Device) -> str:
     return script.text()
 
 
+def _gguf(path: str, _: Device) -> str:
+    script = Script()
+    script.need("from gguf import GGUFReader, dequantize")
+    script.paragraph(
+        *_call("reader = GGUFReader(", literal(path)),
+        "state_dict = {",
+        "    tensor.name: torch.from_numpy(dequantize(tensor.data, tensor.tensor_type))",
+        "    for tensor in reader.tensors",
+        "}",
+    )
+    return script.text()
+
+
 def _dcp(path: str, device: Device) -> str:
     path = _dcp_folder(path)
     script = Script()
@@ -208,6 +221,7 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
     "deepspeed": (_Way(style="plain", write=_deepspeed),),
     "distcp": (_Way(style="plain", write=_distcp),),
+    "gguf": (_Way(style="plain", write=_gguf),),
     "pickle": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="pickle"), path)),),
     "joblib": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="joblib"), path)),),
     "pretrained": (_Way(style="transformers", write=_transformers),),

@@ -244,4 +244,18 @@ ROWS: tuple[Row, ...] = (
         weights=3,
         check="cuda-unavailable",
     ),
+    Row(
+        name="gguf",
+        title="GGUF (llama.cpp)",
+        sample="gguf/small.gguf",
+        tensors=3,
+        devices=("none",),
+        roles=("parameter",),
+        code="GGUFReader(",
+        cut=0.9,
+        remap="torch has no strided tensors of q8_0",
+        in_place="a GGUF file has no devices, so there are none to change",
+        state_dict="torch has no strided tensors of q8_0",
+        safetensors="is q8_0",
+    ),
 )

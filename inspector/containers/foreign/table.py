@@ -88,7 +88,6 @@ LOOKALIKES: tuple[Lookalike, ...] = (
         "put the parts together first, for instance with zip -s 0",
     ),
     # --- models of other programs ---------------------------------------------------------------------------
-    _row("gguf", _begins(b"GGUF"), "a GGUF model", "it is for llama.cpp and its relatives, not for torch"),
     _row(
         "ggml",
         _begins(b"lmgg", b"fmgg", b"tjgg", b"algg"),

@@ -5,6 +5,7 @@ The names are those of `torch.dtype` without `torch.`.
 
 from __future__ import annotations
 
+from inspector.containers.raw.ggml import BLOCKS
 from inspector.containers.raw.itemsizes import ITEMSIZES
 
 __all__ = ["ITEMSIZES", "PLAIN_ITEMSIZES", "is_whole", "known_dtype", "stored_nbytes"]
@@ -45,6 +46,9 @@ def is_whole(dtype: str) -> bool:
 
 def stored_nbytes(dtype: str, numel: int) -> int:
     """Return the bytes that so many elements take in a storage; packed types share them."""
+    if dtype in BLOCKS:
+        block = BLOCKS[dtype]
+        return -(-numel // block.numel) * block.nbytes
     if dtype in _FOREIGN_BITS:
         return -(-numel * _FOREIGN_BITS[dtype] // 8)
     packed = _ELEMENTS_PER_BYTE.get(dtype, 1)
@@ -53,4 +57,5 @@ def stored_nbytes(dtype: str, numel: int) -> int:
 
 def element_nbytes(dtype: str, numel: int) -> int:
     """Return elements times item size as torch states it; of types that torch has not, what they take."""
-    return stored_nbytes(dtype, numel) if dtype in _FOREIGN_BITS else numel * ITEMSIZES[dtype]
+    is_foreign = dtype in _FOREIGN_BITS or dtype in BLOCKS
+    return stored_nbytes(dtype, numel) if is_foreign else numel * ITEMSIZES[dtype]

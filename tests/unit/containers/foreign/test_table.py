@@ -59,7 +59,6 @@ SAMPLES: dict[str, tuple[bytes, str]] = {
     "gzip": (gzip.compress(gzip.compress(FLOATS)), ""),
     "zip-empty": (zips.build_zip(), ""),
     "zip-spanned": (b"PK\x07\x08" + zips.checkpoint(stream(NONE)), ""),
-    "gguf": (b"GGUF" + struct.pack("<LQQ", 3, 291, 24), ""),
     "ggml": (struct.pack("<LL", 0x67676A74, 3) + FLOATS, ""),
     "hdf5": (b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08" + FLOATS, "weights.h5"),
     "tflite": (b"\x1c\0\0\0TFL3\x14\0\x20\0" + FLOATS, ""),
