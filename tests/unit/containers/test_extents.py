@@ -180,7 +180,6 @@ def test_damaged_packed_storages(write: Write) -> None:
         assert fault == "a compressed record is shorter than it says: 7 bytes short"
 
 
-@pytest.mark.wide
 def test_gzip_that_is_damaged_loses_what_lies_behind(look: Look) -> None:
     numel = 700_000
     noise = {key: random.Random(key).randbytes(4 * numel) for key in "01"}

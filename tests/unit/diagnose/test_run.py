@@ -44,7 +44,6 @@ def can_be_applied(fix: Fix | None) -> bool:
     )
 
 
-@pytest.mark.wide
 def test_who_has_it_and_who_has_not() -> None:
     for id_, sample in SAMPLES.items():
         for checkpoint in sample.has:

@@ -98,7 +98,6 @@ def test_read_error_passes() -> None:
         Inflated(read).read_upto(0, 1)
 
 
-@pytest.mark.wide
 def test_a_step_back_inflates_from_the_mark_before_it() -> None:
     inflated: list[int] = []
     nbytes = 60_000_000

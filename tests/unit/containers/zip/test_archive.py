@@ -302,7 +302,6 @@ def test_rivals_are_read_where_the_first_cannot_be(take_apart: TakeApart, first:
 # ------------------------------------------------------------------------------------------- versions
 
 
-@pytest.mark.wide
 def test_versions_that_are_long_or_damaged(take_apart: TakeApart) -> None:
     records = [
         Record(name="archive/.format_version", data=b"1" * 257),

@@ -38,7 +38,6 @@ def can_be_applied(fix: Fix) -> bool:
     return fix.style in STYLES or fix.option in OPTIONS
 
 
-@pytest.mark.wide
 def test_real_messages_are_recognized() -> None:
     for place, message in enumerate(MESSAGES):
         found = explain_error(message.text, None)

@@ -110,7 +110,6 @@ def test_other_refusals(text: str, id_: str) -> None:
     assert (fine.fits, fine.fix) == ("no", None)
 
 
-@pytest.mark.wide
 def test_what_is_no_pickle_at_all() -> None:
     text = "Weights only load failed. WeightsUnpickler error: Unsupported operand {}"
     found = explained(text.format(118), PLAIN, id_="not-a-pickle")

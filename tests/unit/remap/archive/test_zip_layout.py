@@ -25,7 +25,6 @@ def alignment_of(source: Source, entries: tuple[ZipEntry, ...]) -> int:
     return DEFAULT_ALIGNMENT
 
 
-@pytest.mark.wide
 def test_the_layout_is_torch_s_byte_for_byte() -> None:
     for case in BY_TORCH:
         made: list[bytes] = []

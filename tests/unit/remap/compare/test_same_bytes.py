@@ -69,7 +69,6 @@ def test_samples_come_from_all_over(most: int) -> None:
     assert max(gaps) - min(gaps) <= 1
 
 
-@pytest.mark.wide
 def test_samples_stay_within_their_spans() -> None:
     spans = [Span(number * 100, number * 100, 60) for number in range(10_000)]
     found = sample_spans(spans, 300_000)

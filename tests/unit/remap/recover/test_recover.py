@@ -129,7 +129,6 @@ def test_file_that_was_cut_off(
     assert all(row.why and row.nbytes and row.dtype == "float32" for row in done.lost)
 
 
-@pytest.mark.wide
 def test_bytes_without_their_checksum_may_be_others(save: Save) -> None:
     start = ZIP.index(STORAGES["3"])
     for more in range(16):
