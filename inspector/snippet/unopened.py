@@ -26,6 +26,8 @@ from inspector.snippet.traits import is_adapter_file, is_pretrained
 from inspector.target.machine.profile import Profile
 
 _INDEX = ".index.json"
+TIED = "tied"
+"""A safetensors file that leaves out names of tensors which it keeps under others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,16 @@ def _safetensors(path: str, device: Device) -> str:
     option = () if device.is_cpu else (f"device={device.code}",)
     script.paragraph(*_call("state_dict = load_file(", literal(path), *option))
     script.paragraph(YOURS, *device.move("model"), "model.load_state_dict(state_dict)")
+    return script.text()
+
+
+def _tied(path: str, device: Device) -> str:
+    """Read a file that keeps tensors of several names once: `load_model` gives the model all of them."""
+    script = Script(uses_torch=bool(device.choice))
+    script.need("from safetensors.torch import load_model")
+    script.paragraph(*device.choice)
+    option = () if device.is_cpu else (f"device={device.code}",)
+    script.paragraph(YOURS, *device.move("model"), *_call("load_model(", "model", literal(path), *option))
     return script.text()
 
 
@@ -216,6 +228,7 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "pt2": (_Way(style="plain", write=_pt2),),
     "package": (_Way(style="plain", write=_package, write_inside=_package_inside),),
     "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED, _ADAPTERS),
+    TIED: (_Way(style="plain", write=_tied), _PRETRAINED, _ADAPTERS),
     "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
     "folder": (_Way(style="plain", write=training_code),),
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
@@ -269,7 +282,7 @@ def render_unopened(
     """Write the loading code for a file that was not read.
 
     Args:
-        form: The format, in the words of `show --json`; `pretrained` is a folder of Hugging Face's.
+        form: The format as in `show --json`, or `TIED`; `pretrained` is a folder of Hugging Face's.
         path: The file or folder; for `sharded` the index.
         target: The machine; with the id `this`, the code finds out when it runs.
         style: The style; `plain` also stands for the only one that there is.

@@ -35,7 +35,7 @@ def whole_of(path: str) -> str | None:
     folder = folder or os.curdir
     try:
         names = os.listdir(folder)  # noqa: PTH208 - the same
-    except OSError:
+    except (OSError, ValueError):
         return None
     return folder if is_training(names) else None
 

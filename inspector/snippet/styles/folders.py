@@ -55,5 +55,5 @@ def _call(head: str, *items: str) -> list[str]:
 def _names(path: str) -> list[str]:
     try:
         return os.listdir(path)  # noqa: PTH208 - a text
-    except OSError:
+    except (OSError, ValueError):
         return []

@@ -203,12 +203,13 @@ def render(
             remedy=f"it offers {', '.join(offered) or _none(checkpoint)}",
         )
     if not format_of(checkpoint.format).torch_loads:
-        from inspector.snippet.unopened import render_unopened  # noqa: PLC0415 - see above
+        from inspector.snippet.unopened import TIED, render_unopened  # noqa: PLC0415 - see above
 
         wanted = {device for _, device in mapping}  # such a loader takes one device for everything
         device = fixed_device(wanted.pop()) if len(wanted) == 1 else None
         inside = next((str(row.keys[0]) for row in checkpoint.tensors if row.keys), "")
-        return render_unopened(checkpoint.format, path, target, style=style, device=device, inside=inside)
+        form = TIED if checkpoint.tied else checkpoint.format
+        return render_unopened(form, path, target, style=style, device=device, inside=inside)
     inventory = take_inventory(checkpoint)
     if "data" in offered:  # the names of data may pass for those of parameters
         inventory = replace(inventory, models=())

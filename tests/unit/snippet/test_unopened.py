@@ -21,6 +21,8 @@ FORMS = {
     "torchscript": "model.pt",
     "pt2": "model.pt2",
     "safetensors": "run/model.safetensors",
+    "tied": "run/model.safetensors",
+    "folder": "run",
     "sharded": "run/pytorch_model.bin.index.json",
     "dcp": "run/step_10",
     "pickle": "data.pkl",

@@ -65,6 +65,7 @@ def test_tied_names_are_told_and_come_back(tmp_path: Path, cli) -> None:
     document = json.loads(cli("show", "--json", path).out)
     assert [one["path"] for one in document["tensors"]] == ["body"]
     assert [one["id"] for one in document["findings"]] == ["tied-names"]
+    assert "load_model(" in cli("snippet", path).out
     assert cli("remap", path, "-o", copy).code == 0
     tensors = json.loads(cli("show", "--json", copy).out)["tensors"]
     assert [(one["path"], one["storage"]) for one in tensors] == [("body", "0"), ("head", "0")]

@@ -142,3 +142,12 @@ def test_exported_programs_cannot_be_mapped() -> None:
     (script,) = found(checkpoint(*rows, format="torchscript"), "cuda-unavailable", CPU_ONLY)
     assert "torch.jit.load without map_location fails with" in script.detail
     assert script.fix is not None
+
+
+def test_loader_that_maps_is_not_stopped() -> None:
+    made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"), format="sharded")
+    (finding,) = [one for one in diagnose(made, judge(made), CPU_ONLY) if one.id == "cuda-unavailable"]
+    assert finding.severity == "note"
+    assert finding.detail.startswith(
+        "transformers.AutoModel.from_pretrained loads it all the same, on the CPU"
+    )

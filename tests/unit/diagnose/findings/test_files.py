@@ -197,3 +197,33 @@ def test_cut_safetensors_are_truncated_and_others_are_refused() -> None:
     (finding,) = found(odd, "torch-refuses")
     assert finding.title == "safetensors.torch.load_file refuses this file"
     assert "SafetensorError: no" in finding.detail
+
+
+def test_files_that_are_missing() -> None:
+    note = Note(NoteKind.MISSING_PART, ("1 file is", "b.bin"))
+    (finding,) = found(
+        checkpoint(format="sharded", notes=(note,), refusal="FileNotFoundError: b"), "missing-part"
+    )
+    assert (finding.severity, finding.title) == (
+        "error",
+        "Files of this checkpoint are missing or cannot be read",
+    )
+    assert "FileNotFoundError: b Fetch the missing files" in finding.detail
+
+
+def test_index_and_files_that_disagree() -> None:
+    notes = [Note(NoteKind.PART_LACKS, ("1 tensor", f"t{number}"), f"f{number}") for number in range(6)]
+    assert found(checkpoint(format="sharded"), "shards-disagree") == []
+    (finding,) = found(checkpoint(format="sharded", notes=tuple(notes[:2])), "shards-disagree")
+    assert finding.detail.count("does not hold") == 2
+    assert "more" not in finding.detail
+    (finding,) = found(checkpoint(format="sharded", notes=tuple(notes)), "shards-disagree")
+    assert finding.detail.count("does not hold") == 4
+    assert "(and 2 more)" in finding.detail
+
+
+def test_part_of_a_checkpoint() -> None:
+    assert found(checkpoint(), "part-of-checkpoint") == []
+    (finding,) = found(checkpoint(notes=(Note(NoteKind.PART_OF, ("run dir",)),)), "part-of-checkpoint")
+    assert finding.severity == "note"
+    assert finding.detail.endswith("checkpoint-inspector show 'run dir'")

@@ -1,0 +1,49 @@
+"""Every command on folders: a model in several files, and what a trainer saved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.builders.archives import archive
+from tests.builders.folders import trainer, two_shards
+from tests.builders.pickles import call, proto, stream
+
+
+def test_model_in_several_files(tmp_path: Path, cli) -> None:
+    index = two_shards(tmp_path / "m")
+    checked = cli("check", index, "--target", "cpu")
+    assert checked.code == 0
+    assert f'transformers.AutoModel.from_pretrained("{index.parent}") works there' in checked.out
+    assert f"-o {index.parent}.cpu --map" in checked.out
+    document = json.loads(cli("show", "--json", index.parent).out)
+    assert (document["format"], len(document["parts"])) == ("sharded", 2)
+    assert [one["part"] for one in document["storages"]] == [0, 0, 1]
+    assert "weight_map" in cli("snippet", index.parent).out
+    out = tmp_path / "one.pt"
+    assert cli("remap", index.parent, "-o", out).code == 0
+    names = [one["path"] for one in json.loads(cli("show", "--json", out).out)["tensors"]]
+    assert names == ["a.weight", "a.bias", "b.weight"]
+    for options in (["--keep-times"], ["--verify", "torch"], ["--receipt", tmp_path / "r.json"]):
+        answer = cli("remap", index.parent, "-o", tmp_path / "new", "--map", "*=cpu", *options)
+        assert answer.code
+        assert "are for single files" in answer.err
+    (tmp_path / "m" / "pytorch_model-00002-of-00002.bin").unlink()
+    checked = cli("check", index, "--target", "cpu")
+    assert checked.code == 1
+    assert "FileNotFoundError" in checked.out
+
+
+def test_file_that_stops_loading_is_named(tmp_path: Path, cli) -> None:
+    path = trainer(tmp_path / "run", arguments="builtins.set")
+    checked = cli("check", path, "--target", "cpu")
+    assert checked.code == 1
+    assert f'torch.load("{path / "optimizer.pt"}") stops with' in checked.out
+    assert "optimizer.pt/state/0/exp_avg" in checked.out
+    good = cli("check", path, "--target", "cuda")
+    assert "LOADS on a machine with 1 NVIDIA GPU: loading each of its 4 files works there." in good.out
+    (path / "training_args.bin").write_bytes(archive(stream(proto(), call("mine.Arguments")), {}))
+    asked = cli("check", path, "--target", "cuda")
+    assert f'torch.load("{path / "training_args.bin"}") stops with' in asked.out
+    assert "Asked for in training_args.bin." in " ".join(asked.out.split())
+    assert "trainer.train(resume_from_checkpoint=folder)" in cli("snippet", path).out
