@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from inspector.containers.extents import Extents
     from inspector.containers.folders.folder import Folder
 
-__all__ = ["FORMATS", "Cannot", "Format", "Step", "allows", "find_format", "format_of", "refuse_step"]
+__all__ = ["FORMATS", "Cannot", "Format", "Step", "find_format", "format_of", "refuse_step"]
 
 _HEAD_NBYTES = 64
 _LOOK_NBYTES = 4096
@@ -195,6 +195,7 @@ FORMATS: tuple[Format, ...] = (
         matches=_is_safetensors,
         read=_read_safetensors,
         loader="safetensors.torch.load_file",
+        device_from="load_file(path, device=...) decides",
         copied_as="state-dict",
         cannot=(
             Cannot(
@@ -210,6 +211,7 @@ FORMATS: tuple[Format, ...] = (
         matches_folder=_is_dcp,
         read=_read_dcp,
         loader="torch.distributed.checkpoint.FileSystemReader",
+        device_from="the tensors that it is loaded into decide",
         own_names=OWN_NAMES,
         copied_as="objects",
         cannot=(
@@ -263,6 +265,7 @@ FORMATS: tuple[Format, ...] = (
         what="what one rank wrote of a distributed checkpoint",
         read=_read_distcp,
         loader="torch.distributed.checkpoint.FileSystemReader",
+        device_from="the tensors that it is loaded into decide",
         own_names=OWN_NAMES,
         copied_as="objects",
         cannot=(
@@ -295,11 +298,6 @@ def refuse_step(form: str, step: Step, path: str) -> None:
     why = next((row for row in format_of(form).cannot if step in row.steps), None)
     if why is not None:
         raise PlanError(why.what, where=path, remedy=why.remedy)
-
-
-def allows(form: str, step: Step) -> bool:
-    """Return whether a step makes sense for a format."""
-    return not any(step in row.steps for row in format_of(form).cannot)
 
 
 def format_of(name: str) -> Format:

@@ -49,23 +49,21 @@ class Chart:
     bars: tuple[Bar, ...]
 
 
-def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colors: Mapping[str, int]) -> Chart:
+def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors: Mapping[str, int]) -> Chart:
     """Return stored bytes by device, as saved and after a map.
 
     Args:
         checkpoint: The checkpoint.
-        moved: The new device of each storage that moves, by its key.
+        moved: The new device of each storage that moves, by its key; None where nothing can be mapped.
         colors: The color of each device.
     """
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     for storage in checkpoint.storages:
         before[storage.device] += storage.nbytes
-        after[moved.get(storage.key, storage.device)] += storage.nbytes
-    return Chart(
-        title="Memory by device",
-        bars=(_device_bar("As saved", before, colors), _device_bar("After the map", after, colors)),
-    )
+        after[(moved or {}).get(storage.key, storage.device)] += storage.nbytes
+    bars = (_device_bar("As saved", before, colors), _device_bar("After the map", after, colors))
+    return Chart(title="Memory by device", bars=bars if moved is not None else bars[:1])
 
 
 def role_chart(checkpoint: Checkpoint) -> Chart:

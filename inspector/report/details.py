@@ -14,6 +14,7 @@ from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
 from inspector.report.colors import device_name
+from inspector.report.words.formats import format_label
 from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
 from inspector.units import escape_text, format_count, format_nbytes, format_shape
@@ -178,7 +179,7 @@ def _about_file(checkpoint: Checkpoint) -> list[tuple[str, str]]:
     rows = [
         ("Path", checkpoint.path),
         ("Size", _size(checkpoint.file_nbytes)),
-        ("Container", f"{checkpoint.format}, {written}" if written else checkpoint.format),
+        ("Container", f"{format_label(checkpoint)}, {written}" if written else format_label(checkpoint)),
         ("Tensors", f"{len(checkpoint.tensors):,} in {format_count(len(checkpoint.storages), 'storage')}"),
         ("Stored but unused", format_nbytes(wasted_nbytes(checkpoint.storages))),
     ]

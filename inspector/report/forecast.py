@@ -11,8 +11,8 @@ from inspector.units import cut_text, escape_text, format_nbytes
 STAYS, PASSES = "stays", "while loading"
 _MOST_BARS = 16
 _MOST_CHARS = 300
+_MOST_LOADER = 40
 _STEPS = {
-    "load": "torch.load",
     "read": "reading every tensor",
     "load_state_dict": "load_state_dict",
     "to": "model.to",
@@ -34,8 +34,14 @@ class ForecastReport:
     is_tight: bool
 
 
-def forecast_report(forecast: Forecast, target: Profile) -> ForecastReport:
-    """Return a forecast as bars: what stays on each device, and what is taken only while loading."""
+def forecast_report(forecast: Forecast, target: Profile, loader: str = "torch.load") -> ForecastReport:
+    """Return a forecast as bars: what stays on each device, and what is taken only while loading.
+
+    Args:
+        forecast: The forecast.
+        target: The machine.
+        loader: The name of what loads the file.
+    """
     if forecast.failure is not None:
         message = escape_text(cut_text(forecast.failure.message, _MOST_CHARS))
         return ForecastReport(chart=None, notes=(f"It would stop with: {message}",), is_tight=True)
@@ -51,13 +57,14 @@ def forecast_report(forecast: Forecast, target: Profile) -> ForecastReport:
         )
     if len(rooms) > _MOST_BARS:
         notes.append(f"{len(rooms) - _MOST_BARS} more devices are not shown.")
-    chart = Chart(title=f"While loading: {steps_text(forecast)}", bars=bars)
+    chart = Chart(title=f"While loading: {steps_text(forecast, loader)}", bars=bars)
     return ForecastReport(chart=chart if bars else None, notes=tuple(notes), is_tight=bool(tight))
 
 
-def steps_text(forecast: Forecast) -> str:
+def steps_text(forecast: Forecast, loader: str) -> str:
     """Return the steps of a forecast, for its title."""
-    return ", ".join(_STEPS[stage.name] for stage in forecast.stages)
+    named = loader if len(loader) <= _MOST_LOADER else loader.rpartition(".")[2]
+    return ", ".join(_STEPS.get(stage.name, named) for stage in forecast.stages)
 
 
 def _bar(room: Room, final_nbytes: int) -> Bar:

@@ -27,10 +27,11 @@ Tone = Literal["good", "bad", "warning", "neutral"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One entry of a drop-down list: a stable id and the text to show."""
+    """One entry of a drop-down list: a stable id, the text to show, and why it cannot be chosen."""
 
     id: str
     label: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Banner:
         headline: One sentence: where the tensors were saved, and what `torch.load` does there.
         advice: What to do about it, or what is already settled; may be empty.
         error_text: The exact error that `torch.load(path)` raises on the target, or None.
+        speaker: Whose error that is.
         action: What the button says that leads out.
     """
 
@@ -58,6 +60,7 @@ class Banner:
     headline: str
     advice: str
     error_text: str | None
+    speaker: str = "torch.load"
     action: str = "Export fixed copy\u2026"
 
 
@@ -327,8 +330,9 @@ class Screen:
     left a result; `export` is None without an export.
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
     ids of the matching tree nodes in order of display. `devices` are those of the target of which one can be
-    wanted, none where it has no two of a kind; `wanted` is the id of one. `error_text` is the pasted error
-    message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
+    wanted, none where it has no two of a kind; `wanted` is the id of one. `no_map` is why there is no device
+    map. `error_text` is the pasted error message, `explanation` the answer to it, and `doctor` what is to be
+    said about the target's GPUs.
     """
 
     phase: Phase
@@ -351,6 +355,7 @@ class Screen:
     matches: tuple[int, ...] | None
     selected: int | None
     device_map: tuple[DeviceRow, ...]
+    no_map: str
     branches: tuple[BranchRow, ...]
     charts: tuple[Chart, ...]
     forecast: ForecastPage | None

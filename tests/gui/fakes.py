@@ -222,6 +222,7 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         matches=None,
         selected=None,
         device_map=(),
+        no_map="",
         branches=(),
         charts=(),
         forecast=None,

@@ -64,6 +64,7 @@ FOLDER_ROWS = (
         read=_read_sharded,
         loader="transformers.AutoModel.from_pretrained",
         loader_maps=True,
+        device_from="from_pretrained(..., device_map=...) decides",
         copied_as="state-dict",
         cannot=_OF_FOLDERS,
     ),

@@ -50,6 +50,7 @@ class Format:
         is_read_through_gzip: Whether a file of it is read that is compressed as a whole.
         torch_loads: Whether `torch.load` reads it.
         loader: What loads it, as code that a path in parentheses follows.
+        device_from: What decides where its tensors go, where the file names no device: a clause.
         own_names: What the loader's own classes are called, which make nothing but data; where there are any,
             the loader restricts nothing else.
         loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
@@ -81,6 +82,7 @@ class Format:
     torch_loads: bool = False
     loader: str = "torch.load"
     loader_maps: bool = False
+    device_from: str = "the call that loads it decides"
     own_names: frozenset[str] = frozenset()
     loads_restricted: bool = True
     has_records: bool = False

@@ -30,7 +30,7 @@ class ChartCard(QFrame):
         self._by_device = True
         self._chart: Chart | None = None
         self._view: ChartView | None = None
-        self._title = plain_label("", "strong")
+        self._title = plain_label("", "strong", wrap=True)
         self.above, self.below = QVBoxLayout(), QVBoxLayout()
         self._bars = QVBoxLayout()
         self._table = QVBoxLayout()

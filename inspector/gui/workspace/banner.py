@@ -42,12 +42,12 @@ class BannerFrame(QFrame):
         self._error = named(
             plain_label("", "mono", wrap=True, selectable=True),
             "errorText",
-            spoken="The error that torch.load raises",
+            spoken="The error that loading raises",
         )
         self._inset = CopyInset(theme, self._error, self._error.text, "Copy the error's text", spacing=12)
-        caption = plain_label("torch.load says", "section")
-        caption.setContentsMargins(0, 2, 0, 0)
-        self._inset.row.insertWidget(0, caption, 0, TOP)
+        self._speaker = plain_label("", "section")
+        self._speaker.setContentsMargins(0, 2, 0, 0)
+        self._inset.row.insertWidget(0, self._speaker, 0, TOP)
         self._lay_out()
 
     def show_banner(self, banner: Banner | None) -> None:
@@ -60,6 +60,7 @@ class BannerFrame(QFrame):
         self._headline.setText(banner.headline)
         self._advice.setText(banner.advice)
         self._advice.setVisible(bool(banner.advice))
+        self._speaker.setText(f"{banner.speaker} says")
         self._error.setText(banner.error_text or "")
         self._inset.setVisible(banner.error_text is not None)
         # The way out stands out only where torch.load fails.

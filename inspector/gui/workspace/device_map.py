@@ -119,6 +119,7 @@ class DeviceMapBar(QWidget):
         self._cards: list[DeviceCard] = []
         self._columns = 0
         self._rows: tuple[DeviceRow, ...] = ()
+        self._no_map = ""
         self._colors: dict[str, int] = {}
         theme.changed.connect(self._on_theme_changed)
         self.setAccessibleName("Device map")
@@ -129,16 +130,29 @@ class DeviceMapBar(QWidget):
         self._grid.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self._scroll = frameless_scroll(QScrollArea(), self._grid_holder)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        cards = column(self._scroll, self._branches, spacing=6)
-        row(_build_title(), (cards, 1), spacing=0, margins=NO_MARGINS, within=self)
+        self._holder = QWidget()
+        column(self._scroll, self._branches, spacing=6, margins=NO_MARGINS, within=self._holder)
+        self._title = _build_title()
+        self._line = plain_label("", "muted", wrap=True, selectable=True)
+        self._line.setContentsMargins(4, 0, 0, 0)
+        row(self._title, (self._holder, 1), (self._line, 1), spacing=0, margins=NO_MARGINS, within=self)
 
     def show_rows(
-        self, rows: tuple[DeviceRow, ...], colors: dict[str, int], branches: tuple[BranchRow, ...] = ()
+        self,
+        rows: tuple[DeviceRow, ...],
+        colors: dict[str, int],
+        branches: tuple[BranchRow, ...] = (),
+        no_map: str = "",
     ) -> None:
-        """Show the map; `colors` are those of the file's devices."""
+        """Show the map, or in a line why there is none; `colors` are those of the file's devices."""
+        self._no_map = no_map
+        self._line.setText(no_map)
+        self._line.setVisible(bool(no_map))
+        for part in (self._title, self._holder):
+            part.setHidden(bool(no_map))
         self._rows, self._colors, self._shown_branches = rows, colors, branches
         self._branches.show_branches(branches)
-        self.setVisible(bool(rows))
+        self.setVisible(bool(rows or no_map))
         if len(rows) != len(self._cards):
             clear_layout(self._grid)
             self._cards = [self._make_card() for _ in rows]
@@ -153,7 +167,7 @@ class DeviceMapBar(QWidget):
         self._arrange()
 
     def _on_theme_changed(self) -> None:
-        self.show_rows(self._rows, self._colors, self._shown_branches)
+        self.show_rows(self._rows, self._colors, self._shown_branches, self._no_map)
 
     def _make_card(self) -> DeviceCard:
         card = DeviceCard(self._theme)

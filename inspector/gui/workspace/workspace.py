@@ -61,7 +61,7 @@ class Workspace(QWidget):
         if old is None or old.can_export != new.can_export:
             self.banner.show_can_export(allowed=new.can_export)
         if old is None or _mapped(old) != _mapped(new):
-            self.device_map.show_rows(new.device_map, _device_colors(new), new.branches)
+            self.device_map.show_rows(new.device_map, _device_colors(new), new.branches, new.no_map)
         self.pages.show_screen(new)
 
     def forget(self) -> None:
@@ -81,7 +81,7 @@ class Workspace(QWidget):
 
 def _mapped(screen: Screen) -> tuple[object, ...]:
     """Return what the device map reads of a screen."""
-    return screen.device_map, screen.branches, screen.charts
+    return screen.device_map, screen.branches, screen.charts, screen.no_map
 
 
 def _device_colors(screen: Screen) -> dict[str, int]:

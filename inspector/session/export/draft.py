@@ -40,7 +40,8 @@ _MOST_LEFT_OUT = 4
 def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
     """Return what the export dialog shows of a wish."""
     checkpoint, kind, form = device_map.checkpoint, kind_of(wish), form_of(wish)
-    source = Path(checkpoint.path).absolute()
+    source = _named_by(checkpoint).absolute()
+    why = next((choice.why for choice in offered_kinds(checkpoint) if choice.id == kind.id), "")
     in_place = kind.id == IN_PLACE
     draft = ExportDraft(
         wish=wish,
@@ -50,6 +51,7 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
         size=format_nbytes(checkpoint.file_nbytes),
         can_exclude=not in_place,
         can_verify=form is None and not in_place,
+        refusal=why,
         can_change_hidden=bool(device_map.with_hidden.hidden) and (form is None or not form.takes_model),
     )
     if in_place:
@@ -75,6 +77,12 @@ def propose_destination(source: Path, moves: Pairs, kind: Kind = KINDS[0]) -> Pa
     """Return a free path next to the source: `best.cpu.pth`, then `best.cpu-2.pth`, ..."""
     word = kind.word or device_word({to for _, to in moves})
     return Path(free_path(str(source), word, kind.suffix))
+
+
+def _named_by(checkpoint: Checkpoint) -> Path:
+    """Return the path that a copy is named after: the folder, where a file that stands for it was opened."""
+    path = Path(checkpoint.path)
+    return path.parent if checkpoint.parts and path.is_file() else path
 
 
 def _summary(device_map: DeviceMap, plan: Plan, *, in_place: bool) -> list[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.findings import Finding
 from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.model.roles.devices import split_device
 from inspector.model.totals import DeviceTotal
 from inspector.report.colors import device_name
+from inspector.report.words.formats import nothing_to_map
 from inspector.report.words.results import as_lines
 from inspector.report.words.verdicts import (
     assumed,
@@ -32,6 +34,7 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _MOST_NAMED = 3
 _MOST_CHARS = 300
+_MOST_SPEAKER = 16
 _SAID_BY_HEADLINE = frozenset({"needs-allow-list", "runs-code", "whole-module"})
 _TONES: dict[FileVerdict, Tone] = {
     "weights-only": "good",
@@ -69,7 +72,13 @@ def banner(
         before = refusal_sentence(load)
         stops = f"{before} Then, on {where}, it" if before else f"On {where}, {load.loader}"
         text = escape_text(shown_message(load, failure))
-        return Banner(tone="bad", headline=f"{saved} {stops} stops here:", advice=advice, error_text=text)
+        return Banner(
+            tone="bad",
+            headline=f"{saved} {stops} stops here:",
+            advice=advice,
+            error_text=text,
+            speaker=_speaker(load),
+        )
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:
         stops = f"On {place(target)}" if damage.id == "does-not-fit" else f"{load.loader} does not read it"
@@ -95,7 +104,7 @@ def saved_on(document: Document) -> str:
         count = sum(total.tensors for total in totals)
         return f"Saved on meta: {format_count(count, 'tensor')} without data."
     if all(total.device == NO_DEVICE for total in totals):
-        return "The file names no device: the call that loads it decides."
+        return "It holds no devices."
     named = _named(totals)
     if len(named) > _MOST_NAMED + 1:
         named = [*named[:_MOST_NAMED], f"{len(named) - _MOST_NAMED} more devices"]
@@ -131,6 +140,11 @@ def _loads(document: Document, load: DefaultLoad, target: Profile) -> str:
 # --- advice -------------------------------------------------------------------------------------------------
 
 
+def _speaker(load: DefaultLoad) -> str:
+    """Return who says what stops the load: the loader, where its name is short."""
+    return load.loader if len(load.loader) <= _MOST_SPEAKER else "The loader"
+
+
 def _advice(device_map: DeviceMap, target: Profile) -> str:
     if device_map.refusal is not None:
         return f"This map cannot be carried out: {_plain(device_map.refusal.what)}."
@@ -138,8 +152,8 @@ def _advice(device_map: DeviceMap, target: Profile) -> str:
     if missing:
         names = _listed([device_name(to) for to in sorted(missing)[:_MOST_NAMED]])
         return f"The map leaves tensors on {names}, and {place(target)} has no such device: choose another."
-    moves = device_map.moves
-    if not moves:
+    moves, checkpoint = device_map.moves, device_map.checkpoint
+    if not moves or format_of(checkpoint.format).loader_maps or nothing_to_map(checkpoint):
         return ""
     if len({to for _, to in moves}) == 1:
         runs = [name for name, _ in _runs([device for device, _ in moves])]

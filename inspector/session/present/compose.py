@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from inspector.diagnose.run import diagnose
 from inspector.errors import PlanError
 from inspector.model.findings import Finding
-from inspector.model.obstacles import is_damaged
 from inspector.records import replace
 from inspector.remap.rules import Rule
 from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
@@ -24,9 +23,11 @@ from inspector.report.details import (
 )
 from inspector.report.query import Rows, matching_nodes, parse_query, searchable
 from inspector.report.tree import Node
+from inspector.report.words.formats import format_label, names_devices, nothing_to_map
 from inspector.session.cache import remembered
 from inspector.session.device_map import DeviceMap, Pairs, device_rows, map_devices
 from inspector.session.document import Document, load_of
+from inspector.session.export.kinds import RECOVER, offers
 from inspector.session.jobs.check import check_of
 from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import banner, safety_chip
@@ -65,7 +66,7 @@ PROGRAM = "Checkpoint Inspector"
 _MOST_BRANCH = 80
 _MOST_DEVICES = 64
 _MOST_NAME = 30
-_SAVE_INTACT = "Save what is intact\u2026"
+_EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"
 Branches = tuple[Rule, ...]
 
 
@@ -87,6 +88,7 @@ def compose(state: State) -> Screen:
         tree=document.tree,
         matches=_matches(document, state.query),
         device_map=_device_rows(*asked),
+        no_map=_no_map(document),
         branches=_branch_rows(state.branches),
         charts=_charts(*asked),
         forecast=_forecast(*asked, state.loading),
@@ -180,6 +182,7 @@ def _frame(state: State, title: str) -> Screen:
         matches=None,
         selected=state.selected,
         device_map=(),
+        no_map="",
         branches=(),
         charts=(),
         forecast=None,
@@ -214,22 +217,29 @@ def _banner(document: Document, target: Profile, chosen: Pairs, branches: Branch
     device_map = device_map_of(document, target, chosen, branches)
     ailment = ailments(target).partition("\n")[0]
     found = banner(document, target, device_map, _findings(document, target), ailment)
-    return replace(found, action=_SAVE_INTACT) if is_damaged(document.checkpoint) else found
+    if offers(RECOVER, document.checkpoint):
+        return replace(found, action=_SAVE_INTACT)
+    return replace(found, action=_EXPORT) if _no_map(document) else found
 
 
 @remembered
 def _device_rows(
     document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
 ) -> tuple[DeviceRow, ...]:
+    if _no_map(document):
+        return ()
     device_map = device_map_of(document, target, chosen, branches)
     return device_rows(document, target, device_map, _colors(document, target, device_map))
 
 
 @remembered
 def _charts(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> tuple[Chart, ...]:
+    if not names_devices(document.checkpoint):
+        return _fixed_charts(document)
     device_map = device_map_of(document, target, chosen, branches)
     colors = _colors(document, target, device_map)
-    return (device_chart(document.checkpoint, device_map.plan.storages, colors), *_fixed_charts(document))
+    moved = None if _no_map(document) else device_map.plan.storages
+    return (device_chart(document.checkpoint, moved, colors), *_fixed_charts(document))
 
 
 @remembered
@@ -325,6 +335,11 @@ def _code(document: Document, target: Profile, chosen: Pairs, branches: Branches
 
 
 @remembered
+def _no_map(document: Document) -> str:
+    return nothing_to_map(document.checkpoint)
+
+
+@remembered
 def _matches(document: Document, text: str) -> tuple[int, ...] | None:
     return matching_nodes(parse_query(text), _rows(document), document.tree)
 
@@ -368,7 +383,7 @@ def _status(document: Document) -> tuple[str, ...]:
     written = written_by(checkpoint)
     return (
         escape_text(checkpoint.path),
-        f"{checkpoint.format}, {written}" if written else checkpoint.format,
+        f"{format_label(checkpoint)}, {written}" if written else format_label(checkpoint),
         format_count(len(checkpoint.tensors), "tensor"),
         format_nbytes(checkpoint.file_nbytes),
         f"opened in {document.open_seconds:.2f} s",

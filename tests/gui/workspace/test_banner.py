@@ -80,3 +80,8 @@ def test_copying_says_so_for_a_moment(banner, qtbot, monkeypatch):
 def test_the_error_is_copied_as_it_stands(banner):
     banner.findChild(QToolButton).click()
     assert QGuiApplication.clipboard().text() == fakes.CUDA_ERROR
+
+
+def test_the_error_is_the_loaders(banner):
+    banner.show_banner(replace(SCREEN.banner, speaker="torch.jit.load"))
+    assert "torch.jit.load says" in shown(banner)

@@ -142,3 +142,13 @@ def test_none_takes_no_room_and_many_are_counted(qtbot, theme):
     branches.show_branches(branch_rows(9))
     assert len(branches.findChildren(QPushButton)) == 4
     assert "and 5 more" in [label.text() for label in branches.findChildren(QLabel)]
+
+
+def test_a_line_says_why_there_is_no_map(bar):
+    bar.show_rows((), {}, (), "No devices are stored here: the call decides.")
+    assert not bar.isHidden()
+    assert "the call decides" in shown(bar)
+    assert "Device map" not in shown(bar)
+    bar.show_rows(ROWS, fakes.COLOURS)
+    assert "Device map" in shown(bar)
+    assert "the call decides" not in shown(bar)

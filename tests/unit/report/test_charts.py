@@ -63,3 +63,7 @@ def test_a_device_is_named_harmless() -> None:
 def test_a_checkpoint_without_bytes_has_empty_bars() -> None:
     assert bars(device_chart(checkpoint(), {}, {})) == [("As saved", "0 B", []), ("After the map", "0 B", [])]
     assert role_chart(checkpoint()).bars == dtype_chart(checkpoint()).bars == ()
+
+
+def test_what_cannot_be_mapped_has_one_bar() -> None:
+    assert [bar.label for bar in device_chart(ROWS, None, {}).bars] == ["As saved"]

@@ -190,7 +190,7 @@ def test_a_file_is_described() -> None:
     assert shown["File"] == {
         "Path": r"a\u000ab.pt",
         "Size": "5.0 KB (5,000 bytes)",
-        "Container": "zip, torch 2.1 to 2.6",
+        "Container": "torch.save zip, torch 2.1 to 2.6",
         "Tensors": "1 in 1 storage",
         "Stored but unused": "1.0 KB",
         "Whole module": "net.Net",

@@ -63,3 +63,13 @@ def test_too_many_devices_are_counted_and_nothing_is_no_chart() -> None:
     assert len(report.chart.bars) == 16
     assert report.notes == ("4 more devices are not shown.",)
     assert forecast_report(of((HOST, 0, 0)), CPU_ONLY).chart is None
+
+
+def test_steps_begin_with_the_loader_of_the_format() -> None:
+    for loader, name in (
+        ("torch.jit.load", "torch.jit.load"),
+        ("a.package.with.a.path.that.no.title.has.room.for.join", "join"),
+    ):
+        chart = forecast_report(of((HOST, 3, 2)), GPU, loader).chart
+        assert chart is not None
+        assert chart.title == f"While loading: {name}"

@@ -140,7 +140,7 @@ def test_a_pasted_error_is_answered_for_this_file(opened) -> None:
     assert len(card.nodes) == 2
     assert card.fix is not None
     assert opened.screen.error_text == ERROR
-    opened.explain_error("Segmentation fault in module 7")
+    opened.explain_error("Nothing that is known of module 7")
     assert "Looked for" in dict(opened.screen.explanation.facts)
     opened.explain_error("  ")
     assert opened.screen.explanation is None

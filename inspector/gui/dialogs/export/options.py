@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
 
 from inspector.gui.widgets.controls import CalmComboBox
-from inspector.gui.widgets.labels import blocked, named, plain_label
-from inspector.session.screen import ExportDraft, ExportWish
+from inspector.gui.widgets.labels import blocked, named, plain_label, plain_tooltip
+from inspector.session.screen import Choice, ExportDraft, ExportWish
 
 _PAUSE_MS = 300
 _LABEL_WIDTH = 68
@@ -28,6 +28,7 @@ class ExportOptions(QWidget):
         super().__init__()
         self._kinds = named(CalmComboBox(), spoken="What is written")
         self._kinds.activated.connect(self._on_changed)
+        self._refused = plain_label("", "small", wrap=True)
         self._casts = named(CalmComboBox(), spoken="Type of the weights")
         for id_, label in _CASTS:
             self._casts.addItem(label, id_)
@@ -58,6 +59,7 @@ class ExportOptions(QWidget):
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
         self._add("Write", self._kinds)
+        self._add("", self._refused)
         self._add("Weights", self._casts)
         self._add("", self._ema)
         self._add("", self._hidden)
@@ -70,7 +72,7 @@ class ExportOptions(QWidget):
         with blocked(self._kinds, self._casts, self._ema, self._hidden, self._verify):
             self._kinds.clear()
             for kind in draft.kinds:
-                self._kinds.addItem(kind.label, kind.id)
+                self._add_kind(kind)
             self._kinds.setCurrentIndex(max(0, self._kinds.findData(wish.kind)))
             self._casts.setCurrentIndex(max(0, self._casts.findData(wish.cast)))
             self._ema.setChecked(wish.ema)
@@ -78,12 +80,22 @@ class ExportOptions(QWidget):
             self._verify.setCurrentIndex(max(0, self._verify.findData(wish.verify)))
         if self._exclude.text() != wish.exclude and not self._pause.isActive():
             self._exclude.setText(wish.exclude)
+        refused = tuple(dict.fromkeys(kind.why for kind in draft.kinds if kind.why))
+        self._refused.setText("\n".join(refused))
+        self._show(self._refused, shown=bool(refused))
         self._show(self._kinds, shown=len(draft.kinds) > 1)
         self._show(self._casts, shown=draft.can_cast)
         self._show(self._ema, shown=draft.can_average)
         self._show(self._hidden, shown=draft.can_change_hidden)
         self._show(self._exclude, shown=draft.can_exclude)
         self._show(self._verify, shown=draft.can_verify)
+
+    def _add_kind(self, kind: Choice) -> None:
+        self._kinds.addItem(kind.label, kind.id)
+        if kind.why:
+            place = self._kinds.count() - 1
+            self._kinds.setItemData(place, 0, Qt.ItemDataRole.UserRole - 1)  # Qt's own flags of an item
+            self._kinds.setItemData(place, plain_tooltip(kind.why), Qt.ItemDataRole.ToolTipRole)
 
     def _add(self, text: str, widget: QWidget) -> None:
         line = self._grid.rowCount()

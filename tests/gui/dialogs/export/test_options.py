@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
 from inspector.gui.dialogs.export.options import ExportOptions
 from inspector.records import replace
 from inspector.session.screen import Choice, ExportDraft, ExportWish
+from tests.gui.looking import shown
 
 DRAFT = ExportDraft(
     wish=ExportWish(kind="weights"),
@@ -89,3 +91,14 @@ def test_only_open_questions_are_asked(options):
     assert not any(each.isVisible() for each in options.findChildren(QCheckBox))
     assert not options.findChild(QLineEdit).isVisible()
     assert not combo(options, "How the copy is checked").isVisible()
+
+
+def test_a_kind_that_makes_no_sense_cannot_be_chosen_and_says_why(options):
+    kinds = (Choice(id="copy", label="All", why="There are no devices."), DRAFT.kinds[1])
+    options.show_draft(replace(DRAFT, kinds=kinds))
+    kinds = combo(options, "What is written")
+    enabled = [bool(kinds.model().index(place, 0).flags() & Qt.ItemFlag.ItemIsEnabled) for place in (0, 1)]
+    assert enabled == [False, True]
+    assert "There are no devices." in shown(options)
+    options.show_draft(DRAFT)
+    assert "There are no devices." not in shown(options)

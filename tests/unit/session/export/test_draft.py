@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.container import Part
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace
 from inspector.progress import Progress
@@ -137,6 +138,7 @@ def test_each_kind_has_a_name_of_its_own(tmp_path) -> None:
     assert names == {
         "copy": "best.cpu.pth",
         "in-place": "best.cpu.pth",
+        "torch": "best.torch.pth",
         "weights": "best.weights.pth",
         "state-dict": "best.weights.pth",
         "safetensors": "best.weights.safetensors",
@@ -200,3 +202,21 @@ def test_folder_becomes_a_folder_and_what_torch_reads_not_a_file_for_torch(tmp_p
     chosen = map_devices(open_document(str(safe), Progress()), CPU_ONLY, ())
     assert Path(draft_of(chosen, ExportWish(kind="weights")).destination).name == "model.weights.pth"
     assert Path(draft_of(chosen, ExportWish(kind="safetensors")).destination).suffix == ".safetensors"
+
+
+def test_a_folder_is_copied_to_a_folder_and_written_to_a_file(tmp_path) -> None:
+    folder = tmp_path / "model.v2"
+    folder.mkdir()
+    entry = folder / "model.bin.index.json"
+    entry.touch()
+    rows = (tensor("a", device="cuda:0", storage="0"), storage("0", "cuda:0"))
+    for path in (folder, entry):
+        parts = (Part(str(folder / "a.bin"), 5),)
+        document = document_of(checkpoint(*rows, path=str(path), format="sharded", parts=parts))
+        mapped = map_devices(document, parse_target("cpu"), ())
+        assert draft_of(mapped).destination == str(tmp_path / "model.v2.cpu")
+        wish = ExportWish(kind="safetensors")
+        assert draft_of(mapped, wish).destination.endswith(".weights.safetensors")
+        assert Path(draft_of(mapped, wish).destination).parent == tmp_path
+        refused = draft_of(mapped, ExportWish(kind="in-place"))
+        assert refused.refusal == "A folder cannot be changed in place."

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.remap.convert.forms import Form
-from inspector.session.export.kinds import first_wish, form_of, kind_of, offered_kinds
+from inspector.session.export.kinds import first_wish, form_of, kind_of, offered_kinds, offers
 from inspector.session.screen import ExportWish
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
@@ -40,13 +40,30 @@ def test_a_file_offers_what_it_can_give() -> None:
     assert ids(weights[0], storage("0", "cpu", 9000, viewed_nbytes=4000))[-1] == "compact"
 
 
-def test_kinds_that_make_no_sense_for_a_format_are_not_offered() -> None:
-    weights = (tensor("a.weight", storage="0", nbytes=4000), storage("0", "none", 4000))
-    safe = checkpoint(*weights, format="safetensors")
-    assert [choice.id for choice in offered_kinds(safe)] == ["weights", "safetensors"]
-    assert first_wish(safe).kind == "weights"
-    assert first_wish(checkpoint(value("a", "1"), format="safetensors")).kind == "copy"
-    lost = (tensor("a.weight", storage="0"), storage("0", missing=True))
-    assert first_wish(checkpoint(*lost, format="safetensors")).kind == "recover"
-    assert first_wish(checkpoint(*lost, format="sharded")).kind == "copy"
-    assert [choice.id for choice in offered_kinds(checkpoint(*lost, format="sharded"))][:1] == ["copy"]
+def test_what_makes_no_sense_for_a_format_says_why_and_is_not_offered_first() -> None:
+    rows = (tensor("a.weight", device="none", storage="0", nbytes=4000), storage("0", "none", 9000))
+    for form, first, others in (
+        ("safetensors", "weights", ["safetensors"]),
+        ("dcp", "torch", ["weights", "safetensors"]),
+    ):
+        file = checkpoint(*rows, format=form)
+        kinds = {choice.id: choice.why for choice in offered_kinds(file)}
+        assert list(kinds) == ["copy", "in-place", first, *others], form
+        assert kinds["copy"].startswith("No devices are stored here: ")
+        assert kinds["in-place"] == kinds["copy"]
+        assert first_wish(file).kind == first
+        assert not offers("copy", file)
+    folder = checkpoint(tensor("a", device="cuda:0", storage="0"), storage("0", "cuda:0"), format="folder")
+    kinds = {choice.id: choice.why for choice in offered_kinds(folder)}
+    assert kinds["copy"] == ""
+    assert kinds["in-place"] == "A folder cannot be changed in place."
+
+
+def test_a_damaged_file_is_saved_where_its_format_can_be() -> None:
+    rows = (tensor("a", storage="0"), storage("0", missing=True))
+    assert first_wish(checkpoint(*rows)).kind == "recover"
+    assert first_wish(checkpoint(*rows, format="safetensors")).kind == "recover"
+    assert first_wish(checkpoint(*rows, format="distcp")).kind == "torch"
+    assert first_wish(checkpoint(*rows, format="sharded")).kind == "copy"
+    alone = checkpoint(value("a", "1"), format="safetensors")
+    assert first_wish(alone).kind == "copy"  # nothing is offered, and that says why

@@ -66,12 +66,18 @@ def test_a_screen_shows_the_whole_document() -> None:
     assert screen.code is not None
     assert 'torch.load("best.pth"' in screen.code.text
     assert screen.file[0].title == "File"
-    assert screen.status == ("best.pth", "zip, torch 1.6 to 2.0", "2 tensors", "1.0 KB", "opened in 0.25 s")
+    assert screen.status == (
+        "best.pth",
+        "torch.save zip, torch 1.6 to 2.0",
+        "2 tensors",
+        "1.0 KB",
+        "opened in 0.25 s",
+    )
     assert screen.can_export
 
 
 def test_a_container_that_does_not_tell_its_writer() -> None:
-    assert ready(saved_on("cpu")).status[1] == "zip"
+    assert ready(saved_on("cpu")).status[1] == "torch.save zip"
 
 
 def test_targets_begin_with_this_machine() -> None:
@@ -203,3 +209,27 @@ def test_nothing_invisible_reaches_the_screen() -> None:
     texts += [text for group in (*screen.file, *screen.tensor) for fact in group.facts for text in fact]
     texts += [piece.label for chart in screen.charts for bar in chart.bars for piece in bar.segments]
     assert [text for text in texts if not is_harmless(text)] == []
+
+
+def test_a_file_without_devices_has_no_map_and_no_bars_of_devices() -> None:
+    screen = ready(saved_on("none", format="safetensors"), target="cuda")
+    assert screen.device_map == ()
+    assert screen.no_map == "No devices are stored here: load_file(path, device=...) decides."
+    assert [chart.title for chart in screen.charts] == ["What the bytes are for", "Dtypes"]
+    assert screen.forecast is not None
+    assert screen.forecast.chart is not None
+    assert screen.forecast.chart.title.startswith("While loading: safetensors.torch.load_file, ")
+    assert screen.banner is not None
+    assert (screen.banner.tone, screen.banner.action) == ("good", "Export\u2026")
+    assert screen.status[1] == "safetensors file"
+
+
+def test_devices_that_decide_nothing_are_shown_and_not_mapped() -> None:
+    screen = ready(saved_on("cuda:0", "cuda:1", format="deepspeed"))
+    assert (screen.device_map, screen.no_map[:9]) == ((), "DeepSpeed")
+    assert [bar.label for bar in screen.charts[0].bars] == ["As saved"]
+    assert screen.banner is not None
+    assert "Map " not in screen.banner.advice
+    screen = ready(saved_on("cuda:0", format="sharded"))  # whose loader maps everything
+    assert screen.banner is not None
+    assert (screen.banner.tone, screen.banner.advice) == ("good", "")
