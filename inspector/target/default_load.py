@@ -92,7 +92,8 @@ def judge_load(checkpoint: Checkpoint, target: Profile, known: SafetyVerdict | N
     call, form = load_call(checkpoint, safety), format_of(checkpoint.format)
     if not form.torch_loads:
         map_location = "cpu" if form.loader_maps else None
-        call = replace(call, by_loader=True, map_location=map_location, refusal=None)
+        refusal = call.refusal if form.loader_restricts else None
+        call = replace(call, by_loader=True, map_location=map_location, refusal=refusal)
     failure = first_failure(checkpoint, target, call)
     code = _code(checkpoint, target, safety)
     stop = failure if safety.verdict == "dangerous" else first_failure(checkpoint, target, code)

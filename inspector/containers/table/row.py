@@ -60,6 +60,7 @@ class Format:
         era: Which versions of torch wrote it, where the name of the format says so.
         becomes: The format of a copy that is not written by changing the file's own bytes.
         loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
+        loader_restricts: Whether that loader reads pickles as `torch.load` does with `weights_only=True`.
         copied_as: What a copy is, where nothing is said of it: `same` keeps the format, `state-dict` and
             `objects` are files for `torch.load`, of the model's tensors or of everything.
         weights_at: Where its weights stand, of several that it may hold.
@@ -83,6 +84,7 @@ class Format:
     loader: str = "torch.load"
     loader_maps: bool = False
     device_from: str = "the call that loads it decides"
+    loader_restricts: bool = False
     own_names: frozenset[str] = frozenset()
     loads_restricted: bool = True
     has_records: bool = False

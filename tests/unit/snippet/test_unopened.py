@@ -54,7 +54,7 @@ def test_plain_stands_for_the_only_style() -> None:
     )
 
 
-@pytest.mark.parametrize(("form", "style"), [("torchscript", "resume"), ("gguf", "plain")])
+@pytest.mark.parametrize(("form", "style"), [("torchscript", "resume"), ("odd", "plain")])
 def test_style_that_is_not_offered(form: str, style: str) -> None:
     with pytest.raises(PlanError, match="offers no snippet"):
         render_unopened(form, "a.pt", THIS, style=style)
