@@ -8,13 +8,14 @@ through `Programs`, so that none can be missing from the verdict, also where rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple
 
 from inspector.containers.rebuilds import EXPECTED
 from inspector.errors import ContainerError, PickleError
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import StreamFault
-from inspector.pickles.values import Call
+from inspector.pickles.values import Call, Global
 from inspector.records import replace
 
 ProgramKind = Literal["object", "part", "rival", "nested"]
@@ -69,6 +70,26 @@ class Programs:
             raise
         streams.append(stream)
         return stream
+
+    def let_go(self, name: str, harmless: AbstractSet[str]) -> None:
+        """Let go of what a program made, and of calls of names that are known to make nothing but data.
+
+        What describes a folder has a million of them, and nobody asks for any one.
+        """
+        for (known, _), streams in self._found.items():
+            if known == name:
+                streams[:] = [
+                    replace(
+                        stream,
+                        root=None,
+                        calls=tuple(
+                            call
+                            for call in stream.calls
+                            if not isinstance(call.func, Global) or call.func.dotted not in harmless
+                        ),
+                    )
+                    for stream in streams
+                ]
 
     def streams(self) -> tuple[tuple[str, Stream], ...]:
         """Return every stream that was read, each with the name of its program."""

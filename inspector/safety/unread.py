@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from inspector.containers.dcp.names import OWN_NAMES
 from inspector.containers.nested import OPENER
 from inspector.containers.notes import NoteKind
 from inspector.errors import CheckpointError
@@ -70,8 +71,7 @@ def judge_unread(error: CheckpointError) -> Unread | None:
     found = judge(seen)
     rated = zip(seen.globals, found.globals, strict=True)
     names: list[_Rated] = [
-        (use.name, use.count, "unknown" if use.name.startswith(_SCRIPT) else verdict)
-        for use, verdict in rated
+        (use.name, use.count, "unknown" if _is_harmless(use.name) else verdict) for use, verdict in rated
     ]
     return Unread(
         verdict=_verdict(seen, names, found.calls),
@@ -105,4 +105,9 @@ def _is_whole(seen: Checkpoint) -> bool:
 
 
 def _counts(row: CallRow) -> bool:
-    return row.name != OPENER and not row.name.startswith(_SCRIPT)
+    return row.name != OPENER and not _is_harmless(row.name)
+
+
+def _is_harmless(name: str) -> bool:
+    """Return whether a name is TorchScript's own, or that of a class of `.metadata`, which holds data."""
+    return name.startswith(_SCRIPT) or (name in OWN_NAMES and name.startswith("torch."))

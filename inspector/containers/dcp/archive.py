@@ -18,6 +18,7 @@ from inspector.containers.dcp.metadata import (
     TensorEntry,
     parse_metadata,
 )
+from inspector.containers.dcp.names import OWN_NAMES
 from inspector.containers.dcp.nesting import Nesting
 from inspector.containers.dcp.values import Values
 from inspector.containers.folders.folder import Folder
@@ -34,10 +35,13 @@ from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import PersistentId, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.quoting import file_word
+from inspector.records import replace
 from inspector.units import cut_text, escape_text, format_count
 
 METADATA = ".metadata"
 _MOST_NAMED = 3
+_HARMLESS = OWN_NAMES | {"torch.Size", "torch.serialization._get_layout"}
+_MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of them
 _NO_ZIP = "UnpicklingError: Weights only load failed."
 _TORN = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
 _MOST_CHARS = 80
@@ -55,6 +59,7 @@ def read_metadata_stream(source: Source, programs: Programs, limits: Limits, pro
     """
     if source.nbytes > limits.pickle_nbytes:
         raise TooLargeError(f"the metadata is longer than {limits.pickle_nbytes:,} bytes", where=source.path)
+    limits = replace(limits, values=max(limits.values, min(_MORE_VALUES * limits.values, _MOST_VALUES)))
     machine = Machine(source.read(0, source.nbytes), name=METADATA, limits=limits, progress=progress)
     return programs.run(machine, METADATA, "part")
 
@@ -69,7 +74,9 @@ def read_dcp(files: Folder, limits: Limits, progress: Progress) -> Container:
     metadata = _metadata_of(files)
     with files.open(metadata) as source:
         stream = read_metadata_stream(source, files.programs, limits, progress)
+    files.programs.let_go(METADATA, _HARMLESS)
     described = parse_metadata(stream.root, metadata, limits.counted(progress.advance).look)
+    del stream  # a million values, which were read
     return _Joining(files, limits, progress).join(described, metadata)
 
 

@@ -6,7 +6,7 @@ from inspector.containers.programs import Program, ProgramKind, Programs, count_
 from inspector.errors import PickleError
 from inspector.pickles.machine import Machine
 from inspector.pickles.values import Global
-from tests.builders.pickles import NONE, call, name, op, proto, stream
+from tests.builders.pickles import NONE, call, name, op, proto, stream, tuple_
 
 EVIL = call("posix.system")
 
@@ -59,3 +59,16 @@ def test_names_are_counted_over_all_programs() -> None:
     ]
     programs = [Program("x", "part", one) for one in streams]
     assert list(count_globals(programs).items()) == [("posix.system", 2), ("os.system", 1)]
+
+
+def test_what_nobody_asks_for_is_let_go() -> None:
+    programs = Programs()
+    for known in ("one", "two"):
+        pushes = call("a.Data"), call("a.run"), call("a.Data")
+        programs.run(Machine(stream(proto(), tuple_(*pushes)), name=known), known)
+    programs.let_go("one", {"a.Data"})
+    one, two = programs.all()
+    assert [call.func.dotted for call in one.stream.calls] == ["a.run"]  # type: ignore[union-attr]
+    assert one.stream.root is None
+    assert (len(two.stream.calls), two.stream.root is None) == (3, False)
+    assert [node.dotted for node in one.stream.globals] == ["a.Data", "a.run"]

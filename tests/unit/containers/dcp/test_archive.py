@@ -5,17 +5,20 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.dcp.archive import read_dcp
+from inspector.containers.dcp.archive import read_dcp, read_metadata_stream
 from inspector.containers.folders.folder import Folder
 from inspector.containers.notes import NoteKind
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.containers.programs import count_globals
-from inspector.containers.source import Source
+from inspector.containers.programs import Programs, count_globals
+from inspector.containers.source import BytesSource, Source
 from inspector.containers.storage_reader import StorageReader
-from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
+from inspector.errors import CancelledError, DamagedError, NotACheckpointError, PickleError, TooLargeError
 from inspector.limits import Limits
+from inspector.model.build import open_checkpoint
+from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Dict, PersistentId, StoredTensor, Value
 from inspector.progress import Progress
+from inspector.safety.unread import judge_unread
 from tests.builders.dcp import (
     METADATA,
     Saved,
@@ -234,3 +237,38 @@ def test_ranks_that_saved_alone_are_opened_by_their_metadata(tmp_path: Path) -> 
         read(folder)
     found = read_dcp(Folder("x", str(folder), "__1.metadata"), Limits().started(), Progress())
     assert (found.path, len(found.storage_ids)) == ("x", 4)
+
+
+def test_metadata_may_have_more_values_than_another_pickle(tmp_path: Path) -> None:
+    folder = two_ranks().write(tmp_path / "a")
+    data = (folder / ".metadata").read_bytes()
+
+    def fits(values: int) -> bool:
+        try:
+            read_metadata_stream(BytesSource(data, "x"), Programs(), Limits(values=values), Progress())
+        except PickleError:
+            return False
+        return True
+
+    most = next(values for values in range(0, 2000, 10) if fits(values))
+    with pytest.raises(PickleError, match="values"):
+        read_pickle(data, limits=Limits(values=most))
+
+
+def test_what_describes_a_folder_is_not_kept(tmp_path: Path) -> None:
+    found = open_checkpoint(str(two_ranks().write(tmp_path / "a")))
+    assert found.safety is not None
+    assert found.safety.calls_made == 0
+    assert f"{METADATA}.Metadata" in {use.name for use in found.globals}
+
+
+def test_broken_metadata_of_nothing_but_data_is_not_called_dangerous(tmp_path: Path) -> None:
+    folder = two_ranks().write(tmp_path / "a")
+    data = (folder / ".metadata").read_bytes()
+    for more, verdict in ((b"", "unknown"), (call("os.system", text("id")) + b"0", "dangerous")):
+        (folder / ".metadata").write_bytes(data[:2] + more + data[2:-1] + b"\xff")
+        with pytest.raises(PickleError) as raised:
+            open_checkpoint(str(folder))
+        seen = judge_unread(raised.value)
+        assert seen is not None
+        assert seen.verdict == verdict
