@@ -249,10 +249,15 @@ def _unchecked(checkpoint: Checkpoint, loader: str, allowed: AllowList) -> Safet
         globals=verdicts,
         torch_version=allowed.torch_version,
         answer=replace(answer_for(checkpoint, allowed), kind="errors", reason=_NOT_TORCH_S),
-        calls=call_rows(checkpoint, partial(_judge_use, checkpoint)),
+        calls=call_rows(checkpoint, partial(_judge_call, checkpoint)),
         calls_made=checkpoint.needs.calls_made,
         loader=loader,
     )
+
+
+def _judge_call(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
+    """Judge a name that an unchecked loader calls: what rebuilds arrays makes plain data."""
+    return "allowed" if present_name(name) in _ARRAYS else _judge_use(checkpoint, name)
 
 
 def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:

@@ -10,6 +10,7 @@ from inspector.target.load_call import LoadCall
 from inspector.target.map_location import MapLocation
 from inspector.target.refusal import Refusal
 
+_BYTES = frozenset({"BINBYTES", "SHORT_BINBYTES", "BINBYTES8"})
 _FINDINGS = {"needs-allow-list": "needs-allow-list", "dangerous": "dangerous-global"}
 
 
@@ -39,7 +40,9 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
         return None
     finding = _FINDINGS.get(safety.verdict, "runs-code")
     opcode = safety.answer.opcode
-    if opcode:
+    # The bytes of tensors and arrays in a plain pickle are handed to a name, which stands before them.
+    is_after_name = bool(safety.loader and safety.answer.names) and opcode in _BYTES
+    if opcode and not is_after_name:
         before = int(opcode == "INT" and not _begins_with_truth(checkpoint))
         return Refusal(finding=finding, opcode=CODES[opcode], storages_before=before)
     # Where a name is asked for that the file does not hold is not known: the type of a NumPy element.

@@ -195,8 +195,10 @@ def _pickle_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> F
     failure = _stream_failure(checkpoint, target, how)
     if failure is not None:
         return OTHER_LOADER, failure[1]
-    if how.refusal is not None and how.is_weights_only(release):
-        return OTHER_LOADER, refusal_message(how.refusal, release)
+    refusal = how.refusal
+    stops = refusal is not None and (refusal.opcode is not None or bool(refusal.name))
+    if refusal is not None and stops and how.is_weights_only(release):
+        return OTHER_LOADER, refusal_message(refusal, release)
     return OTHER_LOADER, "RuntimeError: Invalid magic number; corrupt file?"
 
 

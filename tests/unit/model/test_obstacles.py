@@ -168,7 +168,7 @@ def test_corpus_has_obstacles_just_where_torch_cannot_load() -> None:
             checkpoint = open_checkpoint(str(case.path))
         except CheckpointError:
             continue
-        if case.container in {"plain_pickle", "joblib"}:  # others load them
+        if case.container in {"plain_pickle", "joblib", "gguf"}:  # others load them
             assert find_obstacle(checkpoint) is None, case.name
         elif case.torch_loads is not None and case.name not in by_chance:
             assert (find_obstacle(checkpoint) is None) == case.torch_loads, case.name
