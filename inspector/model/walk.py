@@ -168,8 +168,10 @@ class _Walk:
         keys, path, step = self._place(frame, key)
         found, context = self._found, frame.context
         if frame.part_of is None:
-            role = None if self._declared is None else self._declared.get(id(value))
-            role = role or role_of_tensor(context, keys, facts)
+            if self._declared is None:
+                role = role_of_tensor(context, keys, facts)
+            else:  # what the file does not call a weight is none
+                role = self._declared.get(id(value), "other")
             slot, on_cpu = None, role == "rng" or key in frame.pinned
             if context.owner is not None and context.optimizer is not None:
                 slot = context.slot + step

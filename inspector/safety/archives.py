@@ -57,12 +57,12 @@ def _script_reasons(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _package_reasons(checkpoint: Checkpoint) -> Iterator[str]:
     yield (
-        "torch.package imports what its pickles name: from the Python in the file, which runs as soon as it "
-        "is imported, or from what is installed where the file says so. Nothing is on a list."
+        "torch.package imports what its pickles name, from the package itself or from what is installed; no "
+        "list restricts it."
     )
     for note in checkpoint.notes:
         if note.kind is NoteKind.PYTHON_INSIDE:
-            yield f"The file holds {note.values[0]}."
+            yield f"The file holds Python, which runs as soon as it is imported: {note.values[0]}."
 
 
 def _export_reasons(checkpoint: Checkpoint) -> Iterator[str]:
@@ -99,7 +99,7 @@ ARCHIVES: dict[str, Archive] = {
     ),
     "package": Archive(
         loader="torch.package.PackageImporter",
-        words="a package, which imports whatever it names, Python in the file among it",
+        words="a package, whose loader imports whatever its pickles name",
         label="package",
         otherwise="does not read it",
         refusal="It finds no data.pkl in it: a package is read by torch.package alone.",

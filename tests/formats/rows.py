@@ -215,7 +215,7 @@ ROWS: tuple[Row, ...] = (
         devices=("cpu",),
         roles=MODEL,
         code="importer = PackageImporter(",
-        check="torch.package imports what its pickles name",
+        check="whose loader imports whatever its pickles name",
         in_place="several pickles hold them",
         state_dict="the file holds several models",
         safetensors="the file holds several models",

@@ -26,7 +26,9 @@ from inspector.containers.gathered.window import Window
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, prefix_key
 from inspector.containers.programs import Programs
+from inspector.containers.rebuilds import PARAMETERS
 from inspector.containers.source import Source
+from inspector.containers.torchscript.objects import is_tensor
 from inspector.containers.unread import read_programs, within_bounds
 from inspector.containers.zip.archive import read_torchzip
 from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
@@ -35,7 +37,7 @@ from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_contents
 from inspector.errors import ContainerError, PickleError
 from inspector.limits import Limits
-from inspector.pickles.values import Dict, StoredTensor, Value
+from inspector.pickles.values import Dict, Global, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
 
@@ -168,13 +170,21 @@ class _Reading:
         kind = "weights" if folder == _WEIGHTS else "constants"
         whole = self._file(f"{folder}{model}.pt")  # torch 2.8 wrote one file of torch.save for all
         if isinstance(whole, Dict):
-            yield from whole.pairs
+            yield from self._weights(whole) if folder == _WEIGHTS else whole.pairs
             return
         data = self._json(f"{folder}{model}_{kind}_config{_JSON}")
         for payload in parse_payloads(data, f"{folder}{model}") if data else ():
             value = self._payload(payload, folder)
             if value is not None:
                 yield payload.name, value
+
+    def _weights(self, mapping: Dict) -> list[tuple[Value, Value]]:
+        """Return a state dict; torch keeps in its pickle what is a parameter."""
+        for _, value in mapping.pairs:
+            if is_tensor(value):
+                is_parameter = isinstance(value.func, Global) and value.func.name in PARAMETERS
+                self.declared[id(value)] = "parameter" if is_parameter else "buffer"
+        return mapping.pairs
 
     def _payload(self, payload: Payload, folder: str) -> Value:
         """Return one tensor; what is no plain tensor is read for what it runs, and shown as what it makes."""
@@ -240,7 +250,7 @@ class _Reading:
         for name in names:
             root = self._file(name, below="")
             if name.endswith(_OLD[0]) and isinstance(root, Dict):
-                yield from root.pairs
+                yield from self._weights(root)
             elif root is not None:
                 yield name, root
         model = next(name for name in self._records.names if name.endswith(_OLD_MODEL))

@@ -33,7 +33,7 @@ from inspector.containers.zip.duplicates import namesakes, read_rivals
 from inspector.containers.zip.kinds import PICKLE, Records, find_by, records_of
 from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_contents
-from inspector.errors import ContainerError, PickleError
+from inspector.errors import ContainerError, PickleError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import Dict, PersistentId, Value
@@ -47,6 +47,7 @@ CONSTANTS = "constants.pkl"
 OWN = "constants/"
 PICKLES = ((PICKLE, ""), (CONSTANTS, OWN))
 """The pickles that hold tensors, each with what its storages' keys begin with here."""
+_FIRST = "model.json"
 _MOST_OTHERS = 16
 _OTHERS = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt")
 
@@ -150,6 +151,12 @@ class _Reading:
         """Read those that hold tensors, the object's first."""
         for name, prefix in PICKLES:
             entry = self._records.get(name)
+            if entry is None and not prefix and self._records.get(_FIRST) is not None:
+                raise UnsupportedFormatError(
+                    "this is a TorchScript archive of the first generation, with its objects in model.json",
+                    where=self._source.path,
+                    remedy="torch 2.13 refuses it, too: load and save it once with torch 1.x",
+                )
             if entry is None and not (is_damaged and prefix):
                 raise ContainerError(
                     f"the TorchScript archive has no {name}",

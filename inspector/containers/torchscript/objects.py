@@ -79,7 +79,7 @@ class Objects:
     def _fill(self, value: Dict, made: Dict, cls: str | None) -> Iterator[None]:
         members = None if cls is None else self._members.get(cls)
         for key, item in value.pairs:
-            if members is not None and is_tensor(item):
+            if cls is not None and is_tensor(item):
                 made.pairs.append((key, self._declare(item, _declared(members, key))))
             else:
                 made.pairs.append((key, self._plain(item)))
@@ -124,7 +124,10 @@ def is_tensor(value: Value) -> TypeGuard[Call]:
     return type(value) is Call and type(value.func) is Global and value.func.name in _TENSORS
 
 
-def _declared(members: Members, key: Value) -> Declared:
+def _declared(members: Members | None, key: Value) -> Declared:
+    """Return what a tensor is for; of a class whose code is not there, nothing may be left out of a copy."""
+    if members is None:
+        return "parameter"
     if not isinstance(key, str):
         return "other"
     if key in members.parameters:

@@ -66,7 +66,9 @@ def test_packages_import_what_they_name() -> None:
     found = judge(archive("package", "posix.system", notes=(python,)))
     assert (found.verdict, found.danger) == ("dangerous", "loading it can run commands")
     assert found.reasons[0] == "Loading it imports posix.system, which can run anything."
-    assert found.reasons[-1] == "The file holds the source of a.b."
+    assert (
+        found.reasons[-1] == "The file holds Python, which runs as soon as it is imported: the source of a.b."
+    )
     assert judge(archive("package", "torch._utils._rebuild_tensor_v2")).verdict == "runs-code"
 
 

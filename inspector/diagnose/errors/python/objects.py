@@ -14,7 +14,8 @@ _CODE = about_code("Nothing in this file decides it: it is about the line of cod
 _PLAIN = Fix(style="plain")
 _BUILTIN = re.compile(
     r"nonetype|int|float|bool|str|list|tuple|set|dict|type|method|function|generator|module|"
-    r"tensor|parameter|map|zip|filter|builtin_function_or_method|modulelist|dict_keys|dict_values|property|ellipsis|namespace"
+    r"tensor|parameter|map|zip|filter|builtin_function_or_method|modulelist|dict_keys|dict_values|"
+    r"property|ellipsis|namespace"
 )
 _OF_CHECKPOINT = re.compile(
     r"ckpt|checkpoint|state|torch\.load|weights|pretrain|loaded|model\[|snapshot", re.IGNORECASE

@@ -19,7 +19,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from tests.builders.exports import config, exported, graph, payload, saved
-from tests.builders.pickles import dict_, proto, storage, stream, tensor, text
+from tests.builders.pickles import call, dict_, op, proto, storage, stream, tensor, text
 from tests.builders.scripts import WEIGHTS, evil
 from tests.builders.zips import Record, build_zip
 
@@ -132,6 +132,12 @@ def test_archives_before_torch_2_8() -> None:
     ]
     assert (found.refusal, found.versions, len(found.hidden_devices)) == ("", (), 1)
     assert len(opened(old(constants=b"")).tensors) == 2
+    weight = call(
+        "torch._utils._rebuild_parameter", tensor(storage("0", numel=4), 4), op("NEWTRUE"), call("a.B")
+    )
+    both = dict_((text("w"), weight), (text("b"), tensor(storage("0", numel=4), 4)), (text("n"), text("x")))
+    roles = {row.path: row.role for row in opened(old(root=both)).tensors}
+    assert (roles["w"], roles["b"], roles["serialized_constants.pt/x"]) == ("parameter", "buffer", "other")
     assert not any(row.missing for row in found.storages)
 
 

@@ -166,7 +166,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "the first generation": (
         build_zip(Record(name="net/model.json", data=b"{}"), Record(name="net/version", data=b"1")),
-        "the TorchScript archive has no data.pkl",
+        "a TorchScript archive of the first generation",
     ),
     "a pickle that breaks off": (script(b"(" * 9), "the pickle"),
     "an encrypted pickle": (
@@ -228,3 +228,9 @@ def test_archive_that_is_cut_off_keeps_what_is_before_the_cut() -> None:
         assert found.refusal.startswith("RuntimeError: PytorchStreamReader failed reading zip archive")
     with pytest.raises(CheckpointError, match="cut off"):
         opened(data[: data.index(b"net/data.pkl")])
+
+
+def test_tensors_in_attributes_are_no_weights() -> None:
+    held = dict_((text("a"), weight("1")), (text("b"), weight("2")))
+    found = opened(script(new("__torch__.Net", (text("weight"), weight("0")), (text("held"), held))))
+    assert [row.role for row in found.tensors] == ["parameter", "other", "other"]

@@ -49,7 +49,7 @@ def test_objects_are_mappings_and_tensors_are_what_their_class_says() -> None:
         1: "other",
         "n": 3,
         "old": {"w": "parameter", "b": "buffer"},
-        "unknown": {"w": "tensor"},
+        "unknown": {"w": "parameter"},
     }
 
 

@@ -14,7 +14,7 @@ from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.convert.planner import Content, Deciding
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
-from tests.builders import pickles
+from tests.builders import pickles, scripts
 from tests.builders.archives import archive, directory_of
 from tests.unit.remap.form_samples import file_of, mapping, module, ordered, tensor
 from tests.unit.remap.samples import nested, stream, written, zip_of
@@ -230,3 +230,13 @@ def test_what_readers_differ_about_is_not_written_again(tmp_path, form) -> None:
     root = mapping({"a": tensor("0"), "n": pickles.op("INT", b"010\n")})
     with pytest.raises(DamagedError, match="programs read differently"):
         decide(file_of(tmp_path, root), form)
+
+
+def test_program_is_copied_as_it_is_or_its_weights_are_taken(tmp_path) -> None:
+    path = tmp_path / "net.pt"
+    path.write_bytes(scripts.script())
+    with pytest.raises(PlanError, match="a program is copied as it is"):
+        decide(path, Form(compact=True))
+    content = decide(path, Form(shape="state-dict"))
+    assert names(content) == ["weight", "mean", "child.b"]
+    assert [row.path for row in content.left_out] == ["kept"]
