@@ -239,6 +239,7 @@ FORMATS: tuple[Format, ...] = (
         matches_folder=_is_deepspeed,
         read=_read_deepspeed,
         loader="deepspeed.utils.zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint",
+        loader_maps=True,
         own_names=DEEPSPEED_NAMES,
         copied_as="objects",
         weights_at="fp32",

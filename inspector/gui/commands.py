@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from inspector.session.controller import Session
     from inspector.session.screen import Fix, Screen
 
-_KINDS = "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pkl *.pt2 *.distcp *.index.json"
+_KINDS = (
+    "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pth.gz *.pt.gz *.pkl *.pickle *.joblib *.gguf *.pt2 "
+    "*.distcp *.metadata *.index.json"
+)
 _MESSAGE_MS = 2500
 _SCRIPTS = "Scripts and notebooks (*.py *.ipynb);;All files (*)"
 _FILTERS = f"Checkpoints ({_KINDS});;All files (*)"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from fnmatch import fnmatchcase
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from inspector.gui import actions, main_window
 from inspector.gui.actions import ACTIONS, Action, build_tree_menu, is_usable
+from inspector.gui.commands import _KINDS
 from inspector.gui.dialogs.help import HelpDialog
 from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES
@@ -185,3 +187,13 @@ def test_a_window_without_a_session_does_nothing_wrong(theme, qtbot):
         BY_ID[name].run(window._commands)
     for fix in (Fix(rule="*=cpu"), Fix(recovers=True)):
         window._commands.on_fix_wanted(fix)
+
+
+def test_every_kind_of_checkpoint_is_in_the_dialog_of_files():
+    patterns = _KINDS.split()
+    names = (
+        *("a.pth", "a.pt.gz", "a.safetensors", "a.joblib", "a.pkl", "a.gguf", "a.pt2"),
+        *("__0_0.distcp", ".metadata", "model.safetensors.index.json"),
+    )
+    missing = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in patterns)]
+    assert not missing

@@ -96,6 +96,11 @@ class Format:
     weights_at: str = ""
     cannot: tuple[Cannot, ...] = ()
 
+    @property
+    def can_map(self) -> bool:
+        """Whether the devices of its files can be changed."""
+        return not any("remap" in why.steps for why in self.cannot)
+
     def reader_for(self, source: Source) -> Reader:
         """Return what reads a file of this format.
 

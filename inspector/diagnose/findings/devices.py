@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from inspector.containers.formats import format_of
+from inspector.containers.formats import Format, format_of
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diagnose.branches import branch_fix, devices_fix
 from inspector.diagnose.case import Case, Rule
@@ -17,6 +17,7 @@ from inspector.target.simulate import device_failures
 from inspector.units import format_count
 
 _MOST_DEVICES = 16
+_MOST_LOADER = 40
 _NO_MAP = (
     "No map_location reaches them: load it where such a device is, move it with "
     "torch.export.passes.move_to_device_pass, and save it again. Its weights alone can be taken out here: "
@@ -53,7 +54,7 @@ def _unloadable(case: Case) -> Iterator[Finding]:
                 f"{loader} puts each tensor where it was, and fails with: {failures[devices[0]][1]} {_NO_MAP}"
             )
         if form.loader_maps:
-            detail = f"{form.loader} loads it all the same, on the CPU first. Of its files, {detail}"
+            detail = _loaded_all_the_same(form, detail)
         found = [path for device in devices for path in paths.get(device, [])]
         # One map has to reach every device that stops the load, whatever finding it belongs to.
         reached = devices if len(by_finding) == 1 else list(failures)
@@ -61,8 +62,17 @@ def _unloadable(case: Case) -> Iterator[Finding]:
             others = {device for device in paths if is_accelerator(device)} - {case.target.wanted}
             reached = sorted(failures.keys() | others, key=device_order)
         fix = devices_fix(reached, case.target.destination)
-        fix = None if archive is not None and not archive.maps else fix
+        if (archive is not None and not archive.maps) or not form.can_map:
+            fix = None
         yield finding(id_, "note" if form.loader_maps else "error", _TITLES[id_], detail, found, fix=fix)
+
+
+def _loaded_all_the_same(form: Format, detail: str) -> str:
+    """Return what is said of devices where the loader goes by none of them."""
+    loader = form.loader if len(form.loader) <= _MOST_LOADER else form.loader.rpartition(".")[2]
+    if not form.can_map:
+        detail = f"{detail.partition(' Map ')[0]} Nothing has to be mapped."
+    return f"{loader} loads it all the same, on the CPU first. Of its files, {detail}"
 
 
 def _listed(devices: list[str]) -> str:

@@ -125,7 +125,7 @@ def _build_more(holder: QWidget, count: int) -> QPushButton:
     return more
 
 
-def _cut_middle(path: str, most: int = 56) -> str:
+def _cut_middle(path: str, most: int = 40) -> str:
     if len(path) <= most:
         return path
     return cut_text(path, most // 2) + path[-(most - most // 2) :]

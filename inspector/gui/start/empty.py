@@ -27,6 +27,10 @@ from inspector.units import escape_text
 
 _MOST_RECENT = 5
 _WIDTH = 620
+_KINDS = (
+    ".pth  .pt  .ckpt  .bin  .safetensors  .tar  .pkl  .joblib  .gguf\n"
+    "TorchScript, distributed checkpoints (DCP), DeepSpeed, models in several files"
+)
 
 
 class RecentRow(QPushButton):
@@ -104,11 +108,11 @@ class EmptyPage(QWidget):
         column(
             (AppMark(88), 0, CENTER),
             Gap(8),
-            centered_label("Drop a checkpoint here", "title"),
+            centered_label("Drop a checkpoint here, a file or a folder", "title"),
             centered_label(
                 "See what it contains, where its tensors were saved, and how to load it here.", "muted"
             ),
-            centered_label(".pth  .pt  .ckpt  .bin  .safetensors  .tar", "small"),
+            centered_label(_KINDS, "small"),
             Gap(16),
             row(1, open_button, demo_button, 1, spacing=8),
             spacing=8,

@@ -13,6 +13,7 @@ from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.files.naming import device_word, free_folder, free_path
 from inspector.remap.plan import Plan
 from inspector.report.colors import device_name
+from inspector.report.words.formats import nothing_to_map
 from inspector.report.words.results import as_lines, form_changes, left_out, sizes
 from inspector.session.device_map import DeviceMap, Pairs
 from inspector.session.export.kinds import (
@@ -108,7 +109,7 @@ def _summary(device_map: DeviceMap, plan: Plan, *, in_place: bool) -> list[str]:
     ]
     if not lines and in_place:
         lines.append("Nothing changes. Choose destinations in the device map.")
-    elif not lines:
+    elif not lines and not nothing_to_map(device_map.checkpoint):
         lines.append("Nothing changes: the copy equals the original. Choose destinations in the device map.")
     lines.append("Weights, names and all other values stay the same, byte for byte.")
     return lines

@@ -151,3 +151,12 @@ def test_loader_that_maps_is_not_stopped() -> None:
     assert finding.detail.startswith(
         "transformers.AutoModel.from_pretrained loads it all the same, on the CPU"
     )
+
+
+def test_devices_that_cannot_be_changed_are_not_to_be_mapped() -> None:
+    (finding,) = found(checkpoint(*on("cuda:0", "a"), format="deepspeed"), "cuda-unavailable", CPU_ONLY)
+    assert (finding.severity, finding.fix) == ("note", None)
+    loader = "get_fp32_state_dict_from_zero_checkpoint loads it all the same"
+    assert finding.detail.startswith(loader)  # without its packages, which no window has room for
+    assert finding.detail.endswith("Nothing has to be mapped.")
+    assert " Map " not in finding.detail

@@ -220,3 +220,10 @@ def test_a_folder_is_copied_to_a_folder_and_written_to_a_file(tmp_path) -> None:
         assert Path(draft_of(mapped, wish).destination).parent == tmp_path
         refused = draft_of(mapped, ExportWish(kind="in-place"))
         assert refused.refusal == "A folder cannot be changed in place."
+
+
+def test_what_has_no_devices_is_not_sent_to_the_device_map() -> None:
+    mapped = map_devices(saved_on("none", format="dcp"), parse_target("cpu"), ())
+    draft = draft_of(mapped, ExportWish(kind="torch"))
+    assert draft.summary == ("1 tensor of 1 are written",)
+    assert (draft.refusal, Path(draft.destination).suffix) == ("", ".pth")

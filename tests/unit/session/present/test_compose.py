@@ -230,6 +230,7 @@ def test_devices_that_decide_nothing_are_shown_and_not_mapped() -> None:
     assert [bar.label for bar in screen.charts[0].bars] == ["As saved"]
     assert screen.banner is not None
     assert "Map " not in screen.banner.advice
+    assert screen.banner.error_text is None  # it loads to the CPU wherever the files were saved
     screen = ready(saved_on("cuda:0", format="sharded"))  # whose loader maps everything
     assert screen.banner is not None
     assert (screen.banner.tone, screen.banner.advice) == ("good", "")
