@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.opening import read_container
+from inspector.containers.source import BytesSource
 from inspector.errors import ExportError
-from inspector.model.build import open_checkpoint
+from inspector.model.build import build_checkpoint, open_checkpoint
+from inspector.progress import Progress
 from inspector.remap.compare.files import compare_files
 from inspector.remap.plan import plan_remap
+from inspector.remap.relabel.archives import archive_mapped
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import Rule
@@ -83,3 +87,11 @@ def test_a_changed_record_shows(write: Callable[..., str]) -> None:
     extra = Record(name="net/extra/a", data=b"one")
     one, other = write(archive(extra)), write(archive(Record(name="net/extra/a", data=b"two")), "other.pt")
     assert compare_files(other, one).differences
+
+
+def test_container_has_the_devices_of_a_plan() -> None:
+    container = read_container(BytesSource(archive(), "net.pt"))
+    plan = plan_remap(build_checkpoint(container), [Rule(path="constants.pkl/**", to="cpu")])
+    mapped = archive_mapped(container, plan, Progress())
+    places = {key: one.location for key, one in mapped.storage_ids.items()}
+    assert places == {"0": "cuda:0", "1": "cuda:0", "2": "cuda:0", "constants/0": "cpu"}
