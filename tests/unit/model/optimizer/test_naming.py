@@ -200,3 +200,17 @@ def test_shapes_made_to_have_one_hash_are_counted_quickly() -> None:
     assert len({hash(salted((0, size))) for size in range(100)}) == 100
     assert salted((1, 2)) != salted((2, 1))
     assert hash(salted((1,))) != hash((1,))
+
+
+def test_model_without_an_order_tells_names_by_shapes_alone() -> None:
+    def said(*shapes: Shape) -> tuple[str, dict[object, str]]:
+        unordered = replace(model(*shapes), is_ordered=False)
+        (found,) = name_parameters([owned([A, B])], [unordered])
+        return found.naming, dict(found.by_id)
+
+    assert said(B, A) == ("shape", {0: "p1", 1: "p0"})
+    assert said(A, B, B)[1] == {0: "p0"}
+    assert said(A, C) == ("unknown", {})
+    (found,) = name_parameters([owned([A, A, B])], [replace(model(A, B, A), is_ordered=False)])
+    assert (found.naming, found.by_id) == ("partial", {2: "p1"})
+    assert "safetensors sorts its tensors" in found.detail
