@@ -99,6 +99,10 @@ class Programs:
         """Add a program that was read elsewhere."""
         self._found.setdefault((name, kind), []).append(stream)
 
+    def note_ended(self, name: str) -> None:
+        """Note that all there is of a program was read: the rest is missing from the file."""
+        self._broken = {key for key in self._broken if key[0] != name}
+
     def note_unread(self, name: str) -> None:
         """Note that a program does more than could be read."""
         self._broken.update(key for key in self._found if key[0] == name)

@@ -68,6 +68,7 @@ _PACKED = {
     "joblib's zlib": (0x5A, "invalid load key, 'Z'."),
     "lz4": (0x04, "invalid load key, '\\x04'."),
 }
+_TRUNCATED = "UnpicklingError: pickle data was truncated"
 _FETCH = "Fetch or copy the file again."
 _SAVE = "Open it and save it again with the program that wrote it."
 _ABOUT = {
@@ -172,7 +173,8 @@ def _record_obstacle(storage: Storage, refusal: str | None, *, is_elsewhere: boo
 def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Return what torch says to a legacy file when every storage has its device; None if it takes it."""
     if not format_of(checkpoint.format).is_stream:
-        return None
+        is_cut = _has(checkpoint, NoteKind.CUT_PICKLE)
+        return Obstacle(ObstacleKind.CUT_OFF, _TRUNCATED) if is_cut else None
     for use in checkpoint.globals:
         if use.name in _NOT_IN_LEGACY:
             return Obstacle(ObstacleKind.LEGACY_TYPE, _NOT_IN_LEGACY[use.name])

@@ -8,7 +8,6 @@ may hold several pickles one behind the other, one for each `dump`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import takewhile
 
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.nested import OPENER, OPENERS, read_nested
@@ -25,6 +24,7 @@ from inspector.containers.pickled.arrays import (
     reconstructed,
     wrapped,
 )
+from inspector.containers.pickled.left import folded, is_filled
 from inspector.containers.pickled.machine import ENCODE, Hooks, PastEndError, Place, PlainMachine
 from inspector.containers.pickled.nested import LOST, NestedFiles
 from inspector.containers.raw.codings import PLAIN, coded
@@ -33,8 +33,8 @@ from inspector.containers.source import Source
 from inspector.containers.zip.directory import STORED
 from inspector.errors import BrokenOffError, CancelledError, CheckpointError, ContainerError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.pickles.state import BrokenStreamError, State
-from inspector.pickles.values import Blob, Call, Dict, Global, StoredTensor, Value
+from inspector.pickles.state import BrokenStreamError
+from inspector.pickles.values import Blob, Call, Global, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.records import dataclass
 
@@ -43,11 +43,9 @@ _ENCODE = ".".join(ENCODE)
 _ARRAYS = {DILL_ARRAY: created, **dict.fromkeys(FROM_BUFFERS, from_buffer)}
 _BYTES = frozenset({"builtins.bytes", "builtins.bytearray"})
 _LATIN_1 = ("latin1", "latin-1")
-_MAPPINGS = frozenset({"collections.OrderedDict", "collections.defaultdict", "builtins.dict"})
 _STEP_NBYTES = 1 << 20
 _MOST_STREAMS = 10_000
 _MOST_DEPTH = 8
-_MOST_PENDING = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +99,7 @@ class _Reader:
         self._notes: list[Note] = []
         self._frames: list[tuple[int, int]] = []
         self._is_joblib = False
+        self._is_unread = False
         self._depth = 0
 
     def run(self) -> Pickled:
@@ -146,10 +145,12 @@ class _Reader:
             PickleError: It is the first, and nothing is left of it.
         """
         root = folded(machine.state)
-        if is_first and (not isinstance(error, BrokenOffError) or not _is_filled(root)):
+        if is_first and (not isinstance(error, BrokenOffError) or not is_filled(root)):
             raise error
-        if isinstance(error, BrokenOffError) and _is_filled(root):
+        if isinstance(error, BrokenOffError) and is_filled(root):
             self._notes.append(Note(NoteKind.CUT_PICKLE))
+            if not self._is_unread:
+                self._source.programs.note_ended(OBJECT)
             return [root]
         left = f"{max(self._source.nbytes - machine.start, 0):,}"
         self._notes.append(Note(NoteKind.BEHIND_PICKLE, (left,)))
@@ -210,14 +211,14 @@ class _Reader:
         programs.opened.append(call)
         place = self._place(machine, call.args[0]) if isinstance(call.args, tuple) and call.args else None
         if place is None:
-            programs.note_unread(OBJECT)
+            self._note_unread()
             return
         try:
             found = self._files.read(*place)
         except CancelledError:
             raise
         except CheckpointError:
-            programs.note_unread(OBJECT)
+            self._note_unread()
             return
         for key, one in found.storage_ids.items():
             self._add_storage(key, one, found.stored.get(key))
@@ -239,9 +240,13 @@ class _Reader:
             try:
                 read_programs(inside, limits, self._progress)
             except (PickleError, ContainerError):
-                programs.note_unread(OBJECT)
+                self._note_unread()
             read_nested(inside.programs, limits, self._progress, 1)
             programs.adopt(inside.programs, f"{OBJECT} > bytes")
+
+    def _note_unread(self) -> None:
+        self._is_unread = True
+        self._source.programs.note_unread(OBJECT)
 
     def _add_storage(self, key: str, storage_id: StorageId, extent: Extent | None) -> None:
         self._storage_ids[key] = storage_id
@@ -337,64 +342,5 @@ class _Reader:
         return at + stream.end
 
 
-# --- a pickle that breaks off -------------------------------------------------------------------------------
-
-
-def folded(state: State) -> Value:
-    """Return what an interrupted machine had made: what is complete, in the containers that it was for."""
-    items = state.stack
-    for below in reversed(state.marked):
-        items = _filled(below, items)
-    root = items[0] if items else None
-    if len(items) > 1:
-        _filled(items[:1], items[1:])
-    return root
-
-
-def _filled(below: list[Value], items: list[Value]) -> list[Value]:
-    """Put what stands above a mark into the container below it, as far as it is complete."""
-    target = below[-1] if below else None
-    items = _complete(items)
-    pairs = list(takewhile(_has_key, zip(items[::2], items[1::2], strict=False)))
-    if isinstance(target, Dict):
-        target.pairs.extend(pairs)
-    elif isinstance(target, list):
-        target.extend(items)
-    elif isinstance(target, Call) and _is_mapping(target):
-        target.pairs = [*(target.pairs or ()), *pairs]
-    elif isinstance(target, Call | Global):
-        return below[:-1]  # what was to be called, or completed
-    return below
-
-
-def _has_key(pair: tuple[Value, Value]) -> bool:
-    """Return whether what stands in a key's place may be one, and is not a container that waits for more."""
-    return isinstance(pair[0], str | int | float | bytes | tuple | None)
-
-
-def _complete(items: list[Value]) -> list[Value]:
-    """Return the items before the one that was being made when the stream broke off.
-
-    Its function stands among the last, or the object itself, if its state was still to come.
-    """
-    for number in range(max(len(items) - _MOST_PENDING, 0), len(items)):
-        item = items[number]
-        is_made = isinstance(item, Call) and (item.kind == "newobj" or _name(item) in RECONSTRUCTS)
-        if isinstance(item, Global) or (is_made and number == len(items) - 1):
-            return items[:number]
-    return items
-
-
 def _name(call: Call) -> str:
     return call.func.present if isinstance(call.func, Global) else ""
-
-
-def _is_mapping(call: Call) -> bool:
-    return _name(call) in _MAPPINGS
-
-
-def _is_filled(root: Value) -> bool:
-    """Return whether something is left of a pickle."""
-    if isinstance(root, Dict | Call):
-        return bool(root.pairs)
-    return isinstance(root, list) and bool(root)
