@@ -76,6 +76,7 @@ def _add_form_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Describe, copy, change or undo, as the options ask."""
+    parse_map(options)  # a wrong rule is told before any file is read
     form = _read_form(options)
     if options.dry_run:
         return _describe(options, form)
