@@ -201,7 +201,7 @@ FORMATS: tuple[Format, ...] = (
             Cannot(
                 ("remap", "in-place"),
                 "a safetensors file has no devices, so there are none to change",
-                "give load_file the device, or write a file for torch.load: remap FILE -o OUT.pth",
+                "give load_file the device, or write a file for torch.load: remap -o model.pth",
             ),
         ),
     ),
@@ -218,13 +218,12 @@ FORMATS: tuple[Format, ...] = (
             Cannot(
                 ("remap", "in-place"),
                 "a distributed checkpoint has no devices, so there are none to change",
-                "the model that it is loaded into decides; for torch.load write one file: "
-                "remap FOLDER -o OUT.pth",
+                "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
             ),
             Cannot(
                 ("recover",),
                 "what is whole in a distributed checkpoint is saved by leaving out what is not",
-                "use remap FOLDER -o OUT.pth --exclude NAME",
+                "use remap -o model.pth and --exclude with the name of what is not whole",
             ),
             Cannot(
                 ("verify",),
@@ -247,12 +246,12 @@ FORMATS: tuple[Format, ...] = (
             Cannot(
                 ("remap", "in-place"),
                 "DeepSpeed loads its folders to the CPU, so their devices decide nothing",
-                "the engine that loads it decides; for torch.load write one file: remap FOLDER -o OUT.pth",
+                "the engine that loads it decides; for torch.load write one file: remap -o model.pth",
             ),
             Cannot(
                 ("recover",),
                 "what is whole in a folder of DeepSpeed is saved by leaving out what is not",
-                "use remap FOLDER -o OUT.pth --exclude NAME",
+                "use remap -o model.pth and --exclude with the name of what is not whole",
             ),
             Cannot(
                 ("verify",),
@@ -273,8 +272,7 @@ FORMATS: tuple[Format, ...] = (
             Cannot(
                 ("remap", "in-place", "recover", "verify"),
                 "what one rank wrote of a distributed checkpoint is only a part of it",
-                "put it back beside its .metadata, or write what is in it for torch.load: "
-                "remap FILE -o OUT.pth",
+                "put it back beside its .metadata, or write what is in it for torch.load: remap -o model.pth",
             ),
         ),
     ),

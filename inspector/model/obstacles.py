@@ -207,7 +207,9 @@ def lost_directory(checkpoint: Checkpoint) -> bool:
 
 def is_damaged(checkpoint: Checkpoint) -> bool:
     """Return whether bytes of the file are lost, so that saving what is whole is worth offering."""
-    return lost_directory(checkpoint) or any(
+    if lost_directory(checkpoint) or _has(checkpoint, NoteKind.CUT_PICKLE):
+        return True
+    return any(
         (storage.missing and storage.nbytes > 0) or storage.expected_nbytes is not None
         for storage in checkpoint.storages
     )

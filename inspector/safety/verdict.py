@@ -29,7 +29,6 @@ __all__ = ["FileVerdict", "GlobalVerdict", "SafetyVerdict", "judge", "judge_glob
 FileVerdict = Literal["weights-only", "needs-allow-list", "runs-code", "dangerous"]
 
 _GETATTR = "builtins.getattr"
-_GETATTR_DOUBT = "It imports getattr"
 _MOST_NAMED = 8
 _NOT_TORCH_S = "It was not written by torch.save."
 # What rebuilds arrays and their types, which is on no list of torch's by default.
@@ -179,7 +178,7 @@ def _unrestricted(checkpoint: Checkpoint, own: frozenset[str], allowed: AllowLis
     named = [(use.name, _judge_own(checkpoint, use.name, own)) for use in checkpoint.globals]
     dangerous = [name for name, verdict in named if verdict == "dangerous"]
     unknown = [name for name, verdict in named if verdict == "unknown"]
-    doubts = [doubt for doubt in _doubts(checkpoint) if not doubt.startswith(_GETATTR_DOUBT)]
+    doubts = _doubts_of_contents(checkpoint)  # what getattr reaches is judged name by name
     reasons = []
     if dangerous:
         reasons.append(f"Loading it imports {listed(dangerous)}, which can run anything.")
@@ -272,6 +271,14 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
 
 
 def _doubts(checkpoint: Checkpoint) -> list[str]:
+    """Return what keeps a list of names from being enough."""
+    doubts = _doubts_of_contents(checkpoint)
+    if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
+        doubts.append("It imports getattr: allowing that would allow anything.")
+    return doubts
+
+
+def _doubts_of_contents(checkpoint: Checkpoint) -> list[str]:
     """Return what makes the pickle that was read another than the one that torch would run."""
     doubts = []
     if checkpoint.needs.oddities:
@@ -280,6 +287,4 @@ def _doubts(checkpoint: Checkpoint) -> list[str]:
         doubts.append(AMBIGUOUS)
     if any(note.kind is NoteKind.UNREAD_PART for note in checkpoint.notes):
         doubts.append("Not all of its files can be read, and what loading the others runs is not known.")
-    if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
-        doubts.append(f"{_GETATTR_DOUBT}: allowing that would allow anything.")
     return doubts

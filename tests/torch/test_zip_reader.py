@@ -35,7 +35,8 @@ def disagreement(path: Path, torch: Answer) -> tuple[str, str]:
         ) else "no words"
     if is_ambiguous(checkpoint):
         verdict = judge(checkpoint)
-        safe = verdict.weights_only or verdict.answer.kind != "ambiguous"
+        told = verdict.answer.kind == "ambiguous" or verdict.archive is not None
+        safe = verdict.weights_only or not told
         return "ambiguous", "ambiguous, and safe all the same" if safe else ""
     if "error" in torch:
         obstacle = find_obstacle(checkpoint)

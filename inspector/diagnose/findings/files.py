@@ -37,13 +37,15 @@ _MODEL_ROLES = frozenset({"parameter", "buffer", "ema"})
 def _truncated(case: Case) -> Iterator[Finding]:
     """Find tensors whose bytes are not in the file, or say that its end is all that it lost."""
     missing = {storage.key for storage in case.checkpoint.storages if storage.missing and storage.nbytes}
-    if missing or lost_directory(case.checkpoint):
+    kinds = {note.kind for note in case.checkpoint.notes}
+    if missing or lost_directory(case.checkpoint) or NoteKind.CUT_PICKLE in kinds:
+        behind = "What stood behind its last complete value is lost. " if NoteKind.CUT_PICKLE in kinds else ""
         yield finding(
             "truncated",
             "error",
             "Bytes of some tensors are missing" if missing else "The end of the file is missing",
-            f"The file is truncated or lost records, so {format_of(case.checkpoint.format).loader} fails. "
-            "Fetch or copy it again. Where that is not possible, save what is intact to a new file "
+            f"{behind}The file is truncated or lost records, so {format_of(case.checkpoint.format).loader} "
+            "fails. Fetch or copy it again. Where that is not possible, save what is intact to a new file "
             "(checkpoint-inspector recover).",
             [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
             fix=Fix(recovers=True),
@@ -127,7 +129,7 @@ def _part_of(case: Case) -> Iterator[Finding]:
                 "part-of-checkpoint",
                 "note",
                 "One of several files of a checkpoint",
-                f"The other files lie beside it. Open all of them as one: {command('show', whole)}",
+                f"Open all of them as one: {command('show', whole)} (the other files lie beside it).",
                 [],
             )
 

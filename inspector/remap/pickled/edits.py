@@ -30,7 +30,7 @@ from inspector.remap.relabel.padding import fit_pickle, unfit_pickle
 from inspector.remap.relabel.rewrite import rewrite_pickle
 
 _ZIP = b"PK\x03\x04"
-_CONVERT = "write it as a file of torch.save first (remap FILE -o OUT.pt), and remap that"
+_CONVERT = "write it as a file of torch.save first (remap -o model.pt), and remap that"
 
 
 def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: bool = False) -> list[Edit]:

@@ -14,6 +14,7 @@ from inspector.containers.collector import collector_paused
 from inspector.containers.extents import Extents, read_extents, sum_extents
 from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import refuse_step
+from inspector.containers.notes import NoteKind
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.errors import DamagedError, ExportError
 from inspector.limits import Limits
@@ -51,6 +52,7 @@ class Recovery:
         unchecked: How many of them the file has no checksum of: they are as long as they should be.
         lost: The tensors that are not whole, in the order of the file.
         verdict: What loading the new file would do: what is saved of the objects may run code as before.
+        is_cut: Whether more stood in the file behind what is left, nobody knows what.
     """
 
     destination: Path
@@ -61,6 +63,7 @@ class Recovery:
     unchecked: int
     lost: tuple[Lost, ...]
     verdict: FileVerdict
+    is_cut: bool = False
 
     @property
     def lost_nbytes(self) -> int:
@@ -118,6 +121,7 @@ def recover(
         unchecked=sum(key in sums.unchecked for key in keys),
         lost=rows.lost,
         verdict=verdict,
+        is_cut=any(note.kind is NoteKind.CUT_PICKLE for note in extents.container.notes),
     )
 
 

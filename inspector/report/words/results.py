@@ -153,9 +153,10 @@ def _why(row: LeftOut) -> str:
 
 def recovered(done: Recovery) -> list[str]:
     """Return what was saved of a damaged file, how it was checked, and how sure that is."""
-    every = done.tensors + len(done.lost)
+    every = _tensors(done.tensors + len(done.lost))
+    saved = every if done.is_cut and not done.lost else f"{done.tensors:,} of {every}"
     return [
-        f"{done.tensors:,} of {_tensors(every)} saved, {format_nbytes(done.storage_nbytes)}",
+        f"{saved} saved, {format_nbytes(done.storage_nbytes)}",
         "reopened, and its tensors compared",
         _checksums(done),
     ]
@@ -177,7 +178,7 @@ def recovered_safety(done: Recovery) -> str:
 def lost(done: Recovery) -> str:
     """Return how much of a damaged file is lost."""
     if not done.lost:
-        return "no tensors lost"
+        return "what stood behind them is lost, and unknown" if done.is_cut else "no tensors lost"
     return (
         f"{_tensors(len(done.lost))} lost, {format_nbytes(done.lost_nbytes)}: "
         "removed from dicts, replaced by None in lists and tuples"

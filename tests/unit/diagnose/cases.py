@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding, Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
@@ -23,6 +23,12 @@ MEGABYTE = 1 << 18  # elements of float32
 
 def at(device: str, key: str = "0", numel: int = 4) -> bytes:
     return view(storage(key, numel, device=device))
+
+
+def hidden_in_code(*devices: str) -> Checkpoint:
+    """A TorchScript program with these devices in a line of its code."""
+    places = (HiddenDevice(path="code/__torch__.py:6", device=one, what=HiddenPlace.CODE) for one in devices)
+    return replace(PLAIN, format="torchscript", hidden_devices=tuple(places))
 
 
 def optimizer(step: str, exp_avg: str, **options: bytes) -> bytes:
@@ -348,6 +354,19 @@ def samples() -> dict[str, Sample]:
                 by_hand(at("cpu"), refusal="RuntimeError: Expected hasRecord(...)"),
             ),
             lacks=(PLAIN, by_hand(at("cpu"), stored={}), by_hand(at("cpu"), versions=(("version", "99"),))),
+        ),
+        "traced-device": Sample(
+            has=(hidden_in_code("cuda:0"),),
+            lacks=(hidden_in_code(), PLAIN),
+            paths=("code/__torch__.py:6",),
+        ),
+        "tied-names": Sample(has=(replace(PLAIN, tied=(("b", "w"),)),), lacks=(PLAIN,), paths=("w",)),
+        "part-of-checkpoint": Sample(
+            has=(replace(PLAIN, notes=(Note(NoteKind.PART_OF, ("run",)),)),), lacks=(PLAIN,)
+        ),
+        "shards-disagree": Sample(
+            has=(replace(PLAIN, notes=(Note(NoteKind.PART_LACKS, ("1 tensor", "w"), "a.bin"),)),),
+            lacks=(PLAIN,),
         ),
         "newer-format": Sample(
             has=(by_hand(at("cpu"), versions=(("version", "11"),)),),

@@ -8,7 +8,7 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
-from inspector.model.findings import Finding
+from inspector.model.findings import Finding, Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.machine.profile import CPU_ONLY
@@ -226,4 +226,8 @@ def test_part_of_a_checkpoint() -> None:
     assert found(checkpoint(), "part-of-checkpoint") == []
     (finding,) = found(checkpoint(notes=(Note(NoteKind.PART_OF, ("run dir",)),)), "part-of-checkpoint")
     assert finding.severity == "note"
-    assert finding.detail.endswith("checkpoint-inspector show 'run dir'")
+    assert "checkpoint-inspector show 'run dir' (" in finding.detail
+
+
+def test_a_pickle_that_is_cut_is_truncated() -> None:
+    assert found(checkpoint(notes=(Note(NoteKind.CUT_PICKLE),)), "truncated")[0].fix == Fix(recovers=True)

@@ -201,6 +201,8 @@ def test_lost_and_overflowed_are_counted() -> None:
     assert results.overflowed(form()) == ""
     assert results.overflowed(form(overflowed=1)) == "1 value became infinite in the cast"
     assert results.lost(recovery()) == "no tensors lost"
+    assert "unknown" in results.lost(recovery(is_cut=True))
+    assert results.recovered(recovery(is_cut=True))[0] == "2 tensors saved, 1 B"
     assert results.lost(recovery(lost=(LOST,))).startswith("1 tensor lost, 8 B: ")
     assert results.lost_row(LOST) == "a\\u001b  2 float32, 8 B: its bytes are not in the file"
     assert results.recovered_safety(recovery()) == ""
