@@ -80,7 +80,7 @@ ARCHIVES: dict[str, Archive] = {
         loader="torch.jit.load",
         words="a TorchScript program, which runs code of the file and no Python",
         label="TorchScript program",
-        otherwise="refuses it without weights_only=False, and then calls torch.jit.load",
+        otherwise="calls that, too, but only with weights_only=False (the default before torch 2.6)",
         refusal="It refuses every TorchScript file, and hands it to torch.jit.load with weights_only=False.",
         own=("__torch__.", "torch.jit._pickle."),
         reasons=_script_reasons,

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from inspector.containers.folders.paths import opened
+from inspector.containers.formats import find_format
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
@@ -111,6 +113,18 @@ class Row:
         return known or next((why for pattern, why in PATTERNS if re.search(pattern, whole)), None)
 
 
+def _is_for_torch(path: Path) -> bool:
+    """Whether a file is of a format that `torch.load` is for, or of none; others have their own."""
+    if not path.is_file():
+        return False
+    try:
+        with opened(str(path)) as source:
+            form = find_format(source)
+            return form.torch_loads or form.read is None
+    except CheckpointError:
+        return True
+
+
 def rows(folder: Path, *, quick: bool = False) -> list[Row]:
     """Ask both about the corpus, the hostile files and the generated ones.
 
@@ -119,7 +133,7 @@ def rows(folder: Path, *, quick: bool = False) -> list[Row]:
         quick: Leave out what takes torch seconds, or crashes it, and a half of the generated files.
     """
     made: list[tuple[str, str, Path]] = [
-        ("corpus", case.name, case.path) for case in cases() if case.path.is_file()
+        ("corpus", case.name, case.path) for case in cases() if _is_for_torch(case.path)
     ]
     for where, files in (
         ("hostile", {str(case): case.build for case in CASES if not quick or case.group not in _SLOW}),

@@ -157,7 +157,9 @@ def _banner(checkpoint: Checkpoint, target: Profile, load: DefaultLoad, where: s
     is_damaged = any(finding.severity == "error" for finding in findings)
     said = shown.headline
     assert ("run commands" in said) is (load.way == "never"), where
-    assert ("as is" in said) is (load.loads and load.way != "never" and not is_damaged), (where, said)
+    by_loader = (f"with {load.loader}", f"{load.loader} loads it")
+    says_loads = "as is" in said or any(words in said for words in by_loader)
+    assert says_loads is (load.loads and load.way != "never" and not is_damaged), (where, said)
     assert ("unchecked" in said) <= (load.way == "unchecked"), where
     if load.way == "never":
         assert shown.tone == "bad"
@@ -166,7 +168,8 @@ def _banner(checkpoint: Checkpoint, target: Profile, load: DefaultLoad, where: s
         assert shown.tone == "bad", where
     elif not is_damaged:
         assert (ALLOWED.search(said) is not None) is (load.way == "names"), where
-        assert ("weights_only=False" in said) is (load.way == "full"), where
+        by_torch = load.safety.archive is None
+        assert ("weights_only=False" in said) is (load.way == "full") or not by_torch, where
         assert (shown.tone == "good") <= (load.way == "as-it-is"), where
     assert (safety_chip(load.safety).tone == "good") is load.is_safe, where
 

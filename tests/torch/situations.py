@@ -428,8 +428,7 @@ HANDED: tuple[Situation, ...] = (
         has="a safetensors file",
         make=safetensors_file,
         run="check model.safetensors --target cpu",
-        code=3,
-        says=("safetensors", r"load_file"),
+        says=("LOADS", r"load_file"),
     ),
     Situation(
         story="handed a file",
@@ -437,7 +436,7 @@ HANDED: tuple[Situation, ...] = (
         make=pickled,
         run="check features.pkl --target cpu --error-text TEXT",
         text=IN_PICKLE,
-        code=3,
+        code=1,
         says=("joblib|pickle",),
         never=(r"=> torch\.load\(", "What to do: Load it with map_location"),
     ),
@@ -484,7 +483,7 @@ HANDED: tuple[Situation, ...] = (
         "Traceback of TorchScript, serialized code (most recent call last):\n"
         '  File "code/__torch__.py", line 7, in forward\n'
         f'    _0 = torch.zeros([2], device=torch.device("cpu"))\n{TWO_DEVICES}',
-        code=3,
+        code=1,
         says=("[Tt]raced|TorchScript", "trace it|[Tt]race .*again|torch.jit.script"),
     ),
     Situation(
@@ -1040,8 +1039,7 @@ CLUSTER: tuple[Situation, ...] = (
         has="the folder of a model in shards",
         make=sharded(),
         run="check llm --target cuda",
-        code=3,
-        says=("folder", r"a file in it, such as llm/pytorch_model-0000\d-of-00002\.bin"),
+        says=("LOADS", r"from_pretrained\("),
     ),
     Situation(
         story="on a cluster",

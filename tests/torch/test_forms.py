@@ -132,7 +132,7 @@ def test_real_wrappers_leave_no_prefix(write, module) -> None:
 
 
 def test_prefix_that_one_name_lacks_stays(write) -> None:
-    weights = {"n_averaged": torch.tensor(1), "module.a": torch.ones(2), "module.b": torch.ones(2)}
+    weights = {"scale": torch.ones(2), "module.a": torch.ones(2), "module.b": torch.ones(2)}
     path, made = write({"state_dict": weights}, Form(only_weights=True))
     assert list(torch.load(path)) == list(weights)
     assert made.prefix == ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -154,6 +156,52 @@ def test_package() -> None:
     assert found.checkpoint["0.weight"].shape == (4, 3, 3, 3)
 
 
+def test_tied_weights(tmp_path: Path) -> None:
+    from safetensors.torch import save_model
+
+    def tied() -> Any:
+        model = torch.nn.ModuleDict({"a": torch.nn.Linear(3, 3), "b": torch.nn.Linear(3, 3)})
+        model["b"].weight = model["a"].weight
+        return model
+
+    saved, model = tied(), tied()
+    path = tmp_path / "model.safetensors"
+    save_model(saved, str(path))
+    run(render_unopened("tied", str(path), CPU_ONLY), model=model)
+    assert torch.equal(model["b"].weight, saved["a"].weight)
+    assert model["b"].weight is model["a"].weight
+
+
+def test_folder_of_a_trainer() -> None:
+    folder = CORPUS.parent / "frameworks/transformers/bert_run"
+    made = {name: Loadable() for name in ("model", "optimizer", "scheduler")}
+    run(render_unopened("folder", str(folder), CPU_ONLY), **made)
+    assert "param_groups" in made["optimizer"].state
+    assert all(tensor.device.type == "cpu" for tensor in made["model"].state.values())
+    assert "last_epoch" in made["scheduler"].state
+
+
+def test_packages_that_are_not_installed_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    weights = {"w": torch.ones(2)}
+    joined = SimpleNamespace(get_fp32_state_dict_from_zero_checkpoint=lambda folder, tag=None: weights)
+    for name in ("deepspeed", "deepspeed.utils"):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "deepspeed.utils.zero_to_fp32", joined)
+    model = Loadable()
+    run(render_unopened("deepspeed", str(tmp_path), CPU_ONLY), model=model)
+    assert model.state is weights
+    monkeypatch.setitem(sys.modules, "joblib", SimpleNamespace(load=lambda file: weights))
+    (tmp_path / "a.joblib").touch()
+    assert weights in vars(run(render_unopened("joblib", str(tmp_path / "a.joblib"), CPU_ONLY))).values()
+    tensors = [SimpleNamespace(name="w", data=weights["w"].numpy(), tensor_type=0)]
+    reader = SimpleNamespace(
+        GGUFReader=lambda path: SimpleNamespace(tensors=tensors), dequantize=lambda a, _: a
+    )
+    monkeypatch.setitem(sys.modules, "gguf", reader)
+    found = run(render_unopened("gguf", "a.gguf", CPU_ONLY))
+    assert torch.equal(found.state_dict["w"], weights["w"])
+
+
 def test_every_style_has_been_run() -> None:
     """What is added to the table must be run above."""
     run_above = {
@@ -165,6 +213,11 @@ def test_every_style_has_been_run() -> None:
         "sharded": {"plain", "transformers"},
         "dcp": {"plain", "distributed"},
         "pickle": {"plain"},
+        "tied": {"plain", "transformers"},
+        "folder": {"plain"},
+        "deepspeed": {"plain"},
+        "joblib": {"plain"},
+        "gguf": {"plain"},
         "pretrained": {"transformers"},
     }
     from inspector.snippet import unopened

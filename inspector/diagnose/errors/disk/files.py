@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
 from inspector.diagnose.errors.ties import nothing_to_see, of_finding
 from inspector.diagnose.listing import plain
@@ -116,6 +117,15 @@ def _protocol(context: Context) -> Tied:
     return Tied(
         fits="yes" if fits else "no", here=here if fits else f"{here} The error is about another file."
     )
+
+
+def _of_other_loader(context: Context) -> Tied:
+    """Return whether this file is one that another function loads than torch.load."""
+    form = format_of(context.checkpoint.format)
+    if form.torch_loads:
+        return _damage(context)
+    here = f"This file is {form.what}: {form.loader} loads it, and torch.load does not."
+    return Tied(fits="yes", here=here, fix=Fix(style="plain"))
 
 
 def _part_of_checkpoint(told: Told) -> Said:
@@ -332,7 +342,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="The file is a pickle from elsewhere: pickle.dump, joblib, a .pkl file of NumPy arrays.",
         advice="If you trust it, read it with the program that wrote it (pickle.load runs what is in it), "
         "and save its tensors with torch.save.",
-        tie=_damage,
+        tie=_of_other_loader,
     ),
     ErrorKind(
         id="pickle-load",

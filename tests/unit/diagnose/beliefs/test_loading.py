@@ -231,7 +231,7 @@ def test_what_is_there_to_resume_with() -> None:
 
 def test_archives_are_loaded_without_weights_only() -> None:
     answer = ask(weights("a", format="torchscript"))["weights-only-false-needed"]
-    assert answer.here.startswith("torch.jit.load loads it, without such an argument; torch.load refuses it")
+    assert answer.here.startswith("torch.jit.load loads it, without such an argument; torch.load calls that")
     assert answer.truth == "false"
 
 

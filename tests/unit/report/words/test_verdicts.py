@@ -207,8 +207,8 @@ def test_archives_are_told_with_their_loader() -> None:
     script = checkpoint(tensor("w"), format="torchscript")
     load = load_of(script)
     assert load_sentence(load, "a node") == (
-        "It loads on a node with torch.jit.load; torch.load refuses it without weights_only=False, and then "
-        "calls torch.jit.load."
+        "It loads on a node with torch.jit.load; torch.load calls that, too, but only with "
+        "weights_only=False (the default before torch 2.6)."
     )
     assert safety_sentence(load).startswith("NOT SAFE: a TorchScript program")
     assert safety_label(load.safety) == "TorchScript program"

@@ -127,3 +127,10 @@ def test_archives_for_other_loaders_have_no_object() -> None:
         other = explained(text.replace("data.pkl", "data/0"), on(("a", "cpu"), format=form), id_="zip-record")
         assert other.fits == "no"
     assert explained(text, on(("a", "cpu")), id_="zip-record").fits == "no"
+
+
+def test_files_of_other_loaders() -> None:
+    text = "RuntimeError: Invalid magic number; corrupt file?"
+    found = explain_error(text, on(("a", "cpu"), format="pickle"))
+    assert (found.fits, "pickle.load loads it" in found.here) == ("yes", True)
+    assert explain_error(text, on(("a", "cpu"))).fits == "no"
