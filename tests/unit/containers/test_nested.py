@@ -5,7 +5,9 @@ import pickle
 import pytest
 
 from inspector.containers.nested import read_nested
+from inspector.containers.pickled.machine import PlainMachine
 from inspector.containers.programs import Program, Programs
+from inspector.containers.source import BytesSource
 from inspector.errors import CancelledError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine
@@ -105,6 +107,17 @@ def test_crowd_of_bytes_is_read_in_part() -> None:
     one = call("pickle.loads", op("SHORT_BINBYTES", bytes([len(small)]) + small)) + op("POP")
     assert programs_of(stream(proto(), *[one] * 100, NONE))["object"].is_whole
     assert not programs_of(stream(proto(), *[one] * 1100, NONE))["object"].is_whole
+
+
+def test_bytes_that_stayed_in_the_file_are_noted_as_unread() -> None:
+    filler = bytes(20_000)
+    for data, is_whole in ((held(EVIL), True), (held(EVIL + filler), False)):
+        programs = Programs()
+        source = BytesSource(data, "a.pkl")
+        programs.run(PlainMachine(source, 0, limits=Limits(), progress=Progress()), "object", "object")
+        read_nested(programs, Limits(), Progress())
+        found = {one.name: one for one in programs.all()}
+        assert (found["object"].is_whole, "object > bytes" in found) == (is_whole, is_whole)
 
 
 def test_cancelling() -> None:

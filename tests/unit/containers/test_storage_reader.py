@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from inspector.containers import storage_reader
-from inspector.containers.container import StoredBytes
+from inspector.containers.container import Extent, StoredBytes
 from inspector.containers.opening import read_container
+from inspector.containers.raw.codings import TEXT, coded
 from inspector.containers.source import BytesSource, open_source
-from inspector.containers.storage_reader import StorageReader
+from inspector.containers.storage_reader import StorageReader, reader_of
 from inspector.errors import CancelledError, ContainerError, DamagedError
 from inspector.progress import Progress
 from inspector.records import replace
@@ -129,6 +130,16 @@ def test_damage_in_what_is_compressed_is_an_error(reading: Reading) -> None:
         longer = changed(reader, **{"0": StoredBytes(0, None, 4 * NUMEL)})
         with pytest.raises(DamagedError, match="a compressed record is shorter than it says"):
             list(longer.steps("0", 0, 4 * NUMEL, Progress()))
+
+
+def test_spelled_bytes_that_end_too_early_are_an_error() -> None:
+    spelled = "\xe9ab".encode()
+    source = BytesSource(spelled, "a.pkl")
+    for nbytes in (3, 5):
+        read = reader_of(source, Extent(0, len(spelled), nbytes, coded(TEXT), 0))
+        assert read(0, 3) == b"\xe9ab"
+    with pytest.raises(DamagedError, match="the bytes of a tensor end too early: 2 bytes short"):
+        read(0, 5)
 
 
 def test_compression_that_is_not_known_is_an_error(reading: Reading) -> None:

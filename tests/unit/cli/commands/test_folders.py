@@ -47,3 +47,14 @@ def test_file_that_stops_loading_is_named(tmp_path: Path, cli) -> None:
     assert f'torch.load("{path / "training_args.bin"}") stops with' in asked.out
     assert "Asked for in training_args.bin." in " ".join(asked.out.split())
     assert "trainer.train(resume_from_checkpoint=folder)" in cli("snippet", path).out
+
+
+def test_copy_of_a_folder_is_a_folder_on_the_device_asked_for(tmp_path: Path, cli) -> None:
+    source, out = trainer(tmp_path / "run"), tmp_path / "run.cpu"
+    answer = cli("remap", source, "-o", out, "--map", "*=cpu")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith(f"{out}: ")
+    assert sorted(file.name for file in out.iterdir()) == sorted(file.name for file in source.iterdir())
+    before, after = (json.loads(cli("show", "--json", path).out)["tensors"] for path in (source, out))
+    assert {one["device"] for one in before} == {"cuda:0", "none"}
+    assert {one["device"] for one in after} == {"cpu", "none"}

@@ -10,6 +10,7 @@ from inspector.model.build import open_checkpoint
 from inspector.resources import demo_path
 from tests.builders.archives import archive
 from tests.builders.pickles import dict_, proto, state_dict, storage, stream, tensor, text
+from tests.builders.safetensors import model
 from tests.corpus import CORPUS
 
 DEMO = demo_path()
@@ -110,6 +111,30 @@ def test_the_name_of_the_new_file_tells_its_format(cli, tmp_path) -> None:
     assert "tensors as safetensors" in answer.out
     (nbytes,) = struct.unpack("<Q", out.read_bytes()[:8])
     assert json.loads(out.read_bytes()[8 : 8 + nbytes])
+
+
+def test_plain_pickle_stays_one_unless_the_copy_alone_is_named_as_torch_names_files(cli, tmp_path) -> None:
+    for name, copy, form in (
+        ("a.pkl", "b.pkl", "pickle"),
+        ("a.pkl", "b.PT", "zip"),
+        ("a.pt", "b.pt", "pickle"),
+        ("a.pth", "b.pt", "zip"),
+    ):
+        path, out = tmp_path / name, tmp_path / copy
+        path.write_bytes((CORPUS / "plain_pickle/cloud.pkl").read_bytes())
+        assert cli("remap", path, "-o", out, "--force").code == 0, name
+        assert json.loads(cli("show", "--json", out).out)["format"] == form, (name, copy)
+
+
+def test_no_map_for_a_copy_as_safetensors_of_what_has_no_devices(cli, tmp_path) -> None:
+    path, out = tmp_path / "model.safetensors", tmp_path / "copy.safetensors"
+    path.write_bytes(model(a=(2,)))
+    for options in (["--map", "*=cuda:1"], ["--target", "cuda"]):
+        answer = cli("remap", path, "-o", out, *options)
+        assert (answer.code, answer.out) == (2, ""), options
+        assert "a safetensors file has no devices, so there are none to change" in answer.err
+        assert not out.exists()
+    assert cli("remap", path, "-o", out).code == 0
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,22 @@ def test_no_code_for_archives_that_do_harm(cli, tmp_path) -> None:
     assert "none: a pickle in it is made to run commands" in answer.err
 
 
+def test_code_for_what_is_not_read_comes_with_the_reason(cli, tmp_path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    answer = cli("snippet", tmp_path, "--style", "transformers")
+    assert answer.code == 0
+    ast.parse(answer.out)
+    assert "from_pretrained(" in answer.out
+    assert answer.err.startswith("checkpoint-inspector: the file itself was not read: ")
+    index = tmp_path / "pytorch_model.bin.index.json"
+    index.write_text("{")
+    answer = cli("snippet", index, "--map", "*=cpu")
+    assert answer.code == 0
+    assert str(index) in answer.out
+    assert "device" not in answer.out
+    assert answer.err.startswith("checkpoint-inspector: the file itself was not read: the file is no valid ")
+
+
 @pytest.mark.parametrize(
     ("options", "said"), [([], "dcp_to_torch_save("), (["--style", "distributed"], "dcp.load(")]
 )

@@ -91,6 +91,15 @@ def test_every_disagreement_is_named(tmp_path: Path) -> None:
     assert container.refusal == ""
 
 
+def test_tensor_of_two_files_is_the_one_that_the_index_names(tmp_path: Path) -> None:
+    for listed, storage_id in ((ONE, "0:1"), (TWO, "1:1")):
+        places = {"a": ONE, "b": TWO, "twice": listed}
+        index = sharded(tmp_path, {ONE: shard("a", "twice"), TWO: shard("b", "twice")}, places)
+        rows = {row.path: row.storage for row in open_checkpoint(str(index)).tensors}
+        assert rows == {"a": "0:0", "b": "1:0", "twice": storage_id}
+        assert any("1 tensor in more than one file: twice." in sentence for sentence in said(index))
+
+
 def test_size_that_the_index_states_is_compared(tmp_path: Path) -> None:
     index = two_shards(tmp_path)
     document = json.loads(index.read_text())

@@ -28,6 +28,13 @@ def test_folder_with_an_index_leads_to_that(tmp_path: Path) -> None:
     assert name(tmp_path) == ("sharded", os.fspath(tmp_path / "pytorch_model.bin.index.json"))
 
 
+def test_index_that_cannot_be_read_is_named_itself(tmp_path: Path) -> None:
+    for file in ("pytorch_model.bin.index.json", "other.safetensors.index.json"):
+        path = tmp_path / file
+        path.write_text("{")
+        assert name(path) == ("sharded", os.fspath(path))
+
+
 def test_what_has_no_name(tmp_path: Path) -> None:
     assert name(tmp_path) is None
     path = os.fspath(tmp_path / "missing.index.json")

@@ -339,6 +339,16 @@ def test_a_second_pickle_that_breaks_off() -> None:
     assert [dict(one.pairs) for one in root if isinstance(one, Dict)] == [{"a": 1}, {"b": 2}]
 
 
+def test_a_cut_pickle_is_read_to_its_end_only_with_the_files_within() -> None:
+    for within, is_whole in ((storage(), True), (b"no file", False)):
+        pushed = [text("a"), number(1), op("SETITEM"), text("b"), call(OPENER, binbytes(within)), op("POP")]
+        container = opened(proto(3) + op("EMPTY_DICT") + b"".join(pushed))
+        assert entries(container) == {"a": 1}
+        assert "cut off" in container.notes[-1].sentence
+        (program,) = [one for one in container.programs if one.kind == "object"]
+        assert program.is_whole == is_whole
+
+
 # --- joblib -------------------------------------------------------------------------------------------------
 
 

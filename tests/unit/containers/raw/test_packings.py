@@ -79,6 +79,14 @@ def test_what_only_looks_packed_is_not(head: bytes) -> None:
     assert packing_of(head) is None
 
 
+def test_head_of_lzma_with_damage_behind_it_is_not_packed() -> None:
+    head = PACKED["lzma"][:13]
+    found = packing_of(PACKED["lzma"][:64])
+    assert found is not None
+    assert found.name == "lzma"
+    assert packing_of(head + b"\xff" * 51) is None
+
+
 def test_each_has_the_command_that_unpacks_it_or_none() -> None:
     assert {one.name: one.unpack for one in PACKINGS if one.unpack} == {
         "xz": "unxz",

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 
 import pytest
 
 from inspector.containers.programs import count_globals
-from inspector.containers.source import FileSource
+from inspector.containers.source import FileSource, open_source
 from inspector.containers.zip import unread as unread_zip
 from inspector.containers.zip.unread import read_pickled_records
 from inspector.limits import Limits
@@ -115,3 +116,16 @@ def test_search_is_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> Non
     records = whole[: whole.index(b"PK\x01\x02")]
     assert imported(write, bytes(62) + records) == ["posix.system"]
     assert imported(write, bytes(256) + records) == []
+
+
+def test_compressed_file_is_searched_once_and_its_directory_left_alone(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its directory stands at the end, and each step back inflates all of it again."""
+    whole = build_zip(Record(name="a/data.pkl", data=EVIL))
+    monkeypatch.setattr(unread_zip, "read_directory", None)
+    monkeypatch.setattr(unread_zip, "_WINDOW_NBYTES", 64)
+    for data, names in ((whole, ["posix.system"]), (bytes(128) + whole, [])):
+        with open_source(write(gzip.compress(data))) as source:
+            read_pickled_records(source, Limits(), Progress())
+            assert list(count_globals(source.programs.all())) == names
