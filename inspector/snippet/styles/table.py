@@ -152,14 +152,11 @@ the file comes first, then what the file was written for."""
 
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     """List the styles that this file offers, the most fitting first."""
-    form = format_of(checkpoint.format)
-    if form.unchecked and judge(checkpoint).verdict == "dangerous":
-        return ()  # nothing keeps its loader from what is in it
-    if not form.torch_loads:
+    if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import unopened_styles  # noqa: PLC0415 - see above
 
         if judge(checkpoint).verdict == "dangerous":
-            return ()
+            return ()  # nothing keeps its loader from what is in it
         named = {style.id: style for style in STYLES}
         return tuple(named[id_] for id_ in unopened_styles(checkpoint.format, checkpoint.path))
     traits = look_at(checkpoint)

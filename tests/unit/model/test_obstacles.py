@@ -13,6 +13,7 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.obstacles import (
+    ObstacleKind,
     find_obstacle,
     has_wrong_checksum,
     is_ambiguous,
@@ -23,6 +24,7 @@ from inspector.records import replace
 from tests.builders.pickles import number
 from tests.corpus import CORPUS, cases
 from tests.unit.model.making import by_hand, call, pairs, storage, view
+from tests.unit.report.rows import checkpoint
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -222,3 +224,13 @@ def test_version_numbers_as_torch_takes_them(tmp_path: Path, version: str) -> No
     obstacle, error = find_obstacle(open_checkpoint(str(path))), error_of(path)
     assert (obstacle is None) == (error is None)
     assert obstacle is None or (error or "").startswith(obstacle.message.partition(":")[0])
+
+
+def test_a_pickle_that_breaks_off_is_damaged_though_no_storage_is_lost() -> None:
+    whole = checkpoint(format="pickle")
+    cut = replace(whole, notes=(Note(NoteKind.CUT_PICKLE),))
+    assert (is_damaged(whole), find_obstacle(whole)) == (False, None)
+    obstacle = find_obstacle(cut)
+    assert is_damaged(cut)
+    assert obstacle is not None
+    assert obstacle.kind is ObstacleKind.CUT_OFF

@@ -11,7 +11,7 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.findings import Fix
 from inspector.records import replace
-from inspector.report.remedies import remedies_for
+from inspector.report.remedies import load_text, remedies_for
 from inspector.target.default_load import Judged, judge_load
 from inspector.target.machine.evidence import Evidence
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -218,3 +218,10 @@ def test_hostile_names_are_quoted() -> None:
     if os.name != "nt":
         name = r"$'./-a\040\042b\042\012\044\050c\051.pth'"
         assert found["copy"].startswith(f"checkpoint-inspector remap {name} -o ")
+
+
+def test_pickle_load_takes_an_open_file_and_nothing_else() -> None:
+    assert (
+        load_text("a.pkl", 'map_location="cpu"', loader="pickle.load") == 'pickle.load(open("a.pkl", "rb"))'
+    )
+    assert load_text("a.pt", 'map_location="cpu"') == 'torch.load("a.pt", map_location="cpu")'

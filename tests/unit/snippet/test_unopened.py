@@ -14,6 +14,7 @@ from inspector.model.build import open_checkpoint
 from inspector.snippet.unopened import code_for_refused, render_unopened, unopened_styles
 from inspector.target.machine.profile import CPU_ONLY, presets
 from inspector.target.machine.wish import parse_target
+from tests.builders.folders import two_shards
 from tests.builders.pickles import call, proto, stream, text
 from tests.unit.snippet.rows import THIS
 
@@ -26,6 +27,7 @@ FORMS = {
     "sharded": "run/pytorch_model.bin.index.json",
     "dcp": "run/step_10",
     "pickle": "data.pkl",
+    "gguf": "model.gguf",
     "pretrained": "run",
 }
 
@@ -68,6 +70,8 @@ def test_style_that_is_not_offered(form: str, style: str) -> None:
         ("pt2", "cpu", 'program = torch.export.load("model.pt2")\nmodel = program.module()\n'),
         ("safetensors", "xpu", 'state_dict = load_file("run/model.safetensors", device="xpu:0")\n'),
         ("safetensors", "cpu", 'state_dict = load_file("run/model.safetensors")\n'),
+        ("gguf", "cuda", "import torch\nfrom gguf import GGUFReader, dequantize\n"),
+        ("gguf", "cuda", 'reader = GGUFReader("model.gguf")\n'),
         ("dcp", "cpu", 'dcp_to_torch_save("run/step_10", "run/step_10.pth")\n'),
     ],
 )
@@ -124,6 +128,18 @@ def refused(path: Path, data: bytes) -> str:
 def test_no_code_that_would_run_commands_is_handed_out(tmp_path: Path) -> None:
     payload = stream(proto(), call("posix.system", text("id")))
     assert refused(tmp_path / "a.pkl", payload[:-1] + b"\xff what no unpickler knows") == ""
+
+
+def test_no_code_for_a_folder_whose_files_run_commands(tmp_path: Path) -> None:
+    index = two_shards(tmp_path)
+    evil = stream(proto(), call("posix.system", text("id")))[:-1] + b"\xff what no unpickler knows"
+    for path in tmp_path.glob("*.bin"):
+        path.write_bytes(evil)
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(str(index))
+    assert caught.value.programs
+    assert code_for_refused(str(index), caught.value, THIS) == ""
+    assert "weight_map" in code_for_refused(str(index), CheckpointError("cannot be read"), THIS)
 
 
 def test_folders_of_several_processes_are_named_by_their_folder(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
 from inspector.target.opening import OTHER_LOADER, can_map, opening_failure
+from inspector.target.refusal import Refusal
 from tests.corpus import CORPUS
 from tests.unit.report.rows import checkpoint, storage
 
@@ -256,3 +257,23 @@ def test_archives_for_other_loaders() -> None:
         )
         before = checkpoint(format=form)
         assert "not in a subdirectory" in said(opening_failure(before, CPU_ONLY, LoadCall()))
+
+
+def test_plain_pickles() -> None:
+    for form in ("pickle", "joblib"):
+        plain = checkpoint(format=form)
+        assert opening_failure(plain, CPU_ONLY, LoadCall(by_loader=True)) is None
+        rows = (
+            (LoadCall(), "RuntimeError: Invalid magic number; corrupt file?"),
+            (LoadCall(mmap=True), "RuntimeError: mmap can only be used with files saved with `torch.save("),
+            (LoadCall(refusal=Refusal(finding="x", name="m.f")), "UnpicklingError: Weights only load failed"),
+            (
+                LoadCall(refusal=Refusal(finding="x", name="m.f"), weights_only=False),
+                "RuntimeError: Invalid magic number; corrupt file?",
+            ),
+        )
+        for how, words in rows:
+            failure = opening_failure(plain, CPU_ONLY, how)
+            assert said(failure).startswith(words), how
+            assert failure is not None
+            assert failure[0] == OTHER_LOADER, how

@@ -84,3 +84,13 @@ def test_archives_say_what_their_own_loader_runs() -> None:
     }
     found = {title: findings(made)["dangerous-global"].title for title, made in titles.items()}
     assert found == {title: title for title in titles}
+
+
+def test_tensors_of_a_plain_pickle_are_named_where_no_map_location_reaches_them() -> None:
+    made = open_checkpoint(str(CORPUS / "plain_pickle/state_p4.pkl"))
+    found = findings(made)["nested-pickle"]
+    assert found.title == "No map_location reaches the tensors of this pickle"
+    assert found.detail.startswith("pickle.load has torch.storage._load_from_bytes restore")
+    assert list(found.paths) == [row.path for row in made.tensors if row.device == "cuda:1"] != []
+    on_cpu = open_checkpoint(str(CORPUS / "plain_pickle/tensor_p4.pkl"))
+    assert "nested-pickle" not in findings(on_cpu)

@@ -63,6 +63,7 @@ def test_a_class_of_its_own_takes_a_state_in_two_parts() -> None:
     cls, two = Global("m", "T"), (None, Dict([("_local", 1)]))
     tensor = Global("torch._utils", "_rebuild_tensor_v2")
     view_args = root_of(view()).args
+    stranger = Call(Global("mine", "Arguments"), (), "reduce")
     for args, expected in (
         ((tensor, cls, view_args, two), True),
         ((tensor, cls, view_args, (None, 1)), False),
@@ -74,6 +75,8 @@ def test_a_class_of_its_own_takes_a_state_in_two_parts() -> None:
         ((jagged, cls, (), two), False),
         ((Global("m", "rebuild"), cls, view_args, two), False),
         ((tensor, 1, view_args, two), False),
+        ((jagged, cls, stranger, two), False),
+        ((tensor, cls, stranger, two), False),
     ):
         assert taken(name, *args) == expected, args
 

@@ -41,7 +41,7 @@ from tests.builders.pickles import (
     text,
     tuple_,
 )
-from tests.corpus import cases
+from tests.corpus import CORPUS, cases
 
 SIZES = {"0": 40, "1": 3000, "2": 0, "3": 500}
 STORAGES = {key: random.Random(key).randbytes(4 * numel) for key, numel in SIZES.items()}
@@ -353,3 +353,17 @@ def test_byte_strings_of_python_2_are_recovered_as_they_were(save: Save) -> None
     done = save(archive(stream(proto(), root), {"0": STORAGES["0"]}))
     assert done.lost == ()
     assert b"U\x04caf\xe9" in done.destination.read_bytes()
+
+
+def test_a_program_becomes_a_state_dict(tmp_path: Path) -> None:
+    done = recover(str(CORPUS / "torchscript/conv.pt"), tmp_path / "out.pt")
+    found = {row.path for row in open_checkpoint(str(done.destination)).tensors}
+    assert found == {"0.weight", "0.bias"}
+
+
+def test_what_a_cut_pickle_lost_is_unknown(tmp_path: Path) -> None:
+    data = (CORPUS / "plain_pickle/state_p4.pkl").read_bytes()
+    for end, is_cut in ((len(data), False), (len(data) - 1, True)):
+        path = tmp_path / f"{end}.pkl"
+        path.write_bytes(data[:end])
+        assert recover(str(path), tmp_path / f"{end}.pt").is_cut == is_cut

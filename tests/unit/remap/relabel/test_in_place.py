@@ -437,3 +437,14 @@ def test_what_cannot_be_restored_is_told_with_the_way_out(
     assert error.value.remedy == f"once it can be written, restore it with: {again}"
     undo_patch(str(path))
     assert path.read_bytes() == before
+
+
+def test_a_folder_is_not_changed_in_place(tmp_path: Path) -> None:
+    path = written(tmp_path, zip_of(OBJECT, STORAGES))
+    plan = planned(path, CPU)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with pytest.raises(ExportError, match="a folder cannot be changed in place") as caught:
+        patch_in_place(str(folder), plan)
+    assert caught.value.remedy == "write a copy instead, with -o"
+    assert listing(tmp_path) == sorted((path.name, "run"))

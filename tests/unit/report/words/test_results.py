@@ -207,3 +207,4 @@ def test_lost_and_overflowed_are_counted() -> None:
     assert results.lost_row(LOST) == "a\\u001b  2 float32, 8 B: its bytes are not in the file"
     assert results.recovered_safety(recovery()) == ""
     assert results.recovered_safety(recovery(verdict="dangerous")).startswith("DANGEROUS")
+    assert results.recovered(recovery(is_cut=True, lost=(LOST,)))[0] == "2 of 3 tensors saved, 1 B"

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.errors import PlanError
+from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.records import replace
 from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import CPU_ONLY
+from tests.corpus import CORPUS
 from tests.sweep import tries
 from tests.unit.snippet.free import comments_of, shape_of
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, tensor, value
@@ -123,6 +125,21 @@ def test_formats_that_need_only_their_loader() -> None:
     assert ids(rows) == ["plain", "transformers"]
     assert "load_file(" in render(rows, style="plain", target=THIS)
     assert '"other"' in render(rows, style="transformers", target=THIS, path="other/model.safetensors")
+
+
+def test_a_plain_pickle_is_loaded_by_code_unless_that_runs_commands() -> None:
+    made = open_checkpoint(str(CORPUS / "plain_pickle/state_p4.pkl"))
+    assert ids(made) == ["plain"]
+    several = open_checkpoint(str(CORPUS / "plain_pickle/two_dumps.pkl"))
+    for style in (None, "plain"):
+        assert "checkpoints.append(" in render(several, style=style, target=THIS)
+        assert "checkpoint = CPUUnpickler(file).load()" in render(
+            made, style=style, target=THIS, path="x.pkl"
+        )
+    with pytest.raises(PlanError, match="no snippet in the style 'resume'"):
+        render(made, style="resume", target=THIS)
+    evil = checkpoint(form="pickle", names=("os.system",), path="x.pkl")
+    assert styles(evil) == ()
 
 
 @pytest.mark.parametrize("form", ["nonsense"])

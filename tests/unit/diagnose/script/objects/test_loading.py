@@ -26,6 +26,11 @@ def test_files_that_torch_load_is_not_for_and_roots_of_other_kinds() -> None:
             "lost",
         ),
         ("import torch\nx = torch.load('sd_cpu.pth')\n", {"format": "safetensors"}, "fails"),
+        (
+            "import torch\nx = torch.load('sd_cpu.pth', map_location=m)\n",
+            {"format": "safetensors"},
+            "lost",
+        ),
     ]
     for text, changes, wanted in rows:
         answer = answer_script(text, "a.py", loaded_as("sd_cpu.pth", **changes), machine("cpu"))
