@@ -41,20 +41,9 @@ def _unloadable(case: Case) -> Iterator[Finding]:
     for device in sorted(failures, key=device_order):
         by_finding[failures[device][0]].append(device)
     paths = _paths_by_device(case.checkpoint) if failures else {}
-    archive = case.safety.archive
-    loader = "torch.load" if archive is None else archive.loader
+    archive, form = case.safety.archive, format_of(case.checkpoint.format)
     for id_, devices in by_finding.items():
-        form = format_of(case.checkpoint.format)
-        detail = (
-            f"{loader} without map_location fails with: {failures[devices[0]][1]} Map "
-            f"{_listed(devices) or 'it'} to a device of the target, with map_location or in a copy."
-        )
-        if archive is not None and not archive.maps:
-            detail = (
-                f"{loader} puts each tensor where it was, and fails with: {failures[devices[0]][1]} {_NO_MAP}"
-            )
-        if form.loader_maps:
-            detail = _loaded_all_the_same(form, detail)
+        detail = _fails_with(case, failures[devices[0]][1], _listed(devices) or "it")
         found = [path for device in devices for path in paths.get(device, [])]
         # One map has to reach every device that stops the load, whatever finding it belongs to.
         reached = devices if len(by_finding) == 1 else list(failures)
@@ -65,6 +54,27 @@ def _unloadable(case: Case) -> Iterator[Finding]:
         if (archive is not None and not archive.maps) or not form.can_map:
             fix = None
         yield finding(id_, "note" if form.loader_maps else "error", _TITLES[id_], detail, found, fix=fix)
+
+
+def _fails_with(case: Case, message: str, devices: str) -> str:
+    """Return what the loader of a file says to its devices, and where they can be mapped."""
+    archive, form = case.safety.archive, format_of(case.checkpoint.format)
+    if archive is not None and not archive.maps:
+        detail = f"{archive.loader} puts each tensor where it was, and fails with: {message} {_NO_MAP}"
+    elif form.unchecked:  # such a loader takes no map_location
+        detail = (
+            f"{form.loader} puts each tensor where it was, and fails with: {message} Map {devices} to a "
+            f"device "
+            "of the target, in a copy or by the loading code."
+        )
+    else:
+        loader = "torch.load" if archive is None else archive.loader
+        detail = (
+            f"{loader} without map_location fails with: {message} Map {devices} to a device of the "
+            f"target, with "
+            "map_location or in a copy."
+        )
+    return _loaded_all_the_same(form, detail) if form.loader_maps else detail
 
 
 def _loaded_all_the_same(form: Format, detail: str) -> str:

@@ -160,3 +160,10 @@ def test_devices_that_cannot_be_changed_are_not_to_be_mapped() -> None:
     assert finding.detail.startswith(loader)  # without its packages, which no window has room for
     assert finding.detail.endswith("Nothing has to be mapped.")
     assert " Map " not in finding.detail
+
+
+def test_loaders_without_map_location_are_told_of_copies() -> None:
+    made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"), format="pickle")
+    (one,) = [one for one in diagnose(made, judge(made), CPU_ONLY) if one.id == "cuda-unavailable"]
+    assert one.detail.startswith("pickle.load puts each tensor where it was, and fails with: RuntimeError")
+    assert one.detail.endswith("Map cuda:0 to a device of the target, in a copy or by the loading code.")
