@@ -114,6 +114,8 @@ def test_loader_says_what_was_foretold(take_apart: TakeApart) -> None:
                 "deserializing:", "deserializing header:"
             )  # of load_file
         found = take_apart(data).refusal
+        if name == "the same bytes":  # of two with the same bytes the library names either
+            said, found = (text.replace("`b`", "`a`") for text in (said, found))
         if found != said:
             wrong.append(f"{name}: {found!r} is not {said!r}")
     assert wrong == []
