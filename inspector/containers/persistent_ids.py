@@ -83,20 +83,31 @@ def parse_storage_id(node: PersistentId) -> StorageId | None:
     return meaning  # type: ignore[return-value]  # nobody else writes there
 
 
+def rename_storage(node: PersistentId, storage_id: StorageId) -> None:
+    """Write the keys of a storage's new id into the persistent id that named it by others."""
+    pid = node.pid if isinstance(node.pid, tuple) else ()  # it was parsed
+    view = () if len(pid) == _PLAIN_PARTS else (storage_id.view, *pid[_PLAIN_PARTS + 1 :])
+    node.pid = (*pid[:2], storage_id.key, *pid[3:_PLAIN_PARTS], *view)
+    node.meaning = storage_id
+
+
+def prefixed(storage_id: StorageId, prefix: str) -> StorageId:
+    """Return a storage's id with this before its keys, as one of several pickles' that are one checkpoint."""
+    view = None if storage_id.view is None else (prefix + storage_id.view[0], *storage_id.view[1:])
+    return storage_id._replace(key=prefix + storage_id.key, view=view)
+
+
 def prefix_key(node: PersistentId, prefix: str) -> StorageId | None:
-    """Give a storage a key that begins with this, as it is known where several pickles are one checkpoint.
+    """Write a prefix before the keys of the storage that a persistent id names.
 
     Returns:
         The storage as it is known then; None where the reference is to something else.
     """
-    storage, pid = parse_storage_id(node), node.pid
-    if storage is None or not isinstance(pid, tuple):
+    storage_id = parse_storage_id(node)
+    if storage_id is None:
         return None
-    view = None if storage.view is None else (prefix + storage.view[0], *storage.view[1:])
-    renamed = storage._replace(key=prefix + storage.key, view=view)
-    rest = () if len(pid) == _PLAIN_PARTS else (view, *pid[_PLAIN_PARTS + 1 :])
-    node.pid = (*pid[:2], renamed.key, *pid[3:_PLAIN_PARTS], *rest)
-    node.meaning = renamed
+    renamed = prefixed(storage_id, prefix)
+    rename_storage(node, renamed)
     return renamed
 
 

@@ -22,6 +22,7 @@ from inspector.containers.dcp.names import OWN_NAMES
 from inspector.containers.dcp.nesting import Nesting
 from inspector.containers.dcp.values import Values
 from inspector.containers.folders.folder import Folder
+from inspector.containers.folders.naming import are_files, listed, shown
 from inspector.containers.gathered.chunks import Chunk, Gathered
 from inspector.containers.gathered.tiling import tile
 from inspector.containers.notes import Note, NoteKind
@@ -36,15 +37,13 @@ from inspector.pickles.values import PersistentId, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.quoting import file_word
 from inspector.records import replace
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import format_count
 
 METADATA = ".metadata"
-_MOST_NAMED = 3
 _HARMLESS = OWN_NAMES | {"torch.Size", "torch.serialization._get_layout"}
 _MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of them
 _NO_ZIP = "UnpicklingError: Weights only load failed."
 _TORN = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
-_MOST_CHARS = 80
 _RANK = re.compile(r"__([0-9]{1,9})_[0-9]{1,9}\.distcp")  # `DEFAULT_SUFFIX` of torch's filesystem.py
 _LOCAL = b"PK\x03\x04"
 _SAFETENSORS_BRACE = b"{"
@@ -77,7 +76,7 @@ def read_dcp(files: Folder, limits: Limits, progress: Progress) -> Container:
     files.programs.let_go(METADATA, _HARMLESS)
     described = parse_metadata(stream.root, metadata, limits.counted(progress.advance).look)
     del stream  # a million values, which were read
-    return _Joining(files, limits, progress).join(described, metadata)
+    return _Joining(files, described, limits, progress).join(metadata)
 
 
 def _metadata_of(files: Folder) -> str:
@@ -109,12 +108,14 @@ class _Place(NamedTuple):
 class _Joining:
     """Joins the files of one checkpoint."""
 
-    def __init__(self, files: Folder, limits: Limits, progress: Progress) -> None:
+    def __init__(self, files: Folder, described: MetadataFile, limits: Limits, progress: Progress) -> None:
         self._files = files
+        self._described = described
         self._is_whole = METADATA in files.sizes
         self._look = limits.counted(progress.advance).look
         self._progress = progress
-        self._values = Values(files.programs, limits, progress)
+        names = (entry.name for entry in described.entries if not isinstance(entry, str))
+        self._values = Values(files.programs, limits, progress, set(names))
         self._numbers: dict[str, int] = {}
         self._packings: dict[str, str] = {}
         self._gathered: dict[str, Gathered] = {}
@@ -128,7 +129,8 @@ class _Joining:
         self._unread: dict[str, str] = {}
         self._open: tuple[str, Source] | None = None
 
-    def join(self, described: MetadataFile, metadata: str) -> Container:
+    def join(self, metadata: str) -> Container:
+        described = self._described
         entries = described.entries
         self._progress.start("reading the metadata", len(entries))
         nesting = Nesting(len(entries))
@@ -136,9 +138,7 @@ class _Joining:
             for entry in entries:
                 self._progress.advance(1)
                 name = entry if isinstance(entry, str) else entry.name
-                value = (
-                    self._value(name, described) if isinstance(entry, str) else self._tensor(entry, described)
-                )
+                value = self._value(name) if isinstance(entry, str) else self._tensor(entry)
                 nesting.put(name, described.paths.get(name, (name,)), value)
         finally:
             if self._open is not None:
@@ -161,8 +161,8 @@ class _Joining:
 
     # --- tensors --------------------------------------------------------------------------------------------
 
-    def _tensor(self, entry: TensorEntry, described: MetadataFile) -> Value:
-        chunks = tuple(self._chunk(entry.name, starts, sizes, described) for starts, sizes in entry.chunks)
+    def _tensor(self, entry: TensorEntry) -> Value:
+        chunks = tuple(self._chunk(entry.name, starts, sizes) for starts, sizes in entry.chunks)
         itemsize = ITEMSIZES[entry.dtype]
         gathered = Gathered(entry.name, entry.dtype, itemsize, entry.size, chunks)
         tiling = tile(gathered, self._look)
@@ -180,8 +180,8 @@ class _Joining:
             self._stored[key] = StoredBytes(part, None, gathered.nbytes)
         return StoredTensor(key, entry.dtype, entry.size, requires_grad=entry.requires_grad)
 
-    def _chunk(self, name: str, starts: Sizes, sizes: Sizes, described: MetadataFile) -> Chunk:
-        info = described.stored.get((name, starts))
+    def _chunk(self, name: str, starts: Sizes, sizes: Sizes) -> Chunk:
+        info = self._described.stored.get((name, starts))
         if info is None or 0 in sizes:
             return Chunk(starts, sizes, -1 if info is None and 0 not in sizes else 0, 0, 0)
         place = self._place(info)
@@ -225,9 +225,9 @@ class _Joining:
 
     # --- values ---------------------------------------------------------------------------------------------
 
-    def _value(self, name: str, described: MetadataFile) -> Value:
+    def _value(self, name: str) -> Value:
         """Read a value that is no tensor; one that cannot be read stands as a reference."""
-        info = described.stored.get((name, None))
+        info = self._described.stored.get((name, None))
         place = _Place(-1) if info is None else self._place_of_value(info)
         if info is None or place.part < 0 or place.packing:
             return PersistentId(("value", name))
@@ -261,7 +261,7 @@ class _Joining:
 
     def _notes(self) -> Iterator[Note]:
         if self._outside:
-            yield Note(NoteKind.PART_OUTSIDE, (_named(self._outside),))
+            yield Note(NoteKind.PART_OUTSIDE, (listed(self._outside),))
         shards = [name for name in self._files.sizes if name.endswith(".distcp")]
         extra = [name for name in shards if name not in self._numbers] if self._is_whole else []
         counted: tuple[tuple[NoteKind, Collection[str]], ...] = (
@@ -269,17 +269,15 @@ class _Joining:
             (NoteKind.SHORT_PART, self._short),
             (NoteKind.EXTRA_PART, extra),
         )
-        yield from (Note(kind, (_are(len(names)), _named(names))) for kind, names in counted if names)
+        yield from (Note(kind, (are_files(len(names)), listed(names))) for kind, names in counted if names)
         if self._faulty:
             first, why = self._faulty[0]
-            yield Note(
-                NoteKind.FAULTY_CHUNKS, (format_count(len(self._faulty), "tensor"), _shown(first), why)
-            )
+            yield Note(NoteKind.FAULTY_CHUNKS, (format_count(len(self._faulty), "tensor"), shown(first), why))
         if self._transforms:
-            yield Note(NoteKind.PACKED_PARTS, (_named(self._transforms),))
+            yield Note(NoteKind.PACKED_PARTS, (listed(self._transforms),))
         if self._unread:
             first, why = next(iter(self._unread.items()))
-            yield Note(NoteKind.UNREAD_VALUES, (format_count(len(self._unread), "value"), _shown(first), why))
+            yield Note(NoteKind.UNREAD_VALUES, (format_count(len(self._unread), "value"), shown(first), why))
         ranks = {found[1] for name in self._numbers if (found := _RANK.fullmatch(name))}
         if ranks:
             files = format_count(len(self._numbers), "file")
@@ -290,17 +288,3 @@ def _leads_out(name: str) -> bool:
     """Return whether a name is that of a file somewhere else."""
     steps = name.replace("\\", "/").split("/")
     return ".." in steps or steps[0] == "" or steps[0].endswith(":")
-
-
-def _are(count: int) -> str:
-    return f"{format_count(count, 'file')} {'is' if count == 1 else 'are'}"
-
-
-def _named(names: Collection[str]) -> str:
-    found = list(names)
-    more = len(found) - _MOST_NAMED
-    return ", ".join(map(_shown, found[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _shown(name: str) -> str:
-    return escape_text(cut_text(name, _MOST_CHARS))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.gathered.window import Window
 from inspector.containers.notes import AMBIGUOUS
-from inspector.containers.persistent_ids import StorageId
+from inspector.containers.persistent_ids import StorageId, parse_storage_id, rename_storage
 from inspector.containers.programs import Programs
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import read_torchzip
 from inspector.errors import DamagedError
 from inspector.limits import Limits
-from inspector.pickles.values import PersistentId, Value
+from inspector.pickles.values import Value
 from inspector.progress import Progress
 from inspector.records import replace
 
@@ -30,10 +30,13 @@ class Values:
         stored: Where their bytes are.
     """
 
-    def __init__(self, programs: Programs, limits: Limits, progress: Progress) -> None:
-        """Prepare to read; programs are added to these."""
+    def __init__(
+        self, programs: Programs, limits: Limits, progress: Progress, taken: Collection[str] = ()
+    ) -> None:
+        """Prepare to read; programs are added to these, and no storage gets a key that is taken."""
         self.storage_ids: dict[str, StorageId] = {}
         self.stored: dict[str, StoredBytes] = {}
+        self._taken = set(taken)
         self._programs = programs
         # What is large must not stay in a stream that nobody can ask for it later.
         self._limits = replace(limits, text_nbytes=_MOST_PICKLE_NBYTES, pickle_nbytes=_MOST_PICKLE_NBYTES)
@@ -60,7 +63,7 @@ class Values:
             self._programs.adopt(window.programs, VALUES, "object")
         if any(note.kind in AMBIGUOUS for note in container.notes):
             raise DamagedError("a value is damaged", where=f"{name} in {source.path}")
-        for storage_id, stored in _renamed(container, name, self.storage_ids):
+        for storage_id, stored in _renamed(container, name, self._taken):
             self.storage_ids[storage_id.key] = storage_id
             if stored is not None:
                 place = None if stored.offset is None else stored.offset + offset
@@ -69,21 +72,19 @@ class Values:
 
 
 def _renamed(
-    container: Container, name: str, taken: dict[str, StorageId]
+    container: Container, name: str, taken: set[str]
 ) -> Iterator[tuple[StorageId, StoredBytes | None]]:
     """Yield the storages under keys that no other has, and let the persistent ids name these."""
-    stream = container.pickle()
+    renamed: dict[str, StorageId] = {}
     for key, storage_id in container.storage_ids.items():
         new = f"{name}:{key}"
         while new in taken:
             new += "'"
-        for node in stream.persistent_ids:
-            _rename(node, key, new)
-        yield storage_id._replace(key=new), container.stored.get(key)
-
-
-def _rename(node: PersistentId, key: str, new: str) -> None:
-    pid = node.pid
-    if isinstance(pid, tuple) and len(pid) > 2 and isinstance(pid[2], str) and pid[2] == key:
-        node.pid = (*pid[:2], new, *pid[3:])
-        node.meaning = node
+        taken.add(new)
+        renamed[key] = storage_id._replace(key=new)
+    for node in container.pickle().persistent_ids:
+        own = parse_storage_id(node)
+        if own is not None:
+            rename_storage(node, own._replace(key=renamed[own.key].key))
+    for key, storage_id in renamed.items():
+        yield storage_id, container.stored.get(key)

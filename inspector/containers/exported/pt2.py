@@ -24,7 +24,7 @@ from inspector.containers.exported.config import Payload, devices_in_graph, pars
 from inspector.containers.folders.joined import shift_large_values
 from inspector.containers.gathered.window import Window
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId, prefix_key
+from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
 from inspector.containers.programs import Programs
 from inspector.containers.rebuilds import PARAMETERS
 from inspector.containers.source import Source
@@ -125,6 +125,7 @@ class _Reading:
         self._progress = progress
         self._files = 0
         self.storage_ids: dict[str, StorageId] = {}
+        self._owners: dict[str, str] = {}
         self.stored: dict[str, StoredBytes] = {}
         self.pickles: list[PickleRecord] = []
         self.declared: dict[int, Declared] = {}
@@ -208,6 +209,8 @@ class _Reading:
     def _place(self, key: str, entry: ZipEntry | None, payload: Payload) -> None:
         """Describe the storage of a tensor, once: torch goes by the first that names it."""
         meta = payload.meta
+        if ":" in key:
+            raise ContainerError("a tensor of the archive is named like a storage of a file in it")
         if meta is None or key in self.storage_ids:
             return
         nbytes = 0 if entry is None else entry.nbytes
@@ -295,9 +298,10 @@ class _Reading:
         stream = inner.pickle()
         for node in stream.persistent_ids:
             prefix_key(node, prefix)
-        self.storage_ids |= {
-            prefix + key: one._replace(key=prefix + key) for key, one in inner.storage_ids.items()
-        }
+        new = {prefix + key: prefixed(one, prefix) for key, one in inner.storage_ids.items()}
+        if any(self._owners.setdefault(key, prefix) != prefix for key in new):
+            raise ContainerError("a storage of one file in the archive is named like one of another")
+        self.storage_ids |= new
         self.stored |= {
             prefix + key: place._replace(offset=start + place.offset)
             for key, place in inner.stored.items()

@@ -154,7 +154,7 @@ def _merged(
 
 
 def _rename(container: Container, first: int, start: int, limits: Limits) -> bool:
-    """Give storages the keys that they have in the whole, and large values their place in all the data.
+    """Write the keys that storages have in the whole, and where large values stand in all the data.
 
     Returns:
         Whether large values were left in the data of this part.

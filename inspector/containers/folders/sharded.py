@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from inspector.containers.container import Container
 from inspector.containers.folders.folder import Folder
 from inspector.containers.folders.joined import Member, join
+from inspector.containers.folders.naming import are_files, listed, shown
 from inspector.containers.folders.small_json import Members, read_json
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
@@ -22,12 +23,10 @@ from inspector.limits import Limits
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.units import cut_text, escape_text, format_count, format_nbytes
+from inspector.units import format_count, format_nbytes
 
 SUFFIX = ".index.json"
 _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})\.[a-z0-9]{1,16}")
-_MOST_NAMED = 3
-_MOST_CHARS = 80
 _METADATA = "__metadata__"
 
 
@@ -151,26 +150,26 @@ class _Reading:
         """Take the tensors of a file, and note where they are not what the index says."""
         file, pairs = member.name, _pairs_of(member.container.root)
         if pairs is None:
-            self._notes.append(Note(NoteKind.NO_STATE_DICT, (_shown(file),)))
+            self._notes.append(Note(NoteKind.NO_STATE_DICT, (shown(file),)))
             pairs = [(file, member.container.root)]
         names = {name for name, _ in pairs}
-        listed = self._index.files
+        indexed = self._index.files
         lacking = [name for name in self._wanted[file] if name not in names]
-        further = [name for name, _ in pairs if name not in listed]
-        elsewhere = [name for name, _ in pairs if listed.get(name, file) != file]
+        further = [name for name, _ in pairs if name not in indexed]
+        elsewhere = [name for name, _ in pairs if indexed.get(name, file) != file]
         for kind, found in (
             (NoteKind.PART_LACKS, lacking),
             (NoteKind.PART_HAS_MORE, further),
             (NoteKind.PART_HAS_OTHERS, elsewhere),
         ):
             if found:
-                note = Note(kind, (format_count(len(found), "tensor"), _named(found)))
+                note = Note(kind, (format_count(len(found), "tensor"), listed(found)))
                 self._notes.append(note.within(file))
         for name, value in pairs:
             known = self._pairs.get(name)
             if known is not None:
                 self._double[name] = None
-            if known is None or listed.get(name) == file:
+            if known is None or indexed.get(name) == file:
                 self._pairs[name] = file, value
 
     def _root(self) -> Value:
@@ -184,21 +183,21 @@ class _Reading:
         outside = [file for file in self._missing if leads_out(file)]
         missing = [file for file in self._missing if not leads_out(file)]
         if outside:
-            yield Note(NoteKind.PART_OUTSIDE, (_named(outside),))
+            yield Note(NoteKind.PART_OUTSIDE, (listed(outside),))
         if missing:
-            yield Note(NoteKind.MISSING_PART, (_are(len(missing)), _named(missing)))
+            yield Note(NoteKind.MISSING_PART, (are_files(len(missing)), listed(missing)))
         for file, error in self._unread:
             yield Note(NoteKind.UNREAD_PART, (error.what,)).within(file)
         extra = self._extra()
         if extra:
-            yield Note(NoteKind.EXTRA_PART, (_are(len(extra)), _named(extra)))
+            yield Note(NoteKind.EXTRA_PART, (are_files(len(extra)), listed(extra)))
         if self._double:
             yield Note(
-                NoteKind.DOUBLE_TENSORS, (format_count(len(self._double), "tensor"), _named(self._double))
+                NoteKind.DOUBLE_TENSORS, (format_count(len(self._double), "tensor"), listed(self._double))
             )
         if self._index.twice:
             count = format_count(len(self._index.twice), "tensor")
-            yield Note(NoteKind.INDEXED_TWICE, (count, _named(self._index.twice)))
+            yield Note(NoteKind.INDEXED_TWICE, (count, listed(self._index.twice)))
         yield from self._notes
         total, is_whole = self._index.total_nbytes, not self._missing and not self._unread
         found = sum(one.nbytes for one in container.storage_ids.values() if one.view is None)
@@ -220,7 +219,7 @@ class _Reading:
     def _refusal(self) -> str:
         """Return what a loader says to the first file that it cannot read; empty where it reads all."""
         if self._missing:
-            return f"FileNotFoundError: No such file or directory: {_shown(self._missing[0])}"
+            return f"FileNotFoundError: No such file or directory: {shown(self._missing[0])}"
         return f"{self._unread[0][0]}: {self._unread[0][1].what}" if self._unread else ""
 
 
@@ -239,17 +238,3 @@ def _pairs_of(root: Value) -> list[tuple[str, Value]] | None:
     else:
         return None
     return [(str(key), value) for key, value in pairs if isinstance(key, str)]
-
-
-def _are(count: int) -> str:
-    return f"{format_count(count, 'file')} {'is' if count == 1 else 'are'}"
-
-
-def _named(names: Collection[str]) -> str:
-    found = list(names)
-    more = len(found) - _MOST_NAMED
-    return ", ".join(map(_shown, found[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _shown(name: str) -> str:
-    return escape_text(cut_text(name, _MOST_CHARS))

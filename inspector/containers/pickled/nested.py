@@ -7,13 +7,13 @@ number of the file, a colon, and their key in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from inspector.containers.container import Extent
 from inspector.containers.legacy import NUMEL, open_legacy
 from inspector.containers.notes import Note
-from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.containers.persistent_ids import StorageId, parse_storage_id, prefix_key, prefixed
 from inspector.containers.pickled.machine import Place
 from inspector.containers.raw.codings import PLAIN, coded
 from inspector.containers.raw.within import Within
@@ -140,17 +140,16 @@ class NestedFiles:
         stored: Mapping[str, Extent],
     ) -> Nested:
         number = len(self.found)
+        prefix = f"{number}:"
         for node in stream.persistent_ids:
-            own = parse_storage_id(node)
-            if own is not None:
-                _rename(node, number, own)
+            prefix_key(node, prefix)
         return Nested(
             number,
             place,
             inside.nbytes,
             stream.root,
-            {f"{number}:{key}": _renamed(number, one) for key, one in storage_ids.items()},
-            {f"{number}:{key}": _outer(inside, place, one) for key, one in stored.items()},
+            {prefix + key: prefixed(one, prefix) for key, one in storage_ids.items()},
+            {prefix + key: _outer(inside, place, one) for key, one in stored.items()},
         )
 
 
@@ -158,20 +157,6 @@ def _object_start(inside: Within) -> int:
     """Return where the object's pickle begins, behind three others."""
     streams = [stream for _, stream in inside.programs.streams()]
     return sum(stream.end for stream in streams[:3])
-
-
-def _renamed(number: int, own: StorageId) -> StorageId:
-    view = None if own.view is None else (f"{number}:{own.view[0]}", *own.view[1:])
-    return own._replace(key=f"{number}:{own.key}", view=view)
-
-
-def _rename(node: PersistentId, number: int, own: StorageId) -> None:
-    """Give a persistent id the key that its storage has in the whole."""
-    new = _renamed(number, own)
-    pid: Sequence[Value] = node.pid if isinstance(node.pid, tuple) else ()  # it was parsed
-    view = () if new.view is None else (new.view, *pid[6:])
-    node.pid = (*pid[:2], new.key, *pid[3:5], *(view or pid[5:]))
-    node.meaning = new
 
 
 def _outer(inside: Within, place: Place, extent: Extent) -> Extent:

@@ -27,10 +27,11 @@ from tests.builders.dcp import (
     metadata,
     place_of,
     saved_value,
+    saved_zip,
     tensor_entry,
     two_ranks,
 )
-from tests.builders.pickles import call, new, number, storage, tensor, text
+from tests.builders.pickles import call, new, number, proto, storage, stream, tensor, text
 
 
 class Files(Folder):
@@ -272,3 +273,14 @@ def test_broken_metadata_of_nothing_but_data_is_not_called_dangerous(tmp_path: P
         seen = judge_unread(raised.value)
         assert seen is not None
         assert seen.verdict == verdict
+
+
+def test_a_value_does_not_take_the_storage_of_a_tensor(tmp_path: Path) -> None:
+    saved = two_ranks()
+    saved.entries["a"] = new(f"{METADATA}.BytesStorageMetadata")
+    pickle = stream(proto(), tensor(storage("0", numel=1), 1))
+    saved.put("__0_0.distcp", saved_zip(pickle, {"0": b"1234"}), "a")
+    saved.tensor("a:0", (2,), ("__0_0.distcp", (0,), (2,)))
+    found = read(saved.write(tmp_path / "c"))
+    assert found.storage_ids["a:0"].numel == 2
+    assert found.storage_ids["a:0'"].numel == 1

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from inspector.containers.container import StoredBytes
@@ -12,6 +14,7 @@ from inspector.pickles.values import Call, PersistentId
 from inspector.progress import Progress
 from tests.builders.dcp import saved_value, saved_zip
 from tests.builders.pickles import call, list_, number, op, proto, storage, stream, tensor, text, tuple_
+from tests.work import growth
 
 
 def test_storages_get_keys_of_their_own() -> None:
@@ -31,6 +34,23 @@ def test_storages_get_keys_of_their_own() -> None:
     assert isinstance(node, PersistentId)
     assert isinstance(node.pid, tuple)
     assert node.pid[2] == "a:0"
+
+
+def test_no_storage_gets_the_key_of_a_tensor() -> None:
+    data = saved_zip(stream(proto(), tensor(storage("0"), 2)), {"0": b"12345678"})
+    values = Values(Programs(), Limits(), Progress(), {"a:0"})
+    values.read(BytesSource(data, "part"), 0, 0, len(data), "a")
+    assert list(values.storage_ids) == list(values.stored) == ["a:0'"]
+
+
+def test_many_storages_are_renamed_in_one_walk() -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        pickle = stream(proto(), list_(*(storage(str(index)) for index in range(count))))
+        data = saved_zip(pickle)
+        values = Values(Programs(), Limits(), Progress())
+        return lambda: values.read(BytesSource(data, "part"), 0, 0, len(data), "a")
+
+    assert growth(prepare, 50, 400) < 2
 
 
 def test_ids_of_other_things_are_left_alone() -> None:

@@ -305,3 +305,22 @@ def test_archive_that_is_cut_off_keeps_what_is_before_the_cut() -> None:
     for end in (data.index(b"m/data/weights/model"), data.index(b'"config"')):
         with pytest.raises(CheckpointError, match="cut off"):
             opened(data[:end])
+
+
+def test_no_storage_is_taken_for_one_of_a_file_in_the_archive() -> None:
+    colon = {"data__weights__model.pt:0": WEIGHTS, WEIGHTS_LIST: config(w=payload("model.pt:0", 4))}
+    with pytest.raises(CheckpointError, match="a tensor of the archive is named like a storage"):
+        container(exported(**{**PLAIN, **colon}))
+    twice = {
+        "data__weights__a": saved(tensor(storage("b:0", numel=4), 4), "b:0"),
+        "data__weights__a:b": saved(),
+        WEIGHTS_LIST: config(x=payload("a", pickled=True), y=payload("a:b", pickled=True)),
+    }
+    with pytest.raises(CheckpointError, match="a storage of one file in the archive is named like one"):
+        container(exported(**{**PLAIN, **twice}))
+
+
+def test_one_file_in_the_archive_may_be_named_twice() -> None:
+    rows = config(x=payload("a", pickled=True), y=payload("a", pickled=True))
+    found = container(exported(**{**PLAIN, "data__weights__a": saved(), WEIGHTS_LIST: rows}))
+    assert "data/weights/a:0" in found.storage_ids
