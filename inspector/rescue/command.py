@@ -115,7 +115,7 @@ def _shebang(path: str) -> tuple[str, ...]:
 
 
 def check_python(program: Program, hook: Hook) -> None:
-    """Make sure that the hook starts in the Python of a command, and that torch is there.
+    """Check that the hook starts in the Python of a command, and that torch is there.
 
     Raises:
         PlanError: The options of the command keep the hook out.
