@@ -12,7 +12,7 @@ from inspector.containers.source import Stamp
 from inspector.model.findings import Fix
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.report.charts import Bar, Chart, Segment
+from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.report.details import FactGroup
 from inspector.report.tree import Tree
 from inspector.session.jobs.job import Job

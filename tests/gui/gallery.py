@@ -13,7 +13,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication, QWidget
 
 from inspector.gui.main_window import MainWindow
-from inspector.gui.pages.memory import MemoryPanel
+from inspector.gui.pages.memory.panel import MemoryPanel
 from inspector.gui.settings import Settings
 from inspector.gui.theme.theme import Theme
 from inspector.progress import Progress

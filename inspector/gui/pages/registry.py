@@ -55,7 +55,7 @@ class Page:
 
 
 def _build_memory(theme: Theme, _: Commands, session: Session) -> QWidget:
-    from inspector.gui.pages.memory import MemoryPanel
+    from inspector.gui.pages.memory.panel import MemoryPanel
 
     panel = MemoryPanel(theme)
     panel.loading_chosen.connect(session.set_loading)

@@ -10,7 +10,7 @@ from inspector.errors import PlanError
 from inspector.model.findings import Finding
 from inspector.records import replace
 from inspector.remap.rules import Rule
-from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
+from inspector.report.charts.bars import Chart, device_chart, dtype_chart, role_chart
 from inspector.report.colors import device_name, more_colors
 from inspector.report.details import (
     FactGroup,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.containers.formats import format_of
 from inspector.model.roles.devices import is_accelerator
 from inspector.records import replace
-from inspector.report.forecast import forecast_report
+from inspector.report.charts.forecast import forecast_report
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document, load_of
 from inspector.session.screen import ForecastPage, Loading

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.charts import Chart, device_chart, dtype_chart, role_chart
+from inspector.report.charts.bars import Chart, device_chart, dtype_chart, role_chart
 from inspector.report.colors import NEUTRAL
 from tests.unit.report.rows import checkpoint, storage, tensor
 

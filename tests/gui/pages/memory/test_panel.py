@@ -5,9 +5,9 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QGraphicsSceneHoverEvent
 
-from inspector.gui.pages.chart_tables import ShareBar, is_ranking
-from inspector.gui.pages.charts import BarItem, ByteAxis, ChartView, byte_step, describe, ink_on
-from inspector.gui.pages.memory import MemoryPanel
+from inspector.gui.pages.memory.bars import BarItem, ByteAxis, ChartView, byte_step, describe, ink_on
+from inspector.gui.pages.memory.panel import MemoryPanel
+from inspector.gui.pages.memory.tables import ShareBar, is_ranking
 from inspector.records import replace
 from inspector.session.screen import Bar, Chart, Segment
 from tests.gui import fakes

@@ -1,7 +1,7 @@
 """Stacked bars of bytes, drawn with pyqtgraph.
 
 Importing pyqtgraph and numpy takes longer than painting the whole window, so nothing imports this module
-before the first paint, see `pages.memory`.
+before the first paint, see `memory.panel`.
 """
 
 from __future__ import annotations

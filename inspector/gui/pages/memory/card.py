@@ -8,14 +8,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QCheckBox, QFrame, QSpinBox, QVBoxLayout
 
-from inspector.gui.pages.chart_tables import build_legend, build_ranking, is_ranking
+from inspector.gui.pages.memory.tables import build_legend, build_ranking, is_ranking
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
 from inspector.session.screen import Chart, ForecastPage, Loading, Segment
 
 if TYPE_CHECKING:
-    from inspector.gui.pages.charts import ChartView
+    from inspector.gui.pages.memory.bars import ChartView
 
 
 _LOADING = "While loading"
@@ -53,7 +53,7 @@ class ChartCard(QFrame):
 
     def draw(self) -> None:
         """Add the stacked bars; imports the drawing module."""
-        from inspector.gui.pages.charts import ChartView
+        from inspector.gui.pages.memory.bars import ChartView
 
         if self._view is None and self._chart is not None and not is_ranking(self._chart):
             self._view = ChartView(self._theme, self._chart, self._color_of)

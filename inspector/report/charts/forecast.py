@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.records import dataclass
-from inspector.report.charts import Bar, Chart, Segment
+from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.target.machine.profile import Profile
 from inspector.target.memory import HOST, Forecast, Room, fits
 from inspector.units import cut_text, escape_text, format_nbytes

@@ -12,7 +12,7 @@ from threading import Thread
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 
-from inspector.gui.pages.chart_card import ChartCard, ForecastCard
+from inspector.gui.pages.memory.card import ChartCard, ForecastCard
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.cards import ScrollPanel
 from inspector.overriding import override

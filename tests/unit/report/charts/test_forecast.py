@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.forecast import forecast_report
+from inspector.report.charts.forecast import forecast_report
 from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.memory import HOST, Forecast, Stage, Use
 from inspector.target.simulate import LoadFailure

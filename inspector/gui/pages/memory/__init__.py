@@ -1,0 +1,1 @@
+"""The page of what the file takes, and its charts."""

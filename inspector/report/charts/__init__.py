@@ -1,0 +1,1 @@
+"""What a file takes, as charts: bars, a treemap, a forecast."""
