@@ -7,6 +7,7 @@ import gc
 import io
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,9 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
+        patch.setenv("VIRTUAL_ENV", sys.prefix)  # the Python that counts, whatever the shell has activated
+        patch.delenv("CONDA_PREFIX", raising=False)
+        patch.delenv("PYENV_ROOT", raising=False)
         for name in ("CONFIG_HOME", "DATA_HOME", "CACHE_HOME", "STATE_HOME", "RUNTIME_DIR"):
             folder = home / name.lower()
             folder.mkdir(mode=0o700)  # Qt refuses a runtime folder that others may enter

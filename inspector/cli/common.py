@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from inspector.safety.unread import Unread
 
 PROGRAM = "checkpoint-inspector"
-TARGETS = (
-    "this, cpu, mps, xpu, rocm, cuda (one GPU), 2xcuda (two), cuda:1 (that GPU is wanted), 4xcuda:1 (both), "
-    "or a profile that the probe script wrote; @24gb behind it is the memory of each GPU"
-)
-"""The help of every `--target`."""
 DONE, NEGATIVE, USAGE, UNREADABLE, UNWRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 

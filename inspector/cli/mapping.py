@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import TARGETS
+from inspector.cli.machines import add_target_options, profile_of
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_map_options(parser: argparse.ArgumentParser) -> None:
-    """Declare both options."""
+    """Declare `--map`, `--target` and `--python`."""
     parser.add_argument(
         "--map",
         action="append",
@@ -23,7 +23,7 @@ def add_map_options(parser: argparse.ArgumentParser) -> None:
         metavar="FROM=TO",
         help="'*=cpu', 'cuda:1=cuda:0'; repeatable",
     )
-    parser.add_argument("--target", metavar="T", help=TARGETS)
+    add_target_options(parser)
 
 
 def add_plan_options(parser: argparse.ArgumentParser) -> None:
@@ -64,16 +64,14 @@ def rules_of(
     Raises:
         PlanError: A rule of --map matches nothing in the file.
     """
-    from inspector.progress import Progress
     from inspector.remap.hidden import rules_for_hidden
     from inspector.remap.plan import rules_for_target
     from inspector.remap.rules import parse_rule
     from inspector.remap.unmatched import refuse_unmatched
-    from inspector.target.machine.this_machine import probe_this_machine
 
     refuse_unmatched(said, checkpoint)
     if options.target is None:
         return said or (parse_rule("*=cpu"),)
-    profile = target.profile(lambda: probe_this_machine(Progress()))
+    profile = profile_of(target, options)
     rules = said + rules_for_target(checkpoint, profile)
     return rules + rules_for_hidden(checkpoint, profile) if options.hidden_devices else rules

@@ -28,6 +28,7 @@ from inspector.doctor.symptoms import (
     wants_cuda,
 )
 from inspector.model.findings import SEVERITIES
+from inspector.pythons import OPTION
 from inspector.target.machine.evidence import Evidence
 from inspector.target.machine.profile import Profile
 from inspector.units import format_nbytes
@@ -125,7 +126,10 @@ def torch_missing(found: Evidence) -> Diagnosis | None:
         explanation="It may be installed in another environment: probe with the Python that runs your "
         "program." + _no_wheel(found),
         evidence=(f"Python {found.python.version}", *quoted(found.torch.error)),
-        steps=("activate the environment of your program and probe again", *_first_install(found)),
+        steps=(
+            f"activate the environment of your program, or name its Python with {OPTION}",
+            *_first_install(found),
+        ),
     )
 
 

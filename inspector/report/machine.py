@@ -32,6 +32,7 @@ def target_document(target: Profile) -> Document:
         "gpus": as_document(target.gpus),
         "memory_nbytes": target.memory_nbytes,
         "torch_version": target.torch_version,
+        "python": None if target.python is None else target.python.path,
     }
 
 
@@ -66,6 +67,8 @@ def format_machine(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> str:
 
 
 def _facts(target: Profile) -> Iterator[str]:
+    if target.python is not None:
+        yield f"  python   {escape_text(target.python.label)}"
     if target.torch_version is not None:
         yield f"  torch    {escape_text(target.torch_version)}"
     yield f"  devices  {', '.join(target.devices)}"

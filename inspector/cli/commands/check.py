@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import (
     DONE,
     NEGATIVE,
-    TARGETS,
     UNREADABLE,
     as_checkpoint_error,
     complain_of,
     say,
     say_json,
 )
+from inspector.cli.machines import add_target_options, profile_of
 from inspector.errors import CancelledError, CheckpointError, ContainerError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _MOST_CHARS = 1 << 22
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--target", metavar="T", default="this", help=TARGETS)
+    add_target_options(parser, "this")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--beliefs", action="store_true", help="answer common beliefs from this file")
     error = parser.add_mutually_exclusive_group()
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     target = parse_wish(options.target)
     text, script = _error_text(options), _script(options.script)
     try:
-        found = _look(options.file, target, text, script, beliefs=options.beliefs)
+        found = _look(options, target, text, script)
     except CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - the error text is explained even where the file cannot be read
@@ -110,17 +110,15 @@ def _script(path: str | None) -> tuple[str, str] | None:
 
 
 def _look(
-    path: str, target: Wish, text: str | None, script: tuple[str, str] | None, *, beliefs: bool
+    options: argparse.Namespace, target: Wish, text: str | None, script: tuple[str, str] | None
 ) -> Check:
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
-    from inspector.progress import Progress
     from inspector.report.checking import Check
     from inspector.target.default_load import judge_load
-    from inspector.target.machine.this_machine import probe_this_machine
 
-    checkpoint = open_checkpoint(path)
-    machine = target.profile(lambda: probe_this_machine(Progress()))
+    checkpoint = open_checkpoint(options.file)
+    machine = profile_of(target, options)
     load = judge_load(checkpoint, machine)
     explanation = None
     if text is not None:
@@ -134,7 +132,7 @@ def _look(
         findings=diagnose(checkpoint, load.safety, machine),
         explanation=explanation,
         diagnoses=_examine(machine),
-        beliefs=_answers(checkpoint, load, machine) if beliefs else (),
+        beliefs=_answers(checkpoint, load, machine) if options.beliefs else (),
         script=_follow(script, checkpoint, machine),
     )
 
@@ -175,7 +173,7 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
         from inspector.diagnose.errors.explain import explain_error
 
         explanation = explain_error(text, None)
-    diagnoses = _causes(explanation, target)
+    diagnoses = _causes(explanation, target, options)
     if options.json:
         document = error_document(options.file, error)
         if explanation is not None:
@@ -191,15 +189,15 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
     return UNREADABLE
 
 
-def _causes(explanation: Explanation | None, target: Wish) -> tuple[Diagnosis, ...]:
+def _causes(
+    explanation: Explanation | None, target: Wish, options: argparse.Namespace
+) -> tuple[Diagnosis, ...]:
     """Return what the GPU doctor says where an error is about a device that is missing."""
-    from inspector.progress import Progress
     from inspector.report.words.machines import is_about_machine
-    from inspector.target.machine.this_machine import probe_this_machine
 
     if not is_about_machine(explanation):
         return ()
     try:
-        return _examine(target.profile(lambda: probe_this_machine(Progress())))
+        return _examine(profile_of(target, options))
     except CheckpointError:
         return ()  # the file is what was asked about

@@ -139,6 +139,7 @@ def _copy(options: argparse.Namespace) -> int:
             plan,
             overwrite=options.force,
             verify="none" if options.no_verify else options.verify,
+            python=options.python,
             progress=progress,
         )
         if options.keep_times:

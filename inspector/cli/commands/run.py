@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import PROGRAM, TARGETS
+from inspector.cli.common import PROGRAM
+from inspector.cli.machines import TARGETS
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import argparse
 import os
 from pathlib import Path
 
-from inspector.cli.common import DONE, TARGETS, plain_number
+from inspector.cli.common import DONE, plain_number
 from inspector.cli.display import window_libraries
+from inspector.cli.machines import add_target_options, profile_of
 from inspector.errors import ContainerError, ExportError
 
 SUMMARY = "Render the window on a file to a PNG."
@@ -25,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--page", choices=("memory", "tensor", "findings", "code", "file", "beliefs"), default="memory"
     )
-    parser.add_argument("--target", metavar="T", help=TARGETS)
+    add_target_options(parser)
     parser.add_argument("--force", action="store_true", help="replace OUT even if it is no picture")
 
 
@@ -39,14 +40,12 @@ def _size(text: str) -> tuple[int, int]:
 def run(options: argparse.Namespace) -> int:
     """Render the window on a file to a picture, which appears whole or not at all."""
     from inspector.model.build import open_checkpoint
-    from inspector.progress import Progress
     from inspector.remap.files.destination import refuse_destination
-    from inspector.target.machine.this_machine import probe_this_machine
     from inspector.target.machine.wish import parse_wish
 
     wish = None if options.target is None else parse_wish(options.target)
     open_checkpoint(options.file)  # an unreadable file is reported as an error, not as a picture of one
-    target = None if wish is None else wish.profile(lambda: probe_this_machine(Progress()))
+    target = None if wish is None else profile_of(wish, options)
     output = Path(options.output)
     refuse_destination(options.file, output, overwrite=options.force or _is_picture(output))
     part = output.with_name(f".{os.urandom(6).hex()}.part")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from inspector.cli.common import DONE, PROGRAM, TARGETS, say, say_json
+from inspector.cli.common import DONE, PROGRAM, say, say_json
+from inspector.cli.machines import add_target_options, profile_of
 
 SUMMARY = "Describe this machine and say why torch can or cannot use its GPUs."
 _PROBE = f"For another machine: {PROGRAM} target --probe-script | ssh HOST python3 - > host.json"
@@ -14,7 +15,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `target`."""
     parser.epilog = _PROBE
     parser.add_argument("--json", action="store_true", help="one JSON document")
-    parser.add_argument("--target", metavar="T", default="this", help=TARGETS)
+    add_target_options(parser, "this")
     parser.add_argument("--probe-script", action="store_true", help="print the script that probes a machine")
 
 
@@ -26,12 +27,10 @@ def run(options: argparse.Namespace) -> int:
         say(resource_path(PROBE).read_text(encoding="utf-8"))
         return DONE
     from inspector.doctor.examine import examine
-    from inspector.progress import Progress
     from inspector.report.machine import format_machine, machine_document
-    from inspector.target.machine.this_machine import probe_this_machine
     from inspector.target.machine.wish import parse_wish
 
-    profile = parse_wish(options.target).profile(lambda: probe_this_machine(Progress()))
+    profile = profile_of(parse_wish(options.target), options)
     diagnoses = examine(profile)
     if options.json:
         say_json(machine_document(profile, diagnoses))

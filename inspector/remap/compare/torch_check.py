@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from inspector.child import Worker, worker_script
 from inspector.errors import WorkerError
 from inspector.progress import Progress
+from inspector.pythons import OPTION, Python, choose_python
 from inspector.records import dataclass
 from inspector.remap.files.outfile import OutFile
 from inspector.units import cut_text, escape_text
@@ -53,7 +54,9 @@ class TorchCheck:
         return self.verdict in {"differs", "failed"}
 
 
-def check_with_torch(copy: OutFile, original: str, devices: Iterable[str], progress: Progress) -> TorchCheck:
+def check_with_torch(
+    copy: OutFile, original: str, devices: Iterable[str], progress: Progress, python: str | None = None
+) -> TorchCheck:
     """Have torch load a copy and its original, and compare.
 
     Args:
@@ -61,8 +64,10 @@ def check_with_torch(copy: OutFile, original: str, devices: Iterable[str], progr
         original: The file it was made from.
         devices: The devices that the copy names.
         progress: Asked for cancellation, which ends the child.
+        python: What names the Python whose torch is asked; None for the one that counts.
 
     Raises:
+        PlanError: There is no such Python.
         CancelledError: The work was cancelled.
     """
     progress.start("asking torch to load the copy")
@@ -73,15 +78,16 @@ def check_with_torch(copy: OutFile, original: str, devices: Iterable[str], progr
         "original": os.path.abspath(original),  # noqa: PTH100 - the same
         "devices": names,
     }
+    chosen = choose_python(python, progress)
     try:
-        with Worker(pass_fds=passed) as worker:
+        with Worker(python=chosen.path, pass_fds=passed) as worker:
             answer = worker.ask(worker_script("load_check"), head, progress=progress, timeout_s=_TIMEOUT_S)
     except WorkerError as error:
-        return _no_answer(error.what)
-    return _parse(answer.head)
+        return _no_answer(error.what, chosen)
+    return _parse(answer.head, chosen)
 
 
-def _parse(found: Mapping[str, Any]) -> TorchCheck:
+def _parse(found: Mapping[str, Any], python: Python) -> TorchCheck:
     """Read the child's answer: texts in it come from the files, so they are cut and made harmless."""
     try:
         return TorchCheck(
@@ -93,11 +99,14 @@ def _parse(found: Mapping[str, Any]) -> TorchCheck:
             missing=tuple(_text(device) for device in found.get("missing", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        return _no_answer("what came back is none")
+        return _no_answer("what came back is none", python)
 
 
-def _no_answer(why: str) -> TorchCheck:
-    detail = f"torch gave no answer: {_text(why)}; see whether python -c 'import torch' works"
+def _no_answer(why: str, python: Python) -> TorchCheck:
+    detail = (
+        f"torch gave no answer in {_text(python.label)}: {_text(why)}; see whether python -c 'import torch' "
+        f"works, or name another Python with {OPTION}"
+    )
     return TorchCheck(verdict="unchecked", detail=detail)
 
 

@@ -13,6 +13,7 @@ from typing import Self
 from inspector.child import Worker, worker_script
 from inspector.errors import ExportError, WorkerError
 from inspector.progress import Progress
+from inspector.pythons import OPTION, choose_python
 
 SOURCE = "float32"
 _TIMEOUT_S = 300.0  # before the first answer torch is imported
@@ -26,10 +27,12 @@ class Caster:
         overflowed: How many finite numbers have become infinite so far.
     """
 
-    def __init__(self, dtype: str) -> None:
+    def __init__(self, dtype: str, python: str | None = None) -> None:
+        """Prepare a caster to a dtype, in the Python that a text names, or the one that counts."""
         self.dtype = dtype
         self.overflowed = 0
-        self._worker = Worker()
+        self._python = python
+        self._worker: Worker | None = None
 
     def __enter__(self) -> Self:
         """Use it in a `with` block."""
@@ -37,7 +40,8 @@ class Caster:
 
     def __exit__(self, *_: object) -> None:
         """End the child."""
-        self._worker.end()
+        if self._worker is not None:
+            self._worker.end()
 
     def cast(self, chunks: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
         """Yield chunks of float32 elements in the other dtype.
@@ -49,7 +53,9 @@ class Caster:
         rest = iter(chunks)
         if (first := next(rest, None)) is None:
             return
+        python = choose_python(self._python, progress)
         head = {"source": SOURCE, "target": self.dtype}
+        self._worker = self._worker or Worker(python=python.path)
         answers = self._worker.request(
             worker_script("cast"), head, chain([first], rest), progress=progress, timeout_s=_TIMEOUT_S
         )
@@ -58,5 +64,5 @@ class Caster:
                 self.overflowed += int(answer.head["overflowed"])
                 yield answer.block
         except WorkerError as error:
-            remedy = "see whether python -c 'import torch' works"
-            raise ExportError("torch failed to cast the weights", remedy=remedy) from error
+            remedy = f"see whether python -c 'import torch' works, or name another Python with {OPTION}"
+            raise ExportError("torch failed to cast the weights", where=python.path, remedy=remedy) from error

@@ -68,7 +68,7 @@ class Export:
     torch: TorchCheck | None = None
 
 
-def export_copy(
+def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
     path: str,
     destination: Path,
     plan: Plan,
@@ -76,6 +76,7 @@ def export_copy(
     overwrite: bool = False,
     verify: Verify = "quick",
     progress: Progress | None = None,
+    python: str | None = None,
 ) -> Export:
     """Write a copy of a checkpoint with the devices of a plan.
 
@@ -91,6 +92,7 @@ def export_copy(
             and up to 32 MB of what was copied; `full` compares every byte; `torch` does what `quick` does and
             has torch load it; `none` trusts.
         progress: Told of the stages and of bytes, asked for cancellation.
+        python: What names the Python whose torch loads it; None for the one that counts.
 
     Raises:
         CheckpointError: The source cannot be read (any more).
@@ -123,7 +125,7 @@ def export_copy(
             source.refuse_changed("copied")
             devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
             compared_nbytes = _compare_bytes(writer, out, verify)
-            torch = _ask_torch(path, out, devices, progress) if verify == "torch" else None
+            torch = _ask_torch(path, out, devices, progress, python) if verify == "torch" else None
             nbytes = os.fstat(out.fd).st_size
             progress.start("waiting for the disk")
     return Export(
@@ -169,10 +171,12 @@ def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
     return total
 
 
-def _ask_torch(path: str, out: OutFile, devices: frozenset[str], progress: Progress) -> TorchCheck:
+def _ask_torch(
+    path: str, out: OutFile, devices: frozenset[str], progress: Progress, python: str | None
+) -> TorchCheck:
     from inspector.remap.compare.torch_check import check_with_torch  # noqa: PLC0415 - `subprocess` takes 8 ms
 
-    found = check_with_torch(out, path, devices, progress)
+    found = check_with_torch(out, path, devices, progress, python)
     if found.is_bad:
         raise ExportError(f"torch does not load the copy as planned: {found.detail}", where=found.call)
     return found

@@ -81,7 +81,8 @@ def assumed(target: Profile) -> str:
     if state in {"", "imported"}:
         return ""
     ails = "is not installed" if state == "missing" else "does not start"
-    return f"torch {ails} on {place(target)}, so this is for the newest torch on its CPU."
+    where = f"on {place(target)}" if target.python is None else f"in {target.python.label}"
+    return f"torch {ails} {where}: import torch fails. This is for the newest torch on its CPU."
 
 
 def safety_sentence(load: DefaultLoad) -> str:

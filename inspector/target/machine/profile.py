@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import chain
 
 from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
+from inspector.pythons import Python
 from inspector.records import dataclass
 from inspector.target.machine.evidence import Evidence
 
@@ -42,6 +43,7 @@ class Profile:
         gpus: What is known of the devices counted above; empty for a preset without a size of memory.
         memory_nbytes: The machine's own memory, or None where it is not known.
         evidence: All that a probe found there; None for a machine that was not probed.
+        python: The Python whose torch was asked; None for any machine but this one.
         wanted: The device that was asked for, such as `cuda:1`; None where any will do.
         is_fewest: Whether no number of devices was given, so that it has the fewest that include `wanted`.
     """
@@ -53,6 +55,7 @@ class Profile:
     gpus: tuple[Gpu, ...] = ()
     memory_nbytes: int | None = None
     evidence: Evidence | None = None
+    python: Python | None = None
     wanted: str | None = None
     is_fewest: bool = False
 

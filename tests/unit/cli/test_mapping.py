@@ -49,7 +49,7 @@ def test_devices_outside_of_tensors_follow_where_that_is_asked(tmp_path: Path) -
 
 def test_this_machine_is_asked_for_its_devices(monkeypatch) -> None:
     profile = Profile(id="this", label="this machine", accelerators=(("cuda", 1),))
-    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
+    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress, python=None: profile)
     asked = parse(["remap", "a", "--target", "this"])
     said = rules_of(open_checkpoint(str(demo_path())), asked, *parse_map(asked))
     assert {rule.to for rule in said} == {"cuda:0"}

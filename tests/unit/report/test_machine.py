@@ -7,6 +7,7 @@ import pytest
 
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.doctor.examine import examine
+from inspector.pythons import Python
 from inspector.report.machine import format_diagnosis, format_machine, machine_document, target_document
 from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.machine.wish import parse_target
@@ -18,7 +19,13 @@ PROFILES = sorted(Path(__file__).parents[2].joinpath("data/profiles").glob("*.js
 def test_a_machine_as_json() -> None:
     gpus = (Gpu(device="cuda:0", name="L4", memory_nbytes=5, capability=(8, 9)), Gpu(device="mps"))
     machine = Profile(
-        id="this", label="l", accelerators=(("cuda", 1),), gpus=gpus, memory_nbytes=7, torch_version="2.5"
+        id="this",
+        label="l",
+        accelerators=(("cuda", 1),),
+        gpus=gpus,
+        memory_nbytes=7,
+        torch_version="2.5",
+        python=Python(path="/bin/python3", origin="python3 on PATH"),
     )
     assert target_document(machine) == {
         "id": "this",
@@ -33,7 +40,9 @@ def test_a_machine_as_json() -> None:
         ],
         "memory_nbytes": 7,
         "torch_version": "2.5",
+        "python": "/bin/python3",
     }
+    assert "\n  python   /bin/python3 (python3 on PATH)\n" in format_machine(machine, ())
 
 
 def test_what_was_understood_of_a_target() -> None:

@@ -72,7 +72,7 @@ def test_an_error_about_a_device_names_what_ails_the_machine(cli, tmp_path) -> N
 def test_without_an_answer_about_this_machine_the_error_is_explained_all_the_same(
     cli, tmp_path, monkeypatch
 ) -> None:
-    def fail(_progress: object) -> None:
+    def fail(_progress: object, _python: object) -> None:
         raise CheckpointError("no answer")
 
     monkeypatch.setattr(this_machine, "probe_this_machine", fail)
@@ -85,9 +85,9 @@ def test_without_an_answer_about_this_machine_the_error_is_explained_all_the_sam
 
 def test_a_machine_without_torch_is_not_said_to_load_it_at_once(cli) -> None:
     answer = cli("check", WEIGHTS, "--target", PROFILES / "torch-missing.json")
-    said = "  torch is not installed on torch-missing, so this is for the newest torch on its CPU."
-    assert answer.out.splitlines()[1:3] == [
-        said,
+    assert answer.out.splitlines()[1:4] == [
+        "  torch is not installed on torch-missing: import torch fails. This is for the newest torch on its",
+        "  CPU.",
         f'  LOADS on torch-missing: torch.load("{WEIGHTS}") works there.',
     ]
     assert "torch is not installed for this Python" in answer.out
@@ -138,7 +138,7 @@ def test_this_machine_is_asked_unless_another_is_named(cli, monkeypatch) -> None
 
     asked = []
     monkeypatch.setattr(
-        this_machine, "probe_this_machine", lambda progress: asked.append(progress) or CPU_ONLY
+        this_machine, "probe_this_machine", lambda progress, python=None: asked.append(progress) or CPU_ONLY
     )
     assert cli("check", WEIGHTS).code == 0
     assert len(asked) == 1

@@ -19,7 +19,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine is one with an old driver."""
     evidence = parse_evidence(OLD.read_bytes())
     profile = build_profile(evidence, id="this", name="this machine")
-    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress: profile)
+    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress, python=None: profile)
 
 
 def test_this_machine_is_described_with_what_ails_it(cli, here) -> None:
@@ -76,7 +76,7 @@ def test_what_is_no_machine_is_one_line(cli, target: str, code: int, said: str) 
 
 
 def test_a_probe_without_an_answer_is_one_line(cli, monkeypatch) -> None:
-    def fail(_progress: object) -> None:
+    def fail(_progress: object, _python: object) -> None:
         raise CheckpointError("torch gave no answer about this machine")
 
     monkeypatch.setattr(this_machine, "probe_this_machine", fail)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.errors import CancelledError
+from inspector.errors import CancelledError, PlanError
 from inspector.progress import Progress
+from inspector.pythons import choose_python
 from inspector.remap.compare import torch_check
 from inspector.remap.compare.torch_check import TorchCheck, check_with_torch
 from inspector.remap.files.outfile import OutFile
@@ -37,9 +38,12 @@ def say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path
     return say
 
 
-def asked(out: OutFile | None = None, progress: Progress | None = None) -> TorchCheck:
+def asked(
+    out: OutFile | None = None, progress: Progress | None = None, python: str | None = None
+) -> TorchCheck:
     out = out or OutFile(0, Path("copy.part"), Path("copy.part"))
-    return check_with_torch(out, "original.pt", ["cuda:0", "cpu", "c\n", "\u202e"], progress or Progress())
+    devices = ["cuda:0", "cpu", "c\n", "\u202e"]
+    return check_with_torch(out, "original.pt", devices, progress or Progress(), python)
 
 
 def test_the_answer_is_read(say: Callable[[str], Path]) -> None:
@@ -93,7 +97,17 @@ def test_no_answer_is_no_verdict(say: Callable[[str], Path], code: str, why: str
     say(code)
     found = asked()
     assert (found.verdict, found.is_bad) == ("unchecked", False)
-    assert found.detail == f"torch gave no answer: {why}; see whether python -c 'import torch' works"
+    python = choose_python(None, Progress())
+    assert found.detail == (
+        f"torch gave no answer in {python.path} ($VIRTUAL_ENV): {why}; see whether "
+        "python -c 'import torch' works, or name another Python with --python"
+    )
+
+
+def test_the_python_that_was_named_is_asked(say: Callable[[str], Path], tmp_path: Path) -> None:
+    say(f"yield {GOOD}, b''")
+    with pytest.raises(PlanError, match="there is no Python"):
+        asked(python=str(tmp_path))
 
 
 def test_it_can_be_cancelled() -> None:

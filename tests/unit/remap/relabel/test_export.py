@@ -161,19 +161,26 @@ def test_torch_is_asked_for_its_word(
 ) -> None:
     asked: list[tuple[str, set[str]]] = []
 
-    def check(out: outfile.OutFile, original: str, devices: frozenset[str], progress: Progress) -> TorchCheck:
+    def check(
+        out: outfile.OutFile, original: str, devices: frozenset[str], progress: Progress, python: str | None
+    ) -> TorchCheck:
+        assert python == "mine"
         asked.append((original, set(devices)))
         assert open_checkpoint(str(out.path)).tensors
         return TorchCheck(verdict=verdict)
 
     monkeypatch.setattr(torch_check, "check_with_torch", check)
     verdict = "equal"
-    done = export_copy(str(zip_source), tmp_path / "out", planned(zip_source, CPU), verify="torch")
+    done = export_copy(
+        str(zip_source), tmp_path / "out", planned(zip_source, CPU), verify="torch", python="mine"
+    )
     assert done.torch == TorchCheck(verdict="equal")
     assert asked == [(str(zip_source), {"cpu"})]
     verdict = "differs"
     with pytest.raises(ExportError, match="torch does not load the copy as planned"):
-        export_copy(str(zip_source), tmp_path / "out2", planned(zip_source, CPU), verify="torch")
+        export_copy(
+            str(zip_source), tmp_path / "out2", planned(zip_source, CPU), verify="torch", python="mine"
+        )
     assert listing(tmp_path) == ["in.pt", "out"]
 
 

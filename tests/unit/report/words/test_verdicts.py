@@ -9,6 +9,7 @@ import pytest
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.pythons import Python
 from inspector.records import replace
 from inspector.report.words.verdicts import (
     SAFETY,
@@ -156,18 +157,15 @@ def test_no_word_is_offered_for_more_gpus_than_there_can_be() -> None:
     assert understood(parse_target("cuda:63")).endswith("(the fewest with cuda:63), cuda:63 wanted")
 
 
-@pytest.mark.parametrize(
-    ("state", "said"),
-    [
-        ("imported", ""),
-        ("", ""),
-        ("missing", "torch is not installed on this machine, so this is for the newest torch on its CPU."),
-        ("crashed", "torch does not start on this machine, so this is for the newest torch on its CPU."),
-    ],
-)
-def test_what_is_taken_for_granted_without_a_torch(state: str, said: str) -> None:
-    evidence = Evidence(torch=TorchFound(state=state))
-    assert assumed(Profile(id="this", label="this machine", evidence=evidence)) == said
+def test_what_is_taken_for_granted_without_a_torch() -> None:
+    rest = ": import torch fails. This is for the newest torch on its CPU."
+    python = Python(path="/bin/python3", origin="--python")
+    for state, ails in (("missing", "torch is not installed"), ("crashed", "torch does not start")):
+        machine = Profile(id="this", label="this machine", evidence=Evidence(torch=TorchFound(state=state)))
+        assert assumed(machine) == f"{ails} on this machine{rest}"
+        assert assumed(replace(machine, python=python)) == f"{ails} in /bin/python3 (--python){rest}"
+    for state in ("", "imported"):
+        assert assumed(Profile(id="this", label="", evidence=Evidence(torch=TorchFound(state=state)))) == ""
     assert assumed(CPU_ONLY) == ""
 
 
