@@ -5,6 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 _SUFFIXES = ("KB", "MB", "GB", "TB", "PB", "EB")
+_QUANTITIES = ("K", "M", "B", "T")
+_EXACT = 10_000
+_NEXT = 999.5
 _MOST_BITS = 100
 _MOST_KEPT = 1 << 12
 
@@ -26,9 +29,23 @@ def format_nbytes(nbytes: int) -> str:
     return f"{value:.0f} {_SUFFIXES[-1]}"
 
 
-def format_count(count: int, noun: str) -> str:
+def format_quantity(count: int) -> str:
+    """Return a large count as papers write it, in three digits: `9,984`, `437K`, `11.7M`, `7.24B`."""
+    if abs(count) < _EXACT:
+        return f"{count:,}"
+    if count.bit_length() > _MOST_BITS:
+        return "over 10^30"
+    value, suffixes = count / 1000, iter(_QUANTITIES)
+    suffix = next(suffixes)
+    while abs(value) >= _NEXT and suffix != _QUANTITIES[-1]:
+        value, suffix = value / 1000, next(suffixes)
+    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    return f"{value:,.{digits}f}{suffix}"
+
+
+def format_count(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun, in the plural where it must be: `1 tensor`, `1,204 tensors`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {plural or noun + 's'}"
 
 
 def format_shape(shape: tuple[int, ...]) -> str:

@@ -19,6 +19,7 @@ from inspector.records import dataclass
 _KINDS = frozenset({"path", "role", "dtype"})
 _APPLE_NAMES = frozenset({"mps", "mps:0"})
 _MOST_INDEX = 127  # c10::DeviceIndex has 8 bits
+_SPECIAL = re.compile(r"[*?]|\[(?=[*?[]\])")
 _EXAMPLE = "write FROM=TO such as '*=cpu' or 'cuda:1=cuda:0', or path:GLOB@TO such as 'path:optimizer/**@cpu'"
 
 
@@ -168,9 +169,15 @@ def is_same_device(one: str, other: str) -> bool:
     return one == other or {one, other} == _APPLE_NAMES
 
 
+def literal_pattern(path: str) -> str:
+    """Return the pattern that covers this path alone: what means something in patterns stands in brackets."""
+    return _SPECIAL.sub(r"[\g<0>]", path)
+
+
 @cache
 def _path_regex(pattern: str) -> re.Pattern[str]:
-    """Translate a glob: `**` crosses slashes, `*` and `?` do not."""
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    """Translate a glob: `**` crosses slashes, `*` and `?` do not; `[*]`, `[?]` and `[[]` mean themselves."""
+    parts = re.split(r"(\[[*?[]\]|\*\*/|\*\*|\*|\?)", pattern)
     translated = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    translated |= {f"[{char}]": re.escape(char) for char in "*?["}
     return re.compile("".join(translated.get(part) or re.escape(part) for part in parts), re.DOTALL)

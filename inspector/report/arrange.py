@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
+from itertools import accumulate
 
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.values.text import step_text
@@ -17,7 +18,7 @@ from inspector.units import cut_text
 Leaf = tuple[str, int]
 """A row's name, and its index: `i` among the tensors, `~i` among the values."""
 
-_MOST_NAME = 512
+MOST_NAME = 512
 _MOST_NESTED = 64
 """A name with more dots is not split: a hostile one could nest half a million rows."""
 _WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
@@ -40,21 +41,23 @@ class Group:
 
     Attributes:
         name: Its name.
+        path: What the paths of all its rows begin with, the `/` or `.` at its end included.
         is_bucket: Whether it is only a slice of a very long list of rows.
         below: The rows below in file order.
-        groups: The groups among them, by name.
+        groups: The groups among them, by path: a mapping and a prefix of dotted names may have one name.
     """
 
     name: str
+    path: str = ""
     is_bucket: bool = False
     below: list[Group | Leaf] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
 
-    def enter(self, name: str) -> Group:
-        """Return the group of this name, a new one if there is none."""
-        found = self.groups.get(name)
+    def enter(self, name: str, path: str) -> Group:
+        """Return the group at this path, a new one of this name if there is none."""
+        found = self.groups.get(path)
         if found is None:
-            found = self.groups[name] = Group(name)
+            found = self.groups[path] = Group(name, path)
             self.below.append(found)
         return found
 
@@ -114,7 +117,7 @@ class _Places:
         if nested:
             head, _, name = name.rpartition(".")
         group = self._known.get((container, head)) or self._group(container, head)
-        group.below.append((name if 0 < len(name) <= _MOST_NAME else _cut(name), index))
+        group.below.append((name if 0 < len(name) <= MOST_NAME else _cut(name), index))
 
     def _group(self, container: str | None, head: str) -> Group:
         found = self._known.get((container, head))
@@ -125,22 +128,27 @@ class _Places:
     def _new_group(self, container: str | None, head: str) -> Group:
         if head:
             above, _, name = head.rpartition(".")
-            return self._group(container, above).enter(_cut(name))
+            within = "" if container is None else f"{container}/"
+            return self._group(container, above).enter(_cut(name), f"{within}{head}.")
         group = self.root
-        for step in () if container is None else self._steps(container):
+        for step, path in () if container is None else self._steps(container):
             if step not in _WRAPPERS:
-                group = group.enter(_cut(step))
+                group = group.enter(_cut(step), path)
         return group
 
-    def _steps(self, container: str) -> list[str]:
-        """Split a path, with the parameter's name in place of `state` and its number inside an optimizer."""
+    def _steps(self, container: str) -> list[tuple[str, str]]:
+        """Split a path into steps, each with the path up to it.
+
+        Inside an optimizer, the parameter's name stands in place of `state` and its number.
+        """
         steps = container.split("/")
+        ways = [f"{way}/" for way in accumulate(steps, "{}/{}".format)]
+        found = list(zip(steps, ways, strict=True))
         for at, step in enumerate(steps[:-1]):
-            if step == "state" and "/".join(steps[: at + 1]) in self._states:
-                owner = "/".join(steps[: at + 2])
-                name = self._parameters.get(owner, f"parameter {steps[at + 1]}")
-                return [*steps[:at], name, *steps[at + 2 :]]
-        return steps
+            if step == "state" and ways[at][:-1] in self._states:
+                name = self._parameters.get(ways[at + 1][:-1], f"parameter {steps[at + 1]}")
+                return [*found[:at], (name, ways[at + 1]), *found[at + 2 :]]
+        return found
 
     @cached_property
     def _state_dicts(self) -> set[str | None]:
@@ -182,4 +190,4 @@ def _join(path: str, step: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return cut_text(text, _MOST_NAME) or "\u2205"
+    return cut_text(text, MOST_NAME) or "\u2205"

@@ -106,15 +106,15 @@ def value_facts(value: ValueRow) -> tuple[FactGroup, ...]:
     return (_group("Value", rows),)
 
 
-def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict) -> tuple[FactGroup, ...]:
-    """Return what is known about the file."""
+def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict, parameters: str = "") -> tuple[FactGroup, ...]:
+    """Return what is known about the file; `parameters` is how many there are, as text."""
     optimizers = [(row.path or "(root)", naming_text(row)) for row in checkpoint.optimizers]
     names = [
         (use.name, f"{verdict}, {use.count:,} \u00d7")
         for use, verdict in zip(checkpoint.globals, safety.globals, strict=True)
     ]
     groups = (
-        _group("File", _about_file(checkpoint)),
+        _group("File", _about_file(checkpoint, parameters)),
         _group(f"Safety, by the rules of torch {safety.torch_version}", _about_safety(safety)),
         _group("What weights_only=False calls", _calls(safety)),
         _group("Globals that loading imports", names[:_MOST_LISTED]),
@@ -174,13 +174,14 @@ def _calls(safety: SafetyVerdict) -> list[tuple[str, str]]:
     return rows
 
 
-def _about_file(checkpoint: Checkpoint) -> list[tuple[str, str]]:
+def _about_file(checkpoint: Checkpoint, parameters: str) -> list[tuple[str, str]]:
     written = written_by(checkpoint)
     rows = [
         ("Path", checkpoint.path),
         ("Size", _size(checkpoint.file_nbytes)),
         ("Container", f"{format_label(checkpoint)}, {written}" if written else format_label(checkpoint)),
         ("Tensors", f"{len(checkpoint.tensors):,} in {format_count(len(checkpoint.storages), 'storage')}"),
+        *([("Parameters", parameters)] if parameters else ()),
         ("Stored but unused", format_nbytes(wasted_nbytes(checkpoint.storages))),
     ]
     if checkpoint.module_class:

@@ -155,8 +155,10 @@ def _row(node: Node, level: int) -> _Row:
         return name, "", node.text, node.type_text, ""
     if not node.tensors:
         return name, "", "", "", ""
-    shape = node.shape_text if node.kind == "tensor" else format_count(node.tensors, "tensor")
-    return name, node.device_text, shape, node.type_text, format_nbytes(node.nbytes)
+    if node.kind == "tensor":
+        return name, node.device_text, node.shape_text, node.type_text, format_nbytes(node.nbytes)
+    below = ", ".join(filter(None, (node.type_text, node.shape_text)))
+    return name, node.device_text, below, "", format_nbytes(node.nbytes)
 
 
 def _table(rows: list[_Row], *, sought: bool) -> Iterator[str]:

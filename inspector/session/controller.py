@@ -136,7 +136,7 @@ class Session(Exports):
     # --- questions of the view ------------------------------------------------------------------------------
 
     def node_path(self, node: int) -> str:
-        """Return the path of a tree node as the command line writes it; a group's is its name in the tree."""
+        """Return the path of a tree node as the command line takes it; empty for a slice of a long list."""
         return "" if self._ready is None else path_of_node(self._ready, node)
 
     def node_expression(self, node: int) -> str:

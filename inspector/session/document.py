@@ -14,6 +14,7 @@ from inspector.records import dataclass
 from inspector.remap.relabel.undo import record_path
 from inspector.report.colors import device_colors
 from inspector.report.details import python_expression
+from inspector.report.outline.patterns import pattern_of
 from inspector.report.tree import Tree, build_tree
 from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.session.cache import remembered
@@ -74,17 +75,8 @@ def load_of(document: Document, target: Profile) -> DefaultLoad:
 
 
 def path_of_node(document: Document, node: int) -> str:
-    """Return the path of a tree node as the command line writes it; a group's is its name in the tree."""
-    row = document.tree.nodes[node]
-    if row.kind == "tensor":
-        return document.checkpoint.tensors[row.index].path
-    if row.kind == "value":
-        return document.checkpoint.values[row.index].path
-    steps = []
-    while row.parent >= 0:
-        steps.append(row.name)
-        row = document.tree.nodes[row.parent]
-    return "/".join(reversed(steps))
+    """Return the path of a tree node as `--exclude` and `path:` rules take it: a pattern of its rows."""
+    return pattern_of(document.checkpoint, document.tree, node)
 
 
 def expression_of_node(document: Document, node: int) -> str:

@@ -3,7 +3,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+from inspector.units import (
+    cut_text,
+    escape_text,
+    format_count,
+    format_nbytes,
+    format_quantity,
+    format_shape,
+)
 from tests.sweep import table
 
 
@@ -80,3 +87,19 @@ def test_only_so_many_characters_are_remembered() -> None:
     strange = "".join(map(chr, range(0xE000, 0xE000 + 5000)))  # private use: invisible
     assert escape_text(strange) == "".join(f"\\u{ord(char):04x}" for char in strange)
     assert escape_text(strange) == escape_text(strange)
+
+
+def test_quantities_have_three_digits() -> None:
+    written = {
+        0: "0",
+        9_999: "9,999",
+        10_000: "10.0K",
+        999_499: "999K",
+        999_500: "1.00M",
+        11_689_512: "11.7M",
+        7_241_732_096: "7.24B",
+        1_800_000_000_000_000: "1,800T",
+        -20_000: "-20.0K",
+        10**40: "over 10^30",
+    }
+    assert {count: format_quantity(count) for count in written} == written

@@ -11,18 +11,9 @@ from inspector.model.findings import Finding
 from inspector.records import replace
 from inspector.remap.rules import Rule
 from inspector.report.charts.bars import Chart, device_chart, dtype_chart, role_chart
-from inspector.report.colors import device_name, more_colors
-from inspector.report.details import (
-    FactGroup,
-    Lookup,
-    file_facts,
-    look_up,
-    tensor_facts,
-    value_facts,
-    written_by,
-)
-from inspector.report.query import Rows, matching_nodes, parse_query, searchable
-from inspector.report.tree import Node
+from inspector.report.colors import more_colors
+from inspector.report.details import FactGroup, file_facts, written_by
+from inspector.report.outline.sums import parameters_text
 from inspector.report.words.formats import format_label, names_devices, nothing_to_map
 from inspector.session.cache import remembered
 from inspector.session.device_map import DeviceMap, Pairs, device_rows, map_devices
@@ -41,6 +32,7 @@ from inspector.session.present.cards import (
 from inspector.session.present.check import check_page
 from inspector.session.present.export import export_page
 from inspector.session.present.forecast import forecast_page
+from inspector.session.present.rows import matches_of, node_facts, parameters_fact
 from inspector.session.screen import (
     Banner,
     BranchRow,
@@ -86,13 +78,13 @@ def compose(state: State) -> Screen:
         banner=_banner(*asked),
         safety=safety_chip(load_of(document, target_of(state)).safety),
         tree=document.tree,
-        matches=_matches(document, state.query),
+        matches=matches_of(document, state.query),
         device_map=_device_rows(*asked),
         no_map=_no_map(document),
         branches=_branch_rows(state.branches),
         charts=_charts(*asked),
         forecast=_forecast(*asked, state.loading),
-        tensor=_node_facts(document, state.selected),
+        tensor=node_facts(document, state.selected),
         findings=_finding_rows(document, target_of(state), check_of(state)),
         explanation=_explanation(document, target_of(state), state.error_text, state.script_name),
         beliefs=_beliefs(document, target_of(state)) if state.asks_beliefs else (),
@@ -340,51 +332,17 @@ def _no_map(document: Document) -> str:
 
 
 @remembered
-def _matches(document: Document, text: str) -> tuple[int, ...] | None:
-    return matching_nodes(parse_query(text), _rows(document), document.tree)
-
-
-@remembered
-def _rows(document: Document) -> Rows:
-    return searchable(document.checkpoint)
-
-
-def _node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
-    lookup = _lookup(document)
-    if id_ is None or not 0 < id_ < len(document.tree.nodes):
-        return ()
-    node = document.tree.nodes[id_]
-    if node.kind == "tensor":
-        return tensor_facts(document.checkpoint, node.index, lookup)
-    if node.kind == "value":
-        return value_facts(document.checkpoint.values[node.index])
-    return _group_facts(node)
-
-
-@remembered
-def _lookup(document: Document) -> Lookup:
-    return look_up(document.checkpoint)
-
-
-def _group_facts(node: Node) -> tuple[FactGroup, ...]:
-    facts = (("Name", node.name), ("Tensors", f"{node.tensors:,}"), ("Size", format_nbytes(node.nbytes)))
-    below = tuple((device_name(device), format_nbytes(nbytes)) for device, nbytes in node.devices)
-    groups = (FactGroup(title="Group", facts=facts), FactGroup(title="On devices", facts=below))
-    return tuple(group for group in groups if group.facts)
-
-
-@remembered
 def _file(document: Document) -> tuple[FactGroup, ...]:
-    return file_facts(document.checkpoint, document.safety)
+    return file_facts(document.checkpoint, document.safety, parameters_fact(document.tree.nodes[0]))
 
 
 def _status(document: Document) -> tuple[str, ...]:
     checkpoint = document.checkpoint
-    written = written_by(checkpoint)
+    written, parameters = written_by(checkpoint), parameters_text(document.tree.nodes[0])
     return (
         escape_text(checkpoint.path),
         f"{format_label(checkpoint)}, {written}" if written else format_label(checkpoint),
-        format_count(len(checkpoint.tensors), "tensor"),
+        ", ".join(filter(None, (format_count(len(checkpoint.tensors), "tensor"), parameters))),
         format_nbytes(checkpoint.file_nbytes),
         f"opened in {document.open_seconds:.2f} s",
     )

@@ -51,11 +51,10 @@ def test_a_whole_report() -> None:
         "Saved on",
         "  cuda:0             1 tensor        0 B",
         "",
-        "Name        Device  Shape or value  Type     Size",
-        "m           cuda:0  1 tensor                 16 B",
-        "  a         cuda:0  1 tensor                 16 B",
-        "    weight  cuda:0  2 × 2           float32  16 B",
-        "epoch               3               int",
+        "Name      Device  Shape or value      Type     Size",
+        "m/a       cuda:0  1 tensor, 4 params           16 B",
+        "  weight  cuda:0  2 × 2               float32  16 B",
+        "epoch             3                   int",
         "",
         "Parameter names of optimizer state",
         "  o: Nearly certain. All agree.",
@@ -98,9 +97,9 @@ def test_all_paths_of_a_finding_are_named_when_they_are_few() -> None:
 
 
 def test_depth_ends_the_tree() -> None:
-    rows = checkpoint(tensor("a", "b", "c"), value("d"))
+    rows = checkpoint(tensor("a", "b", "c"), tensor("a", "x"), value("d"))
     assert [line.split()[0] for line in table(report(rows, depth=1))] == ["Name", "a", "d"]
-    assert [line.split()[0] for line in table(report(rows, depth=2))] == ["Name", "a", "b", "d"]
+    assert [line.split()[0] for line in table(report(rows, depth=2))] == ["Name", "a", "b", "x", "d"]
 
 
 def test_a_filter_shows_what_it_finds_and_the_way_there() -> None:
@@ -146,9 +145,11 @@ def test_a_long_name_keeps_its_beginning_and_its_end() -> None:
 
 
 def test_names_at_great_depth_are_still_read() -> None:
-    rows = checkpoint(tensor(*(f"level{level}" for level in range(60))))
+    ways = [[f"level{above}" for above in range(level)] for level in range(1, 61)]
+    rows = checkpoint(*(tensor(*way, "beside") for way in ways), tensor(*ways[-1], "end"))
     lines = table(report(rows))
-    assert lines[-1].lstrip().startswith("level59  cpu")
+    assert lines[-1].lstrip().startswith("end ")
+    assert "cpu" in lines[-1]
     assert len({len(line) for line in lines}) == 1
 
 

@@ -7,11 +7,12 @@ from inspector.errors import PlanError
 from inspector.records import replace
 from inspector.session.document import Document
 from inspector.session.present import compose as module
+from inspector.session.present import rows as rows_shown
 from inspector.session.present.compose import compose, target_of, targets_of
 from inspector.session.screen import FailurePage, Screen
 from inspector.session.state import State
 from inspector.target.machine.profile import CPU_ONLY, Profile
-from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor, value
+from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
 
 
@@ -69,7 +70,7 @@ def test_a_screen_shows_the_whole_document() -> None:
     assert screen.status == (
         "best.pth",
         "torch.save zip, torch 1.6 to 2.0",
-        "2 tensors",
+        "2 tensors, 8 params",
         "1.0 KB",
         "opened in 0.25 s",
     )
@@ -135,30 +136,6 @@ def test_code_that_cannot_be_given_says_why(monkeypatch: pytest.MonkeyPatch) -> 
     assert (code.style, code.styles, code.text) == ("", (), "# no code\\u000afor this\n")
 
 
-def test_the_facts_of_what_is_selected() -> None:
-    rows = checkpoint(
-        tensor("m", "a.w", storage="0"), value("epoch", text="3"), value("c", "d"), storage("0")
-    )
-    document = document_of(rows)
-    tree = document.tree
-    assert ready(document, selected=None).tensor == ()
-    assert ready(document, selected=0).tensor == ready(document, selected=999).tensor == ()
-    chosen = ready(document, selected=tree.tensor_nodes[0])
-    assert [group.title for group in chosen.tensor] == ["Tensor", "Layout", "Storage"]
-    assert ready(document, selected=tree.value_nodes[0]).tensor[0].facts[2] == ("Value", "3")
-    group = ready(document, selected=tree.nodes[0].children[0]).tensor
-    assert group[0].facts == (("Name", "m"), ("Tensors", "1"), ("Size", "16 B"))
-    assert group[1].facts == (("cpu", "16 B"),)
-    bare = ready(document, selected=tree.nodes[tree.value_nodes[1]].parent).tensor
-    assert [part.title for part in bare] == ["Group"]
-
-
-def test_a_search_gives_nodes() -> None:
-    document = saved_on("cpu", "cpu")
-    assert ready(document, query="layer1").matches == (document.tree.tensor_nodes[1],)
-    assert ready(document, query="nothing").matches == ()
-
-
 def test_a_map_that_is_refused_cannot_be_exported(monkeypatch: pytest.MonkeyPatch) -> None:
     document = saved_on("cuda:0")
     refused = replace(module.map_devices(document, CPU_ONLY, ()), refusal=PlanError("tensors disagree"))
@@ -188,8 +165,8 @@ def test_a_click_costs_only_what_it_changes(monkeypatch: pytest.MonkeyPatch) -> 
     ready(document)
     for name in ("banner", "diagnose", "map_devices", "device_rows", "device_chart", "role_chart", "render"):
         monkeypatch.setattr(module, name, lambda *_args, **_kwargs: pytest.fail("worked out again"))
-    for name in ("file_facts", "look_up", "searchable"):
-        monkeypatch.setattr(module, name, lambda *_args: pytest.fail("worked out again"))
+    for place, name in ((module, "file_facts"), (rows_shown, "look_up"), (rows_shown, "searchable")):
+        monkeypatch.setattr(place, name, lambda *_args: pytest.fail("worked out again"))
     assert ready(document, selected=document.tree.tensor_nodes[0]).tensor
     assert ready(document, query="layer0").matches
 

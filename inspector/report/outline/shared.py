@@ -1,0 +1,80 @@
+"""Bytes that several tensors view: each run of them once, with all tensors that do.
+
+A sum over a part of the tree counts a run once if any of its tensors stands there. Tied weights are the usual
+case, and views of one flat parameter beside it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import prod
+from typing import NamedTuple
+
+from inspector.model.checkpoint import Checkpoint, Tensor
+
+_MOST_BOUNDS = 64
+"""Views that overlap in more ways are not cut into runs: only those of the very same bytes count once."""
+
+
+class Run(NamedTuple):
+    """Bytes with all the tensors that view them, by their indexes; always two or more."""
+
+    nbytes: int
+    tensors: Sequence[int]
+
+
+def shared_runs(checkpoint: Checkpoint) -> Iterator[Run]:
+    """Yield the runs of bytes that more than one tensor views."""
+    several = {storage.key for storage in checkpoint.storages if storage.tensors > 1}
+    viewers: dict[str, list[int]] = defaultdict(list)
+    for index, tensor in enumerate(checkpoint.tensors) if several else ():
+        if tensor.storage in several and tensor.nbytes > 0:
+            viewers[tensor.storage].append(index)
+    for indexes in viewers.values():
+        yield from _runs_of(checkpoint.tensors, indexes)
+
+
+def _runs_of(tensors: Sequence[Tensor], indexes: Iterable[int]) -> Iterator[Run]:
+    """Yield the runs within one storage; of views with gaps only the same ones share."""
+    spans: dict[tuple[int, int], list[int]] = defaultdict(list)
+    others: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for index in indexes:
+        tensor = tensors[index]
+        span = _span(tensor)
+        if span is None:
+            others[tensor.storage_offset, tensor.shape, tensor.stride, tensor.dtype].append(index)
+        else:
+            spans[span].append(index)
+    yield from (Run(tensors[same[0]].nbytes, same) for same in others.values() if len(same) > 1)
+    yield from _cut(spans)
+
+
+def _cut(spans: dict[tuple[int, int], list[int]]) -> Iterator[Run]:
+    """Yield the runs of spans, cut where others begin or end within them."""
+    ordered = sorted(spans)
+    bounds = sorted({bound for span in spans for bound in span})
+    apart = all(before[1] <= after[0] for before, after in pairwise(ordered))
+    if apart or len(bounds) > _MOST_BOUNDS:
+        yield from (
+            Run(end - start, spans[start, end]) for start, end in ordered if len(spans[start, end]) > 1
+        )
+        return
+    for start, end in pairwise(bounds):
+        within = [index for span in ordered if span[0] <= start and end <= span[1] for index in spans[span]]
+        if len(within) > 1:
+            yield Run(end - start, sorted(within))
+
+
+def _span(tensor: Tensor) -> tuple[int, int] | None:
+    """Return the bytes from the first to the last that a tensor views; None if it leaves some out."""
+    elements = prod(tensor.shape)
+    if tensor.stride is None or tensor.storage_offset is None or elements <= 0:
+        return None
+    itemsize = tensor.nbytes // elements
+    steps = zip(tensor.shape, tensor.stride, strict=False)
+    if not itemsize or 1 + sum((size - 1) * step for size, step in steps) != elements:
+        return None
+    start = tensor.storage_offset * itemsize
+    return start, start + tensor.nbytes

@@ -1,0 +1,60 @@
+"""What is shown of the rows of the tree: the facts of the selected ones, and those that a search finds."""
+
+from __future__ import annotations
+
+from inspector.report.colors import device_name
+from inspector.report.details import FactGroup, Lookup, look_up, tensor_facts, value_facts
+from inspector.report.outline.node import Node
+from inspector.report.query import Rows, matching_nodes, parse_query, searchable
+from inspector.session.cache import remembered
+from inspector.session.document import Document
+from inspector.units import format_count, format_nbytes
+
+
+@remembered
+def matches_of(document: Document, text: str) -> tuple[int, ...] | None:
+    """Return the rows that a search finds; None without a search."""
+    return matching_nodes(parse_query(text), _rows(document), document.tree)
+
+
+@remembered
+def _rows(document: Document) -> Rows:
+    return searchable(document.checkpoint)
+
+
+def node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
+    """Return all facts of a row; nothing where there is no such row."""
+    lookup = _lookup(document)
+    if id_ is None or not 0 < id_ < len(document.tree.nodes):
+        return ()
+    node = document.tree.nodes[id_]
+    if node.kind == "tensor":
+        return tensor_facts(document.checkpoint, node.index, lookup)
+    if node.kind == "value":
+        return value_facts(document.checkpoint.values[node.index])
+    return _group_facts(node)
+
+
+@remembered
+def _lookup(document: Document) -> Lookup:
+    return look_up(document.checkpoint)
+
+
+def _group_facts(node: Node) -> tuple[FactGroup, ...]:
+    facts = (
+        ("Name", node.name),
+        *((("Path", node.path),) if node.path else ()),
+        ("Tensors", f"{node.tensors:,}"),
+        *((("Parameters", parameters_fact(node)),) if node.parameters or node.integers else ()),
+        ("Size", format_nbytes(node.nbytes)),
+    )
+    below = tuple((device_name(device), format_nbytes(nbytes)) for device, nbytes in node.devices)
+    groups = (FactGroup(title="Group", facts=facts), FactGroup(title="On devices", facts=below))
+    return tuple(group for group in groups if group.facts)
+
+
+def parameters_fact(node: Node) -> str:
+    """Return the exact count of the parameters below a row, and of what has an unknown number of them."""
+    left = format_count(node.integers, "matrix", "matrices")
+    packed = f"; {left} of integers, maybe packed weights, not counted" if node.integers else ""
+    return f"{node.parameters:,}{packed}"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from inspector.session.document import Document
+from inspector.session.present.compose import compose
+from inspector.session.present.rows import node_facts
+from inspector.session.screen import Screen
+from inspector.session.state import State
+from tests.unit.report.rows import checkpoint, storage, tensor, value
+from tests.unit.session.documents import document_of, saved_on
+
+
+def ready(document: Document, **fields: object) -> Screen:
+    return compose(State(**{"phase": "ready", "path": "dir/best.pth", "document": document, **fields}))
+
+
+def test_parameters_that_cannot_be_counted_are_named() -> None:
+    packed = {"role": "buffer", "dtype": "int32", "shape": (8, 8)}
+    document = document_of(checkpoint(tensor("m", "a"), tensor("m", "q", **packed)))
+    (group,) = node_facts(document, 1)[:1]
+    assert dict(group.facts)["Parameters"] == "4; 1 matrix of integers, maybe packed weights, not counted"
+    assert dict(ready(document).file[0].facts)["Parameters"] == dict(group.facts)["Parameters"]
+
+
+def test_the_facts_of_what_is_selected() -> None:
+    rows = checkpoint(
+        tensor("m", "a.w", storage="0"), value("epoch", text="3"), value("c", "d"), storage("0")
+    )
+    document = document_of(rows)
+    tree = document.tree
+    assert ready(document, selected=None).tensor == ()
+    assert ready(document, selected=0).tensor == ready(document, selected=999).tensor == ()
+    chosen = ready(document, selected=tree.tensor_nodes[0])
+    assert [group.title for group in chosen.tensor] == ["Tensor", "Layout", "Storage"]
+    assert ready(document, selected=tree.value_nodes[0]).tensor[0].facts[2] == ("Value", "3")
+    group = ready(document, selected=tree.nodes[0].children[0]).tensor
+    assert group[0].facts == (
+        ("Name", "m/a"),
+        ("Path", "m/a."),
+        ("Tensors", "1"),
+        ("Parameters", "4"),
+        ("Size", "16 B"),
+    )
+    assert group[1].facts == (("cpu", "16 B"),)
+    bare = ready(document, selected=tree.nodes[tree.value_nodes[1]].parent).tensor
+    assert [part.title for part in bare] == ["Group"]
+
+
+def test_a_search_gives_nodes() -> None:
+    document = saved_on("cpu", "cpu")
+    assert ready(document, query="layer1").matches == (document.tree.tensor_nodes[1],)
+    assert ready(document, query="nothing").matches == ()
