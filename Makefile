@@ -10,7 +10,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
-KEY := $(shell cat pyproject.toml packaging/constraints.txt packaging/linux/setup.sh | cksum | tr ' ' -)
+KEY := $(shell cat pyproject.toml packaging/constraints.txt packaging/linux/setup.sh resources/desktop/debian-libraries.txt | cksum | tr ' ' -)
 READY := .venv/.ready
 BIN := .venv/bin
 DEMO := resources/demo/demo.pth

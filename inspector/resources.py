@@ -11,6 +11,9 @@ from pathlib import Path
 PROBE = "probe/checkpoint_inspector_probe.py"
 """The stand-alone script that describes a machine."""
 
+LIBRARIES = "desktop/debian-libraries.txt"
+"""The packages of Debian that Qt needs, one a line, and what Qt loads from each."""
+
 RESCUE = "rescue"
 """The folder of the start-up hook that `run` gives to the Pythons of a command."""
 

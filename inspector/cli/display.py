@@ -13,11 +13,7 @@ from pathlib import Path
 
 from inspector.cli.common import PROGRAM
 from inspector.errors import PlanError
-
-_LIBRARIES = (
-    "on Debian: apt install libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon-x11-0 libxcb-cursor0 "
-    "libxcb-icccm4 libxcb-keysyms1"
-)
+from inspector.resources import LIBRARIES, resource_path
 
 
 def require_display(files: Sequence[str] = ()) -> None:
@@ -91,5 +87,11 @@ def window_libraries() -> Iterator[None]:
 
 
 def _missing(error: Exception) -> PlanError:
-    remedy = _LIBRARIES if sys.platform == "linux" else None
+    remedy = f"on Debian: apt install {' '.join(system_libraries())}" if sys.platform == "linux" else None
     return PlanError(f"the window's libraries cannot be loaded: {error}", remedy=remedy)
+
+
+def system_libraries() -> tuple[str, ...]:
+    """Return the packages of Debian that hold what Qt loads from the system."""
+    lines = resource_path(LIBRARIES).read_text(encoding="ascii").splitlines()
+    return tuple(line.split()[0] for line in lines if not line.startswith("#"))

@@ -1,0 +1,77 @@
+"""The README's commands, line by line, where no torch can be imported."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+import venv
+from pathlib import Path
+
+from inspector.cli.commands import COMMANDS
+from tests.end2end.conftest import DEMO, ROOT
+
+PROGRAM = "checkpoint-inspector"
+ERROR = (
+    "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False."
+)
+SCRIPT = 'import torch\n\ncheckpoint = torch.load("best.pth")\n'
+NEEDS_TORCH = f"{PROGRAM} run -- python train.py"
+ANSWERS_NO = {
+    f"{PROGRAM} check best.pth --error-file e.txt",
+    f"{PROGRAM} check best.pth --script train.py",
+    f"{PROGRAM} check best.pth --beliefs",
+}
+"""This machine has no GPU, and the checkpoint was saved on two."""
+
+
+def lines() -> list[str]:
+    """Return the lines of the README's blocks that give the program a command."""
+    blocks = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[1::2]
+    found = [line.split(" # ")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line for line in found if line.split()[:1] == [PROGRAM]]
+
+
+def test_every_command_of_the_readme_works_without_torch(tmp_path: Path) -> None:
+    given = [line for line in lines() if line.split()[1:] and line.split()[1] in COMMANDS]
+    assert {line.split()[1] for line in given} == set(COMMANDS)
+    folder = tmp_path / "here"
+    environment = _without_torch(tmp_path)
+    folder.mkdir()
+    shutil.copy(DEMO, folder / "best.pth")
+    (folder / "half.pth").write_bytes(DEMO.read_bytes()[:-90_000])
+    (folder / "e.txt").write_text(ERROR, encoding="utf-8")
+    (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
+    wrong = {}
+    for line in given:
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        expected = {4} if line == NEEDS_TORCH else {1} if line in ANSWERS_NO else {0}
+        if done.returncode not in expected or "Traceback" in done.stderr:
+            wrong[line] = (done.returncode, done.stdout[-500:], done.stderr[-500:])
+        if line == NEEDS_TORCH:
+            assert f"there is no torch in this Python: {tmp_path / 'venv/bin/python'}" in done.stderr
+    assert wrong == {}
+    assert (folder / "window.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "probe.py").stat().st_size > 1000
+
+
+def _without_torch(tmp_path: Path) -> dict[str, str]:
+    """Return an environment whose Python has all that this one has, but torch."""
+    venv.create(tmp_path / "venv", symlinks=True)
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if not package.name.startswith(("torch", "functorch")):
+            (next(tmp_path.glob("venv/lib/python*/site-packages")) / package.name).symlink_to(package)
+    program = tmp_path / "venv/bin" / PROGRAM
+    program.write_text(f'#!/bin/sh\nexec "{tmp_path}/venv/bin/python" -m inspector "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "XDG_"))}
+    return inherited | {
+        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "VIRTUAL_ENV": str(tmp_path / "venv"),
+        "HOME": str(home),
+    }
