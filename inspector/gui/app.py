@@ -11,12 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEventLoop, QObject, QSize, QTimer
+from PySide6.QtCore import QEventLoop, QMargins, QObject, QSize, QTimer
 from PySide6.QtWidgets import QApplication
 
 from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
+from inspector.gui.placing import TITLE_BAR, cascade
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.theme import Theme
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _NAME = "checkpoint-inspector"
 _PICTURE_TIMEOUT_S = 120.0
-_CASCADE = 32
 MOST_AT_ONCE = 16
 """How many files one message or one drop opens: each takes a window and a thread."""
 
@@ -76,9 +76,7 @@ class Program(QObject):
         """Open a window, with a file if there is one; the session starts after the first paint."""
         window = MainWindow(self._theme, self._settings)
         if self._windows:
-            last = self._windows[-1]
-            window.resize(last.size())
-            window.move(last.x() + _CASCADE, last.y() + _CASCADE)
+            _cascade(self._windows[-1], window)
         self._windows.append(window)
         window.files_wanted.connect(self.open_paths)
         window.closed.connect(partial(self._on_closed, window))
@@ -258,6 +256,16 @@ def _too_many(count: int) -> FailurePage:
         where="",
         remedy="open the others in smaller groups",
     )
+
+
+def _cascade(last: MainWindow, window: MainWindow) -> None:
+    """Put a window beside the last one, inside its screen."""
+    inner, outer = last.geometry(), last.frameGeometry()
+    frame = TITLE_BAR
+    if inner != outer:
+        left, top = inner.left() - outer.left(), inner.top() - outer.top()
+        frame = QMargins(left, top, outer.right() - inner.right(), outer.bottom() - inner.bottom())
+    window.setGeometry(cascade(last.normalGeometry(), last.screen().availableGeometry(), frame))
 
 
 def _bring_to_front(window: MainWindow) -> None:

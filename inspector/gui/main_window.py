@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QShowEvent,
 )
+from PySide6.QtWidgets import QMenuBar
 
 from inspector.gui.actions import (
     ACTIONS,
@@ -31,6 +32,7 @@ from inspector.gui.actions import (
 from inspector.gui.commands import Commands, Frame
 from inspector.gui.menus import RecentMenu, ThemeMenu
 from inspector.gui.phase_stack import PhaseStack
+from inspector.gui.placing import LEAST, first_size, fit
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
@@ -42,8 +44,6 @@ from inspector.overriding import override
 from inspector.session.pasted import is_script_name
 
 TITLE = "Checkpoint Inspector"
-_SIZE = (1280, 800)
-_LEAST = (960, 620)
 _UNPAINTED_MS = 500
 
 if TYPE_CHECKING:
@@ -70,16 +70,18 @@ class MainWindow(Frame):
         self._was_painted = False
         self.setWindowTitle(TITLE)
         self.setAcceptDrops(True)
-        self.resize(*_SIZE)
-        self.setMinimumSize(*_LEAST)
+        area = self.screen().availableGeometry()
+        self.setMinimumSize(LEAST)
+        self.resize(first_size(area))
         self._commands = Commands(self, theme)
+        self._menu_bar = QMenuBar()
         self._menus = build_menus(self)
         self._actions = build_actions(self, self._menus, theme, self._commands)
         self._build_menus()
         self._build_frame()
         self._build_stack()
         theme.changed.connect(self._on_theme_changed)
-        self._restore_layout("window", self.restoreGeometry)
+        self._restore_layout("window", self._restore_place)
 
     # The parts.
 
@@ -115,6 +117,11 @@ class MainWindow(Frame):
         """Whether the current page is complete, so that a picture can be taken."""
         pages = self.workspace.pages
         return bool(getattr(pages.page(pages.current_id), "is_drawn", True))
+
+    @override
+    def menuBar(self) -> QMenuBar:
+        """Return the menu bar, which stands in the one line at the top; Qt would make another."""
+        return self._menu_bar
 
     def attach(self, session: Session) -> None:
         """Connect the window to its session."""
@@ -243,8 +250,8 @@ class MainWindow(Frame):
         self._menus["&View"].addMenu(self._theme_menu)
 
     def _build_frame(self) -> None:
-        self.top_bar = TopBar(self._theme, toolbar_actions(self._actions))
-        self.addToolBar(self.top_bar)
+        self.top_bar = TopBar(self._theme, self._menu_bar, toolbar_actions(self._actions))
+        self.setMenuWidget(self.top_bar)
         self.search = self.top_bar.search
         self.search.step_wanted.connect(self._commands.on_step_wanted)
         self.search.only_toggled.connect(self._on_only_toggled)
@@ -331,11 +338,20 @@ class MainWindow(Frame):
         if session is not None:
             space.tree.node_chosen.connect(session.select)
             space.device_map.mapping_chosen.connect(session.set_mapping)
+            space.device_map.all_chosen.connect(session.map_all)
+            space.device_map.as_saved_wanted.connect(session.map_as_saved)
+            space.device_map.suggested_wanted.connect(session.map_as_suggested)
             space.device_map.branch_removed.connect(session.remove_branch)
             space.changed.touched.connect(session.look_at_file)
             space.changed.reload_wanted.connect(session.reload)
         self._restore_layout("splitter", space.restore_split)
         self._restore_layout("columns", space.tree.header().restoreState)
+
+    def _restore_place(self, state: QByteArray) -> None:
+        """Put the window where it was, as far as the screen of today has the room."""
+        self.restoreGeometry(state)
+        if not self.isMaximized() and not self.isFullScreen():
+            self.setGeometry(fit(self.geometry(), self.screen().availableGeometry()))
 
     def _restore_layout(self, part: str, restore: Callable[[QByteArray], object]) -> None:
         state = self._settings.layout(part)

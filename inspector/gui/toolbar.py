@@ -1,4 +1,4 @@
-"""The bar above everything: open, reload, the machine to load on, and the search."""
+"""The one line above everything: the menus, open and reload, the machine to load on, and the search."""
 
 from __future__ import annotations
 
@@ -6,30 +6,37 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QLabel, QMenuBar, QSizePolicy, QToolButton, QWidget
 
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.search_box import SearchBox
+from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.controls import CalmComboBox
-from inspector.gui.widgets.labels import bare_text, blocked, plain_label, plain_tooltip
+from inspector.gui.widgets.labels import bare_text, blocked, describe, plain_label
+from inspector.overriding import override
 
 if TYPE_CHECKING:
     from inspector.session.screen import Choice, Screen
 
-_TARGET_WIDTH = 240
-_DEVICE_WIDTH = 148
+HEIGHT = 40
+_TARGET_WIDTH = (120, 320)
+_DEVICE_WIDTH = (92, 148)
+_SEARCH_WIDTH = 150
+_NARROW = 1000
 
 
 class ActionButton(QToolButton):
-    """A toolbar button for an action, with its text beside its icon."""
+    """A toolbar button for an action, with its text in the tooltip."""
 
     def __init__(self, theme: Theme, action: QAction) -> None:
         super().__init__()
         self._action = action
         self.setText(bare_text(action.text()))
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self.setAccessibleName(self.text())
+        self.setProperty("kind", "icon")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         set_icon(self, str(action.property("icon_name")), theme.tokens)
         action.changed.connect(self._on_action_changed)
@@ -47,10 +54,14 @@ class ChoiceBox(CalmComboBox):
 
     chosen = Signal(object)  # may be a path, of which a Signal(str) would lose bytes
 
-    def __init__(self, spoken: str, width: int) -> None:
+    def __init__(self, spoken: str, widths: tuple[int, int]) -> None:
         super().__init__()
         self.setAccessibleName(spoken)
-        self.setMinimumWidth(width)
+        self.setProperty("slim", True)
+        least, most = widths
+        self.setMinimumWidth(least)
+        self.setMaximumWidth(most)  # its list is as wide as its longest name
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
         self.activated.connect(self._on_activated)
         self._choices: tuple[Choice, ...] = ()
@@ -65,59 +76,67 @@ class ChoiceBox(CalmComboBox):
                 for choice in choices:
                     self.addItem(choice.label)
             self.setCurrentIndex(ids.index(current) if current in ids else -1)
-        self.setToolTip(plain_tooltip(self.currentText()))
+        describe(self, self.currentText())
 
     def _on_activated(self, place: int) -> None:
         self.chosen.emit(self._choices[place].id)
 
 
-class TopBar(QToolBar):
-    """Shows the target, the device that is wanted there, and the search of a screen."""
+class TopBar(QWidget):
+    """Holds the menus; shows the target, the device that is wanted there, and the search of a screen."""
 
     target_chosen = Signal(object)
     device_chosen = Signal(object)
 
-    def __init__(self, theme: Theme, actions: Iterable[QAction]) -> None:
-        super().__init__("Toolbar")
+    def __init__(self, theme: Theme, menus: QMenuBar, actions: Iterable[QAction]) -> None:
+        super().__init__()
         self.setObjectName("topBar")
-        self.setMovable(False)
-        self.setFloatable(False)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        for action in actions:
-            self.addWidget(ActionButton(theme, action))
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFixedHeight(HEIGHT)
+        self._menus = menus
+        menus.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._targets = ChoiceBox("Machine to load on", _TARGET_WIDTH)
         self._targets.chosen.connect(self.target_chosen)
         self._devices = ChoiceBox("Device that is wanted there", _DEVICE_WIDTH)
-        self._devices.setMaximumWidth(_DEVICE_WIDTH)  # its list is as wide as the names of the GPUs
         self._devices.chosen.connect(self.device_chosen)
+        self._captions = (_caption("Load on", self._targets), _caption("Device", self._devices))
         self.search = SearchBox(theme)
-        gap = QWidget()
-        gap.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self._shown = [self.addWidget(self._space(12)), *self._captioned("Load on", self._targets)]
-        self._shown_by_choice = [self.addWidget(self._space(8)), *self._captioned("Device", self._devices)]
-        self.addWidget(gap)
-        self._shown.append(self.addWidget(self.search))
+        self.search.setMinimumWidth(_SEARCH_WIDTH)
+        self.search.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._is_ready = False
+        buttons = [ActionButton(theme, action) for action in actions]
+        first, second = self._captions
+        choices = (first, (self._targets, 2), second, (self._devices, 1))
+        row(menus, *buttons, *choices, (self.search, 3), spacing=6, margins=(6, 0, 10, 0), within=self)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show what the bar shows of a screen."""
         ready = new.phase == "ready"
-        for action in self._shown:
-            action.setVisible(ready)
-        for action in self._shown_by_choice:
-            action.setVisible(ready and bool(new.devices))
+        self._is_ready = ready
+        self._targets.setVisible(ready)
+        self.search.setVisible(ready)
+        self._devices.setVisible(ready and bool(new.devices))
         self._targets.show_choices(new.targets, new.target)
         self._devices.show_choices(new.devices, new.wanted)
+        self._show_captions()
         if not ready:
             self.search.forget()
         if not ready or old is None or old.query != new.query:
             self.search.show_query(new.query)
 
-    def _captioned(self, caption: str, box: ChoiceBox) -> tuple[QAction, QAction]:
-        label = plain_label(caption, "muted")
-        label.setBuddy(box)
-        return self.addWidget(label), self.addWidget(box)
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_captions()
 
-    def _space(self, width: int) -> QWidget:
-        space = QWidget()
-        space.setFixedWidth(width)
-        return space
+    def _show_captions(self) -> None:
+        """Show the captions where there is room for them; the lists have their names all the same."""
+        for caption in self._captions:
+            box = caption.buddy()
+            caption.setVisible(self.width() >= _NARROW and not box.isHidden())
+
+
+def _caption(text: str, box: ChoiceBox) -> QLabel:
+    label = plain_label(text, "muted")
+    label.setBuddy(box)
+    return label

@@ -71,6 +71,21 @@ class Session(Exports):
         if self._ready is not None:
             self._show(self._state.with_choice(device, to))
 
+    def map_all(self, to: str) -> None:
+        """Send the tensors of every original device to one."""
+        if self._ready is not None:
+            self._show(self._state.with_all(self._ready, to))
+
+    def map_as_saved(self) -> None:
+        """Leave the tensors of every original device where they were saved."""
+        if self._ready is not None:
+            self._show(self._state.with_all(self._ready))
+
+    def map_as_suggested(self) -> None:
+        """Forget what was chosen for the devices: they go where the file loads on the target."""
+        if self._ready is not None:
+            self._show(replace(self._state, chosen=()))
+
     def remove_branch(self, pattern: str) -> None:
         """Remove the rule for a part of the tree."""
         if self._ready is not None:

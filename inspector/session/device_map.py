@@ -116,9 +116,17 @@ def device_rows(
             to=device_name(to),
             choices=_choices(device, offered),
             note=_note(device, to, target, device_map, kept[device]),
+            is_missing=restore_failure(to, target) is not None,
         )
         for total, (device, to) in rows
     )
+
+
+def choices_for_all(rows: tuple[DeviceRow, ...]) -> tuple[str, ...]:
+    """Return where all that has data can be sent at once, in the order of the rows' own choices."""
+    movable = [row for row in rows if row.device != "meta"]
+    common = set.intersection(*(set(row.choices) for row in movable)) if movable else set()
+    return tuple(sorted(common, key=device_order))
 
 
 def _choices(device: str, offered: set[str]) -> tuple[str, ...]:

@@ -49,7 +49,9 @@ class Banner:
 
     Attributes:
         tone: `good` when the file simply loads on the target.
-        headline: One sentence: where the tensors were saved, and what `torch.load` does there.
+        verdict: What becomes of a load on the target, in one short sentence.
+        aside: What to read behind it where there is room: the error, the advice, or where it was saved.
+        headline: Where the tensors were saved, and what `torch.load` does there, in full.
         advice: What to do about it, or what is already settled; may be empty.
         error_text: The exact error that `torch.load(path)` raises on the target, or None.
         speaker: Whose error that is.
@@ -57,6 +59,8 @@ class Banner:
     """
 
     tone: Tone
+    verdict: str
+    aside: str
     headline: str
     advice: str
     error_text: str | None
@@ -75,6 +79,7 @@ class DeviceRow:
         to: The device it goes to now.
         choices: What the drop-down offers; `to` is among them.
         note: What stays behind and why (`3 step tensors stay on cpu`), or empty.
+        is_missing: Whether the target has no such device as `to`.
     """
 
     device: str
@@ -83,6 +88,7 @@ class DeviceRow:
     to: str
     choices: tuple[str, ...]
     note: str
+    is_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,8 +337,8 @@ class Screen:
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
     ids of the matching tree nodes in order of display. `devices` are those of the target of which one can be
     wanted, none where it has no two of a kind; `wanted` is the id of one. `no_map` is why there is no device
-    map. `error_text` is the pasted error message, `explanation` the answer to it, and `doctor` what is to be
-    said about the target's GPUs.
+    map, and `map_choices` are the devices that all tensors can be sent to. `error_text` is the pasted error
+    message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     """
 
     phase: Phase
@@ -373,3 +379,4 @@ class Screen:
     recent: tuple[str, ...]
     can_export: bool
     can_undo: bool
+    map_choices: tuple[str, ...] = ()

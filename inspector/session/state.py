@@ -158,6 +158,11 @@ class State:
         """Send the tensors of one original device elsewhere."""
         return replace(self, chosen=tuple({**dict(self.chosen), device: to}.items()))
 
+    def with_all(self, document: Document, to: str = "") -> State:
+        """Send all that has data to one device, or without one, leave each device where it was saved."""
+        names = (device_name(row.device) for row in document.totals if row.device != "meta")
+        return replace(self, chosen=tuple((name, to or name) for name in names))
+
     def with_rule(self, rule: Rule, document: Document) -> State:
         """Add a rule to the map: for a part of the tree, or for each device of the file that it names."""
         if rule.path is not None:

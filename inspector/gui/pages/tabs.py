@@ -33,7 +33,7 @@ class PageTabs(QTabWidget):
         self._fed: dict[str, tuple[object, ...]] = {}
         self.setDocumentMode(False)
         self.tabBar().setDrawBase(False)
-        self.tabBar().setUsesScrollButtons(False)
+        self.tabBar().setUsesScrollButtons(True)
         for place, page in enumerate(self._pages):
             holder = named(QWidget(), spoken=page.title)
             self._holders.append(column(margins=NO_MARGINS, within=holder))

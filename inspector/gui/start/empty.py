@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import PurePath
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import CENTER, NO_MARGINS, Gap, column, row
-from inspector.gui.widgets.cards import centered_label
+from inspector.gui.widgets.cards import centered_label, frameless_scroll
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import (
     ElidedLabel,
     clear_layout,
+    describe,
     named,
     plain_label,
-    plain_tooltip,
     set_state,
 )
 from inspector.gui.widgets.marks import AppMark
@@ -41,7 +41,7 @@ class RecentRow(QPushButton):
         place = PurePath(path)
         self.setProperty("kind", "row")
         self.setAccessibleName(f"Open {escape_text(path)}")
-        self.setToolTip(plain_tooltip(escape_text(path)))
+        describe(self, escape_text(path))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFixedHeight(36)
         name = ElidedLabel(escape_text(place.name))
@@ -53,7 +53,7 @@ class RecentRow(QPushButton):
         row(glyph, (name, 3), (folder, 4), spacing=10, margins=(10, 0, 10, 0), within=self)
 
 
-class EmptyPage(QWidget):
+class EmptyPage(QScrollArea):
     """Shown while there is no file."""
 
     open_wanted = Signal()
@@ -79,7 +79,9 @@ class EmptyPage(QWidget):
             1,
             spacing=8,
         )
-        column(1, (middle, 0, CENTER), 1, promise, margins=(24, 24, 24, 24), within=self)
+        content = named(QWidget(), "scrolled")
+        column(1, (middle, 0, CENTER), 1, promise, margins=(24, 16, 24, 16), within=content)
+        frameless_scroll(self, content)
 
     def show_screen(self, screen: Screen) -> None:
         """List the recent files."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, SignalInstance
-from PySide6.QtGui import QGuiApplication, QWheelEvent
+from PySide6.QtGui import QGuiApplication, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -13,6 +13,9 @@ from PySide6.QtWidgets import (
     QListView,
     QPlainTextEdit,
     QPushButton,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
     QToolButton,
     QWidget,
 )
@@ -24,6 +27,7 @@ from inspector.gui.widgets.labels import named
 from inspector.overriding import override
 
 COPIED_MS = 1600
+_ICON_GAP = 6
 Slot = Callable[[], object] | SignalInstance
 
 
@@ -106,6 +110,21 @@ class CalmComboBox(QComboBox):
         super().__init__()
         self.setView(QListView())  # the style's own popup ignores the style sheet
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    @override
+    def paintEvent(self, e: QPaintEvent) -> None:
+        """Paint the list with its text elided: with a style sheet, Qt cuts it in the middle of a letter."""
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        if not option.currentIcon.isNull():
+            room -= self.iconSize().width() + _ICON_GAP
+        elide = Qt.TextElideMode.ElideRight
+        option.currentText = self.fontMetrics().elidedText(option.currentText, elide, room)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        painter.end()
 
     @override
     def wheelEvent(self, e: QWheelEvent) -> None:

@@ -56,6 +56,12 @@ def plain_tooltip(text: str) -> str:
     return f'<p style="white-space: pre-wrap">{inert}</p>' if text else ""
 
 
+def describe(widget: QWidget, text: str) -> None:
+    """Set what is said of a widget in its tooltip, and to screen readers: they would be read the markup."""
+    widget.setToolTip(plain_tooltip(text))
+    widget.setAccessibleDescription(text)
+
+
 def plain_label(text: str = "", role: str = "", *, wrap: bool = False, selectable: bool = False) -> QLabel:
     """Make a label of plain text; the style sheet knows its `role`."""
     label = QLabel()
@@ -195,3 +201,4 @@ class ElidedLabel(QLabel):
     def _refresh_tooltip(self) -> None:
         cut = self.fontMetrics().horizontalAdvance(self.text()) > self.width()
         self.setToolTip(plain_tooltip(self.text()) if cut else "")
+        self.setAccessibleDescription(self.text() if cut else "")  # or it would be the markup of the tooltip

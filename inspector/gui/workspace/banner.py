@@ -1,17 +1,61 @@
-"""The verdict, read first: what happens on the chosen target, the exact error, and the way out."""
+"""The verdict, read first, in one line: what becomes of a load, the way out, and whether it is safe.
+
+Its height is the same for every file and target, so that the tree below never moves; the whole verdict, with
+the exact error, opens below the line.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QPushButton
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import TOP, column, row
+from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.controls import CopyInset, confirm_copied, make_button
-from inspector.gui.widgets.labels import named, plain_label, plain_tooltip, set_state
+from inspector.gui.widgets.dropdown import Dropdown
+from inspector.gui.widgets.labels import ElidedLabel, describe, named, plain_label, set_state
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
+from inspector.overriding import override
 from inspector.session.screen import Banner, Chip
+
+HEIGHT = 44
+_NARROW, _TIGHT = 1120, 900
+_ICON_WIDTH, _ANY_WIDTH = 36, 1 << 20
+_DETAILS_WIDTH = 720
+_MORE, _COPY = "Details", "Copy loading code"
+
+
+class VerdictDetails(QWidget):
+    """The verdict in full: where the tensors were saved, what happens, the exact error, and what to do."""
+
+    findings_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._headline = plain_label("", "strong", wrap=True, selectable=True)
+        self._advice = plain_label("", "muted", wrap=True, selectable=True)
+        self._error = named(
+            plain_label("", "mono", wrap=True, selectable=True),
+            "errorText",
+            spoken="The error that loading raises",
+        )
+        self._speaker = plain_label("", "section")
+        self._inset = CopyInset(theme, self._error, self._error.text, "Copy the error's text", spacing=12)
+        self._findings = make_button("Show the findings", self.findings_wanted, kind="link")
+        parts = (self._headline, self._speaker, self._inset, self._advice, row(self._findings, 1))
+        column(*parts, spacing=8, margins=(16, 14, 16, 12), within=self)
+
+    def show_banner(self, banner: Banner) -> None:
+        """Show a verdict."""
+        self._headline.setText(banner.headline)
+        self._advice.setText(banner.advice)
+        self._speaker.setText(f"{banner.speaker} says")
+        self._error.setText(banner.error_text or "")
+        for part in (self._speaker, self._inset):
+            part.setVisible(banner.error_text is not None)
+        self._advice.setVisible(bool(banner.advice))
 
 
 class BannerFrame(QFrame):
@@ -24,51 +68,50 @@ class BannerFrame(QFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("banner")
+        self.setFixedHeight(HEIGHT)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._theme = theme
-        self.setAccessibleName("Verdict")
-        self._glyph = ToneGlyph(theme, 36)
-        self._headline = plain_label("", "lead", wrap=True, selectable=True)
-        self._advice = plain_label("", "muted", wrap=True, selectable=True)
-        for label in (self._headline, self._advice):
-            label.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
+        self._is_narrow = False
+        self._glyph = ToneGlyph(theme, 24)
+        self._verdict = ElidedLabel("", "strong")
+        self._aside = ElidedLabel("", "muted")
+        self._aside.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._more = make_button(_MORE, kind="quiet", icon="chevron-down", theme=theme)
+        self._more.setAccessibleName("Details of the verdict")
+        self._details = VerdictDetails(theme)
+        self._dropdown = Dropdown(self._more, self._details, "The verdict in full", width=_DETAILS_WIDTH)
+        self._details.findings_wanted.connect(self._on_findings_wanted)
         self._chip = named(QPushButton(), "chip", spoken="Safety")
         self._chip.clicked.connect(self.why_wanted)
         self._chip.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._export = make_button(
             "Export fixed copy\u2026", self.export_wanted, kind="primary", icon="export", theme=theme
         )
-        self._copy = make_button("Copy loading code", self.copy_code_wanted, icon="copy", theme=theme)
-        self._why = make_button("Why?", self.why_wanted, kind="quiet")
-        self._error = named(
-            plain_label("", "mono", wrap=True, selectable=True),
-            "errorText",
-            spoken="The error that loading raises",
-        )
-        self._inset = CopyInset(theme, self._error, self._error.text, "Copy the error's text", spacing=12)
-        self._speaker = plain_label("", "section")
-        self._speaker.setContentsMargins(0, 2, 0, 0)
-        self._inset.row.insertWidget(0, self._speaker, 0, TOP)
+        self._copy = make_button(_COPY, self.copy_code_wanted, icon="copy", theme=theme)
+        self._copy.setAccessibleName(_COPY)
+        for button in (self._more, self._export, self._copy):
+            button.setProperty("slim", True)
         self._lay_out()
 
     def show_banner(self, banner: Banner | None) -> None:
         """Show a verdict."""
         self.setVisible(banner is not None)
         if banner is None:
+            self._dropdown.hide()
             return
         set_state(self, "tone", banner.tone)
         self._glyph.show_tone(banner.tone)
-        self._headline.setText(banner.headline)
-        self._advice.setText(banner.advice)
-        self._advice.setVisible(bool(banner.advice))
-        self._speaker.setText(f"{banner.speaker} says")
-        self._error.setText(banner.error_text or "")
-        self._inset.setVisible(banner.error_text is not None)
+        self._verdict.setText(banner.verdict)
+        self._aside.setText(banner.aside)
+        self._details.show_banner(banner)
         # The way out stands out only where torch.load fails.
         kind = "" if banner.error_text is None else "primary"
         self._export.setText(banner.action)
         set_state(self._export, "kind", kind)
         set_icon(self._export, "export", self._theme.tokens, "on_accent" if kind else "muted")
-        self.setAccessibleDescription(f"{SPOKEN_TONES[banner.tone]}: {banner.headline} {banner.advice}")
+        self.setAccessibleName(f"Verdict, {SPOKEN_TONES[banner.tone]}: {banner.verdict}")
+        error = "" if banner.error_text is None else f"{banner.error_text} "
+        self.setAccessibleDescription(f"{banner.headline} {error}{banner.advice}".strip())
 
     def show_safety(self, chip: Chip | None) -> None:
         """Show whether loading the file is safe."""
@@ -77,8 +120,8 @@ class BannerFrame(QFrame):
             return
         set_state(self._chip, "tone", chip.tone)
         self._chip.setText(chip.text)
-        self._chip.setToolTip(plain_tooltip(chip.tooltip))
-        self._chip.setAccessibleDescription(chip.tooltip)
+        self._chip.setAccessibleName(f"Safety: {chip.text}")
+        describe(self._chip, chip.tooltip)
         safe = chip.tone in ("good", "neutral")
         set_icon(self._chip, "shield" if safe else "shield-alert", self._theme.tokens, chip.tone)
 
@@ -90,8 +133,35 @@ class BannerFrame(QFrame):
         """Confirm that the loading code was copied."""
         confirm_copied(self._copy, self._theme)
 
+    def open_details(self) -> None:
+        """Show the verdict in full."""
+        self._dropdown.open()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.open_details()
+        else:
+            super().keyPressEvent(event)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._aside.setVisible(self.width() >= _TIGHT)
+        is_narrow = self.width() < _NARROW
+        if is_narrow != self._is_narrow and not self._copy.property("told"):
+            self._is_narrow = is_narrow
+            for button, text, icon in ((self._more, _MORE, "chevron-down"), (self._copy, _COPY, "copy")):
+                button.setText("" if is_narrow else text)
+                button.setMaximumWidth(_ICON_WIDTH if is_narrow else _ANY_WIDTH)
+                describe(button, button.accessibleName() if is_narrow else "")
+                set_icon(button, icon, self._theme.tokens)
+
+    def _on_findings_wanted(self) -> None:
+        self._dropdown.hide()
+        self.why_wanted.emit()
+
     def _lay_out(self) -> None:
-        first = row((self._headline, 1), (self._chip, 0, TOP), spacing=16)
-        second = row((self._advice, 1), 0, self._export, self._copy, self._why, spacing=8)
-        top = row((self._glyph, 0, TOP), (column(first, second, spacing=6), 1), spacing=16)
-        column(top, self._inset, spacing=10, margins=(16, 14, 16, 14), within=self)
+        buttons = (self._more, self._export, self._copy, self._chip)
+        parts = (self._glyph, self._verdict, (self._aside, 1), 0, *buttons)
+        row(*parts, spacing=8, margins=(10, 0, 8, 0), within=self)

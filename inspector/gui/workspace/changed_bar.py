@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout
 
 from inspector.containers.source import Stamp
@@ -12,6 +13,7 @@ from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import plain_label
+from inspector.overriding import override
 
 _SETTLED_MS = 400
 _CHANGED = "The file has changed on disk since it was read."
@@ -28,6 +30,7 @@ class ChangedBar(QFrame):
 
     reload_wanted = Signal()
     touched = Signal()
+    shown = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -81,6 +84,11 @@ class ChangedBar(QFrame):
             self._words.setText(_GONE if stamp is None else changed)
             self._reload.setVisible(stamp is not None)
             self.setVisible(stamp != self._read)
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit()
 
     def _watch_on(self) -> None:
         watched = {*self._watcher.files(), *self._watcher.directories()}

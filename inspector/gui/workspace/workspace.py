@@ -1,8 +1,12 @@
-"""What is shown while a file is open: the verdict, the tree, the pages and the device map."""
+"""What is shown while a file is open: the verdict, the device map, then the tree and the pages.
+
+Nothing above the tree changes its height, so that the tree stands still; what has more to say opens over it.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, QRect, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from inspector.gui.commands import Commands
@@ -12,9 +16,11 @@ from inspector.gui.tree.view import TensorTreeView
 from inspector.gui.workspace.banner import BannerFrame
 from inspector.gui.workspace.changed_bar import ChangedBar
 from inspector.gui.workspace.device_map import DeviceMapBar
+from inspector.overriding import override
 from inspector.session.screen import Screen
 
-_MARGIN = 12
+_MARGIN = 8
+_SIDE = 10
 _SHARES = (58, 42)
 
 
@@ -41,12 +47,13 @@ class Workspace(QWidget):
             self._splitter.setStretchFactor(place, share)
         self._splitter.setSizes([share * 100 for share in _SHARES])
         column = QVBoxLayout(self)
-        column.setContentsMargins(_MARGIN, _MARGIN, _MARGIN, _MARGIN)
+        column.setContentsMargins(_SIDE, _MARGIN, _SIDE, _MARGIN)
         column.setSpacing(_MARGIN)
-        column.addWidget(self.changed)
         column.addWidget(self.banner)
-        column.addWidget(self._splitter, 1)
         column.addWidget(self.device_map)
+        column.addWidget(self._splitter, 1)
+        self.changed.setParent(self)
+        self.changed.shown.connect(self._place_changed)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show a screen; each part is updated only where its own fields differ."""
@@ -61,7 +68,9 @@ class Workspace(QWidget):
         if old is None or old.can_export != new.can_export:
             self.banner.show_can_export(allowed=new.can_export)
         if old is None or _mapped(old) != _mapped(new):
-            self.device_map.show_rows(new.device_map, _device_colors(new), new.branches, new.no_map)
+            self.device_map.show_rows(
+                new.device_map, _device_colors(new), new.branches, new.no_map, new.map_choices
+            )
         self.pages.show_screen(new)
 
     def forget(self) -> None:
@@ -69,6 +78,19 @@ class Workspace(QWidget):
         self.tree.show_tree(None)
         self.changed.watch("", None)
         self.pages.forget()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_changed()
+
+    def _place_changed(self) -> None:
+        """Put the bar over the lower edge of the contents: what comes and goes moves nothing."""
+        size = self.changed.sizeHint()
+        width = min(size.width(), self.width() - 2 * _SIDE)
+        left, top = (self.width() - width) // 2, self.height() - size.height() - 2 * _MARGIN
+        self.changed.setGeometry(QRect(left, top, width, size.height()))
+        self.changed.raise_()
 
     def split_state(self) -> QByteArray:
         """Return the position of the splitter, to be remembered."""
@@ -81,7 +103,7 @@ class Workspace(QWidget):
 
 def _mapped(screen: Screen) -> tuple[object, ...]:
     """Return what the device map reads of a screen."""
-    return screen.device_map, screen.branches, screen.charts, screen.no_map
+    return screen.device_map, screen.branches, screen.charts, screen.no_map, screen.map_choices
 
 
 def _device_colors(screen: Screen) -> dict[str, int]:

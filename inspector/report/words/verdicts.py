@@ -142,6 +142,19 @@ def load_sentence(load: DefaultLoad, where: str) -> str:
     }[load.way]
 
 
+def short_sentence(load: DefaultLoad, where: str) -> str:
+    """Return the same for a line that has little room: what is asked of the user, not where."""
+    if load.safety.loader or load.safety.archive is not None:
+        return load_sentence(load, where)
+    short = {
+        "unchecked": "It loads unchecked: before torch 2.6, it runs whatever a file asks for.",
+        "unsure": "As read here it loads; other programs read something else from it.",
+        "names": f"It loads once {_allowed(load)}.",
+        "full": "It loads only with weights_only=False, which can run code in it.",
+    }
+    return short.get(load.way) or load_sentence(load, where)
+
+
 def refusal_sentence(load: DefaultLoad) -> str:
     """Return what the default call refuses before something else stops the load; empty where nothing does."""
     if not load.is_refused_first:

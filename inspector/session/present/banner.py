@@ -20,6 +20,7 @@ from inspector.report.words.verdicts import (
     place,
     refusal_sentence,
     safety_label,
+    short_sentence,
     shown_message,
     verdict_words,
 )
@@ -74,6 +75,8 @@ def banner(
         text = escape_text(shown_message(load, failure))
         return Banner(
             tone="bad",
+            verdict=f"{load.loader} stops on {where}.",
+            aside=f"{before} {text}".strip(),
             headline=f"{saved} {stops} stops here:",
             advice=advice,
             error_text=text,
@@ -81,17 +84,20 @@ def banner(
         )
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:
-        stops = f"On {place(target)}" if damage.id == "does-not-fit" else f"{load.loader} does not read it"
-        headline = f"{saved} {stops}: {_small(damage.title)}."
-        return Banner(tone="bad", headline=headline, advice=_plain(damage.detail), error_text=None)
+        return _damaged(damage, load, saved, target)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
     if remark is not None:
         advice = f"{_plain(remark.title)}. {advice}".strip()
     is_good = load.way == "as-it-is" and not warnings and device_map.refusal is None
-    tone: Tone = "good" if is_good else "warning"
+    where = _where(document, load, target)
     return Banner(
-        tone=tone, headline=f"{saved} {_loads(document, load, target)}", advice=advice, error_text=None
+        tone="good" if is_good else "warning",
+        verdict=short_sentence(load, where),
+        aside=advice or saved,
+        headline=f"{saved} {_loads(document, load, where)}",
+        advice=advice,
+        error_text=None,
     )
 
 
@@ -119,22 +125,41 @@ def safety_chip(safety: SafetyVerdict) -> Chip:
 
 
 def _dangerous(load: DefaultLoad, saved: str) -> Banner:
-    why = _plain(" ".join(load.safety.reasons[:1]))
+    why, says = _plain(" ".join(load.safety.reasons[:1])), load_sentence(load, "")
     return Banner(
         tone="bad",
-        headline=f"{load_sentence(load, '')} {saved}",
+        verdict=says,
+        aside=why or saved,
+        headline=f"{says} {saved}",
         advice=f"{why} Do not load it unless you made it yourself; a fixed copy would be no safer.".strip(),
         error_text=None,
     )
 
 
-def _loads(document: Document, load: DefaultLoad, target: Profile) -> str:
-    module = document.checkpoint.module_class
+def _damaged(damage: Finding, load: DefaultLoad, saved: str, target: Profile) -> Banner:
+    what, detail = _small(damage.title), _plain(damage.detail)
+    is_read = damage.id == "does-not-fit"
+    stops = f"On {place(target)}: {what}." if is_read else f"{load.loader} does not read it: {what}."
+    return Banner(
+        tone="bad",
+        verdict=stops,
+        aside=detail or saved,
+        headline=f"{saved} {stops}",
+        advice=detail,
+        error_text=None,
+    )
+
+
+def _where(document: Document, load: DefaultLoad, target: Profile) -> str:
     everywhere = load.way != "unchecked" and all(
         restore_failure(total.device, CPU_ONLY) is None for total in document.totals
     )
-    said = load_sentence(load, "every machine" if everywhere else place(target))
-    return said if module is None else f"{said} Its class must be importable there."
+    return "every machine" if everywhere else place(target)
+
+
+def _loads(document: Document, load: DefaultLoad, where: str) -> str:
+    said = load_sentence(load, where)
+    return said if document.checkpoint.module_class is None else f"{said} Its class must be importable there."
 
 
 # --- advice -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.sums import parameters_text
 from inspector.report.words.formats import format_label, names_devices, nothing_to_map
 from inspector.session.cache import remembered
-from inspector.session.device_map import DeviceMap, Pairs, device_rows, map_devices
+from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
 from inspector.session.document import Document, load_of
 from inspector.session.export.kinds import RECOVER, offers
 from inspector.session.jobs.check import check_of
@@ -95,6 +95,7 @@ def compose(state: State) -> Screen:
         status=_status(document),
         can_export=device_map_of(*asked).refusal is None,
         can_undo=document.can_undo,
+        map_choices=choices_for_all(_device_rows(*asked)),
     )
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QToolButton
 
 from inspector.gui.widgets import controls
-from inspector.gui.workspace.banner import BannerFrame
+from inspector.gui.workspace.banner import HEIGHT, BannerFrame
 from inspector.records import replace
 from tests.gui import fakes
 from tests.gui.looking import button, shown
@@ -17,23 +18,61 @@ SCREEN = fakes.ready_screen()
 def banner(qtbot, theme) -> BannerFrame:
     banner = BannerFrame(theme)
     qtbot.addWidget(banner)
-    banner.resize(1200, 160)
+    banner.resize(1200, HEIGHT)
     banner.show_banner(SCREEN.banner)
     banner.show_safety(SCREEN.safety)
     banner.show()
     return banner
 
 
-def test_the_verdict_the_advice_and_the_exact_error_are_there(banner):
+def test_the_verdict_stands_in_one_line_and_the_rest_opens_below_it(banner, qtbot):
+    assert banner.height() == HEIGHT
+    assert SCREEN.banner.verdict in shown(banner)
+    button(banner, "Details").click()
+    panel = banner._dropdown
+    assert panel.isVisible()
     for text in (SCREEN.banner.headline, SCREEN.banner.advice, fakes.CUDA_ERROR):
-        assert text in shown(banner)
+        assert text in shown(panel)
+    qtbot.keyClick(panel, Qt.Key.Key_Escape)
+    assert not panel.isVisible()
     assert banner.property("tone") == "bad"
-    assert banner.accessibleDescription().startswith("Problem: Saved on cuda:0")
+    assert banner.accessibleName() == f"Verdict, Problem: {SCREEN.banner.verdict}"
+    assert banner.accessibleDescription().startswith("Saved on cuda:0")
+    assert fakes.CUDA_ERROR in banner.accessibleDescription()
+
+
+def test_tab_reaches_the_verdict_and_return_opens_it(banner, qtbot):
+    assert banner.focusPolicy() & Qt.FocusPolicy.TabFocus
+    banner.setFocus()
+    qtbot.keyClick(banner, Qt.Key.Key_A)
+    assert not banner._dropdown.isVisible()
+    qtbot.keyClick(banner, Qt.Key.Key_Return)
+    assert banner._dropdown.isVisible()
+    banner.show_banner(None)
+    assert not banner._dropdown.isVisible()
+
+
+def test_a_press_on_its_button_closes_the_panel_for_good(banner, qtbot):
+    more = button(banner, "Details")
+    more.click()
+    panel = banner._dropdown
+    for place, kept in ((more.mapToGlobal(QPoint(4, 4)), True), (banner.mapToGlobal(QPoint(4, 4)), False)):
+        at = QPointF(panel.mapFromGlobal(place))
+        left = Qt.MouseButton.LeftButton
+        event = QMouseEvent(
+            QEvent.Type.MouseButtonPress, at, QPointF(place), left, left, Qt.KeyboardModifier(0)
+        )
+        panel.mousePressEvent(event)
+        assert panel.testAttribute(Qt.WidgetAttribute.WA_NoMouseReplay) is kept
+    panel.open()
+    more.click()
+    assert not panel.isVisible()
 
 
 def test_without_an_error_there_is_no_place_for_one(banner):
     banner.show_banner(replace(SCREEN.banner, tone="good", error_text=None, advice=""))
-    assert "torch.load says" not in shown(banner)
+    banner.open_details()
+    assert "torch.load says" not in shown(banner._dropdown)
     assert banner.property("tone") == "good"
     banner.show_banner(None)
     assert banner.isHidden()
@@ -41,11 +80,22 @@ def test_without_an_error_there_is_no_place_for_one(banner):
 
 @pytest.mark.parametrize(
     ("text", "signal"),
-    [("Export", "export_wanted"), ("Copy loading", "copy_code_wanted"), ("Why?", "why_wanted")],
+    [("Export", "export_wanted"), ("Copy loading", "copy_code_wanted"), ("Show the findings", "why_wanted")],
 )
 def test_each_button_says_what_is_wanted(banner, qtbot, text, signal):
     with qtbot.waitSignal(getattr(banner, signal)):
         button(banner, text).click()
+
+
+def test_a_narrow_line_keeps_the_verdict_whole(banner, qtbot):
+    banner.resize(780, HEIGHT)
+    assert banner._aside.isHidden()
+    assert (banner._copy.text(), banner._copy.accessibleDescription()) == ("", "Copy loading code")
+    line = banner._verdict
+    qtbot.waitUntil(lambda: line.width() >= line.fontMetrics().horizontalAdvance(line.text()))
+    banner.resize(1200, HEIGHT)
+    assert (banner._copy.text(), banner._copy.accessibleDescription()) == ("Copy loading code", "")
+    qtbot.waitUntil(lambda: SCREEN.banner.aside in shown(banner))
 
 
 def test_the_chip_tells_more_and_leads_to_the_findings(banner, qtbot):
@@ -78,10 +128,11 @@ def test_copying_says_so_for_a_moment(banner, qtbot, monkeypatch):
 
 
 def test_the_error_is_copied_as_it_stands(banner):
-    banner.findChild(QToolButton).click()
+    banner._details.findChild(QToolButton).click()
     assert QGuiApplication.clipboard().text() == fakes.CUDA_ERROR
 
 
 def test_the_error_is_the_loaders(banner):
     banner.show_banner(replace(SCREEN.banner, speaker="torch.jit.load"))
-    assert "torch.jit.load says" in shown(banner)
+    banner.open_details()
+    assert "torch.jit.load says" in shown(banner._dropdown)

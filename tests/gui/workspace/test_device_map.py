@@ -3,39 +3,49 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QLabel, QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton
 
-from inspector.gui.workspace.device_map import BranchList, DeviceCard, DeviceMapBar
+from inspector.gui.workspace.device_map import HEIGHT, DeviceMapBar
+from inspector.gui.workspace.map_panel import BranchList, DeviceCard
+from inspector.gui.workspace.pill import Pill
 from inspector.records import replace
 from inspector.session.screen import BranchRow
 from tests.gui import fakes
-from tests.gui.looking import shown
+from tests.gui.looking import button, shown
 
 ROWS = fakes.ready_screen().device_map
+
+
+MANY = tuple(replace(ROWS[0], device=f"cuda:{index}", note="") for index in range(16))
 
 
 @pytest.fixture
 def bar(qtbot, theme) -> DeviceMapBar:
     bar = DeviceMapBar(theme)
     qtbot.addWidget(bar)
-    bar.resize(1200, 80)
-    bar.show_rows(ROWS, fakes.COLOURS)
+    bar.resize(1256, HEIGHT)
+    bar.show_rows(ROWS, fakes.COLOURS, choices=("cuda:0", "mps", "cpu"))
     bar.show()
     qtbot.waitExposed(bar)
     return bar
 
 
-def test_each_device_has_a_card_with_its_name_and_summary(bar):
-    cards = bar.findChildren(DeviceCard)
-    assert len(cards) == 3
-    for card, row in zip(cards, ROWS, strict=True):
-        assert row.device in shown(card)
-        assert row.summary in shown(card)
-    assert "kept: Adam's step and RNG state" in shown(cards[2])
+def pills(bar: DeviceMapBar) -> list[Pill]:
+    return [pill for pill in bar.findChildren(Pill) if pill.isVisible()]
+
+
+def test_each_device_has_a_pill_with_its_name_and_what_it_holds(bar):
+    assert len(pills(bar)) == 3
+    for pill, row in zip(pills(bar), ROWS, strict=True):
+        assert row.device in shown(pill)
+        assert row.summary in shown(pill)
+        assert row.summary in pill.to.accessibleDescription()
+    assert "kept: Adam's step and RNG state" in pills(bar)[2].toolTip()
+    assert button(bar, "Details").accessibleName() == "Details of the device map"
 
 
 def test_choosing_a_device_says_so_and_showing_one_does_not(bar, qtbot):
-    combo = bar.findChildren(QComboBox)[0]
+    combo = pills(bar)[0].to
     assert combo.currentText() == "cpu"
     with qtbot.waitSignal(bar.mapping_chosen) as chosen:
         combo.setCurrentText("mps")
@@ -45,43 +55,87 @@ def test_choosing_a_device_says_so_and_showing_one_does_not(bar, qtbot):
     assert combo.currentText() == "cuda:0"
 
 
-def test_cards_stay_while_their_number_does(bar):
-    before = bar.findChildren(DeviceCard)
+def test_a_pill_is_edited_with_the_keyboard_alone(bar, qtbot):
+    combo = pills(bar)[0].to
+    combo.setFocus()
+    qtbot.waitUntil(combo.hasFocus)
+    with qtbot.waitSignal(bar.mapping_chosen) as chosen:
+        qtbot.keyClick(combo, Qt.Key.Key_Down)
+    assert chosen.args == ["cuda:1", "cuda:0"]
+    qtbot.keyClick(combo, Qt.Key.Key_Space)
+    qtbot.waitUntil(combo.view().isVisible)
+    assert combo.view().width() >= combo.view().sizeHintForColumn(0)
+    combo.hidePopup()
+
+
+def test_pills_stay_while_their_number_does(bar):
+    before = bar.findChildren(Pill)
     bar.show_rows(ROWS[::-1], fakes.COLOURS)
-    assert bar.findChildren(DeviceCard) == before
+    assert bar.findChildren(Pill) == before
     bar.show_rows(ROWS[:1], fakes.COLOURS)
+    assert len(pills(bar)) == 1
     bar.show_rows((), fakes.COLOURS)
     assert bar.isHidden()
 
 
-def test_many_devices_wrap_and_then_scroll(bar, qtbot):
-    many = tuple(replace(ROWS[0], device=f"cuda:{index}", note="") for index in range(8))
-    bar.setFixedHeight(800)
-    bar.show_rows(many, {})
-    cards = bar.findChildren(DeviceCard)
-    qtbot.waitUntil(lambda: len({card.y() for card in cards}) == 3)
-    card = cards[0].sizeHint().height()
-    assert card < bar.sizeHint().height() < 3 * card
-    bar.setFixedHeight(600)
-    bar.show_rows(many, {})
-    qtbot.waitUntil(lambda: bar.sizeHint().height() < 2 * card)
-    bar.resize(500, 600)
-    qtbot.waitUntil(lambda: len({card.y() for card in cards}) == 8)
+def test_sixteen_devices_stay_in_one_line_and_open_below_it(bar, qtbot):
+    bar.show_rows(MANY, {}, branch_rows(2), choices=("cpu",))
+    assert bar.height() == HEIGHT
+    seen = len(pills(bar))
+    assert 4 <= seen < 16
+    assert all(bar.rect().contains(pill.geometry()) for pill in pills(bar))
+    assert bar.findChildren(Pill)[0]._summary.isHidden()
+    more = button(bar, f"+{16 - seen} more, 2 rules")
+    more.click()
+    panel = bar._dropdown
+    assert panel.isVisible()
+    cards = panel.findChildren(DeviceCard)
+    assert len(cards) == 16
+    with qtbot.waitSignal(bar.mapping_chosen) as chosen:
+        cards[15].to.setCurrentText("mps")
+    assert chosen.args == ["cuda:15", "mps"]
+    bar.show_rows((*MANY[:15], replace(MANY[15], to="mps")), {}, branch_rows(2))
+    assert panel.isVisible()
+    assert cards[15].to.currentText() == "mps"
+    qtbot.keyClick(panel, Qt.Key.Key_Escape)
+    assert not panel.isVisible()
+    assert not more.isChecked()
+    bar.resize(bar.minimumSizeHint())
+    assert len(pills(bar)) == 1
+
+
+def test_all_are_mapped_at_once(bar, qtbot):
+    menu = button(bar, "Map all").menu()
+    menu.aboutToShow.emit()
+    said = [action.text().replace("&", "") for action in menu.actions() if action.text()]
+    assert said == ["cuda:0", "mps", "cpu", "Where each was saved", "As suggested for the machine"]
+    with qtbot.waitSignal(bar.all_chosen) as chosen:
+        menu.actions()[1].trigger()
+    assert chosen.args == ["mps"]
+    for place, signal in ((4, bar.as_saved_wanted), (5, bar.suggested_wanted)):
+        with qtbot.waitSignal(signal):
+            menu.actions()[place].trigger()
+
+
+def test_a_device_that_the_machine_lacks_is_marked(bar):
+    bar.show_rows((replace(ROWS[0], is_missing=True, note="the target has no cuda:1"), *ROWS[1:]), {})
+    assert [pill._mark.isVisible() for pill in pills(bar)] == [True, False, False]
+    assert "the target has no cuda:1" in pills(bar)[0].to.accessibleDescription()
 
 
 def test_a_long_name_leaves_the_list_its_room(bar, qtbot):
     bar.show_rows((replace(ROWS[0], device="privateuseone:0" * 20), *ROWS[1:]), {})
-    card = bar.findChildren(DeviceCard)[0]
-    qtbot.waitUntil(lambda: card.findChild(QComboBox).geometry().right() < card.width())
+    pill = pills(bar)[0]
+    qtbot.waitUntil(lambda: pill.to.geometry().right() < pill.width())
+    assert pill.width() < 420
 
 
 def test_everything_has_a_name_for_the_ear(bar):
-    names = [combo.accessibleName() for combo in bar.findChildren(QComboBox)]
-    assert names[0] == "Where the tensors of cuda:1 go"
+    assert pills(bar)[0].to.accessibleName() == "Where the tensors of cuda:1 go"
 
 
 def test_the_wheel_changes_nothing_by_accident(bar):
-    combo = bar.findChildren(QComboBox)[0]
+    combo = pills(bar)[0].to
     combo.clearFocus()
 
     def turn() -> bool:
@@ -106,7 +160,7 @@ def test_the_wheel_changes_nothing_by_accident(bar):
 
 
 def test_the_colors_follow_the_theme(bar, theme):
-    combo = bar.findChildren(QComboBox)[0]
+    combo = pills(bar)[0].to
 
     def color() -> str:
         return combo.itemIcon(1).pixmap(24, 24).toImage().pixelColor(12, 12).name()
@@ -139,8 +193,8 @@ def test_none_takes_no_room_and_many_are_counted(qtbot, theme):
     qtbot.addWidget(branches)
     branches.show_branches(())
     assert branches.isHidden()
-    branches.show_branches(branch_rows(9))
-    assert len(branches.findChildren(QPushButton)) == 4
+    branches.show_branches(branch_rows(21))
+    assert len(branches.findChildren(QPushButton)) == 16
     assert "and 5 more" in [label.text() for label in branches.findChildren(QLabel)]
 
 
@@ -148,7 +202,8 @@ def test_a_line_says_why_there_is_no_map(bar):
     bar.show_rows((), {}, (), "No devices are stored here: the call decides.")
     assert not bar.isHidden()
     assert "the call decides" in shown(bar)
-    assert "Device map" not in shown(bar)
+    assert not pills(bar)
+    assert button(bar, "Map all").isHidden()
     bar.show_rows(ROWS, fakes.COLOURS)
-    assert "Device map" in shown(bar)
+    assert len(pills(bar)) == 3
     assert "the call decides" not in shown(bar)

@@ -27,6 +27,9 @@ def test_without_a_file_there_is_nothing_to_do_or_to_cancel(session, view) -> No
     session.reload()
     session.look_at_file()
     session.apply_fix(Fix(rule="*=cpu"))
+    session.map_all("cpu")
+    session.map_as_saved()
+    session.map_as_suggested()
     session.start_job("check")
     session.stop_job("check")
     session.begin_export()
@@ -52,6 +55,19 @@ def test_a_session_that_is_disposed_of_waits_for_nothing(session, view, runner) 
     assert job.progress.cancelled
     runner.go_on()
     assert (session.screen.phase, session.screen.jobs, view.method_calls) == ("empty", (), [])
+
+
+def test_all_devices_are_mapped_at_once(opened) -> None:
+    opened.set_target("2xcuda")
+    suggested = going(opened)
+    opened.map_all("cuda:1")
+    assert set(going(opened).values()) == {"cuda:1"}
+    opened.map_as_saved()
+    assert all(device == to for device, to in going(opened).items())
+    opened.map_all("cpu")
+    opened.map_as_suggested()
+    assert going(opened) == suggested
+    assert opened.screen.map_choices == ("cuda:0", "cuda:1", "cpu")
 
 
 def test_another_target_takes_the_map_with_it(opened) -> None:

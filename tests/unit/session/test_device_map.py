@@ -4,7 +4,7 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.session import device_map as mapping
-from inspector.session.device_map import Pairs, device_rows, map_devices
+from inspector.session.device_map import Pairs, choices_for_all, device_rows, map_devices
 from inspector.session.document import Document
 from inspector.session.screen import DeviceRow
 from inspector.target.machine.wish import parse_target
@@ -56,7 +56,9 @@ def test_a_note_stands_only_where_it_helps() -> None:
     assert {row.note for row in rows_of(document, "2xcuda").values()} == {""}
     assert rows_of(document, "cuda")["cuda:1"].note == ""
     assert rows_of(document, "cuda")["cuda:0"].note == "kept as saved"
-    assert rows_of(document, "cpu", ("cuda:1", "cuda:1"))["cuda:1"].note == "the target has no cuda:1"
+    missing = rows_of(document, "cpu", ("cuda:1", "cuda:1"))
+    assert missing["cuda:1"].note == "the target has no cuda:1"
+    assert [name for name, row in missing.items() if row.is_missing] == ["cuda:1"]
 
 
 def test_what_stays_on_the_cpu_by_design_is_counted() -> None:
@@ -77,6 +79,12 @@ def test_nothing_is_offered_that_torch_would_refuse() -> None:
     assert rows["meta"].choices == ("meta",)
     assert rows[r"odd\u000aname"].choices == ("hpu:0", "cpu", r"odd\u000aname")
     assert rows["hpu:0"].choices == ("hpu:0", "cpu")
+
+
+def test_all_can_be_sent_where_each_can_be_sent() -> None:
+    rows = tuple(rows_of(saved_on("cpu:0", "odd\nname", "hpu:0", "meta"), "cuda").values())
+    assert choices_for_all(rows) == ("cuda:0", "hpu:0", "cpu")
+    assert choices_for_all(tuple(rows_of(saved_on("meta")).values())) == ()
 
 
 def test_a_device_with_an_odd_name_is_mapped_by_the_name_that_is_shown() -> None:

@@ -20,6 +20,7 @@ from inspector.report.words.verdicts import (
     refusal_sentence,
     safety_label,
     safety_sentence,
+    short_sentence,
     shown_message,
     understood,
     verdict_words,
@@ -72,6 +73,8 @@ DTENSOR = "torch.distributed.tensor.DTensor"
 )
 def test_sentences(made: Checkpoint, version: str | None, words: str) -> None:
     assert words in load_sentence(load_of(made, version), "a node")
+    short = short_sentence(load_of(made, version), "a node")
+    assert len(short) <= len(load_sentence(load_of(made, version), "a node"))
 
 
 @pytest.mark.parametrize(
@@ -188,6 +191,9 @@ def test_every_verdict_has_its_words() -> None:
     assert set(SAFETY) == set(get_args(FileVerdict))
     load = load_of(asking())
     assert all(load_sentence(replace(load, way=way), "a node") for way in get_args(Way))
+    for way in get_args(Way):
+        said = replace(load, way=way)
+        assert ("loads" in short_sentence(said, "a node")) == ("loads" in load_sentence(said, "a node"))
 
 
 def test_what_has_no_pickle_is_not_said_to_load_with_weights_only() -> None:
@@ -199,6 +205,7 @@ def test_what_has_no_pickle_is_not_said_to_load_with_weights_only() -> None:
 
 def test_archives_are_told_with_their_loader() -> None:
     script = checkpoint(*ON_GPU, format="torchscript")
+    assert short_sentence(load_of(script), "a node") == load_sentence(load_of(script), "a node")
     assert load_sentence(load_of(script), "a node").startswith(
         "It does not load on a node with torch.jit.load; "
     )

@@ -28,6 +28,8 @@ RUN = "cuda:0\u20137"
 GPU = "a machine with 1 NVIDIA GPU"
 SHORT = "It stops with: RuntimeError: short. Fetch it."
 NET = {"names": ("net.Net",), "module_class": "net.Net"}
+_ONE_LINE = 80
+"""Characters that stand beside the buttons of a wide window."""
 EIGHT = tuple(f"cuda:{index}" for index in range(8))
 PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=())
 
@@ -179,6 +181,9 @@ def test_banner_says(document: Document, target: str, words: str) -> None:
     said = say(document, target)
     assert f"{said.tone}: {said.headline}" + (f" -> {said.advice}" if said.advice else "") == words
     assert (said.error_text is not None) == said.headline.endswith("here:")
+    assert (said.error_text is not None) == (" stops on " in said.verdict)
+    assert said.aside
+    assert len(said.verdict) <= _ONE_LINE, said.verdict
 
 
 def test_the_error_is_torchs_own_with_nothing_invisible_in_it() -> None:
@@ -223,6 +228,8 @@ def test_damage_is_said_before_anybody_hopes() -> None:
     said = say(saved_on("cpu"), "cpu", (), finding("error", "Bytes are missing", detail="Fetch it\nagain."))
     assert said == Banner(
         tone="bad",
+        verdict="torch.load does not read it: bytes are missing.",
+        aside=r"Fetch it\u000aagain.",
         headline="Saved on the CPU (4.0 KB). torch.load does not read it: bytes are missing.",
         advice=r"Fetch it\u000aagain.",
         error_text=None,

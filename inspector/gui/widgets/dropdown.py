@@ -1,0 +1,89 @@
+"""A panel that opens below a button and closes again at Escape or a click elsewhere; it moves nothing."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QHideEvent, QMouseEvent
+from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QWidget
+
+from inspector.gui.widgets.boxes import NO_MARGINS, column
+from inspector.gui.widgets.cards import frameless_scroll
+from inspector.gui.widgets.labels import named
+from inspector.overriding import override
+
+_GAP = 4
+_SIDE = 10
+_FRAME = 2
+
+
+class Dropdown(QFrame):
+    """Shows a content below a button that is pressed while it is open."""
+
+    def __init__(self, button: QAbstractButton, content: QWidget, spoken: str, *, width: int) -> None:
+        super().__init__(button, Qt.WindowType.Popup)
+        self._button = button
+        self._content = named(content, "scrolled")
+        self._width = width
+        self.setObjectName("dropdown")
+        self.setAccessibleName(spoken)
+        self.setWindowTitle(spoken)
+        self._scroll = frameless_scroll(QScrollArea(), content)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        column(self._scroll, margins=NO_MARGINS, within=self)
+        button.setCheckable(True)
+        button.clicked.connect(self._on_clicked)
+
+    def open(self) -> None:
+        """Show the panel as high as its content, where the screen has the room."""
+        self._button.setChecked(True)
+        self.ensurePolished()
+        area = self._button.screen().availableGeometry()
+        window = self._button.window()
+        width = min(self._width, window.width() - 2 * _SIDE, area.width())
+        below = self._button.mapToGlobal(QPoint(0, self._button.height() + _GAP))
+        left = window.mapToGlobal(QPoint(0, 0)).x()
+        place = max(left + _SIDE, min(below.x(), left + window.width() - width - _SIDE))
+        height = min(self._height_for(width), max(area.bottom() - below.y(), area.height() // 3))
+        self.setGeometry(QRect(place, below.y(), width, height))
+        self.show()
+        first = next((each for each in _focusable(self._content)), self._content)
+        first.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        over = QRect(self._button.mapToGlobal(QPoint(0, 0)), self._button.size())
+        # The press that closes the panel must not open it again.
+        self.setAttribute(
+            Qt.WidgetAttribute.WA_NoMouseReplay, over.contains(event.globalPosition().toPoint())
+        )
+        super().mousePressEvent(event)
+
+    @override
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._button.setChecked(False)
+
+    def _height_for(self, width: int) -> int:
+        inner = width - _FRAME
+        layout = self._content.layout()
+        if layout is not None and layout.hasHeightForWidth():
+            return layout.totalHeightForWidth(inner) + _FRAME
+        return self._content.sizeHint().height() + _FRAME
+
+    def _on_clicked(self, checked: bool) -> None:  # noqa: FBT001  # Qt passes it by position
+        if checked:
+            self.open()
+        else:
+            self.hide()
+
+
+def _focusable(root: QWidget) -> list[QWidget]:
+    """Return the widgets below one that Tab reaches, in their order on the screen."""
+    found = [
+        each
+        for each in root.findChildren(QWidget)
+        if each.focusPolicy() & Qt.FocusPolicy.TabFocus and each.isVisibleTo(root) and each.isEnabled()
+    ]
+    return sorted(
+        found, key=lambda each: (each.mapTo(root, QPoint(0, 0)).y(), each.mapTo(root, QPoint(0, 0)).x())
+    )
