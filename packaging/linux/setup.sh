@@ -42,6 +42,7 @@ find_python() {
 # What is missing is asked for at once, and first: nobody wants to come back for the second half.
 install_packages() { # install_packages run|test
   local wanted=() python
+  command -v make >/dev/null || wanted+=(make)
   if python=$(find_python); then
     # Debian ships venv without what it needs to put pip into the new environment.
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
