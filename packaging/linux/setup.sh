@@ -65,7 +65,8 @@ missing_libraries() {
   while read -r package library; do
     [ "$package" = '#' ] || grep -qF "$library " <<<"$known" || echo "$package"
   done <resources/desktop/debian-libraries.txt
-  command -v fc-list >/dev/null && [ -n "$(fc-list 2>/dev/null | head -n 1)" ] || echo fonts-dejavu-core
+  [ -n "$(find /usr/share/fonts /usr/local/share/fonts ~/.fonts ~/.local/share/fonts -name '*.[to]t[fc]' -print -quit \
+    2>/dev/null)" ] || echo fonts-dejavu-core
 }
 
 missing_tools() {
