@@ -21,7 +21,7 @@ def add_map_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FROM=TO",
-        help="'*=cpu', 'cuda:1=cuda:0'; repeatable",
+        help="where storages go: '*=cpu', 'cuda:1=cuda:0'; repeatable, the first match counts",
     )
     add_target_options(parser)
 

@@ -1,7 +1,8 @@
 """The commands, one module each: its options, and what it runs.
 
-A module here has `SUMMARY` (one sentence), `add_options(parser)` and `run(options)`, which returns the exit
-code. It is imported when its command is called, so that `show` pays for nothing that `remap`
+A module here has `SUMMARY` (one sentence), `add_options(parser)`, `run(options)`, which returns the exit
+code, and perhaps `EXAMPLES`, lines without the program's name, and `NOTES`, for the end of its help.
+It is imported when its command is called, so that `show` pays for nothing that `remap`
 needs. To add a command is to add its module and its row.
 """
 

@@ -30,13 +30,19 @@ if TYPE_CHECKING:
     from inspector.target.machine.wish import Wish
 
 SUMMARY = "Check whether torch.load works on a machine, and if not, why."
+EXAMPLES = (
+    "check best.pth",
+    "check best.pth --target cuda@24gb",
+    "check best.pth --error-file traceback.txt",
+    "check best.pth --script train.py",
+)
 _MOST_CHARS = 1 << 22
 """Of an error file: more than is looked at, and little enough to be read from anything."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the checkpoint")
     add_target_options(parser, "this")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--beliefs", action="store_true", help="answer common beliefs from this file")

@@ -8,11 +8,17 @@ import os
 from inspector.cli.common import DONE, say
 
 SUMMARY = "Register for this user: double-click, Open With."
+EXAMPLES = (
+    "desktop install",
+    "desktop remove",
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `desktop`."""
-    parser.add_argument("action", choices=("install", "remove"))
+    parser.add_argument(
+        "action", choices=("install", "remove"), help="register, or take the registration back"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,12 +8,13 @@ from pathlib import Path
 from inspector.cli.common import DONE, ended_by_signals, remark, say
 
 SUMMARY = "Save what is intact in a damaged file as a new one, and list the rest."
+EXAMPLES = ("recover half.pth -o rest.pth",)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `recover`."""
-    parser.add_argument("file", metavar="FILE")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT")
+    parser.add_argument("file", metavar="FILE", help="the checkpoint")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the new file")
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
 
 

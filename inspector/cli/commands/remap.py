@@ -18,14 +18,21 @@ if TYPE_CHECKING:
     from inspector.remap.relabel.export import Export, Verify
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
+EXAMPLES = (
+    "remap best.pth -o cpu.pth --map 'cuda:*=cpu'",
+    "remap best.pth -o weights.safetensors --only weights",
+    "remap best.pth --in-place --map 'cuda:1=cuda:0'",
+    "remap best.pth --undo",
+)
+NOTES = "Without --map and --target, everything goes to the CPU."
 _MOST_LEFT_OUT = 20
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `remap`."""
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the checkpoint")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("-o", "--output", metavar="OUT")
+    where.add_argument("-o", "--output", metavar="OUT", help="the new file")
     where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
     where.add_argument("--undo", action="store_true", help="undo --in-place, bit for bit")
     parser.add_argument("--dry-run", action="store_true", help="print what would change; write nothing")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from inspector.rescue.calls import Journal
 
 SUMMARY = "Run a Python program with its loads mapped, and report which line needed it."
-_EXAMPLE = f"{PROGRAM} run -- python train.py --epochs 3"
-_NOTES = (
-    f"Example: {_EXAMPLE}. Every load of the program, and of the Pythons that it starts, puts storages whose "
+EXAMPLES = ("run -- python train.py --epochs 3", "run --map 'cuda:*=cpu' -- torchrun train.py")
+NOTES = (
+    "Every load of the program, and of the Pythons that it starts, puts storages whose "
     "device is not here on the best device that is: torch.load wherever it is called, torch.jit.load, and "
     "tensors in pickle.load, np.load and joblib.load. What was saved on the CPU stays there. What a load may "
     "run is not changed: weights_only is as the program has it. Nothing is installed. The exit code is the "
@@ -26,7 +26,6 @@ _NOTES = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `run`."""
-    parser.epilog = _NOTES
     parser.add_argument(
         "--map",
         action="append",
@@ -35,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="'*=cpu', 'cuda:1=cuda:0'; repeatable; then only what a rule covers is mapped",
     )
     parser.add_argument("--target", metavar="T", help=f"map what is not on T as well: {TARGETS}")
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
     words = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not words:
-        raise PlanError("run was given no command", remedy=_EXAMPLE)
+        raise PlanError("run was given no command", remedy=f"{PROGRAM} {EXAMPLES[0]}")
     rules = [_parse_rule(text) for text in options.map]
     target = parse_wish(options.target or THIS)
     program = find_command(words)

@@ -12,6 +12,7 @@ from inspector.cli.machines import add_target_options, profile_of
 from inspector.errors import ContainerError, ExportError
 
 SUMMARY = "Render the window on a file to a PNG."
+EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -19,12 +20,17 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `screenshot`."""
-    parser.add_argument("file", metavar="FILE")
-    parser.add_argument("output", metavar="OUT.png")
-    parser.add_argument("--size", default="1280x800", metavar="WxH", type=_size)
-    parser.add_argument("--theme", choices=("light", "dark"), default="light")
+    parser.add_argument("file", metavar="FILE", help="the checkpoint")
+    parser.add_argument("output", metavar="OUT.png", help="the picture")
     parser.add_argument(
-        "--page", choices=("memory", "tensor", "findings", "code", "file", "beliefs"), default="memory"
+        "--size", default="1280x800", metavar="WxH", type=_size, help="of the window; default: 1280x800"
+    )
+    parser.add_argument("--theme", choices=("light", "dark"), default="light", help="default: light")
+    parser.add_argument(
+        "--page",
+        choices=("memory", "tensor", "findings", "code", "file", "beliefs"),
+        default="memory",
+        help="default: memory",
     )
     add_target_options(parser)
     parser.add_argument("--force", action="store_true", help="replace OUT even if it is no picture")

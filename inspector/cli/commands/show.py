@@ -17,11 +17,17 @@ from inspector.cli.common import (
 from inspector.errors import CancelledError
 
 SUMMARY = "Show what checkpoints contain; nothing in them is executed."
+EXAMPLES = (
+    "show best.pth",
+    "show best.pth --depth 2",
+    'show best.pth --filter "device:cuda:1 size>10MB"',
+    "show --json best.pth",
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `show`."""
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="checkpoints, or folders of one")
     parser.add_argument("--json", action="store_true", help="one JSON document for each file, one a line")
     parser.add_argument(
         "--filter", metavar="QUERY", default="", help="words, device:, dtype:, role:, size>10MB"

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from inspector.target.machine.profile import Profile
 
 SUMMARY = "Print Python code that loads the file."
+EXAMPLES = (
+    "snippet best.pth",
+    "snippet best.pth --target cuda --style resume",
+)
 _STYLES = (
     "plain, resume, module, lightning, transformers, peft, data, distributed, fsdp, accelerate, "
     "deepspeed, ...; those that fit the file, the best of them if none is named"
@@ -21,10 +25,10 @@ _STYLES = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `snippet`."""
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the checkpoint")
     add_map_options(parser)
     style = parser.add_mutually_exclusive_group()
-    style.add_argument("--style", help=_STYLES)
+    style.add_argument("--style", metavar="NAME", help=_STYLES)
     saves = "print code that saves the next checkpoint, so that it loads anywhere"
     style.add_argument("--save", dest="style", action="store_const", const="save", help=saves)
 

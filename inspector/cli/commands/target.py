@@ -8,12 +8,16 @@ from inspector.cli.common import DONE, PROGRAM, say, say_json
 from inspector.cli.machines import add_target_options, profile_of
 
 SUMMARY = "Describe this machine and say why torch can or cannot use its GPUs."
-_PROBE = f"For another machine: {PROGRAM} target --probe-script | ssh HOST python3 - > host.json"
+EXAMPLES = (
+    "target",
+    "target --python ~/venv",
+    "target --probe-script > probe.py",
+)
+NOTES = f"For another machine: {PROGRAM} target --probe-script | ssh HOST python3 - > host.json"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `target`."""
-    parser.epilog = _PROBE
     parser.add_argument("--json", action="store_true", help="one JSON document")
     add_target_options(parser, "this")
     parser.add_argument("--probe-script", action="store_true", help="print the script that probes a machine")

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from inspector.remap.compare.files import Comparison
 
 SUMMARY = "Compare a copy with the file it was made from, byte by byte."
+EXAMPLES = ("verify cpu.pth --against best.pth",)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `verify`."""
-    parser.add_argument("file", metavar="OUT")
-    parser.add_argument("--against", required=True, metavar="FILE")
+    parser.add_argument("file", metavar="OUT", help="the copy")
+    parser.add_argument("--against", required=True, metavar="FILE", help="the file that it was made from")
     add_map_options(parser)
     add_plan_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document")

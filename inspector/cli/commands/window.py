@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 
 from inspector import __version__
-from inspector.cli.commands import COMMANDS
 from inspector.cli.common import DONE, PROGRAM
 from inspector.cli.display import require_display, window_libraries
 
-SUMMARY = "Open PyTorch checkpoints without executing them, and fix the devices they name."
+SUMMARY = (
+    "Open PyTorch checkpoints without executing them, and fix the devices they name.\n"
+    "Without a command, the files open in the window."
+)
+EXAMPLES = ("", "best.pth last.pth", "--demo")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the window, and name the commands."""
-    names = ", ".join(COMMANDS)
-    parser.epilog = f"Commands: {names}. Ask each with --help. Without a command, files open in the window."
+    """Declare the options of the window."""
     parser.add_argument("files", nargs="*", metavar="FILE", help="checkpoints to open in the window")
     parser.add_argument("--demo", action="store_true", help="open the demo checkpoint")
     parser.add_argument("--fresh", action="store_true", help="ignore remembered settings")

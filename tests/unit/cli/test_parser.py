@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import argparse
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -49,8 +51,10 @@ def test_a_command_is_its_module_and_its_row(cli, monkeypatch) -> None:
     module.run = lambda options: asked.append(options.sheep) or 1
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(COMMANDS, "count", module.__name__)
-    assert "target, count. Ask" in " ".join(cli("--help").out.split())
+    module.EXAMPLES, module.NOTES = ("count --sheep 3",), "They are counted once."
+    assert "\n  count       Count the sheep.\n" in cli("--help").out
     told = cli("count", "--help").out
+    assert told.endswith("examples:\n  checkpoint-inspector count --sheep 3\n\nThey are counted once.\n")
     assert told.startswith("usage: checkpoint-inspector count [-h] [--sheep SHEEP]")
     assert "Count the sheep." in told
     assert cli("count", "--sheep", "3").code == 1
@@ -129,6 +133,42 @@ def test_sizes_and_depths_are_numbers() -> None:
     assert parse(["screenshot", "a", "b"]).size == (1280, 800)
     assert parse(["show", "a", "--depth", "3"]).depth == 3
     assert parse(["show", "a"]).depth is None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["shwo", "x.pth"], "there is no command or file 'shwo'; did you mean show?"),
+        (
+            ["nothing"],
+            "there is no command or file 'nothing'; checkpoint-inspector --help lists the commands",
+        ),
+    ],
+)
+def test_an_unknown_word_opens_no_window(cli, given: list[str], said: str) -> None:
+    answer = cli(*given)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"checkpoint-inspector: error: {said}\n"
+
+
+def test_files_are_no_unknown_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shwo").mkdir()
+    for word in ("shwo", "missing.pth", "./missing", "checkpoint-500"):
+        assert parse([word]).files == [word]
+
+
+def test_every_command_has_examples_and_every_option_its_help() -> None:
+    wanting = []
+    for name, place in {**COMMANDS, "": WINDOW}.items():
+        command = import_module(place)
+        found = argparse.ArgumentParser()
+        command.add_options(found)
+        wanting += [(name, action.dest) for action in found._actions if not action.help]
+        for example in command.EXAMPLES:
+            assert example.split()[:1] == ([name] if name else example.split()[:1])
+            parse(shlex.split(example.partition(" > ")[0]))
+    assert wanting == []
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids="".join)
