@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from inspector.gui.tree.view import TensorTreeView
     from inspector.gui.workspace.workspace import Workspace
     from inspector.session.controller import Session
-    from inspector.session.screen import ExportPage, FailurePage, Screen
+    from inspector.session.export.page import ExportPage
+    from inspector.session.screen import FailurePage, Screen
 
 
 class MainWindow(Frame):

@@ -169,15 +169,29 @@ def is_same_device(one: str, other: str) -> bool:
     return one == other or {one, other} == _APPLE_NAMES
 
 
+_WILD = re.compile(r"(\[[*?\[]\]|\*\*/|\*\*|\*|\?)")
+_TRANSLATED = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_LITERALS = {"[*]": "*", "[?]": "?", "[[]": "["}
+
+
 def literal_pattern(path: str) -> str:
     """Return the pattern that covers this path alone: what means something in patterns stands in brackets."""
     return _SPECIAL.sub(r"[\g<0>]", path)
 
 
+def path_of(pattern: str) -> str | None:
+    """Return the only path that a pattern matches, or None if it has wildcards."""
+    parts = _WILD.split(pattern)
+    if any(part in _TRANSLATED for part in parts):
+        return None
+    return "".join(_LITERALS.get(part, part) for part in parts)
+
+
 @cache
 def _path_regex(pattern: str) -> re.Pattern[str]:
     """Translate a glob: `**` crosses slashes, `*` and `?` do not; `[*]`, `[?]` and `[[]` mean themselves."""
-    parts = re.split(r"(\[[*?[]\]|\*\*/|\*\*|\*|\?)", pattern)
-    translated = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    translated |= {f"[{char}]": re.escape(char) for char in "*?["}
-    return re.compile("".join(translated.get(part) or re.escape(part) for part in parts), re.DOTALL)
+    return re.compile("".join(map(_translated, _WILD.split(pattern))), re.DOTALL)
+
+
+def _translated(part: str) -> str:
+    return _TRANSLATED.get(part) or re.escape(_LITERALS.get(part, part))

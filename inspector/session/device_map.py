@@ -15,7 +15,8 @@ from inspector.remap.plan import Plan, plan_remap, rules_for_target
 from inspector.remap.rules import Rule, check_destination
 from inspector.report.colors import NEUTRAL, device_name
 from inspector.session.document import Document
-from inspector.session.screen import DeviceRow, ExportWish
+from inspector.session.export.page import ExportWish
+from inspector.session.screen import DeviceRow
 from inspector.target.machine.profile import Profile
 from inspector.target.simulate import restore_failure
 from inspector.units import format_count, format_nbytes

@@ -6,7 +6,7 @@ only what differs. A screen can be built and compared in a test without any widg
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from inspector.containers.source import Stamp
 from inspector.model.findings import Fix
@@ -17,11 +17,13 @@ from inspector.report.details import FactGroup
 from inspector.report.tree import Tree
 from inspector.session.jobs.job import Job
 
+if TYPE_CHECKING:
+    from inspector.session.export.page import ExportPage
+
 __all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "Segment"]
 """Parts of a screen that are made elsewhere."""
 
 Phase = Literal["empty", "opening", "ready", "failed"]
-ExportStage = Literal["looking", "draft", "running", "done", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
 
 
@@ -201,129 +203,6 @@ class FailurePage:
     remedy: str
     runs: str = ""
     code: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportWish:
-    """What to write.
-
-    Attributes:
-        kind: The id of the kind of export, see `session.export.kinds`.
-        cast: The type that float32 weights become, or empty to leave them.
-        ema: Whether the averaged weights are meant.
-        exclude: Patterns of paths that are left out, with spaces between them.
-        verify: How the copy is checked: `quick`, `full` or `torch`.
-        hidden: Whether devices outside of tensors change as well.
-    """
-
-    kind: str = "copy"
-    cast: str = ""
-    ema: bool = False
-    exclude: str = ""
-    verify: str = "quick"
-    hidden: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportDraft:
-    """What the export dialog asks about.
-
-    Attributes:
-        wish: What is asked for at present.
-        kinds: The kinds that this file offers.
-        destination: The proposed path, absolute; empty where the file itself is changed.
-        summary: What will be changed, one sentence a line.
-        warnings: What will be lost, or what to think of, one sentence a line.
-        refusal: Why it cannot be written as asked, or empty.
-        size: How large the copy will be, as text.
-        can_cast: Whether weights can be cast.
-        can_average: Whether there are averaged weights to choose.
-        can_exclude: Whether something can be left out.
-        can_verify: Whether there are several ways to check the copy.
-        can_change_hidden: Whether devices outside of tensors could change as well.
-    """
-
-    wish: ExportWish
-    kinds: tuple[Choice, ...]
-    destination: str
-    summary: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    refusal: str = ""
-    size: str = ""
-    can_cast: bool = False
-    can_average: bool = False
-    can_exclude: bool = False
-    can_verify: bool = False
-    can_change_hidden: bool = False
-
-    @property
-    def in_place(self) -> bool:
-        """Whether the file itself is changed."""
-        return not self.destination
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportResult:
-    """What was written.
-
-    Attributes:
-        title: What became of it, in a few words.
-        destination: Where it stands.
-        lines: What was done and how it was checked, one sentence a line.
-        warnings: What is not in it, or what torch found wrong with it.
-        is_copy: Whether it is another file than the one in the window.
-        can_undo: Whether the file itself was changed, and can be given back.
-        has_receipt: Whether there is a receipt to save.
-    """
-
-    destination: str
-    lines: tuple[str, ...]
-    title: str = "The copy is ready"
-    warnings: tuple[str, ...] = ()
-    is_copy: bool = True
-    can_undo: bool = False
-    has_receipt: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
-    """What exists at the path to write to.
-
-    Attributes:
-        path: The path.
-        found: A `file`, a `folder`, nothing yet (`free`), or not even a folder for it (`nowhere`).
-    """
-
-    path: str
-    found: Literal["free", "file", "folder", "nowhere"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportPage:
-    """How far an export is: asked about, carried out, or ended. An undo and a receipt pass through it too.
-
-    Attributes:
-        stage: `looking` while a draft is worked out, `draft` when it can be carried out, `running`, and at
-            the end `done` or `failed`.
-        draft: What is asked about; None before the first draft is there, and for an undo.
-        destination: The destination that was looked at last.
-        title: What is being done, in a few words, while it runs.
-        progress: The running work, or None.
-        stopping: Whether it was asked to stop.
-        result: What was done, or None.
-        failure: Why nothing was done, or None.
-        cancelled: Whether that is what was wanted.
-    """
-
-    stage: ExportStage
-    draft: ExportDraft | None = None
-    destination: Destination | None = None
-    title: str = ""
-    progress: Progress | None = None
-    stopping: bool = False
-    result: ExportResult | None = None
-    failure: FailurePage | None = None
-    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

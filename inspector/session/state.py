@@ -9,14 +9,16 @@ from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule
 from inspector.report.colors import device_name
 from inspector.session.document import Document
+from inspector.session.export.page import Destination, ExportDraft, ExportWish
 from inspector.session.jobs.job import Job
-from inspector.session.screen import Destination, ExportDraft, ExportWish, FailurePage, Loading, Phase
+from inspector.session.screen import FailurePage, Loading, Phase
 from inspector.target.machine.profile import Profile
 
 if TYPE_CHECKING:
     from inspector.session.export.work import Outcome
 
 THIS = "this"
+Picks = tuple[tuple[tuple[int, ...], bool], ...]
 OPEN, PROBE, EXPORT = "open", "probe", "export"
 """Kinds of jobs that decide what is shown."""
 
@@ -29,6 +31,9 @@ class ExportState:
         step: What is being done, or was done last.
         wish: What to write; None for what suits the file.
         draft: The last draft that was worked out.
+        picks: Rows whose boxes were clicked since the last draft, and whether they are to be written.
+        query: What is searched for among the rows.
+        matches: The rows that were found; None without a search.
         destination: The destination that was looked at last.
         outcome: What was written.
         failure: Why it failed.
@@ -38,6 +43,9 @@ class ExportState:
     step: Literal["draft", "write", "undo", "receipt"]
     wish: ExportWish | None = None
     draft: ExportDraft | None = None
+    picks: Picks = ()
+    query: str = ""
+    matches: tuple[int, ...] | None = None
     destination: Destination | None = None
     outcome: Outcome | None = None
     failure: FailurePage | None = None

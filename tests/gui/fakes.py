@@ -8,6 +8,7 @@ from math import prod
 
 from inspector.records import replace
 from inspector.report.tree import Node, Tree
+from inspector.session.export.page import Destination, ExportDraft, ExportPage, ExportWish
 from inspector.session.screen import (
     Banner,
     Bar,
@@ -16,11 +17,7 @@ from inspector.session.screen import (
     Chip,
     Choice,
     CodePage,
-    Destination,
     DeviceRow,
-    ExportDraft,
-    ExportPage,
-    ExportWish,
     FactGroup,
     FailurePage,
     FindingRow,

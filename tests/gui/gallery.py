@@ -17,7 +17,8 @@ from inspector.gui.pages.memory.panel import MemoryPanel
 from inspector.gui.settings import Settings
 from inspector.gui.theme.theme import Theme
 from inspector.progress import Progress
-from inspector.session.screen import ExportPage, ExportResult, FailurePage, Screen
+from inspector.session.export.page import ExportPage, ExportResult
+from inspector.session.screen import FailurePage, Screen
 from tests.gui import fakes
 
 RECENT = (

@@ -37,9 +37,10 @@ from inspector.records import replace
 from inspector.resources import PROBE, resource_path
 from inspector.session.controller import Session
 from inspector.session.document import open_document
+from inspector.session.export.page import ExportWish
 from inspector.session.present import presenter
 from inspector.session.present.compose import compose
-from inspector.session.screen import ExportWish, Loading, Screen
+from inspector.session.screen import Loading, Screen
 from inspector.target.machine.profile import Profile
 from tests.gui.crossing import Crossroads, delete_what_is_to_go, picture_of, write_files, zip_file
 

@@ -23,15 +23,8 @@ from inspector.gui.start.failure import FailurePageWidget, OpeningPage
 from inspector.gui.widgets.path_text import path_of_url
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.screen import (
-    Choice,
-    ExportDraft,
-    ExportPage,
-    ExportResult,
-    ExportWish,
-    FailurePage,
-    Loading,
-)
+from inspector.session.export.page import ExportDraft, ExportPage, ExportResult, ExportWish
+from inspector.session.screen import Choice, FailurePage, Loading
 from tests.gui import fakes
 
 READY = fakes.ready_screen()

@@ -17,7 +17,7 @@ from pathlib import Path
 from inspector.cli import main
 from inspector.gui import app
 from inspector.gui.main_window import MainWindow
-from inspector.session.screen import ExportWish
+from inspector.session.export.page import ExportWish
 
 _STEP_MS = 20
 _MOST_TURNS = 4000

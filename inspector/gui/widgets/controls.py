@@ -61,9 +61,9 @@ def icon_button(theme: Theme, icon: str, words: str, clicked: Slot) -> QToolButt
 
 
 def button_row(*buttons: QPushButton) -> QHBoxLayout:
-    """Lay the buttons of a dialog out at the right."""
+    """Lay the buttons of a dialog out at the right; Enter presses the one that has the focus."""
     for button in buttons:
-        button.setAutoDefault(False)
+        button.setAutoDefault(True)
     return row(1, *buttons, spacing=8)
 
 

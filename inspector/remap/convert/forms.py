@@ -14,6 +14,9 @@ ContainerName = Literal["same", "zip", "legacy"]
 Cast = Literal["float16", "bfloat16"]
 
 EXCLUDED = "left out on request"
+NO_WEIGHTS, NO_TENSORS = "no weights are left to export", "no tensors are left to export"
+KEPT, DROPPED, NEVER = 0, 1, 2
+"""What becomes of a row: written, left out on request, or nothing that the form holds."""
 SAFETENSORS_SUFFIX = ".safetensors"
 _SHARD_SUFFIX = ".distcp"
 TORCH_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin"})
@@ -98,6 +101,9 @@ class FormPreview:
         prefix: What would be removed from the front of every name.
         tied: Names that safetensors cannot hold, each with the name of the same tensor that is kept.
         refusals: Why it cannot be written, one sentence each; empty if it can.
+        fates: What becomes of each tensor.
+        value_fates: What becomes of each value.
+        unused: Patterns that match nothing in the file.
     """
 
     model: str | None
@@ -108,6 +114,9 @@ class FormPreview:
     prefix: str
     tied: tuple[tuple[str, str], ...]
     refusals: tuple[str, ...]
+    fates: bytes = b""
+    value_fates: bytes = b""
+    unused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,13 +22,12 @@ from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.remap.convert.cast import SOURCE
 from inspector.remap.convert.expected import Description, describe_facts, describe_row
-from inspector.remap.convert.forms import EXCLUDED, Form, LeftOut
+from inspector.remap.convert.forms import EXCLUDED, NO_TENSORS, NO_WEIGHTS, Form, LeftOut
+from inspector.remap.convert.patterns import Patterns, lineage_of
 from inspector.remap.convert.selection import (
     Model,
-    Patterns,
     find_prefix,
     left_beside,
-    lineage_of,
     select_model,
     without_choice,
 )
@@ -167,7 +166,7 @@ class Deciding:
         form, patterns = without_choice(self.form, model), self._patterns()
         taken = take_entries(self.container, model, patterns)
         if not any(taken.facts):
-            raise PlanError("no weights are left to export", where=model.label)
+            raise PlanError(NO_WEIGHTS, where=model.label)
         patterns.refuse_unused(self.checkpoint.path)
         names = [name for name, _ in taken.entries]
         prefix = find_prefix(form, names)
@@ -245,6 +244,8 @@ class Deciding:
         root = container.root
         left_out, kept = self._left_out(container, patterns)
         patterns.refuse_unused(self.checkpoint.path)
+        if self.checkpoint.tensors and not kept:
+            raise PlanError(NO_TENSORS, where=self.checkpoint.path, remedy="leave out less")
         edits, prefix, path = Edits(), "", None
         if self.form.strip_prefix is not None:
             model = select_model(self.checkpoint, self.form)

@@ -6,18 +6,28 @@ once, and the sets of buffers that are not saved are read from their short text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.remap.convert.cast import SOURCE
-from inspector.remap.convert.forms import EXCLUDED, Form, FormPreview, LeftOut, check_form
+from inspector.remap.convert.forms import (
+    DROPPED,
+    EXCLUDED,
+    KEPT,
+    NEVER,
+    NO_TENSORS,
+    NO_WEIGHTS,
+    Form,
+    FormPreview,
+    LeftOut,
+    check_form,
+)
+from inspector.remap.convert.patterns import Patterns, lineage_of
 from inspector.remap.convert.selection import (
     Model,
-    Patterns,
     find_prefix,
     left_beside,
-    lineage_of,
     name_in,
     select_model,
     why_unwanted,
@@ -42,17 +52,18 @@ def preview_form(checkpoint: Checkpoint, form: Form) -> FormPreview:
         return _everything(checkpoint, form, patterns)
     model = select_model(checkpoint, form)
     form = without_choice(form, model)
-    rows, left_out = _rows_of(checkpoint, model, patterns)
+    fates = _Fates(checkpoint)
+    rows, left_out = _rows_of(checkpoint, model, patterns, fates)
     prefix = find_prefix(form, [name for name, _ in rows])
     rows = [(name.removeprefix(prefix), row) for name, row in rows]
     tied: tuple[tuple[str, str], ...] = ()
-    refusals: list[str] = []
+    refusals: list[str] = [] if rows else [NO_WEIGHTS]
     if form.shape == "safetensors":
         tied = tuple(find_tied((name, _view(row)) for name, row in rows))
         gone = dict(tied)
         kept = [row for name, row in rows if name not in gone]
         nbytes = sum(_nbytes(row, form) + _TENSOR_NBYTES for row in kept)
-        refusals = [reason for name, row in rows if (reason := _refusal(name, row))]
+        refusals += [reason for name, row in rows if (reason := _refusal(name, row))]
     else:
         kept = [row for _, row in rows]
         nbytes = _stored_nbytes(checkpoint, kept, form)
@@ -65,27 +76,58 @@ def preview_form(checkpoint: Checkpoint, form: Form) -> FormPreview:
         prefix=prefix,
         tied=tied,
         refusals=tuple(refusals),
+        fates=bytes(fates.tensors),
+        value_fates=bytes(fates.values),
+        unused=patterns.unused,
     )
+
+
+class _Fates:
+    """What becomes of each row: at first nothing of it is written."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.tensors = bytearray([NEVER]) * len(checkpoint.tensors)
+        self.values = bytearray([NEVER]) * len(checkpoint.values)
+
+
+def known_by(checkpoint: Checkpoint, form: Form) -> Callable[[Tensor | ValueRow], tuple[str, ...]]:
+    """Return what tells the paths that patterns of a form know a row by.
+
+    Raises:
+        PlanError: The form cannot be had of this checkpoint.
+    """
+    if not form.takes_model:
+        return lambda row: (row.path,)
+    model = select_model(checkpoint, form)
+
+    def paths(row: Tensor | ValueRow) -> tuple[str, ...]:
+        name = name_in(model, row) if isinstance(row, Tensor) else None
+        return (row.path,) if name is None else (row.path, name)
+
+    return paths
 
 
 def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns) -> FormPreview:
     gone: dict[str, LeftOut] = {}
     kept = []
-    for row in checkpoint.tensors:
-        if not patterns.cover(row.path):
+    fates = _Fates(checkpoint)
+    for number, row in enumerate(checkpoint.tensors):
+        fates.tensors[number] = DROPPED if patterns.cover(row.path) else KEPT
+        if fates.tensors[number] == KEPT:
             kept.append(row)
         elif row.part_of is None:
             path = _branch(row.path, patterns)
             known = gone.get(path, LeftOut(path, EXCLUDED, 0, 0))
             gone[path] = known._replace(tensors=known.tensors + 1, nbytes=known.nbytes + row.nbytes)
-    for value in checkpoint.values:
-        if patterns.cover(value.path):
+    for number, value in enumerate(checkpoint.values):
+        fates.values[number] = DROPPED if patterns.cover(value.path) else KEPT
+        if fates.values[number] == DROPPED:
             path = _branch(value.path, patterns)
             gone.setdefault(path, LeftOut(path, EXCLUDED, 0, 0))
     prefix, place = "", None
     if form.strip_prefix is not None:
         model = select_model(checkpoint, form)
-        rows, _ = _rows_of(checkpoint, model, Patterns(form.exclude))
+        rows, _ = _rows_of(checkpoint, model, Patterns(form.exclude), _Fates(checkpoint))
         prefix, place = find_prefix(form, [name for name, _ in rows]), model.path
     nbytes = _stored_nbytes(checkpoint, kept, form)
     return FormPreview(
@@ -96,7 +138,10 @@ def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns) -> FormP
         left_out=tuple(gone.values()),
         prefix=prefix,
         tied=(),
-        refusals=(),
+        refusals=() if kept or not checkpoint.tensors else (NO_TENSORS,),
+        fates=bytes(fates.tensors),
+        value_fates=bytes(fates.values),
+        unused=patterns.unused,
     )
 
 
@@ -106,18 +151,22 @@ def _branch(path: str, patterns: Patterns) -> str:
 
 
 def _rows_of(
-    checkpoint: Checkpoint, model: Model, patterns: Patterns
+    checkpoint: Checkpoint, model: Model, patterns: Patterns, fates: _Fates
 ) -> tuple[list[tuple[str, Tensor]], list[LeftOut]]:
     """Return a model's tensors by name, and what of them is not wanted."""
     unsaved = _unsaved(checkpoint, model)
     rows, left_out = [], []
-    for row in checkpoint.tensors:
+    for value in checkpoint.values:
+        patterns.cover(value.path)  # a pattern for something that the form does not hold is not mistyped
+    for number, row in enumerate(checkpoint.tensors):
         name = name_in(model, row)
+        is_covered = patterns.cover(row.path, *(() if name is None else (name,)))
         if name is None or (row.role == "buffer" and row.keys in unsaved):
             continue
-        why = why_unwanted(model, name) or (EXCLUDED if patterns.cover(row.path, name) else "")
-        if why:
-            left_out.append(LeftOut(row.path, why, 1, row.nbytes))
+        why = why_unwanted(model, name)
+        fates.tensors[number] = NEVER if why else DROPPED if is_covered else KEPT
+        if why or is_covered:
+            left_out.append(LeftOut(row.path, why or EXCLUDED, 1, row.nbytes))
         else:
             rows.append((name, row))
     return rows, left_out

@@ -14,9 +14,7 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
 from inspector.model.roles.contents import COUNT_OF_AVERAGES
 from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
-from inspector.quoting import command, file_word
 from inspector.remap.convert.forms import Form, LeftOut
-from inspector.remap.rules import Rule
 from inspector.units import cut_text
 
 _WEIGHTS: frozenset[Role] = frozenset({"parameter", "buffer"})
@@ -207,45 +205,6 @@ def without_choice(form: Form, model: Model) -> Form:
 
 
 # --- what is left out ---------------------------------------------------------------------------------------
-
-
-class Patterns:
-    """The paths that are left out, each with everything below it."""
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._rules = [Rule(path=pattern, to="cpu") for pattern in patterns]
-        self._unused = list(self._rules)
-
-    def cover(self, *paths: str) -> bool:
-        """Return whether something known by these paths is left out, and remember which pattern did it."""
-        return bool(self._rules) and self.name([part for path in paths for part in lineage_of(path)])
-
-    def name(self, paths: Sequence[str]) -> bool:
-        """Return whether a pattern covers one of these paths itself, whatever they stand in."""
-        found = [rule for rule in self._rules if rule.matches("", paths)]
-        if found and self._unused:
-            self._unused = [rule for rule in self._unused if rule not in found]
-        return bool(found)
-
-    def refuse_unused(self, path: str) -> None:
-        """Refuse patterns that left nothing out of a file: most likely they are mistyped.
-
-        Raises:
-            PlanError: There is one.
-        """
-        if self._unused:
-            where = self._unused[0].path
-            raise PlanError(
-                "nothing in the file matches the pattern",
-                where=where,
-                remedy=f"list the paths with: {command('show', file_word(path))}",
-            )
-
-
-def lineage_of(path: str) -> list[str]:
-    """Return a path and all that it is below, outermost first."""
-    steps = path.split("/")
-    return ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]
 
 
 def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:

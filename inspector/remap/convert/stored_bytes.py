@@ -180,14 +180,15 @@ def refuse_full_disk(folder: Path, nbytes: int) -> None:
         ExportError: It has too little room.
     """
     with explained(folder):
-        free = _free_nbytes(folder)
+        free = free_nbytes(folder)
     if free is not None and free < nbytes:
         raise ExportError(
             f"the disk has room for {free:,} bytes, and {nbytes:,} are needed", where=str(folder)
         )
 
 
-def _free_nbytes(folder: Path) -> int | None:
+def free_nbytes(folder: Path) -> int | None:
+    """Return how much room a disk has left; None where the system does not say."""
     if not hasattr(os, "statvfs"):
         return None
     status = os.statvfs(folder)

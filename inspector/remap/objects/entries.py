@@ -20,7 +20,8 @@ from inspector.model.values.parts import iter_values
 from inspector.model.values.text import cut_name, path_key, step_text, type_of
 from inspector.pickles.values import Call, Global, Value
 from inspector.remap.convert.forms import EXCLUDED, LeftOut
-from inspector.remap.convert.selection import Model, Patterns, why_unwanted
+from inspector.remap.convert.patterns import Patterns
+from inspector.remap.convert.selection import Model, why_unwanted
 from inspector.remap.objects.modules import StateEntry, read_module, read_program
 
 _OWN_CLASS = frozenset({WRAPPER, JAGGED})

@@ -15,7 +15,7 @@ from inspector.model.checkpoint import Key
 from inspector.model.values.children import attributes_of, children_of, mapping_pairs
 from inspector.model.values.text import step_text
 from inspector.pickles.values import Call, Dict, Value
-from inspector.remap.convert.selection import Patterns
+from inspector.remap.convert.patterns import Patterns
 from inspector.remap.objects.views import filled_pairs
 
 _MOST_AGAIN = 100_000

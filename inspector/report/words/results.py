@@ -134,6 +134,15 @@ def form_changes(made: FormExport | FormPreview) -> list[str]:
     return parts
 
 
+def left_out_total(rows: Sequence[LeftOut]) -> str:
+    """Return how much an export does not hold; empty for nothing."""
+    tensors, values = sum(row.tensors for row in rows), sum(not row.tensors for row in rows)
+    parts = [f"{_tensors(tensors)}, {format_nbytes(sum(row.nbytes for row in rows))}"] if tensors else []
+    if values:
+        parts.append(f"{values:,} {'entry' if values == 1 else 'entries'} without tensors")
+    return f"leaves out {', and '.join(parts)}" if parts else ""
+
+
 def left_out(rows: Sequence[LeftOut], most: int) -> list[str]:
     """Return what an export does not hold, one entry each, and how many more there are."""
     parts = [f"left out: {_short(row.path) or 'around it'}: {_why(row)}" for row in rows[:most]]

@@ -9,13 +9,16 @@ from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
-from inspector.remap.convert.forms import Form, LeftOut
+from inspector.remap.convert.forms import EXCLUDED, Form, FormPreview, LeftOut
 from inspector.remap.files.naming import device_word, free_folder, free_path
 from inspector.remap.plan import Plan
 from inspector.report.colors import device_name
+from inspector.report.tree import Tree
 from inspector.report.words.formats import nothing_to_map
-from inspector.report.words.results import as_lines, form_changes, left_out, sizes
+from inspector.report.words.results import as_lines, form_changes, left_out, left_out_total, sizes
 from inspector.session.device_map import DeviceMap, Pairs
+from inspector.session.document import Document
+from inspector.session.export.choosing import KnownBy, boxes_of, choose, join_patterns, split_patterns
 from inspector.session.export.kinds import (
     COPY,
     IN_PLACE,
@@ -26,20 +29,23 @@ from inspector.session.export.kinds import (
     kind_of,
     offered_kinds,
 )
-from inspector.session.screen import ExportDraft, ExportWish
-from inspector.units import escape_text, format_count, format_nbytes
+from inspector.session.export.page import ExportDraft, ExportWish
+from inspector.session.state import Picks
+from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _PLAIN = ExportWish()
 _IN_PLACE = (
     "This changes the file itself: a few kilobytes of it, whatever its size. The old bytes are kept in a "
     "small file next to it, so the change can be undone."
 )
+_NO_TENSORS = "The file holds no tensors: there is nothing to export."
 _MOST_MOVES = 16
 _MOST_LEFT_OUT = 4
+_MOST_PATTERN = 60
 
 
-def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
-    """Return what the export dialog shows of a wish."""
+def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN, tree: Tree | None = None) -> ExportDraft:
+    """Return what the export dialog shows of a wish; the rows of the file get boxes in its tree."""
     checkpoint, kind, form = device_map.checkpoint, kind_of(wish), form_of(wish)
     source = _named_by(checkpoint).absolute()
     why = next((choice.why for choice in offered_kinds(checkpoint) if choice.id == kind.id), "")
@@ -50,19 +56,51 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN) -> ExportDraft:
         destination="" if in_place else str(_proposed(checkpoint, source, device_map.moves, kind)),
         summary=tuple(_summary(device_map, device_map.plan_for(wish), in_place=in_place)),
         size=format_nbytes(checkpoint.file_nbytes),
+        nbytes=checkpoint.file_nbytes,
         can_exclude=not in_place,
         can_verify=form is None and not in_place,
         refusal=why,
         can_change_hidden=bool(device_map.with_hidden.hidden) and (form is None or not form.takes_model),
     )
+    if not checkpoint.tensors and not checkpoint.hidden_devices:
+        return replace(draft, refusal=why or _NO_TENSORS, can_exclude=False)
     if in_place:
         return replace(draft, warnings=(_IN_PLACE,), size="")
     if kind.id == RECOVER:
         intact = tuple(_intact(checkpoint))
         return replace(
-            draft, summary=intact, size="", can_exclude=False, can_verify=False, can_change_hidden=False
+            draft,
+            summary=intact,
+            size="",
+            nbytes=0,
+            can_exclude=False,
+            can_verify=False,
+            can_change_hidden=False,
         )
-    return draft if form is None else with_preview(draft, checkpoint, form)
+    if form is not None:
+        return with_preview(draft, checkpoint, form, tree)
+    kept = bytes(len(checkpoint.tensors)), bytes(len(checkpoint.values))
+    return draft if tree is None else replace(draft, boxes=boxes_of(tree, *kept))
+
+
+def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:
+    """Return a wish after boxes of the tree were clicked."""
+    if not picks:
+        return wish
+    known_by = _known_by(document.checkpoint, form_of(wish))
+    patterns = split_patterns(wish.exclude)
+    for nodes, written in picks:
+        patterns = choose(document, known_by, patterns, nodes, written=written)
+    return replace(wish, exclude=join_patterns(patterns))
+
+
+def _known_by(checkpoint: Checkpoint, form: Form | None) -> KnownBy:
+    from inspector.remap.convert.preview import known_by  # noqa: PLC0415 - only exports need it
+
+    try:
+        return known_by(checkpoint, form or Form())
+    except PlanError:  # the draft says so
+        return known_by(checkpoint, Form())
 
 
 def _proposed(checkpoint: Checkpoint, source: Path, moves: Pairs, kind: Kind) -> Path:
@@ -128,31 +166,58 @@ def _intact(checkpoint: Checkpoint) -> list[str]:
 # --- in another form ----------------------------------------------------------------------------------------
 
 
-def with_preview(draft: ExportDraft, checkpoint: Checkpoint, form: Form) -> ExportDraft:
+def with_preview(
+    draft: ExportDraft, checkpoint: Checkpoint, form: Form, tree: Tree | None = None
+) -> ExportDraft:
     """Complete a draft by what the form makes of the file."""
     from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - only exports need it
 
     try:
         preview = preview_form(checkpoint, form)
     except PlanError as error:
-        return replace(draft, summary=(), refusal=escape_text(str(error)), size="")
+        return replace(draft, summary=(), refusal=escape_text(str(error)), size="", nbytes=0)
     lines = [f"{format_count(preview.tensors, 'tensor')} of {len(checkpoint.tensors):,} are written"]
     lines += form_changes(preview)
     if form.cast:
         lines.append(f"float32 becomes {form.cast}, with fewer digits")
     if not form.takes_model:
         lines += draft.summary[:-1]
-    refusal = " ".join(map(escape_text, preview.refusals[:1]))
+    refusal = _refusal_of(preview)
     return replace(
         draft,
         summary=() if refusal else tuple(line[:1].upper() + line[1:] for line in lines),
-        warnings=tuple(left_out_lines(preview.left_out)),
+        omissions=_announced(tuple(row for row in preview.left_out if not row.is_lost)),
+        warnings=tuple(left_out_lines(tuple(row for row in preview.left_out if row.is_lost))),
         refusal=refusal,
         size=f"about {sizes(preview)}",
+        nbytes=preview.nbytes,
+        boxes=None if tree is None else boxes_of(tree, preview.fates, preview.value_fates),
+        unused=preview.unused,
         can_cast=form.takes_model,
         can_average=form.takes_model and any(tensor.role == "ema" for tensor in checkpoint.tensors),
         can_exclude=True,
     )
+
+
+def _refusal_of(preview: FormPreview) -> str:
+    """Return why an export cannot be written: the first reason as a sentence."""
+    if preview.unused:
+        shown = ", ".join(escape_text(cut_text(pattern, _MOST_PATTERN)) for pattern in preview.unused[:3])
+        return f"Nothing in the file matches {shown}."
+    return " ".join(as_lines(map(escape_text, preview.refusals[:1])))
+
+
+def _announced(rows: tuple[LeftOut, ...]) -> tuple[str, ...]:
+    """Return what would be left out; what the patterns name is seen in the tree."""
+    total = left_out_total(rows)
+    by_form = tuple(row for row in rows if row.why != EXCLUDED)
+    return (*as_lines([total]), *left_out_lines(by_form)) if total else ()
+
+
+def omission_lines(rows: tuple[LeftOut, ...]) -> tuple[str, ...]:
+    """Return what an export leaves out as was asked for: how much, then what, the largest first."""
+    total = left_out_total(rows)
+    return (*as_lines([total]), *left_out_lines(rows)) if total else ()
 
 
 def left_out_lines(rows: tuple[LeftOut, ...]) -> list[str]:

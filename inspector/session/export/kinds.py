@@ -11,7 +11,9 @@ from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass, replace
 from inspector.remap.convert.forms import Cast, Form
 from inspector.report.words.formats import nothing_to_map
-from inspector.session.screen import Choice, ExportWish
+from inspector.session.export.choosing import split_patterns
+from inspector.session.export.page import ExportWish
+from inspector.session.screen import Choice
 
 COPY, IN_PLACE, RECOVER = "copy", "in-place", "recover"
 _PTH = "pth"
@@ -146,7 +148,7 @@ def _why_not(kind: Kind, checkpoint: Checkpoint) -> str:
 def form_of(wish: ExportWish) -> Form | None:
     """Return the form that is asked for; None for a copy, or a change in place, of all there is."""
     kind = kind_of(wish)
-    exclude = tuple(wish.exclude.split())
+    exclude = split_patterns(wish.exclude)
     if kind.id in {IN_PLACE, RECOVER} or (kind.form is None and not exclude):
         return None
     form = replace(kind.form or Form(), exclude=exclude)

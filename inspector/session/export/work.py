@@ -10,9 +10,9 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.report.words import results as words
 from inspector.session.device_map import DeviceMap
-from inspector.session.export.draft import left_out_lines
+from inspector.session.export.draft import left_out_lines, omission_lines
 from inspector.session.export.kinds import IN_PLACE, RECOVER, form_of, kind_of
-from inspector.session.screen import ExportResult, ExportWish
+from inspector.session.export.page import ExportResult, ExportWish
 
 if TYPE_CHECKING:
     from inspector.remap.convert.forms import Form, FormExport
@@ -201,11 +201,12 @@ def patch_result(patched: Patched) -> ExportResult:
 def form_result(written: FormExport) -> ExportResult:
     """Return what an export in another form holds."""
     overflowed = words.overflowed(written)
-    left_out = left_out_lines(written.left_out)  # as was asked for: no warning
+    lost = tuple(row for row in written.left_out if row.is_lost)
     return ExportResult(
         destination=str(written.destination),
-        lines=(*words.as_lines(words.converted(written)), *left_out),
-        warnings=tuple(words.as_lines([overflowed] if overflowed else [])),
+        lines=tuple(words.as_lines(words.converted(written))),
+        omissions=omission_lines(tuple(row for row in written.left_out if not row.is_lost)),
+        warnings=(*words.as_lines([overflowed] if overflowed else []), *left_out_lines(lost)),
     )
 
 

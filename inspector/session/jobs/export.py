@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.device_map import DeviceMap
-from inspector.session.export.draft import draft_of
+from inspector.session.document import Document
+from inspector.session.export.draft import draft_of, picked
 from inspector.session.export.kinds import first_wish
+from inspector.session.export.looking import Wanted, look_at, wanted_by
+from inspector.session.export.page import Destination, ExportDraft, ExportResult, ExportWish
 from inspector.session.export.work import Order, Outcome, carry_out, save_receipt, undo
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.open import Files
 from inspector.session.jobs.running import start
 from inspector.session.present.compose import device_map_of, target_of
 from inspector.session.present.failure import failure_page
-from inspector.session.screen import Destination, ExportDraft, ExportResult, ExportWish
+from inspector.session.present.rows import matches_of
 from inspector.session.state import EXPORT, ExportState
 
 Ask = Callable[[], DeviceMap]
 """Computes the device map, in the worker: with many tensors that takes a while."""
 T = TypeVar("T")
 
-_LOOK = "destination"
+_LOOK, _FIND = "destination", "export-search"
 _NO_COPY = "No copy was written"
 _NOT_CHANGED = "The file was not changed"
 _NOT_UNDONE = "The change was not undone"
@@ -48,7 +50,22 @@ class Exports(Files):
         """Look up what exists at a path that was typed as the destination."""
         if self._state.export is not None:
             looking = Job(kind=_LOOK, about=self._state.path, progress=Progress("looking at a folder"))
-            start(self._desk, looking, lambda _: look_at(path), self._on_looked_at)
+            start(self._desk, looking, partial(_look, path, self._wanted), self._on_looked_at)
+
+    def choose_rows(self, nodes: tuple[int, ...], written: bool) -> None:  # noqa: FBT001 - a signal's argument
+        """Have some rows of the tree written, or left out; each stands for all below it."""
+        if self._export.draft is not None:
+            self._propose(replace(_draft_again(self._export), picks=(*self._export.picks, (nodes, written))))
+
+    def search_export(self, query: str) -> None:
+        """Look for rows of the file among those that can be left out; an empty query ends that."""
+        document = self._ready
+        if self._state.export is None or document is None:
+            return
+        finding = Job(kind=_FIND, about=self._state.path, progress=Progress("searching"))
+        found = partial(_find, document, query)
+        begun = replace(self._state, export=replace(self._export, query=query))
+        start(self._desk, finding, found, self._on_found, state=begun)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's argument
         """Write what the draft shows, unless another draft is under way or it is written already."""
@@ -93,7 +110,7 @@ class Exports(Files):
     def end_export(self) -> None:
         """Leave the export at any stage; a running one is cancelled, and its result dropped."""
         if self._state.export is not None:
-            state = self._state.without_job(EXPORT).without_job(_LOOK)
+            state = self._state.without_job(EXPORT).without_job(_LOOK).without_job(_FIND)
             self._show(replace(state, export=None))
 
     # --- how it stands --------------------------------------------------------------------------------------
@@ -114,12 +131,20 @@ class Exports(Files):
             return None
         return partial(device_map_of, document, target_of(state), state.chosen, state.branches)
 
+    @property
+    def _wanted(self) -> Wanted:
+        """What is about to be written, as far as a destination must fit it."""
+        document, draft = self._ready, self._export.draft
+        if document is None or draft is None:
+            return Wanted(source=self._state.path)
+        return wanted_by(document.checkpoint, draft)
+
     # --- work -----------------------------------------------------------------------------------------------
 
     def _propose(self, export: ExportState) -> None:
-        ask = self._ask
-        if ask is not None:
-            work = partial(_propose, ask, export.wish)
+        ask, document = self._ask, self._ready
+        if ask is not None and document is not None:
+            work = partial(_propose, ask, document, export)
             self._work(export, "preparing the export", work, self._on_drafted, _NO_COPY)
 
     def _work(
@@ -141,12 +166,15 @@ class Exports(Files):
     def _on_drafted(self, drafted: tuple[ExportDraft, Destination]) -> None:
         draft, found = drafted
         last, typed = self._export.draft, self._export.destination
-        if last is not None and typed is not None and typed.path != last.destination:
-            found = typed  # the dialog keeps what was typed
-        self._turn_to(replace(self._export, draft=draft, wish=draft.wish, destination=found))
+        self._turn_to(replace(self._export, draft=draft, wish=draft.wish, picks=(), destination=found))
+        if last is not None and typed is not None and typed.path not in {last.destination, found.path}:
+            self.look_at_destination(typed.path)  # it was typed meanwhile
 
     def _on_looked_at(self, found: Destination) -> None:
         self._turn_to(replace(self._export, destination=found))
+
+    def _on_found(self, matches: tuple[int, ...] | None) -> None:
+        self._turn_to(replace(self._export, matches=matches))
 
     def _on_written(self, outcome: Outcome) -> None:
         self._turn_to(replace(self._export, outcome=outcome))
@@ -165,14 +193,29 @@ class Exports(Files):
 
 
 def _draft_again(last: ExportState) -> ExportState:
-    return ExportState(step="draft", draft=last.draft, destination=last.destination)
+    return replace(last, step="draft", outcome=None, failure=None, cancelled=False)
 
 
-def _propose(ask: Ask, wish: ExportWish | None, _progress: Progress) -> tuple[ExportDraft, Destination]:
-    """Return a draft, and what exists at the destination that it proposes."""
+def _propose(
+    ask: Ask, document: Document, export: ExportState, _progress: Progress
+) -> tuple[ExportDraft, Destination]:
+    """Return a draft, and what exists at the destination that is meant."""
     device_map = _feasible(ask)
-    draft = draft_of(device_map, wish or first_wish(device_map.checkpoint))
-    return draft, look_at(draft.destination)
+    wish = picked(document, export.wish or first_wish(document.checkpoint), export.picks)
+    draft = draft_of(device_map, wish, document.tree)
+    last, typed = export.draft, export.destination
+    path = draft.destination
+    if last is not None and typed is not None and typed.path != last.destination:
+        path = typed.path  # the dialog keeps what was typed
+    return draft, look_at(path, wanted_by(document.checkpoint, draft))
+
+
+def _look(path: str, wanted: Wanted, _progress: Progress) -> Destination:
+    return look_at(path, wanted)
+
+
+def _find(document: Document, query: str, _progress: Progress) -> tuple[int, ...] | None:
+    return matches_of(document, query)
 
 
 def _carry_out(ask: Ask, wish: ExportWish, destination: str, overwrite: bool, progress: Progress) -> Outcome:  # noqa: FBT001 - within the module
@@ -190,20 +233,6 @@ def _feasible(ask: Ask) -> DeviceMap:
     if device_map.refusal is not None:
         raise device_map.refusal
     return device_map
-
-
-def look_at(path: str) -> Destination:
-    """Return what exists at a path."""
-    place = Path(path)
-    try:
-        folder, is_folder, is_file = place.parent.is_dir(), place.is_dir(), place.is_file()
-    except (OSError, ValueError):
-        return Destination(path=path, found="nowhere")
-    if is_folder:
-        return Destination(path=path, found="folder")
-    if is_file:
-        return Destination(path=path, found="file")
-    return Destination(path=path, found="free" if folder else "nowhere")
 
 
 def _with_receipt(result: ExportResult, error: Exception | None) -> ExportResult:

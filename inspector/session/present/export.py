@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.screen import ExportPage
+from inspector.session.export.page import ExportPage
 from inspector.session.state import EXPORT, ExportState, State
 
 _TITLES = {"write": "Writing the copy", "undo": "Undoing the change", "receipt": "Writing the receipt"}
@@ -23,14 +23,27 @@ def export_page(state: State) -> ExportPage | None:
         return ExportPage(stage="failed", draft=draft, failure=export.failure, cancelled=export.cancelled)
     if export.outcome is not None:
         return ExportPage(stage="done", draft=draft, result=export.outcome.result)
-    return ExportPage(stage="draft", draft=draft, destination=export.destination)
+    return ExportPage(
+        stage="draft",
+        draft=draft,
+        query=export.query,
+        matches=export.matches,
+        destination=export.destination,
+    )
 
 
 def _looking(export: ExportState, progress: Progress) -> ExportPage:
     draft = export.draft
     if draft is not None and export.wish is not None:
         draft = replace(draft, wish=export.wish)
-    return ExportPage(stage="looking", draft=draft, destination=export.destination, progress=progress)
+    return ExportPage(
+        stage="looking",
+        draft=draft,
+        query=export.query,
+        matches=export.matches,
+        destination=export.destination,
+        progress=progress,
+    )
 
 
 def _running(export: ExportState, progress: Progress) -> ExportPage:

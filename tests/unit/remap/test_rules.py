@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 
@@ -11,8 +11,10 @@ from inspector.remap.rules import (
     check_destination,
     format_rule,
     is_same_device,
+    literal_pattern,
     matches_device,
     parse_rule,
+    path_of,
 )
 
 
@@ -175,3 +177,24 @@ def test_a_rule_asks_for_one_thing() -> None:
     assert not Rule(role="rng", to="cpu").matches("cuda:0", ["a"], role="other")
     assert Rule(dtype="float64", to="cpu").matches("cuda:0", ["a"], dtypes=("int64", "float64"))
     assert not Rule(dtype="float64", to="cpu").matches("cuda:0", ["a"])
+
+
+def test_a_path_is_escaped_to_a_pattern_of_itself_alone() -> None:
+    wrong = []
+    for letters in product("a*?[]/", repeat=4):
+        path = "".join(letters)
+        pattern = literal_pattern(path)
+        rule = Rule(path=pattern, to="cpu")
+        others = [path.replace(wild, "x", 1) for wild in "*?" if wild in path]
+        found = [other for other in (path, *others) if rule.matches("", (other,))]
+        if found != [path] or path_of(pattern) != path:
+            wrong.append((path, pattern, found))
+    assert wrong == []
+
+
+def test_a_pattern_with_wildcards_means_no_single_path() -> None:
+    assert [path_of(text) for text in ("a/*", "**", "a?", "**/b", "a[*]b", "a[0]")] == [
+        *[None] * 4,
+        "a*b",
+        "a[0]",
+    ]

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from inspector.session.controller import Session
-from inspector.session.screen import BranchRow, ExportWish, Fix, Loading
+from inspector.session.export.page import ExportWish
+from inspector.session.screen import BranchRow, Fix, Loading
 
 ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.session.screen import ExportDraft, ExportWish
+from inspector.session.export.page import ExportDraft, ExportWish
 
 
 def test_without_a_destination_the_file_itself_is_changed() -> None:

@@ -6,9 +6,9 @@ from inspector.errors import ExportError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.rules import parse_rule
+from inspector.session.export.page import ExportDraft, ExportWish
 from inspector.session.jobs.job import Job
 from inspector.session.present.failure import failure_page
-from inspector.session.screen import ExportDraft, ExportWish
 from inspector.session.state import PROBE, ExportState, State
 from inspector.target.machine.profile import Profile
 from tests.unit.session.documents import saved_on

@@ -14,12 +14,12 @@ from inspector.gui.dialogs.export.pages import ResultPage, RunningPage
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.reveal import show_in_folder
 from inspector.overriding import override
-from inspector.session.screen import ExportPage
+from inspector.session.export.page import ExportPage
 
 if TYPE_CHECKING:
     from inspector.session.controller import Session
 
-_WIDTH = 640
+_WIDTH = 592
 _TITLE = "Export a fixed copy"
 
 
@@ -33,6 +33,8 @@ class ExportDialog(QDialog):
     open_wanted = Signal(object)
     wish_changed = Signal(object)
     look_wanted = Signal(object)
+    rows_chosen = Signal(object, bool)
+    search_wanted = Signal(str)
     undo_wanted = Signal()
     receipt_wanted = Signal(object)
 
@@ -40,13 +42,14 @@ class ExportDialog(QDialog):
         super().__init__(parent)
         self.setModal(True)
         self.setAcceptDrops(False)
-        self.setMinimumWidth(_WIDTH)
         self._page: ExportPage | None = None
         self._draft = DraftPage(theme)
         self._draft.browse_wanted.connect(self._on_browse)
         self._draft.export_wanted.connect(self.export_wanted)
         self._draft.wish_changed.connect(self.wish_changed)
         self._draft.look_wanted.connect(self.look_wanted)
+        self._draft.rows_chosen.connect(self.rows_chosen)
+        self._draft.search_wanted.connect(self.search_wanted)
         self._draft.closed.connect(self.reject)
         self._progress = RunningPage()
         self._progress.cancel_wanted.connect(self.cancel_wanted)
@@ -58,15 +61,18 @@ class ExportDialog(QDialog):
         self._result.undo_wanted.connect(self.undo_wanted)
         self._result.receipt_wanted.connect(self._on_receipt)
         self._pages: tuple[QWidget, ...] = (self._draft, self._progress, self._result)
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(24, 24, 24, 20)
         for page in self._pages:
+            page.setMinimumWidth(_WIDTH)
             column.addWidget(page)
 
     def connect_to(self, session: Session) -> None:
         """Ask a session for what is wanted here."""
         self.wish_changed.connect(session.change_export)
         self.look_wanted.connect(session.look_at_destination)
+        self.rows_chosen.connect(session.choose_rows)
+        self.search_wanted.connect(session.search_export)
         self.export_wanted.connect(session.export)
         self.cancel_wanted.connect(session.cancel_export)
         self.back_wanted.connect(session.resume_export)
@@ -98,9 +104,7 @@ class ExportDialog(QDialog):
         else:
             self._progress.stop()
         if page.stage in {"draft", "looking"} and page.draft is not None:
-            self._draft.show_draft(
-                page.draft, page.destination, fresh=old is None, is_waiting=page.stage == "looking"
-            )
+            self._draft.show_draft(page, page.draft, fresh=old is None)
         if page.result is not None:
             self._result.show_done(page.result)
         elif page.failure is not None:
@@ -125,7 +129,7 @@ class ExportDialog(QDialog):
 
     def _turn_to(self, page: QWidget) -> None:
         if self.isVisible() and not page.isHidden():
-            self.adjustSize()
+            self._fit()
             return
         for other in self._pages:  # no stack: that would be as high as the highest of them
             other.setVisible(other is page)
@@ -133,7 +137,16 @@ class ExportDialog(QDialog):
             if button.property("kind") == "primary":
                 button.setDefault(True)
                 button.setFocus(Qt.FocusReason.OtherFocusReason)
-        self.adjustSize()
+        self._fit()
+
+    def _fit(self) -> None:
+        """Take the size of what is shown, as far as the screen has it; `adjustSize` takes two thirds."""
+        layout, screen = self._column, self.screen().availableSize()
+        layout.activate()
+        wanted = layout.totalSizeHint()
+        width = min(wanted.width(), screen.width())
+        height = max(layout.totalHeightForWidth(width), wanted.height())
+        self.resize(width, min(height, screen.height()))
 
     def _on_browse(self) -> None:
         # The dialog asks about overwriting itself, in its own words.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from inspector.gui.dialogs.export.box_panel import BoxPanel
 from inspector.gui.dialogs.export.options import ExportOptions
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
@@ -12,15 +13,11 @@ from inspector.gui.widgets.cards import fill_lines, page_column
 from inspector.gui.widgets.controls import button_row
 from inspector.gui.widgets.labels import named, plain_label
 from inspector.gui.widgets.path_text import PathText
-from inspector.session.screen import Destination, ExportDraft, ExportWish
+from inspector.records import replace
+from inspector.session.export.page import Destination, ExportDraft, ExportPage, ExportWish
 
 _COPY, _IN_PLACE = "Export a fixed copy", "Change the file itself"
-_NOWHERE = "Enter a path for the copy."
-_NOTES = {
-    "folder": "This is a folder. Add a file name.",
-    "file": "A file with this name exists already.",
-    "nowhere": "There is no such folder.",
-}
+_MAIN_WIDTH, _SIDE_WIDTH = 440, 420
 
 
 class DraftPage(QWidget):
@@ -30,6 +27,8 @@ class DraftPage(QWidget):
     wish_changed = Signal(object)
     browse_wanted = Signal()
     look_wanted = Signal(object)
+    rows_chosen = Signal(object, bool)
+    search_wanted = Signal(str)
     closed = Signal()
 
     def __init__(self, theme: Theme) -> None:
@@ -44,8 +43,9 @@ class DraftPage(QWidget):
         self._options = ExportOptions()
         self._options.wish_changed.connect(self.wish_changed)
         self._caption = plain_label("", "section")
-        self._lines, self._warnings = QVBoxLayout(), QVBoxLayout()
-        for lines in (self._lines, self._warnings):
+        self._boxes = self._build_boxes()
+        self._lines, self._omissions, self._warnings = QVBoxLayout(), QVBoxLayout(), QVBoxLayout()
+        for lines in (self._lines, self._omissions, self._warnings):
             lines.setSpacing(6)
         self._path = named(QLineEdit(), spoken="Destination")
         self._path.textEdited.connect(self._on_edited)
@@ -53,14 +53,7 @@ class DraftPage(QWidget):
         self._browse.clicked.connect(self.browse_wanted)
         self._size = plain_label("", "small")
         self._note = plain_label("", "warning", wrap=True)
-        self._overwrite = QCheckBox("Replace the existing file")
-        self._overwrite.toggled.connect(self.refresh)
-        self._sure = QCheckBox("Change this file")
-        self._sure.toggled.connect(self.refresh)
-        self._export = QPushButton("Export")
-        self._export.setProperty("kind", "primary")
-        set_icon(self._export, "export", theme.tokens, "on_accent")
-        self._export.clicked.connect(self._on_export)
+        self._build_answers()
         self._destination_part = self._build_destination()
         self._lay_out()
 
@@ -69,20 +62,13 @@ class DraftPage(QWidget):
         """The path that stands in the field."""
         return self._put.path_of(self._path.text())
 
-    def show_draft(
-        self,
-        draft: ExportDraft,
-        found: Destination | None = None,
-        *,
-        fresh: bool = True,
-        is_waiting: bool = False,
-    ) -> None:
+    def show_draft(self, page: ExportPage, draft: ExportDraft, *, fresh: bool) -> None:
         """Show a draft; one that answers a change keeps the destination that was typed.
 
         Nothing can be exported while the next draft is waited for, or what stands at the destination is not
         known.
         """
-        self._is_waiting, self._found = is_waiting, found
+        self._is_waiting, self._found = page.stage == "looking", page.destination
         if fresh:
             self._overwrite.setChecked(False)
         if fresh or draft != self._draft:
@@ -90,6 +76,8 @@ class DraftPage(QWidget):
             self._draft = draft
             self._show_texts(draft)
             self._show_destination(typed or draft.destination)
+        self._boxes.setVisible(draft.can_exclude and draft.boxes is not None)
+        self._boxes.show_page(page, draft)
         self.refresh()
 
     def choose_destination(self, path: str) -> None:
@@ -100,14 +88,16 @@ class DraftPage(QWidget):
     def refresh(self) -> None:
         """Show what is known of the destination, and whether it can be exported to."""
         found = self._found
-        what = found.found if found is not None and found.path == self.destination else ""
+        known = found if found is not None and found.path == self.destination else None
+        what = known.found if known is not None else ""
         self._overwrite.setVisible(what == "file")
-        self._note.setText(_NOTES.get(what, "") if self.destination else _NOWHERE)
+        self._note.setText(known.note if known is not None else "")
         self._note.setVisible(bool(self._note.text()))
         good = what == "free" or (what == "file" and self._overwrite.isChecked())
         if self._draft.in_place:
             good = self._sure.isChecked()
-        self._export.setEnabled(good and not self._draft.refusal and not self._is_waiting)
+        is_settled = not self._is_waiting and not self._boxes.is_typed_in
+        self._export.setEnabled(good and not self._draft.refusal and is_settled)
 
     def _show_texts(self, draft: ExportDraft) -> None:
         self._title.setText(_IN_PLACE if draft.in_place else _COPY)
@@ -117,6 +107,8 @@ class DraftPage(QWidget):
         self._caption.setText("What changes" if draft.in_place else "What the copy changes")
         self._caption.setVisible(bool(draft.summary))
         fill_lines(self._theme, self._lines, draft.summary, "arrow-right", "accent")
+        omitted = () if draft.refusal else draft.omissions
+        fill_lines(self._theme, self._omissions, omitted, "tone-warning", "warning")
         warnings = (draft.refusal,) if draft.refusal else draft.warnings
         fill_lines(self._theme, self._warnings, warnings, "tone-warning", "warning")
         self._size.setText(f"Size of the copy: {draft.size}" if draft.size else "")
@@ -130,9 +122,33 @@ class DraftPage(QWidget):
         self._path.setText(self._put.text)
         self._path.setCursorPosition(len(self._put.text))
 
+    def _on_patterns(self, text: str) -> None:
+        if text != self._draft.wish.exclude:
+            self.wish_changed.emit(replace(self._draft.wish, exclude=text))
+        self.refresh()
+
     def _on_edited(self) -> None:
         self.refresh()
         self.look_wanted.emit(self.destination)
+
+    def _build_answers(self) -> None:
+        self._overwrite = QCheckBox("Replace the existing file")
+        self._overwrite.toggled.connect(self.refresh)
+        self._sure = QCheckBox("Change this file")
+        self._sure.toggled.connect(self.refresh)
+        self._export = QPushButton("Export")
+        self._export.setProperty("kind", "primary")
+        set_icon(self._export, "export", self._theme.tokens, "on_accent")
+        self._export.clicked.connect(self._on_export)
+
+    def _build_boxes(self) -> BoxPanel:
+        boxes = BoxPanel()
+        boxes.setMinimumWidth(_SIDE_WIDTH)
+        boxes.chosen.connect(self.rows_chosen)
+        boxes.search_wanted.connect(self.search_wanted)
+        boxes.patterns_changed.connect(self._on_patterns)
+        boxes.typed.connect(self.refresh)
+        return boxes
 
     def _build_destination(self) -> QWidget:
         part = QWidget()
@@ -154,7 +170,9 @@ class DraftPage(QWidget):
     def _lay_out(self) -> None:
         cancel = QPushButton("Cancel")
         cancel.clicked.connect(self.closed)
-        column = page_column(self)
+        main = QWidget()
+        main.setMinimumWidth(_MAIN_WIDTH)
+        column = page_column(main)
         column.addWidget(self._title)
         column.addWidget(self._promise)
         column.addSpacing(4)
@@ -162,13 +180,20 @@ class DraftPage(QWidget):
         column.addSpacing(8)
         column.addWidget(self._caption)
         column.addLayout(self._lines)
+        column.addLayout(self._omissions)
         column.addLayout(self._warnings)
         column.addSpacing(8)
         column.addWidget(self._destination_part)
         column.addWidget(self._sure)
         column.addStretch(1)
-        column.addSpacing(8)
-        column.addLayout(button_row(cancel, self._export))
+        both = QHBoxLayout()
+        both.setSpacing(24)
+        both.addWidget(main, 1)
+        both.addWidget(self._boxes, 1)
+        page = page_column(self)
+        page.addLayout(both, 1)
+        page.addSpacing(8)
+        page.addLayout(button_row(cancel, self._export))
 
     def _on_export(self) -> None:
         overwrite = not self._overwrite.isHidden() and self._overwrite.isChecked()

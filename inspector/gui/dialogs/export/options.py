@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QWidget
 
 from inspector.gui.widgets.controls import CalmComboBox
 from inspector.gui.widgets.labels import blocked, named, plain_label, plain_tooltip
-from inspector.session.screen import Choice, ExportDraft, ExportWish
+from inspector.session.export.page import ExportDraft, ExportWish
+from inspector.session.screen import Choice
 
-_PAUSE_MS = 300
 _LABEL_WIDTH = 68
 _CASTS = (("", "as they are"), ("bfloat16", "bfloat16"), ("float16", "float16"))
 _VERIFIES = (
@@ -26,6 +26,7 @@ class ExportOptions(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._wish = ExportWish()
         self._kinds = named(CalmComboBox(), spoken="What is written")
         self._kinds.activated.connect(self._on_changed)
         self._refused = plain_label("", "small", wrap=True)
@@ -38,12 +39,6 @@ class ExportOptions(QWidget):
         self._hidden = QCheckBox("Devices outside of tensors as well")
         self._hidden.setToolTip("torch.device values, device meshes and random generators")
         self._hidden.toggled.connect(self._on_changed)
-        self._exclude = named(QLineEdit(), spoken="What is left out")
-        self._exclude.setPlaceholderText("optimizer/**  scheduler/**")
-        self._exclude.setToolTip("Patterns of paths: * stands for anything but a slash, ** for anything")
-        self._pause = QTimer(self, interval=_PAUSE_MS, singleShot=True)
-        self._pause.timeout.connect(self._on_changed)
-        self._exclude.textEdited.connect(self._pause.start)
         self._verify = named(CalmComboBox(), spoken="How the copy is checked")
         for id_, label in _VERIFIES:
             self._verify.addItem(label, id_)
@@ -63,12 +58,11 @@ class ExportOptions(QWidget):
         self._add("Weights", self._casts)
         self._add("", self._ema)
         self._add("", self._hidden)
-        self._add("Leave out", self._exclude)
         self._add("Check", self._verify)
 
     def show_draft(self, draft: ExportDraft) -> None:
         """Show what is asked for, and only the questions that go with it."""
-        wish = draft.wish
+        wish = self._wish = draft.wish
         with blocked(self._kinds, self._casts, self._ema, self._hidden, self._verify):
             self._kinds.clear()
             for kind in draft.kinds:
@@ -78,8 +72,6 @@ class ExportOptions(QWidget):
             self._ema.setChecked(wish.ema)
             self._hidden.setChecked(wish.hidden)
             self._verify.setCurrentIndex(max(0, self._verify.findData(wish.verify)))
-        if self._exclude.text() != wish.exclude and not self._pause.isActive():
-            self._exclude.setText(wish.exclude)
         refused = tuple(dict.fromkeys(kind.why for kind in draft.kinds if kind.why))
         self._refused.setText("\n".join(refused))
         self._show(self._refused, shown=bool(refused))
@@ -87,7 +79,6 @@ class ExportOptions(QWidget):
         self._show(self._casts, shown=draft.can_cast)
         self._show(self._ema, shown=draft.can_average)
         self._show(self._hidden, shown=draft.can_change_hidden)
-        self._show(self._exclude, shown=draft.can_exclude)
         self._show(self._verify, shown=draft.can_verify)
 
     def _add_kind(self, kind: Choice) -> None:
@@ -109,13 +100,12 @@ class ExportOptions(QWidget):
         self._labels[widget].setVisible(shown)
 
     def _on_changed(self) -> None:
-        self._pause.stop()
         self.wish_changed.emit(
             ExportWish(
                 kind=str(self._kinds.currentData() or "copy"),
                 cast=str(self._casts.currentData()),
                 ema=self._ema.isChecked(),
-                exclude=str(self._exclude.text()),
+                exclude=self._wish.exclude,
                 verify=str(self._verify.currentData()),
                 hidden=self._hidden.isChecked(),
             )

@@ -12,7 +12,8 @@ from inspector.gui.widgets.labels import ElidedLabel, named, plain_label, senten
 from inspector.gui.widgets.marks import ToneGlyph
 from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
 from inspector.progress import Progress
-from inspector.session.screen import ExportPage, ExportResult, FailurePage
+from inspector.session.export.page import ExportPage, ExportResult
+from inspector.session.screen import FailurePage
 from inspector.units import escape_text
 
 
@@ -85,8 +86,8 @@ class ResultPage(QWidget):
         self._glyph = ToneGlyph(theme, 40, "good")
         self._title = plain_label("", "lead", wrap=True, selectable=True)
         self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
-        self._lines, self._warnings = QVBoxLayout(), QVBoxLayout()
-        for lines in (self._lines, self._warnings):
+        self._lines, self._omissions, self._warnings = QVBoxLayout(), QVBoxLayout(), QVBoxLayout()
+        for lines in (self._lines, self._omissions, self._warnings):
             lines.setSpacing(6)
         self._undo = make_button("Undo", self.undo_wanted)
         self._receipt = make_button("Save receipt\u2026", self.receipt_wanted)
@@ -109,6 +110,7 @@ class ResultPage(QWidget):
         column.addLayout(head)
         column.addSpacing(8)
         column.addLayout(self._lines)
+        column.addLayout(self._omissions)
         column.addLayout(self._warnings)
         column.addStretch(1)
         column.addSpacing(16)
@@ -122,6 +124,7 @@ class ResultPage(QWidget):
         self._title.setText(result.title)
         self._path.setText(escape_text(result.destination))
         fill_lines(self._theme, self._lines, result.lines, "check", "good")
+        fill_lines(self._theme, self._omissions, result.omissions, "tone-warning", "warning")
         fill_lines(self._theme, self._warnings, result.warnings, "tone-warning", "warning")
         self._offer(copy=True)
         self._undo.setVisible(result.can_undo)
@@ -135,7 +138,8 @@ class ResultPage(QWidget):
         self._path.setText(failure.where)
         lines = tuple(sentence(line) for line in (failure.what, failure.remedy) if line)
         fill_lines(self._theme, self._lines, lines, "arrow-right", "faint")
-        fill_lines(self._theme, self._warnings, (), "", "")
+        for layout in (self._omissions, self._warnings):
+            fill_lines(self._theme, layout, (), "", "")
         self._offer(copy=False)
         self._back.setVisible(can_go_back)
 

@@ -9,9 +9,11 @@ from inspector.gui.dialogs.export import dialog as module
 from inspector.gui.dialogs.export.dialog import ExportDialog
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.jobs.export import look_at
-from inspector.session.screen import Choice, ExportDraft, ExportPage, ExportResult, ExportWish, FailurePage
+from inspector.session.export.looking import Wanted, look_at
+from inspector.session.export.page import ExportDraft, ExportPage, ExportResult, ExportWish
+from inspector.session.screen import Choice, FailurePage
 
+WANTED = Wanted(source="/no/such/file.pth")
 KINDS = (
     Choice(id="copy", label="The whole file, with other devices"),
     Choice(id="in-place", label="Change the file itself"),
@@ -49,7 +51,7 @@ def dialog(qtbot, theme, draft) -> ExportDialog:
 
 def asking(draft: ExportDraft, path: str | None = None) -> ExportPage:
     path = draft.destination if path is None else path
-    return ExportPage(stage="draft", draft=draft, destination=look_at(path))
+    return ExportPage(stage="draft", draft=draft, destination=look_at(path, WANTED))
 
 
 def type_path(dialog: ExportDialog, path: str) -> None:
@@ -103,7 +105,7 @@ def test_export_is_asked_for_once_the_place_is_good(dialog, draft, qtbot):
 
 @pytest.mark.parametrize(
     ("where", "told"),
-    [("", "Enter a path"), (".", "This is a folder"), ("none/at/all.pth", "There is no such folder")],
+    [("", "Enter a path"), (".", "This is a folder"), ("none/at/all.pth", "There is no folder none.")],
 )
 def test_a_bad_place_is_told_and_not_exported_to(dialog, tmp_path, where, told):
     type_path(dialog, str(tmp_path / where) if where else "")
@@ -115,7 +117,7 @@ def test_an_existing_file_is_replaced_only_when_told_so(dialog, draft, qtbot):
     Path(draft.destination).write_bytes(b"old")
     dialog.show_page(None)
     dialog.show_page(asking(draft))
-    assert "A file with this name exists already" in said(dialog)
+    assert "best.cpu.pth exists already (3 B)." in said(dialog)
     assert not button(dialog, "Export").isEnabled()
     box(dialog, "Replace").setChecked(True)
     with qtbot.waitSignal(dialog.export_wanted) as wanted:
@@ -266,7 +268,7 @@ def test_a_place_that_was_typed_is_kept_when_the_wish_changes_and_a_proposed_one
 
 
 def test_nothing_is_exported_before_the_draft_and_its_place_are_known(dialog, draft):
-    waiting = ExportPage(stage="looking", draft=draft, destination=look_at(draft.destination))
+    waiting = ExportPage(stage="looking", draft=draft, destination=look_at(draft.destination, WANTED))
     for page in (waiting, ExportPage(stage="draft", draft=draft), asking(draft, "/somewhere/else.pth")):
         dialog.show_page(page)
         assert not button(dialog, "Export").isEnabled()

@@ -138,7 +138,7 @@ def test_refusals_leave_nothing_behind(tmp_path, monkeypatch) -> None:
     progress = Progress()
     progress.cancel()
     assert "cancelled" in refused(source, progress=progress)
-    monkeypatch.setattr(form_bytes, "_free_nbytes", lambda _: 10)
+    monkeypatch.setattr(form_bytes, "free_nbytes", lambda _: 10)
     assert "the disk has room for 10 bytes" in refused(source)
 
 

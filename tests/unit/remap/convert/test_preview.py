@@ -8,8 +8,17 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
-from inspector.remap.convert.forms import Form, FormPreview, LeftOut
-from inspector.remap.convert.preview import preview_form
+from inspector.remap.convert.forms import (
+    DROPPED,
+    KEPT,
+    NEVER,
+    NO_TENSORS,
+    NO_WEIGHTS,
+    Form,
+    FormPreview,
+    LeftOut,
+)
+from inspector.remap.convert.preview import known_by, preview_form
 from tests.unit.remap.form_samples import exported, file_of, mapping, module, tensor
 from tests.unit.remap.samples import nested, sparse
 
@@ -105,3 +114,43 @@ def test_branches_are_told_once(tmp_path) -> None:
         LeftOut("optimizer/p", "left out on request", 1, 16),
         LeftOut("optimizer/n", "left out on request", 0, 0),
     )
+
+
+def test_preview_tells_the_fate_of_each_row(tmp_path) -> None:
+    checkpoint = open_checkpoint(str(file_of(tmp_path, TRAINING, keys="0123")))
+    rows = [row.path for row in checkpoint.tensors]
+    parts = [row.part_of is not None for row in checkpoint.tensors]
+    form = Form(exclude=("optimizer/t", "epoch", "none"))
+    told = preview_form(checkpoint, form)
+    assert [rows[i] for i, fate in enumerate(told.fates) if fate == DROPPED] == ["optimizer/t"]
+    assert dict(zip([value.path for value in checkpoint.values], told.value_fates, strict=True)) == {
+        "optimizer/n": KEPT,
+        "epoch": DROPPED,
+    }
+    assert told.unused == ("none",)
+    assert known_by(checkpoint, form)(checkpoint.tensors[0]) == (rows[0],)
+    weights = Form(only_weights=True, exclude=("module.b", "optimizer/n"))
+    told = preview_form(checkpoint, weights)
+    fates = dict(zip(rows, told.fates, strict=True))
+    assert (fates["model/module.a"], fates["model/module.b"], fates["optimizer/t"]) == (KEPT, DROPPED, NEVER)
+    assert set(told.value_fates) == {NEVER}
+    assert told.unused == ()
+    assert any(parts)
+    assert known_by(checkpoint, weights)(checkpoint.tensors[1]) == ("model/module.b", "module.b")
+    assert known_by(checkpoint, weights)(checkpoint.values[0]) == (checkpoint.values[0].path,)
+
+
+def test_nothing_left_is_refused_by_preview_and_export(tmp_path) -> None:
+    source = file_of(tmp_path, TRAINING, keys="0123")
+    wrong = []
+    for form, why in (
+        (Form(exclude=("**",)), NO_TENSORS),
+        (Form(exclude=("model", "optimizer")), NO_TENSORS),
+        (Form(only_weights=True, exclude=("model/*",)), NO_WEIGHTS),
+        (Form(shape="safetensors", exclude=("model",)), NO_WEIGHTS),
+    ):
+        if preview(source, form).refusals != (why,):
+            wrong.append(("preview", form))
+        with pytest.raises(PlanError, match=why):
+            exported(source, form)
+    assert wrong == []

@@ -12,10 +12,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.remap.convert.forms import Form, LeftOut
 from inspector.remap.convert.selection import (
     Model,
-    Patterns,
     find_prefix,
     left_beside,
-    lineage_of,
     name_in,
     select_model,
     without_choice,
@@ -140,30 +138,6 @@ def test_prefix_that_named_a_model_is_none(tmp_path) -> None:
 
 
 # --- what is left out ---------------------------------------------------------------------------------------
-
-
-def test_patterns_cover_what_is_below() -> None:
-    patterns = Patterns(("optimizer", "model/head.*", "**/bias"))
-    covered = [
-        path
-        for path in ("optimizer/0", "optimizers", "model/head.w", "model/x", "a/b/bias")
-        if patterns.cover(path)
-    ]
-    assert covered == ["optimizer/0", "model/head.w", "a/b/bias"]
-    patterns.refuse_unused("best.pth")
-    assert not Patterns(()).cover("anything")
-
-
-def test_patterns_that_cover_nothing_are_mistyped() -> None:
-    patterns = Patterns(("optimizer", "optimiser"))
-    assert patterns.cover("x", "optimizer")
-    assert not patterns.cover("x")
-    with pytest.raises(PlanError, match="nothing in the file matches the pattern: optimiser"):
-        patterns.refuse_unused("best.pth")
-
-
-def test_lineage_begins_outermost() -> None:
-    assert lineage_of("a/b/c") == ["a", "a/b", "a/b/c"]
 
 
 def test_what_stands_beside_a_model_is_one_row_a_branch(tmp_path) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from inspector.errors import ExportError
 from inspector.pickles.values import ByteString, Dict
-from inspector.remap.convert.selection import Model, Patterns
+from inspector.remap.convert.patterns import Patterns
+from inspector.remap.convert.selection import Model
 from inspector.remap.objects.entries import Taken, metadata_of, strip_metadata, take_entries, value_at
 from tests.builders import pickles
 from tests.unit.remap.form_samples import mapping, module, ordered, tensor

@@ -7,7 +7,7 @@ import pytest
 from inspector.errors import PlanError
 from inspector.limits import Limits
 from inspector.pickles.values import Dict
-from inspector.remap.convert.selection import Patterns
+from inspector.remap.convert.patterns import Patterns
 from inspector.remap.objects.exclude import Gone, leave_out
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.views import Writing

@@ -14,13 +14,13 @@ from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.session.device_map import map_devices
 from inspector.session.document import open_document
-from inspector.session.export.draft import draft_of, left_out_lines, propose_destination, with_preview
+from inspector.session.export.draft import draft_of, left_out_lines, picked, propose_destination, with_preview
 from inspector.session.export.kinds import KINDS
-from inspector.session.screen import ExportDraft, ExportWish
+from inspector.session.export.page import NO_CHOICE, OUT, PARTLY, WRITTEN, ExportDraft, ExportWish
 from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.machine.wish import parse_target
 from tests.builders.folders import trainer
-from tests.unit.report.rows import checkpoint, storage, tensor
+from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of, saved_on
 
 DEMO = open_checkpoint(str(demo_path()))
@@ -151,7 +151,9 @@ def test_the_weights_alone_are_a_part_of_the_file() -> None:
     draft = with_preview(DRAFT, DEMO, Form(only_weights=True))
     assert draft.summary[0].endswith(f"tensors of {len(DEMO.tensors):,} are written")
     assert draft.summary[1] == "Taken from model"
-    assert any("optimizer" in line for line in draft.warnings)
+    assert draft.omissions[0] == "Leaves out 191 tensors, 538 KB, and 5 entries without tensors."
+    assert any("optimizer" in line for line in draft.omissions)
+    assert draft.warnings == ()
     assert draft.can_cast
     assert draft.can_average
     assert "of the original's 788 KB" in draft.size
@@ -227,3 +229,50 @@ def test_what_has_no_devices_is_not_sent_to_the_device_map() -> None:
     draft = draft_of(mapped, ExportWish(kind="torch"))
     assert draft.summary == ("1 tensor of 1 are written",)
     assert (draft.refusal, Path(draft.destination).suffix) == ("", ".pth")
+
+
+def test_the_rows_that_can_be_left_out_have_boxes() -> None:
+    document = open_document(str(demo_path()), Progress())
+    device_map = map_devices(document, CPU_ONLY, ())
+    copy = draft_of(device_map, ExportWish(), document.tree)
+    assert set(copy.boxes.states) == {WRITTEN}
+    assert copy.nbytes == document.checkpoint.file_nbytes
+    weights = draft_of(device_map, ExportWish(kind="weights", exclude="model/stem.*"), document.tree)
+    assert {OUT, PARTLY, WRITTEN, NO_CHOICE} == set(weights.boxes.states)
+    assert 0 < weights.nbytes < copy.nbytes
+    assert not any("stem" in line for line in weights.omissions)  # seen in the tree
+    assert draft_of(device_map, ExportWish(kind="in-place"), document.tree).boxes is None
+
+
+def test_clicked_boxes_become_patterns() -> None:
+    document = open_document(str(demo_path()), Progress())
+    names = [node.name for node in document.tree.nodes]
+    model, scheduler = names.index("model"), names.index("scheduler")
+    wish = ExportWish(exclude='"a b"')
+    assert picked(document, wish, ()) is wish
+    clicked = picked(document, wish, (((model, scheduler), False), ((model,), True)))
+    assert clicked == ExportWish(exclude='"a b" scheduler')
+    stem = names.index("stem", model)
+    weights = ExportWish(kind="weights", exclude="stem.*")  # by the names of the model
+    assert picked(document, weights, (((stem,), True),)).exclude == ""
+    none = document_of(checkpoint(value("x")))
+    unhad = ExportWish(kind="weights")
+    assert picked(none, unhad, (((1,), False),)).exclude == "**"
+
+
+def test_what_matches_nothing_or_leaves_nothing_is_refused() -> None:
+    device_map = map_devices(open_document(str(demo_path()), Progress()), CPU_ONLY, ())
+    asked = {
+        "model optimzer/** x\u202ey": "Nothing in the file matches optimzer/**, x\\u202ey.",
+        "**": "No tensors are left to export.",
+    }
+    drafts = {text: draft_of(device_map, ExportWish(exclude=text)) for text in asked}
+    assert {text: draft.refusal for text, draft in drafts.items()} == asked
+    assert drafts["model optimzer/** x\u202ey"].unused == ("optimzer/**", "x\u202ey")
+
+
+def test_a_file_without_tensors_is_not_exported() -> None:
+    empty = document_of(checkpoint())
+    draft = draft_of(map_devices(empty, CPU_ONLY, ()), ExportWish(), empty.tree)
+    assert draft.refusal == "The file holds no tensors: there is nothing to export."
+    assert not draft.can_exclude

@@ -4,7 +4,7 @@ import pytest
 
 from inspector.remap.convert.forms import Form
 from inspector.session.export.kinds import first_wish, form_of, kind_of, offered_kinds, offers
-from inspector.session.screen import ExportWish
+from inspector.session.export.page import ExportWish
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
 

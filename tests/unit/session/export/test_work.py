@@ -16,6 +16,7 @@ from inspector.remap.relabel.export import Export
 from inspector.remap.relabel.in_place import Patched
 from inspector.session.device_map import map_devices
 from inspector.session.document import open_document
+from inspector.session.export.page import ExportWish
 from inspector.session.export.work import (
     Order,
     carry_out,
@@ -26,7 +27,6 @@ from inspector.session.export.work import (
     save_receipt,
     undo,
 )
-from inspector.session.screen import ExportWish
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders.folders import trainer
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
@@ -92,7 +92,8 @@ def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:
 
 def test_the_weights_alone_say_what_they_leave_out(copy: Path) -> None:
     outcome = carry_out(order(copy, copy.with_name("w.pth"), kind="weights"), Progress())
-    assert any("Left out: optimizer" in line for line in outcome.result.lines)
+    assert any("Left out: optimizer" in line for line in outcome.result.omissions)
+    assert outcome.result.omissions[0].startswith("Leaves out 191 tensors, ")
     assert outcome.result.warnings == ()
     written = open_checkpoint(str(copy.with_name("w.pth")))
     assert {row.role for row in written.tensors} == {"parameter", "buffer"}

@@ -8,8 +8,8 @@ from inspector.errors import PlanError
 from inspector.remap.plan import plan_remap
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document
+from inspector.session.export.page import Destination, ExportWish
 from inspector.session.jobs import export
-from inspector.session.screen import Destination, ExportWish
 
 
 def stages(view) -> list[str | None]:
@@ -134,7 +134,7 @@ def test_another_wish_is_another_draft(real, copy) -> None:
     assert draft.destination == str(copy.with_name("demo.weights.safetensors"))
     real.export(draft.destination)
     assert copy.with_name("demo.weights.safetensors").exists()
-    assert any("Left out" in line for line in real.screen.export.result.lines)
+    assert any("Left out" in line for line in real.screen.export.result.omissions)
 
 
 def test_a_file_that_was_changed_is_read_again_and_given_back(real, copy) -> None:
@@ -231,24 +231,28 @@ def test_a_draft_that_fails_is_said_and_leads_back_to_the_last(real, monkeypatch
     ("name", "found"),
     [
         ("new.pth", "free"),
-        ("demo.pth", "file"),
-        ("", "folder"),
-        ("no/new.pth", "nowhere"),
-        ("x" * 300, "nowhere"),
+        ("taken.pth", "file"),
+        ("demo.pth", "bad"),
     ],
 )
 def test_what_stands_at_a_destination_is_looked_up_by_the_worker(real, runner, copy, name, found) -> None:
+    copy.with_name("taken.pth").touch()
     real.begin_export()
     draft = real.screen.export.draft
     assert real.screen.export.destination == Destination(path=draft.destination, found="free")
     runner.waits = True
     path = str(copy.parent / name)
+
+    def told() -> tuple[str, str]:
+        at = real.screen.export.destination
+        return at.path, at.found
+
     real.look_at_destination(path)
     runner.go_on()
-    assert real.screen.export.destination == Destination(path=path, found=found)
+    assert told() == (path, found)
     real.change_export(ExportWish(kind="weights"))
     runner.go_on()
-    assert real.screen.export.destination == Destination(path=path, found=found)  # typed, so it stays
+    assert told() == (path, found)  # typed, so it stays
     real.look_at_destination(real.screen.export.draft.destination)
     runner.go_on()
     real.change_export(ExportWish())
@@ -258,3 +262,71 @@ def test_what_stands_at_a_destination_is_looked_up_by_the_worker(real, runner, c
     real.end_export()
     runner.go_on()
     assert real.screen.export is None
+
+
+def node_named(session, name: str) -> int:
+    return next(id_ for id_, node in enumerate(session.screen.tree.nodes) if node.name == name)
+
+
+def test_boxes_are_clicked_and_the_plan_follows(real, runner, copy) -> None:
+    real.choose_rows((1,), False)  # no export is open
+    assert real.screen.export is None
+    real.begin_export()
+    optimizer, ema = node_named(real, "optimizer"), node_named(real, "ema")
+    runner.waits = True
+    real.choose_rows((optimizer,), False)
+    real.choose_rows((ema,), False)  # before the first answer is there
+    while runner.waiting:
+        runner.go_on()
+    draft = real.screen.export.draft
+    assert draft.wish.exclude == "optimizer ema"
+    assert [draft.boxes.states[node] for node in (optimizer, ema, node_named(real, "model"))] == [0, 0, 2]
+    runner.waits = False
+    real.choose_rows((optimizer,), True)
+    assert real.screen.export.draft.wish.exclude == "ema"
+    real.export(str(copy.with_name("out.pth")))
+    assert real.screen.export.result.omissions[0] == "Leaves out 47 tensors, 177 KB."
+
+
+def test_rows_are_searched_in_the_dialog(real, runner) -> None:
+    real.search_export("role:ema")
+    assert real.screen.export is None
+    real.begin_export()
+    real.search_export("role:ema")
+    assert (real.screen.export.query, len(real.screen.export.matches)) == ("role:ema", 47)
+    real.choose_rows(real.screen.export.matches, False)
+    assert (real.screen.export.draft.wish.exclude, real.screen.export.query) == ("ema", "role:ema")
+    real.search_export("")
+    assert real.screen.export.matches is None
+    runner.waits = True
+    real.search_export("x")
+    real.end_export()
+    runner.go_on()
+    assert real.screen.export is None
+
+
+def test_a_destination_that_is_typed_while_a_draft_is_worked_out_is_looked_at_again(
+    real, runner, copy, monkeypatch
+) -> None:
+    real.begin_export()
+    runner.waits = True
+    typed = str(copy.with_name("typed.pth"))
+    real.change_export(ExportWish(kind="safetensors"))
+    real.look_at_destination(typed)
+    runner.waiting.reverse()
+    runner.go_on()  # looked at for the last draft: it is a good place for that
+    assert real.screen.export.destination.found == "free"
+    runner.go_on()
+    runner.go_on()
+    at = real.screen.export.destination
+    assert (at.path, at.found) == (typed, "bad")
+    assert "safetensors" in at.note
+
+
+def test_before_the_first_draft_only_the_file_itself_is_refused(real, runner, copy) -> None:
+    runner.waits = True
+    real.begin_export()
+    real.look_at_destination(str(copy))
+    runner.waiting.reverse()
+    runner.go_on()
+    assert real.screen.export.destination.found == "bad"

@@ -1,0 +1,85 @@
+"""Patterns of paths that an export leaves out, and which of them cover what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from inspector.errors import PlanError
+from inspector.quoting import command, file_word
+from inspector.remap.rules import Rule, path_of
+
+_NONE: frozenset[int] = frozenset()
+
+
+class Patterns:
+    """The paths that are left out, each with everything below it.
+
+    A pattern without wildcards is looked up, not tried: a choice made row by row may have thousands.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self.texts = tuple(dict.fromkeys(patterns))
+        paths = [path_of(pattern) for pattern in self.texts]
+        self._paths: dict[str, int] = {}
+        self._globs: list[tuple[int, Rule]] = []
+        for number, path in enumerate(paths):
+            if path is None or path in self._paths:  # two spellings of one path
+                self._globs.append((number, Rule(path=self.texts[number], to="cpu")))
+            else:
+                self._paths[path] = number
+        self._above: dict[str, frozenset[int]] = {}
+        self._used: set[int] = set()
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The patterns that have covered nothing so far."""
+        return tuple(text for number, text in enumerate(self.texts) if number not in self._used)
+
+    def cover(self, *paths: str) -> bool:
+        """Return whether something known by these paths is left out, and remember which pattern did it."""
+        return bool(self.find(*paths))
+
+    def find(self, *paths: str) -> frozenset[int]:
+        """Return the places of the patterns that leave out something known by these paths."""
+        if not self.texts:
+            return _NONE
+        found = _NONE
+        for path in paths:
+            above, slash, _ = path.rpartition("/")
+            found |= self._find((path,))
+            if slash:
+                known = self._above.get(above)
+                if known is None:
+                    known = self._above[above] = self._find(lineage_of(above))
+                found |= known
+        return found
+
+    def name(self, paths: Sequence[str]) -> bool:
+        """Return whether a pattern covers one of these paths itself, whatever they stand in."""
+        return bool(self._find(paths))
+
+    def refuse_unused(self, path: str) -> None:
+        """Refuse patterns that left nothing out of a file: most likely they are mistyped.
+
+        Raises:
+            PlanError: There is one.
+        """
+        for pattern in self.unused[:1]:
+            raise PlanError(
+                "nothing in the file matches the pattern",
+                where=pattern,
+                remedy=f"list the paths with: {command('show', file_word(path))}",
+            )
+
+    def _find(self, paths: Iterable[str]) -> frozenset[int]:
+        paths = tuple(paths)
+        found = {self._paths[path] for path in paths if path in self._paths}
+        found.update(number for number, rule in self._globs if rule.matches("", paths))
+        self._used |= found
+        return frozenset(found)
+
+
+def lineage_of(path: str) -> list[str]:
+    """Return a path and all that it is below, outermost first."""
+    steps = path.split("/")
+    return ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]

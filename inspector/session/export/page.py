@@ -1,0 +1,174 @@
+"""What the export dialog shows, as frozen values: a part of the `Screen`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.report.tree import Tree
+from inspector.session.screen import Choice, FailurePage
+
+ExportStage = Literal["looking", "draft", "running", "done", "failed"]
+OUT, PARTLY, WRITTEN, NO_CHOICE = 0, 1, 2, 3
+"""What a box shows; `NO_CHOICE` of what the form does not hold at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Boxes:
+    """The rows of a file with a box each, by the id of the node.
+
+    Attributes:
+        tree: The rows.
+        states: What each box shows.
+    """
+
+    tree: Tree
+    states: bytes
+
+    def state_of(self, nodes: Iterable[int]) -> int:
+        """Return what a box shows that stands for several rows."""
+        states = {self.states[node] for node in nodes} - {NO_CHOICE}
+        if not states:
+            return NO_CHOICE
+        return states.pop() if len(states) == 1 else PARTLY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportWish:
+    """What to write.
+
+    Attributes:
+        kind: The id of the kind of export, see `session.export.kinds`.
+        cast: The type that float32 weights become, or empty to leave them.
+        ema: Whether the averaged weights are meant.
+        exclude: Patterns of paths that are left out, with spaces between them.
+        verify: How the copy is checked: `quick`, `full` or `torch`.
+        hidden: Whether devices outside of tensors change as well.
+    """
+
+    kind: str = "copy"
+    cast: str = ""
+    ema: bool = False
+    exclude: str = ""
+    verify: str = "quick"
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportDraft:
+    """What the export dialog asks about.
+
+    Attributes:
+        wish: What is asked for at present.
+        kinds: The kinds that this file offers.
+        destination: The proposed path, absolute; empty where the file itself is changed.
+        summary: What will be changed, one sentence a line.
+        omissions: What will not be written: how much, then what, one sentence a line.
+        warnings: What to think of, one sentence a line.
+        refusal: Why it cannot be written as asked, or empty.
+        size: How large the copy will be, as text.
+        nbytes: The same in bytes; 0 where that is not known.
+        boxes: The rows of the file, with what becomes of them; None where nothing can be left out.
+        unused: Patterns that match nothing.
+        can_cast: Whether weights can be cast.
+        can_average: Whether there are averaged weights to choose.
+        can_exclude: Whether something can be left out.
+        can_verify: Whether there are several ways to check the copy.
+        can_change_hidden: Whether devices outside of tensors could change as well.
+    """
+
+    wish: ExportWish
+    kinds: tuple[Choice, ...]
+    destination: str
+    summary: tuple[str, ...]
+    omissions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    refusal: str = ""
+    size: str = ""
+    nbytes: int = 0
+    boxes: Boxes | None = None
+    unused: tuple[str, ...] = ()
+    can_cast: bool = False
+    can_average: bool = False
+    can_exclude: bool = False
+    can_verify: bool = False
+    can_change_hidden: bool = False
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file itself is changed."""
+        return not self.destination
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportResult:
+    """What was written.
+
+    Attributes:
+        title: What became of it, in a few words.
+        destination: Where it stands.
+        lines: What was done and how it was checked, one sentence a line.
+        omissions: What is not in it, as was asked for: how much, then what.
+        warnings: What is lost, or what torch found wrong with it.
+        is_copy: Whether it is another file than the one in the window.
+        can_undo: Whether the file itself was changed, and can be given back.
+        has_receipt: Whether there is a receipt to save.
+    """
+
+    destination: str
+    lines: tuple[str, ...]
+    title: str = "The copy is ready"
+    omissions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    is_copy: bool = True
+    can_undo: bool = False
+    has_receipt: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """What exists at the path to write to.
+
+    Attributes:
+        path: The path.
+        found: A `file` that could be replaced, nothing yet (`free`), or what cannot be written to (`bad`).
+        note: What is to be said about it, or empty.
+    """
+
+    path: str
+    found: Literal["free", "file", "bad"]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPage:
+    """How far an export is: asked about, carried out, or ended. An undo and a receipt pass through it too.
+
+    Attributes:
+        stage: `looking` while a draft is worked out, `draft` when it can be carried out, `running`, and at
+            the end `done` or `failed`.
+        draft: What is asked about; None before the first draft is there, and for an undo.
+        query: What is searched for among its rows.
+        matches: The ids of the rows that were found; None without a search.
+        destination: The destination that was looked at last.
+        title: What is being done, in a few words, while it runs.
+        progress: The running work, or None.
+        stopping: Whether it was asked to stop.
+        result: What was done, or None.
+        failure: Why nothing was done, or None.
+        cancelled: Whether that is what was wanted.
+    """
+
+    stage: ExportStage
+    draft: ExportDraft | None = None
+    query: str = ""
+    matches: tuple[int, ...] | None = None
+    destination: Destination | None = None
+    title: str = ""
+    progress: Progress | None = None
+    stopping: bool = False
+    result: ExportResult | None = None
+    failure: FailurePage | None = None
+    cancelled: bool = False

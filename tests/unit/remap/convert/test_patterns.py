@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.errors import PlanError
+from inspector.remap.convert.patterns import Patterns, lineage_of
+from inspector.remap.rules import literal_pattern
+
+
+def test_patterns_cover_what_is_below() -> None:
+    patterns = Patterns(("optimizer", "model/head.*", "**/bias"))
+    covered = [
+        path
+        for path in ("optimizer/0", "optimizers", "model/head.w", "model/x", "a/b/bias")
+        if patterns.cover(path)
+    ]
+    assert covered == ["optimizer/0", "model/head.w", "a/b/bias"]
+    patterns.refuse_unused("best.pth")
+    assert not Patterns(()).cover("anything")
+
+
+def test_patterns_that_cover_nothing_are_mistyped() -> None:
+    patterns = Patterns(("optimizer", "optimiser"))
+    assert patterns.cover("x", "optimizer")
+    assert not patterns.cover("x")
+    with pytest.raises(PlanError, match="nothing in the file matches the pattern: optimiser"):
+        patterns.refuse_unused("best.pth")
+
+
+def test_lineage_begins_outermost() -> None:
+    assert lineage_of("a/b/c") == ["a", "a/b", "a/b/c"]
+
+
+def test_each_pattern_that_covers_something_is_told() -> None:
+    patterns = Patterns(("a", "a/*", "a", "a/b", "**/b", "[*]", "c"))
+    assert patterns.texts == ("a", "a/*", "a/b", "**/b", "[*]", "c")
+    assert patterns.find("a/b") == {0, 1, 2, 3}
+    assert patterns.find("a/b/c") == {0, 1, 2, 3}
+    assert patterns.find("*") == {4}
+    assert patterns.unused == ("c",)
+
+
+def test_two_spellings_of_one_path_both_cover_it() -> None:
+    patterns = Patterns(("a[", literal_pattern("a["), "a[[]"))
+    assert patterns.find("a[/b") == {0, 1}
+    assert patterns.unused == ()
+
+
+def test_what_stands_above_is_looked_at_once(monkeypatch) -> None:
+    patterns = Patterns(("**/x", "state/*"))
+    tried = []
+    find = Patterns._find
+    monkeypatch.setattr(
+        Patterns, "_find", lambda self, paths: tried.append(tuple(paths)) or find(self, paths)
+    )
+    assert not any(patterns.cover(f"model/layer{number}") for number in range(50))
+    assert tried.count(("model",)) == 1
+    assert len(tried) == 51
