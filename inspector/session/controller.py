@@ -8,6 +8,8 @@ from inspector.model.findings import Fix
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.rules import parse_rule
+from inspector.report.charts.areas import Property
+from inspector.report.charts.modules import root_for
 from inspector.session.document import expression_of_node, path_of_node
 from inspector.session.jobs.check import FILE_JOBS
 from inspector.session.jobs.export import Exports
@@ -119,9 +121,21 @@ class Session(Exports):
             self._show(replace(self._state, asks_beliefs=True))
 
     def select(self, node: int | None) -> None:
-        """Show the facts of a tree node."""
+        """Show the facts of a tree node, and where the map of modules does not show it, more of that."""
+        state, document = self._state, self._ready
+        if document is not None:
+            root = state.map_root if node is None else root_for(document.tree, state.map_root, node)
+            self._show(replace(state, selected=node, map_root=root))
+
+    def show_map(self, root: int) -> None:
+        """Show the map of modules of one tree node and what is below it."""
         if self._ready is not None:
-            self._show(replace(self._state, selected=node))
+            self._show(replace(self._state, map_root=root))
+
+    def color_map(self, by: Property) -> None:
+        """Show the map of modules, colored by a property of tensors; for files that are opened later too."""
+        if self._state.map_by != by:
+            self._show(replace(self._state, map_by=by))
 
     def search(self, query: str) -> None:
         """Look for tree nodes; an empty query ends the search."""

@@ -13,6 +13,7 @@ from inspector.model.findings import Fix
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.report.charts.bars import Bar, Chart, Segment
+from inspector.report.charts.modules import ModuleMap
 from inspector.report.details import FactGroup
 from inspector.report.tree import Tree
 from inspector.session.jobs.job import Job
@@ -20,7 +21,7 @@ from inspector.session.jobs.job import Job
 if TYPE_CHECKING:
     from inspector.session.export.page import ExportPage
 
-__all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "Segment"]
+__all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "ModuleMap", "Segment"]
 """Parts of a screen that are made elsewhere."""
 
 Phase = Literal["empty", "opening", "ready", "failed"]
@@ -213,6 +214,7 @@ class Screen:
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
     gone; `parts` are the files that it is read from, where there are several; `jobs` are those that run or
     left a result; `export` is None without an export.
+    `module_map` is None until the map page was looked at.
     `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
     ids of the matching tree nodes in order of display. `devices` are those of the target of which one can be
     wanted, none where it has no two of a kind; `wanted` is the id of one. `no_map` is why there is no device
@@ -259,3 +261,4 @@ class Screen:
     can_export: bool
     can_undo: bool
     map_choices: tuple[str, ...] = ()
+    module_map: ModuleMap | None = None

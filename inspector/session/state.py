@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector.containers.source import Stamp
 from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule
+from inspector.report.charts.areas import Property
 from inspector.report.colors import device_name
 from inspector.session.document import Document
 from inspector.session.export.page import Destination, ExportDraft, ExportWish
@@ -85,6 +86,8 @@ class State:
         style: The chosen style of code; empty for the one that fits the file best.
         asks_beliefs: Whether the answers to common beliefs are looked at.
         recent: Files opened before, newest first.
+        map_by: What the map of modules is colored by; None as long as it was not looked at.
+        map_root: The tree node that it shows.
     """
 
     phase: Phase = "empty"
@@ -109,6 +112,8 @@ class State:
     style: str = ""
     asks_beliefs: bool = False
     recent: tuple[str, ...] = ()
+    map_by: Property | None = None
+    map_root: int = 0
 
     @property
     def machine(self) -> Profile:
@@ -160,6 +165,7 @@ class State:
             error_text="",
             script_name="",
             export=None,
+            map_root=0,
         )
 
     def with_choice(self, device: str, to: str) -> State:

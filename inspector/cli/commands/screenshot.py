@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=("light", "dark"), default="light", help="default: light")
     parser.add_argument(
         "--page",
-        choices=("memory", "tensor", "findings", "code", "file", "beliefs"),
+        choices=("memory", "map", "tensor", "findings", "code", "file", "beliefs"),
         default="memory",
         help="default: memory",
     )

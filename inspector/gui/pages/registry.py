@@ -62,6 +62,17 @@ def _build_memory(theme: Theme, _: Commands, session: Session) -> QWidget:
     return panel
 
 
+def _build_map(theme: Theme, _: Commands, session: Session) -> QWidget:
+    from inspector.gui.pages.memory.map_panel import MapPanel
+
+    panel = MapPanel(theme)
+    panel.coloring_wanted.connect(session.color_map)
+    panel.root_wanted.connect(session.show_map)
+    panel.node_chosen.connect(session.select)
+    panel.query_wanted.connect(session.search)
+    return panel
+
+
 def _build_tensor(theme: Theme, _: Commands, __: Session) -> QWidget:
     from inspector.gui.pages.facts import TensorPanel
 
@@ -113,6 +124,13 @@ PAGES = (
         icon="memory",
         reads=("charts", "forecast", "device_map", "tree"),
         build=_build_memory,
+    ),
+    Page(
+        id="map",
+        text="Ma&p",
+        icon="map",
+        reads=("module_map", "selected", "matches", "query", "tree"),
+        build=_build_map,
     ),
     Page(id="tensor", text="&Tensor", icon="tensor", reads=("tensor", "tree"), build=_build_tensor),
     Page(

@@ -48,12 +48,17 @@ class Swatch(QWidget):
 
 def swatch_icon(theme: Theme, color: int) -> QIcon:
     """Make the icon that stands before a device in a list."""
+    return color_icon(theme.tokens.device(color))
+
+
+def color_icon(color: QColor) -> QIcon:
+    """Make an icon of one color."""
     pixmap = QPixmap(QSize(24, 24))
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.tokens.device(color))
+    painter.setBrush(color)
     painter.drawRoundedRect(QRectF(2, 2, 20, 20), 6, 6)
     painter.end()
     icon = QIcon(pixmap)

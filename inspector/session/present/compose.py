@@ -32,6 +32,7 @@ from inspector.session.present.cards import (
 from inspector.session.present.check import check_page
 from inspector.session.present.export import export_page
 from inspector.session.present.forecast import forecast_page
+from inspector.session.present.module_map import module_map_of
 from inspector.session.present.rows import matches_of, node_facts, parameters_fact
 from inspector.session.screen import (
     Banner,
@@ -96,6 +97,7 @@ def compose(state: State) -> Screen:
         can_export=device_map_of(*asked).refusal is None,
         can_undo=document.can_undo,
         map_choices=choices_for_all(_device_rows(*asked)),
+        module_map=module_map_of(document, state.map_by, state.map_root),
     )
 
 

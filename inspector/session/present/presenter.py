@@ -123,6 +123,7 @@ def _asked(state: State) -> object:
         state.error_text,
         state.script_name,
         state.asks_beliefs,
+        state.map_by,
         state.query,
         state.style,
         check_of(state),
@@ -145,4 +146,6 @@ def _with_choices_of(good: State, state: State) -> State:
         script_name=good.script_name,
         loading=good.loading,
         style=good.style,
+        map_by=good.map_by,
+        map_root=good.map_root,
     )

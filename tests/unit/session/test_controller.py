@@ -198,3 +198,38 @@ def test_a_node_is_told_by_its_path_and_its_expression(session) -> None:
     weight = session.screen.tree.tensor_nodes[0]
     assert session.node_path(weight) == "model/layer0.weight"
     assert session.node_expression(weight) == "checkpoint['model']['layer0.weight']"
+
+
+def test_the_map_of_modules_is_measured_when_it_is_looked_at(opened) -> None:
+    tree = opened.screen.tree
+    assert opened.screen.module_map is None
+    opened.color_map("role")
+    first = opened.screen.module_map
+    assert first is not None
+    assert (first.root, first.coloring.by) == (0, "role")
+    opened.color_map("role")
+    assert opened.screen.module_map is first
+    opened.color_map("device")
+    page = opened.screen.module_map
+    assert page.areas is first.areas
+    group = tree.nodes[tree.tensor_nodes[0]].parent
+    opened.show_map(group)
+    assert opened.screen.module_map.root == group
+
+
+def test_the_map_follows_the_selected_row(opened) -> None:
+    opened.color_map("device")
+    tree = opened.screen.tree
+    first, last = tree.tensor_nodes[0], tree.tensor_nodes[-1]
+    group = tree.nodes[first].parent
+    opened.show_map(group)
+    opened.select(first)
+    assert opened.screen.module_map.root == group
+    opened.select(None)
+    assert opened.screen.module_map.root == group
+    opened.select(last)
+    assert opened.screen.module_map.root not in {group, first}
+    opened.select(10**6)
+    assert opened.screen.selected == 10**6
+    opened.open("/b.pth")
+    assert opened.screen.module_map.root == 0  # for every file that is opened in this window

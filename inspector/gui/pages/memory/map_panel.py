@@ -1,0 +1,176 @@
+"""The map page: the treemap, the way to what it shows, what it is colored by, and a legend that filters."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QWidget
+
+from inspector.gui.pages.memory.treemap_view import TreemapView
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import column, row
+from inspector.gui.widgets.cards import ScrollPanel
+from inspector.gui.widgets.controls import CalmComboBox, make_button
+from inspector.gui.widgets.flow import FlowLayout
+from inspector.gui.widgets.labels import (
+    ElidedLabel,
+    blocked,
+    clear_layout,
+    plain_label,
+    plain_tooltip,
+)
+from inspector.gui.widgets.marks import color_icon
+from inspector.report.charts.areas import PROPERTIES, Kind, Property
+from inspector.report.charts.filtering import filter_for
+from inspector.report.charts.modules import Crumb
+from inspector.session.screen import ModuleMap, Screen
+from inspector.units import format_nbytes
+
+_MOST_CRUMBS = 4
+_CRUMB_WIDTH = 120
+_MOST_LEGEND, _MOST_WORDY = 18, 6
+_BY = {"device": "Device", "dtype": "Dtype", "role": "Role"}
+
+
+class MapPanel(QWidget):
+    """Shows the map of a screen; it is measured when the page is first looked at."""
+
+    coloring_wanted = Signal(str)
+    root_wanted = Signal(int)
+    node_chosen = Signal(int)
+    query_wanted = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._page: ModuleMap | None = None
+        self._filters: list[tuple[QPushButton, str]] = []
+        self._crumbs, self._legend, self._notes = QHBoxLayout(), FlowLayout(), column(spacing=2)
+        self._headline = plain_label("", "muted")
+        self._by = CalmComboBox()
+        self._by.setAccessibleName("Color the map by")
+        self._by.addItems([_BY[name] for name in PROPERTIES])
+        self._by.activated.connect(lambda place: self.coloring_wanted.emit(PROPERTIES[place]))
+        self.view = TreemapView(theme)
+        self.view.node_chosen.connect(self.node_chosen)
+        self.view.root_wanted.connect(self.root_wanted)
+        self.view.pointed.connect(self._on_pointed)
+        self._pointed = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
+        self._lay_out()
+        theme.changed.connect(self._show_legend)
+
+    def _lay_out(self) -> None:
+        label = plain_label("Color by", "muted")
+        label.setBuddy(self._by)
+        self._crumbs.setSpacing(0)
+        head = row(self._crumbs, 1, self._headline, label, self._by, spacing=10)
+        full = QWidget()
+        parts = (head, (self.view, 1), self._pointed, self._legend, self._notes)
+        column(*parts, spacing=8, margins=(14, 10, 14, 12), within=full)
+        self._empty = ScrollPanel(self._theme, "Map")
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(full)
+        self._stack.addWidget(self._empty)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the map is there, or there is none."""
+        return self._page is not None
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show the map of a screen, or ask for one."""
+        page = screen.module_map
+        if page is None:
+            self.coloring_wanted.emit(PROPERTIES[0])
+            return
+        is_other, self._page = page != self._page, page
+        if not page.areas.nbytes(0):
+            self._show_nothing(page)
+            return
+        self._stack.setCurrentIndex(0)
+        if is_other:
+            self._show_page(page)
+        for button, query in self._filters:
+            button.setChecked(bool(query) and screen.query == query)
+        self.view.show_map(page, screen.selected, screen.matches)
+
+    def _show_nothing(self, page: ModuleMap) -> None:
+        text = " ".join(page.notes) or "Nothing in this file takes memory."
+        self._empty.show_empty("map", "No bytes to draw", text)
+        self._stack.setCurrentIndex(1)
+
+    def _show_page(self, page: ModuleMap) -> None:
+        self._show_crumbs(page)
+        self._headline.setText(page.headline)
+        self._show_legend()
+        with blocked(self._by):
+            self._by.setCurrentIndex(PROPERTIES.index(page.coloring.by))
+        clear_layout(self._notes)
+        for note in page.notes:
+            self._notes.addWidget(plain_label(note, "small", wrap=True))
+
+    def _show_crumbs(self, page: ModuleMap) -> None:
+        clear_layout(self._crumbs)
+        crumbs = list(page.crumbs)
+        if len(crumbs) > _MOST_CRUMBS:
+            hidden = crumbs[1 : 2 - _MOST_CRUMBS]
+            crumbs[1 : 2 - _MOST_CRUMBS] = [hidden[-1]._replace(label="\u2026")]
+        way = " / ".join(crumb.label for crumb in page.crumbs)
+        for crumb in crumbs[:-1]:
+            self._crumbs.addWidget(self._crumb_button(crumb, way))
+            self._crumbs.addWidget(plain_label("\u203a", "muted"))
+        self._crumbs.addWidget(plain_label(self._cut(crumbs[-1].label), "strong"))
+
+    def _crumb_button(self, crumb: Crumb, way: str) -> QPushButton:
+        button = make_button(self._cut(crumb.label), kind="crumb")
+        button.setToolTip(plain_tooltip(way))
+        button.setAccessibleName(f"Show {crumb.label} in the map")
+        button.clicked.connect(lambda: self.root_wanted.emit(crumb.node))
+        return button
+
+    def _cut(self, label: str) -> str:
+        return self.fontMetrics().elidedText(label, Qt.TextElideMode.ElideMiddle, _CRUMB_WIDTH)
+
+    def _show_legend(self) -> None:
+        """Show the kinds as buttons that filter."""
+        if self._page is None:
+            return
+        clear_layout(self._legend)
+        self._filters = []
+        kinds, by = self._page.coloring.kinds, self._page.coloring.by
+        values = [kind.value or "" for kind in kinds]
+        total = sum(kind.nbytes for kind in kinds) or 1
+        for kind in kinds[:_MOST_LEGEND]:
+            share = kind.nbytes / total
+            button = self._legend_button(by, kind, share, is_tight=len(kinds) > _MOST_WORDY)
+            self._filters.append((button, filter_for(by, kind.value, values)))
+            self._legend.addWidget(button)
+        for button, query in self._filters:
+            button.setEnabled(bool(query))
+            button.clicked.connect(partial(self._on_filter_clicked, query))  # without whether it is pressed
+        more = kinds[_MOST_LEGEND:]
+        if more:
+            rest = plain_label(
+                f"{len(more)} more, {format_nbytes(sum(kind.nbytes for kind in more))}", "small"
+            )
+            lines = "\n".join(f"{kind.label}: {format_nbytes(kind.nbytes)}" for kind in more)
+            rest.setToolTip(plain_tooltip(lines))
+            self._legend.addWidget(rest)
+
+    def _legend_button(self, by: Property, kind: Kind, share: float, *, is_tight: bool) -> QPushButton:
+        percent = f"{share:.0%}" if share >= 0.01 else "<1%"
+        words = f"{kind.label}  {format_nbytes(kind.nbytes)}  {percent}"
+        button = make_button(f"{kind.label}  {percent}" if is_tight else words, kind="legend")
+        button.setAccessibleName(words)
+        button.setIcon(color_icon(self.view.color_of(kind.color, by)))
+        button.setCheckable(True)
+        button.setToolTip(plain_tooltip(f"{words}. Click to find it in the tree, and to dim all else here"))
+        return button
+
+    def _on_filter_clicked(self, query: str) -> None:
+        is_pressed = any(button.isChecked() for button, its in self._filters if its == query)
+        self.query_wanted.emit(query if is_pressed else "")
+
+    def _on_pointed(self, words: str) -> None:
+        self._pointed.setText(words)

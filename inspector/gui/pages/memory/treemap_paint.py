@@ -1,0 +1,173 @@
+"""Paints a treemap: cells in their colors, groups in frames with a tag, and labels where they fit."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+
+from inspector.gui.pages.memory.ink import ink_on, mixed
+from inspector.gui.theme.theme import Tokens
+from inspector.report.charts.modules import ModuleMap, labels_of, parts_of
+from inspector.report.charts.treemap import Box, Cell, Frame, Picture
+from inspector.units import format_nbytes
+
+_PAD = 5
+_LEAST_LABEL = 30
+_TAG_ROOM, _TAG_WIDTH = (64, 34), 220
+_MOST_TAGS = 80
+_DIMMED = 0.8
+_FRAME_PIXELS = {1: 3, 2: 2}
+
+
+def snapped(box: Box) -> QRect:
+    """Return a box with edges between pixels, so that neighbors meet without a gap."""
+    left, top = round(box.x), round(box.y)
+    return QRect(left, top, round(box.x + box.width) - left, round(box.y + box.height) - top)
+
+
+class TreemapPainter:
+    """Paints one picture of a map."""
+
+    def __init__(self, page: ModuleMap, tokens: Tokens, colors: Sequence[QColor], font: QFont) -> None:
+        self._page, self._tokens, self._colors, self._font = page, tokens, colors, font
+        self._strong = QFont(font)
+        self._strong.setBold(True)
+        self._metrics, self._strong_metrics = QFontMetricsF(font), QFontMetricsF(self._strong)
+        self._ground = tokens.color("surface")
+
+    def paint(self, painter: QPainter, picture: Picture, matches: Sequence[int] | None) -> None:
+        """Paint everything; with matches, cells without one are dimmed."""
+        painter.setFont(self._font)
+        tags = self._tags(picture.frames)
+        for cell in picture.cells:
+            area = snapped(cell.box)
+            if area.width() > 0 and area.height() > 0:
+                is_dim = matches is not None and not self._is_match(cell, matches)
+                covered = [place for place, _ in tags if place.intersects(area)]
+                below = max((place.bottom() + 1 - area.y() for place in covered), default=0)
+                self._paint_cell(painter, cell, area, below, is_dim=is_dim)
+        self._paint_frames(painter, picture.frames)
+        for place, text in tags:
+            self._paint_tag(painter, place, text)
+
+    def _is_match(self, cell: Cell, matches: Sequence[int]) -> bool:
+        """Return whether a match is in a cell; in one of smaller rows, outside of those that are shown."""
+        if cell.what == "loose":
+            return False
+        end = cell.node + 1 if cell.what == "own" else self._page.areas.end(cell.node)
+        found = bisect_left(matches, end) - bisect_left(matches, cell.node)
+        if cell.what == "rest":
+            ends = map(self._page.areas.end, cell.shown)
+            found -= sum(
+                bisect_left(matches, stop) - bisect_left(matches, row)
+                for row, stop in zip(cell.shown, ends, strict=True)
+            )
+            found -= bisect_left(matches, cell.node + 1) - bisect_left(matches, cell.node)
+        return found > 0
+
+    # Cells.
+
+    def _paint_cell(self, painter: QPainter, cell: Cell, area: QRect, below: int, *, is_dim: bool) -> None:
+        inner = area.adjusted(0, 0, -1 if area.width() > 3 else 0, -1 if area.height() > 3 else 0)
+        stripes = self._stripes(cell, inner)
+        for color, part in stripes:
+            painter.fillRect(part, mixed(color, self._ground, _DIMMED) if is_dim else color)
+        color, room = stripes[0]
+        ink = ink_on(mixed(color, self._ground, _DIMMED) if is_dim else color)
+        if cell.what in {"rest", "loose"} and min(inner.width(), inner.height()) > 8:
+            self._paint_dashes(painter, inner, ink)
+        self._paint_label(painter, cell, room.adjusted(0, below, 0, 0), ink, is_tagged=below > 0)
+
+    def _stripes(self, cell: Cell, area: QRect) -> list[tuple[QColor, QRect]]:
+        """Return the parts of a cell, the largest first, as stripes across its longer side."""
+        parts = parts_of(self._page, cell)
+        held = sorted(((nbytes, place) for place, nbytes in enumerate(parts) if nbytes), reverse=True)
+        if not held:
+            return [(self._tokens.color("neutral_soft"), area)]
+        found, start = [], 0.0
+        is_wide = area.width() >= area.height()
+        length = area.width() if is_wide else area.height()
+        for nbytes, place in held:
+            end = start + length * nbytes / cell.nbytes
+            low, high = round(start), round(end)
+            part = (
+                QRect(area.x() + low, area.y(), high - low, area.height())
+                if is_wide
+                else QRect(area.x(), area.y() + low, area.width(), high - low)
+            )
+            found.append((self._colors[place], part))
+            start = end
+        return found
+
+    def _paint_dashes(self, painter: QPainter, area: QRect, ink: QColor) -> None:
+        """Mark what stands for several rows, or for none."""
+        ink.setAlpha(150)
+        painter.setPen(QPen(ink, 1, Qt.PenStyle.DashLine))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(area.adjusted(2, 2, -3, -3))
+        ink.setAlpha(255)
+
+    def _paint_label(
+        self, painter: QPainter, cell: Cell, area: QRect, ink: QColor, *, is_tagged: bool
+    ) -> None:
+        room = QRectF(area).adjusted(_PAD, 3, -_PAD, -3)
+        line = self._metrics.height()
+        if room.width() < _LEAST_LABEL or room.height() < line:
+            return
+        labels = labels_of(self._page, cell)
+        text = self._fitting(labels[1:] or labels if is_tagged else labels, room.width(), cell.what == "rest")
+        painter.setPen(ink)
+        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, text)
+        size = format_nbytes(cell.nbytes)
+        if text and room.height() >= 2 * line and self._metrics.horizontalAdvance(size) <= room.width():
+            room.setTop(room.top() + line)
+            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, size)
+
+    def _fitting(self, labels: tuple[str, ...], width: float, is_count: bool) -> str:  # noqa: FBT001
+        """Return the first label that fits, else the last one elided; a number is never cut."""
+        fitting = next((text for text in labels if self._metrics.horizontalAdvance(text) <= width), "")
+        if fitting or is_count:
+            return fitting
+        return self._metrics.elidedText(labels[-1], Qt.TextElideMode.ElideRight, width)
+
+    # Groups.
+
+    def _paint_frames(self, painter: QPainter, frames: Sequence[Frame]) -> None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for frame in frames:
+            pixels = _FRAME_PIXELS.get(frame.depth, 0)
+            if pixels:
+                painter.setPen(QPen(self._ground, pixels))
+                painter.drawRect(snapped(frame.box))
+
+    def _tags(self, frames: Sequence[Frame]) -> list[tuple[QRect, str]]:
+        """Return the tags of groups: one for all in the same corner, outer ones first, as far as they fit."""
+        corners: dict[tuple[float, float], list[Frame]] = {}
+        for frame in frames:
+            if frame.depth and frame.box.width >= _TAG_ROOM[0] and frame.box.height >= _TAG_ROOM[1]:
+                corners.setdefault((frame.box.x, frame.box.y), []).append(frame)
+        found: list[tuple[QRect, str]] = []
+        nodes = self._page.areas.tree.nodes
+        for within in list(corners.values())[:_MOST_TAGS]:
+            box = within[0].box
+            room = min(box.width - 4 * _PAD, _TAG_WIDTH)
+            name = " / ".join(nodes[frame.node].name for frame in within)
+            text = self._strong_metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
+            width = round(self._strong_metrics.horizontalAdvance(text)) + 2 * _PAD
+            height = round(self._strong_metrics.height()) + 2
+            place = QRect(round(box.x) + 3, round(box.y) + 3, width, height)
+            if not any(place.intersects(other) for other, _ in found):
+                found.append((place, text))
+        return found
+
+    def _paint_tag(self, painter: QPainter, place: QRect, text: str) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._ground)
+        painter.drawRoundedRect(place, 3, 3)
+        painter.setPen(self._tokens.color("text"))
+        painter.setFont(self._strong)
+        painter.drawText(place, Qt.AlignmentFlag.AlignCenter, text)
+        painter.setFont(self._font)

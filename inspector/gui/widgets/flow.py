@@ -1,0 +1,73 @@
+"""A layout that puts widgets side by side, and goes on in the next line where there is no more room."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+
+from inspector.overriding import override
+
+
+class FlowLayout(QLayout):
+    """Lines of widgets, as words stand in a text."""
+
+    def __init__(self, parent: QWidget | None = None, spacing: int = 6) -> None:
+        super().__init__(parent)
+        self._items: list[QLayoutItem] = []
+        self.setSpacing(spacing)
+        self.setContentsMargins(0, 0, 0, 0)
+
+    @override
+    def addItem(self, arg__1: QLayoutItem) -> None:
+        self._items.append(arg__1)
+
+    @override
+    def count(self) -> int:
+        return len(self._items)
+
+    @override
+    def itemAt(self, index: int) -> QLayoutItem | None:
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    @override
+    def takeAt(self, index: int) -> QLayoutItem | None:
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    @override
+    def expandingDirections(self) -> Qt.Orientation:
+        return Qt.Orientation(0)
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, arg__1: int) -> int:
+        return self._arrange(QRect(0, 0, arg__1, 0), places=False)
+
+    @override
+    def setGeometry(self, arg__1: QRect) -> None:
+        super().setGeometry(arg__1)
+        self._arrange(arg__1, places=True)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return self.minimumSize()
+
+    @override
+    def minimumSize(self) -> QSize:
+        widths = [item.minimumSize().width() for item in self._items]
+        return QSize(max(widths, default=0), self.heightForWidth(max(self.geometry().width(), 1)))
+
+    def _arrange(self, area: QRect, *, places: bool) -> int:
+        """Return the height of all lines; with `places`, put the widgets there."""
+        x, y, tallest = area.x(), area.y(), 0
+        for item in self._items:
+            size = item.sizeHint()
+            if x > area.x() and x + size.width() > area.x() + area.width():
+                x, y, tallest = area.x(), y + tallest + self.spacing(), 0
+            if places:
+                item.setGeometry(QRect(QPoint(x, y), size))
+            x += size.width() + self.spacing()
+            tallest = max(tallest, size.height())
+        return y + tallest - area.y()

@@ -1,0 +1,187 @@
+"""How many bytes of a file belong to each row of its tree: what the map of modules draws as areas.
+
+A storage counts once, with the first tensor that views it, so that areas add up to what the file stores. Rows
+below a row have the ids behind it, without a gap, so all sums are differences of running sums: a million rows
+take two arrays, and asking for any of them costs the same.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import Literal
+
+from inspector.model.checkpoint import ROLES, Checkpoint, Tensor
+from inspector.model.roles.devices import device_order
+from inspector.records import dataclass
+from inspector.report.colors import NEUTRAL, device_name
+from inspector.report.tree import Tree
+from inspector.units import cut_text, escape_text
+
+Property = Literal["device", "dtype", "role"]
+"""What a map can be colored by."""
+PROPERTIES: tuple[Property, ...] = ("device", "dtype", "role")
+OTHERS = "others"
+_MOST_KINDS = 32
+"""More than any picture can tell apart; a hostile file may name a hundred thousand devices."""
+_MOST_LABEL = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Areas:
+    """The bytes of the rows of a tree; two are equal only if they are the same.
+
+    Attributes:
+        checkpoint: The file.
+        tree: The rows.
+        sums: By row, the bytes that belong to all rows before it; one more than there are rows.
+        counts: By row, how many tensors before it are the first to view a storage that has bytes.
+        owners: The row and the index of each tensor that bytes belong to, in the order of rows.
+        loose_nbytes: What is stored, and belongs to no row.
+    """
+
+    checkpoint: Checkpoint
+    tree: Tree
+    sums: list[int]
+    counts: array[int]
+    owners: tuple[tuple[int, int], ...]
+    loose_nbytes: int
+
+    def end(self, node: int) -> int:
+        """Return the id behind the last row below a row."""
+        nodes = self.tree.nodes
+        while children := nodes[node].children:
+            node = children[-1]
+        return node + 1
+
+    def nbytes(self, node: int) -> int:
+        """Return the bytes of a row and all rows below it; the root has the loose ones too."""
+        loose = self.loose_nbytes if node == 0 else 0
+        return self.sums[self.end(node)] - self.sums[node] + loose
+
+    def own_nbytes(self, node: int) -> int:
+        """Return the bytes of a row without those below it."""
+        return self.sums[node + 1] - self.sums[node]
+
+    def tensors(self, node: int) -> int:
+        """Return how many tensors of a row and below it have bytes."""
+        return self.counts[self.end(node)] - self.counts[node]
+
+    def below(self, node: int) -> Iterator[tuple[int, int]]:
+        """Yield each row right below a row that has bytes, with them."""
+        sums, children = self.sums, self.tree.nodes[node].children
+        if children:
+            ends = [*children[1:], self.end(children[-1])]  # a row ends where the next one begins
+            for child, end in zip(children, ends, strict=True):
+                if nbytes := sums[end] - sums[child]:
+                    yield child, nbytes
+
+
+def measure(checkpoint: Checkpoint, tree: Tree) -> Areas:
+    """Add up the bytes of the rows of a tree."""
+    unseen = {row.key: row.nbytes for row in checkpoint.storages if not row.missing and row.nbytes > 0}
+    owners, own = [], [0] * len(tree.nodes)
+    for index, (row, node) in enumerate(zip(checkpoint.tensors, tree.tensor_nodes, strict=True)):
+        if node >= 0 and row.storage is not None and row.storage in unseen:
+            own[node] = unseen.pop(row.storage)
+            owners.append((node, index))
+    return Areas(
+        checkpoint,
+        tree,
+        list(accumulate(own, initial=0)),
+        array("q", accumulate(map(bool, own), initial=0)),
+        tuple(sorted(owners)),
+        sum(unseen.values()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Tensors with something in common, such as their device.
+
+    Attributes:
+        label: What people read.
+        value: What tensors have in common, as in the file; None for all that are not told apart.
+        color: The index of its color, see `bars.Segment.color`.
+        nbytes: What the file stores of them.
+    """
+
+    label: str
+    value: str | None
+    color: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coloring:
+    """What a map is colored by; two are equal only if they are the same.
+
+    Attributes:
+        by: The property of tensors.
+        kinds: What they have in common there, in the order of the legend.
+        rows: By kind, the rows that bytes of it belong to, in their order.
+        sums: By kind, the bytes of all such rows before each, and at the end of all.
+    """
+
+    by: Property
+    kinds: tuple[Kind, ...]
+    rows: tuple[array[int], ...]
+    sums: tuple[list[int], ...]
+
+    def parts(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the bytes of each kind among the rows from one to another."""
+        found = []
+        for rows, sums in zip(self.rows, self.sums, strict=True):
+            found.append(sums[bisect_left(rows, end)] - sums[bisect_left(rows, start)])
+        return tuple(found)
+
+
+def color_by(areas: Areas, by: Property) -> Coloring:
+    """Tell the bytes of a file apart by a property of the tensors that they belong to."""
+    of, tensors = _VALUES[by], areas.checkpoint.tensors
+    values = [of(tensors[index]) for _, index in areas.owners]
+    totals: Counter[str] = Counter()
+    for value, (node, _) in zip(values, areas.owners, strict=True):
+        totals[value] += areas.own_nbytes(node)
+    order = _in_order(totals, by)
+    places = {value: place for place, value in enumerate(order)}
+    found: dict[int, list[int]] = defaultdict(list)
+    for value, (node, _) in zip(values, areas.owners, strict=True):
+        found[places.get(value, len(order))].append(node)
+    rows = tuple(array("q", found[place]) for place in range(len(order) + (len(totals) > len(order))))
+    sums = tuple(list(accumulate(map(areas.own_nbytes, nodes), initial=0)) for nodes in rows)
+    kinds = [
+        Kind(_label(by, value), value, _color(by, value, place, areas), sums[place][-1])
+        for place, value in enumerate(order)
+    ]
+    if len(rows) > len(kinds):
+        kinds.append(Kind(OTHERS, None, NEUTRAL, sums[-1][-1]))
+    return Coloring(by, tuple(kinds), rows, sums)
+
+
+def _in_order(totals: Counter[str], by: Property) -> list[str]:
+    """Return the values that are told apart, in the order of the legend."""
+    ranked = [value for value, _ in totals.most_common(_MOST_KINDS)]
+    kept = ranked if len(totals) <= _MOST_KINDS else ranked[:-1]
+    return sorted(kept, key=device_order) if by == "device" else kept
+
+
+def _label(by: Property, value: str) -> str:
+    return device_name(value) if by == "device" else escape_text(cut_text(value, _MOST_LABEL))
+
+
+def _color(by: Property, value: str, place: int, areas: Areas) -> int:
+    """Return a color that a device or a role has in every picture; dtypes take theirs by size."""
+    if by == "device":
+        return areas.tree.colors.get(value, NEUTRAL)
+    return list(ROLES).index(value) if by == "role" else place  # type: ignore[arg-type]  # it is a role
+
+
+_VALUES: dict[Property, Callable[[Tensor], str]] = {
+    "device": lambda tensor: tensor.device,
+    "dtype": lambda tensor: tensor.dtype,
+    "role": lambda tensor: tensor.role,
+}
