@@ -26,8 +26,8 @@ FIELDS = {
 # Tensors of other kinds (sparse, nested, ...) have no geometry of their own: only their device is compared.
 PLAIN_KINDS = {None, "strided", "quantized", "wrapper_subclass", "rebuilt_device"}
 
-# Written in another order than they were given in, by which the oracle lists them.
-SORTED = {"safetensors"}
+# Written in another order than the oracle lists them in; of an agent, its policy is shown first.
+SORTED = {"safetensors", "sb3"}
 
 Document = dict[str, Any]
 

@@ -81,6 +81,7 @@ class Extent(NamedTuple):
         nbytes: How many they are once inflated.
         method: As zip numbers them: 0 stored, 8 deflated.
         crc: CRC-32 of the inflated bytes; 0 where the file does not tell.
+        skip: How many inflated bytes stand before them, where a compressed file within the file holds them.
     """
 
     offset: int
@@ -88,6 +89,7 @@ class Extent(NamedTuple):
     nbytes: int
     method: int
     crc: int
+    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ check a file, takes more: which record, how packed, and what is wrong with the o
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 from inspector.containers.container import Container, Extent, StoredBytes
@@ -14,7 +15,7 @@ from inspector.containers.formats import find_format
 from inspector.containers.legacy import open_legacy
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
-from inspector.containers.storage_reader import extent_bytes
+from inspector.containers.storage_reader import ExtentReader
 from inspector.containers.unread import programs_on_errors
 from inspector.containers.zip.archive import open_torchzip
 from inspector.containers.zip.directory import (
@@ -68,18 +69,29 @@ def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
         if form.extents is not None:
             return form.extents(source, limits, progress)
         container = read(source, limits, progress)
-        return _plain_extents(container, container.stored)
+        packed = any(place.offset is None for place in container.stored.values())
+        return _plain_extents(
+            container, container.stored, form.storage_extents(source) if packed else _nowhere
+        )
 
 
 # --- the containers -------------------------------------------------------------------------------------
 
 
-def _plain_extents(container: Container, stored: dict[str, StoredBytes]) -> Extents:
-    """Find the bytes of storages that are stored as they are, and without a checksum."""
+def _nowhere(_key: str) -> Extent | None:
+    """Find no bytes that are packed, where there are none."""
+
+
+def _plain_extents(
+    container: Container,
+    stored: dict[str, StoredBytes],
+    find: Callable[[str], Extent | None] = _nowhere,
+) -> Extents:
+    """Find the bytes of storages that have no checksum; `find` those that are not stored as they are."""
     whole: dict[str, Extent] = {}
     lost: dict[str, str] = {}
     for key, storage in container.storage_ids.items():
-        found = _plain_extent(storage, stored.get(key))
+        found = _plain_extent(storage, stored.get(key), find)
         if isinstance(found, str):
             lost[key] = found
         else:
@@ -87,7 +99,9 @@ def _plain_extents(container: Container, stored: dict[str, StoredBytes]) -> Exte
     return Extents(container=container, whole=whole, lost=lost, records={})
 
 
-def _plain_extent(storage: StorageId, place: StoredBytes | None) -> Extent | str:
+def _plain_extent(
+    storage: StorageId, place: StoredBytes | None, find: Callable[[str], Extent | None] = _nowhere
+) -> Extent | str:
     """Return the extent of a storage without a checksum, or why it has none."""
     if not storage.nbytes:
         return _NOTHING
@@ -95,7 +109,9 @@ def _plain_extent(storage: StorageId, place: StoredBytes | None) -> Extent | str
         return "its bytes are not in the file"
     if place.nbytes != storage.nbytes:
         return _of_other_size(storage, place.nbytes)
-    return Extent(place.offset or 0, place.nbytes, place.nbytes, STORED, 0)
+    if place.offset is None:
+        return find(storage.key) or "it is compressed, and nothing here inflates it"
+    return Extent(place.offset, place.nbytes, place.nbytes, STORED, 0)
 
 
 def legacy_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
@@ -137,17 +153,21 @@ def records_extents(source: Source, container: Container, records: Records) -> E
             whole[key] = found
     mine = {entry.header_offset for entry in entries.values() if entry is not None}
     others = [entry for entry in records.directory.entries if entry.header_offset not in mine]
-    offsets = _offsets(source, others)
-    return Extents(
-        container=container,
-        whole=whole,
-        lost=lost,
-        records={
-            entry.name: _extent(entry, offset)
-            for entry in others
-            if (offset := offsets[entry.header_offset]) is not None
-        },
-    )
+    return Extents(container=container, whole=whole, lost=lost, records=record_extents(source, others))
+
+
+def record_extents(source: Source, entries: list[ZipEntry]) -> dict[str, Extent]:
+    """Return where the contents of records are, by their full names.
+
+    Raises:
+        ContainerError: The file cannot be read.
+    """
+    offsets = _offsets(source, entries)
+    return {
+        entry.name: _extent(entry, offset)
+        for entry in entries
+        if (offset := offsets[entry.header_offset]) is not None
+    }
 
 
 def _offsets(source: Source, entries: list[ZipEntry]) -> dict[int, int | None]:
@@ -220,9 +240,10 @@ def sum_extents(source: Source, extents: dict[str, Extent], progress: Progress) 
     progress.start("checking", sum(extent.nbytes for extent in extents.values()))
     crcs: dict[str, int] = {}
     faults: dict[str, str] = {}
-    for key, extent in sorted(extents.items(), key=lambda item: item[1].offset):
+    reader = ExtentReader(source)
+    for key, extent in sorted(extents.items(), key=lambda item: (item[1].offset, item[1].skip)):
         try:
-            crc = _sum(source, extent, progress)
+            crc = _sum(reader, extent, progress)
         except TooLargeError:
             raise  # what is not read is not lost
         except ContainerError as error:
@@ -235,9 +256,9 @@ def sum_extents(source: Source, extents: dict[str, Extent], progress: Progress) 
     return Sums(crcs, faults, frozenset(key for key in crcs if not extents[key].crc and extents[key].nbytes))
 
 
-def _sum(source: Source, extent: Extent, progress: Progress) -> int:
+def _sum(reader: ExtentReader, extent: Extent, progress: Progress) -> int:
     crc = 0
-    for data in extent_bytes(source, extent):
+    for data in reader.contents(extent):
         crc = zlib.crc32(data, crc)
         progress.advance(len(data))
     return crc

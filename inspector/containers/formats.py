@@ -154,12 +154,6 @@ FORMATS: tuple[Format, ...] = (
         is_foreign=True,
     ),
     Format(
-        name="stable-baselines3",
-        what="a Stable-Baselines3 model",
-        remedy="load it with the class that saved it, such as PPO.load, or unpack it and open policy.pth",
-        is_foreign=True,
-    ),
-    Format(
         name="tar",
         what="a tar checkpoint of torch 0.1",
         matches=_is_torch_tar,

@@ -39,6 +39,7 @@ class StorageReader:
         self._parts = parts
         self._find: dict[int, Callable[[str], Extent | None]] = {}
         self._inflating: tuple[str, Read] | None = None
+        self._readers: dict[int, ExtentReader] = {}
         self._gathering: tuple[str, GatheredReader] | None = None
 
     def nbytes(self, key: str) -> int:
@@ -160,25 +161,52 @@ class StorageReader:
             if extent is None or not (extent.method in {_STORED, _DEFLATED} or is_coded(extent.method)):
                 where = f"storage {key[:_MOST_CHARS]}"
                 raise ContainerError("a storage is compressed in an unknown way", where=where)
-            self._inflating = key, reader_of(self._place(key)[0], extent)
+            part = self.container.stored[key].part
+            if part not in self._readers:
+                self._readers[part] = ExtentReader(self._place(key)[0])
+            self._inflating = key, self._readers[part].reader_of(extent)
         return self._inflating[1]
 
 
-def reader_of(source: Source, extent: Extent) -> Read:
-    """Return what reads the contents of an extent."""
-    if extent.method == _STORED:
-        return lambda offset, nbytes: source.read(extent.offset + offset, nbytes)
+class ExtentReader:
+    """Reads extents of one source; where several stand in one compressed record, that is inflated once."""
 
-    def read_packed(offset: int, nbytes: int) -> bytes:
-        return source.read(extent.offset + offset, max(min(nbytes, extent.stored_nbytes - offset), 0))
+    def __init__(self, source: Source) -> None:
+        """Read from `source`, which stays open."""
+        self._source = source
+        self._inflated: tuple[tuple[int, int], Inflated] | None = None
 
-    if is_coded(extent.method):
-        return _exactly(decoding(read_packed, extent.method))
-    inflated = Inflated(read_packed, is_gzip=False)
+    def reader_of(self, extent: Extent) -> Read:
+        """Return what reads the contents of an extent."""
+        source = self._source
+        if extent.method == _STORED:
+            return lambda offset, nbytes: source.read(extent.offset + offset, nbytes)
 
+        def read_packed(offset: int, nbytes: int) -> bytes:
+            return source.read(extent.offset + offset, max(min(nbytes, extent.stored_nbytes - offset), 0))
+
+        if is_coded(extent.method):
+            return _exactly(decoding(read_packed, extent.method))
+        record = extent.offset, extent.stored_nbytes
+        if self._inflated is None or self._inflated[0] != record:
+            self._inflated = record, Inflated(read_packed, is_gzip=False)
+        return _inflating(self._inflated[1], extent)
+
+    def contents(self, extent: Extent) -> Iterator[bytes]:
+        """Yield the contents of an extent, about a megabyte at a time and never more than it says.
+
+        Raises:
+            ContainerError: They cannot be read, or not be inflated.
+        """
+        read = self.reader_of(extent)
+        for done in range(0, extent.nbytes, STEP_NBYTES):
+            yield read(done, min(STEP_NBYTES, extent.nbytes - done))
+
+
+def _inflating(inflated: Inflated, extent: Extent) -> Read:
     def read(offset: int, nbytes: int) -> bytes:
         try:
-            data = inflated.read_upto(offset, nbytes)
+            data = inflated.read_upto(extent.skip + offset, nbytes)
         except zlib.error as error:
             raise DamagedError("a compressed record is damaged", where=str(error)) from error
         if len(data) < nbytes:
@@ -201,14 +229,3 @@ def _exactly(read_upto: Read) -> Read:
         return data
 
     return read
-
-
-def extent_bytes(source: Source, extent: Extent) -> Iterator[bytes]:
-    """Yield the contents of an extent, about a megabyte at a time and never more than it says.
-
-    Raises:
-        ContainerError: They cannot be read, or not be inflated.
-    """
-    read = reader_of(source, extent)
-    for done in range(0, extent.nbytes, STEP_NBYTES):
-        yield read(done, min(STEP_NBYTES, extent.nbytes - done))

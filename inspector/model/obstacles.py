@@ -135,7 +135,7 @@ def _refusing(checkpoint: Checkpoint) -> ObstacleKind:
     if lost_directory(checkpoint):
         return ObstacleKind.DIRECTORY
     if _has(checkpoint, NoteKind.MISSING_PART, NoteKind.PART_OUTSIDE, NoteKind.UNREAD_PART):
-        return ObstacleKind.MISSING_FILE
+        return ObstacleKind.MISSING_FILE if checkpoint.parts else ObstacleKind.RECORD
     has_records = format_of(checkpoint.format).has_records
     is_cut = not has_records and any(row.missing and row.nbytes for row in checkpoint.storages)
     return ObstacleKind.CUT_OFF if is_cut else ObstacleKind.ARCHIVE

@@ -11,6 +11,7 @@ from typing import Literal
 
 from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
+from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.obstacles import is_ambiguous
 from inspector.pickles.oddities import OddityKind
@@ -102,7 +103,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     allowed, form = allow_list(torch_version), format_of(checkpoint.format)
     names = form.own_names
     if form.unchecked:
-        return _unchecked(checkpoint, form.loader, allowed)
+        return _unchecked(checkpoint, loader_of(checkpoint), allowed)
     if names:
         return _unrestricted(checkpoint, names, allowed)
     own = judge_archive(checkpoint)

@@ -16,6 +16,7 @@ from inspector.records import dataclass
 from inspector.safety.unread import judge_unread
 from inspector.snippet.device import Device, choose_device
 from inspector.snippet.literals import literal
+from inspector.snippet.loaders.agents import AGENT, agent_code
 from inspector.snippet.loaders.pickled import RUNS_CODE, Loading, loading_code
 from inspector.snippet.loading import YOURS
 from inspector.snippet.script import Bracketed, Script, format_code
@@ -221,6 +222,10 @@ def _transformers(path: str, device: Device) -> str:
     return transformers_code(folder, device)
 
 
+def _agent(path: str, device: Device) -> str:
+    return agent_code(path, device, None)
+
+
 _PRETRAINED = _Way(style="transformers", write=_transformers, fits=is_pretrained)
 _ADAPTERS = _Way(style="peft", write=adapter_code, fits=is_adapter_file)
 _WAYS: dict[str, tuple[_Way, ...]] = {
@@ -237,6 +242,7 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "gguf": (_Way(style="plain", write=_gguf),),
     "pickle": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="pickle"), path)),),
     "joblib": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="joblib"), path)),),
+    AGENT: (_Way(style="plain", write=_agent),),
     "pretrained": (_Way(style="transformers", write=_transformers),),
 }
 

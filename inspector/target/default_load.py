@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 from inspector.containers.formats import format_of
+from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
 from inspector.safety.allowlist import allow_list
@@ -98,7 +99,9 @@ def judge_load(checkpoint: Checkpoint, target: Profile, known: SafetyVerdict | N
     code = _code(checkpoint, target, safety)
     stop = failure if safety.verdict == "dangerous" else first_failure(checkpoint, target, code)
     way = _way(safety, failure)
-    return DefaultLoad(safety=safety, failure=failure, code=code, stop=stop, way=way, loader=form.loader)
+    return DefaultLoad(
+        safety=safety, failure=failure, code=code, stop=stop, way=way, loader=loader_of(checkpoint)
+    )
 
 
 def judge_for(

@@ -26,6 +26,7 @@ OTHER_LOADER = "other-loader"
 
 _NEWEST_VERSION_BEFORE_1_6 = 2
 _SUFFIX = ".safetensors"
+_NO_FOLDER = "RuntimeError: file in archive is not in a subdirectory"
 
 
 def opening_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
@@ -185,8 +186,14 @@ def _archive_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> 
     if failure is not None:
         return failure
     if not checkpoint.versions:  # before torch 2.8, torch.export wrote its records into no folder
-        return OTHER_LOADER, "RuntimeError: file in archive is not in a subdirectory"
+        return OTHER_LOADER, _NO_FOLDER
     return OTHER_LOADER, miniz_words(f"locating file {PICKLE}", MinizError.NOT_FOUND)
+
+
+def _agent_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
+    """Check an agent of Stable-Baselines3, whose records stand in no folder."""
+    failure = _zip_failure(checkpoint, target, how)
+    return failure or (OTHER_LOADER, _NO_FOLDER)
 
 
 def _pickle_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
@@ -210,4 +217,5 @@ _FAILURES = {
     "safetensors": _safetensors_failure,
     "pt2": _archive_failure,
     "package": _archive_failure,
+    "stable-baselines3": _agent_failure,
 }

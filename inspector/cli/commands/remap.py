@@ -298,7 +298,8 @@ def _usual_copy(path: str, output: Path) -> Literal["same", "state-dict", "objec
         is_new_folder = source.is_folder and output.suffix.lower() not in TORCH_SUFFIXES
     if form.unchecked:
         suffix = output.suffix.lower()
-        return "objects" if suffix in TORCH_SUFFIXES and suffix != Path(path).suffix.lower() else "same"
+        is_other = suffix in TORCH_SUFFIXES and suffix != Path(path).suffix.lower()
+        return ("objects" if form.copied_as == "same" else form.copied_as) if is_other else "same"
     return "same" if is_new_folder and form.copied_as == "state-dict" else form.copied_as
 
 

@@ -11,7 +11,9 @@ import json
 from inspector.containers.source import Source
 from inspector.errors import DamagedError, TooLargeError
 from inspector.limits import Limits
+from inspector.pickles.values import Dict, Value
 
+_MOST_DEPTH = 100
 _MARKS = (b"[", b"{", b",")
 _FETCH = "fetch or copy the file again"
 
@@ -22,6 +24,21 @@ class Members(list[tuple[str, object]]):
     def first(self, name: str) -> object:
         """Return the first member of a name; None without one."""
         return next((value for key, value in self if key == name), None)
+
+
+def value_of(found: object, depth: int = 0) -> Value:
+    """Return JSON as inert values.
+
+    Raises:
+        TooLargeError: It is nested more deeply than anybody writes.
+    """
+    if depth > _MOST_DEPTH:
+        raise TooLargeError("the values of JSON are nested too deeply")
+    if isinstance(found, Members):
+        return Dict([(key, value_of(value, depth + 1)) for key, value in found])
+    if isinstance(found, list):
+        return [value_of(item, depth + 1) for item in found]
+    return found if isinstance(found, str | int | float) else None
 
 
 def read_json(source: Source, limits: Limits) -> Members:

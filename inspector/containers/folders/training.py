@@ -7,7 +7,7 @@ from inspector.containers.folders.belonging import INDEX, configurations_of, fil
 from inspector.containers.folders.folder import Folder
 from inspector.containers.folders.joined import Member, join
 from inspector.containers.folders.sharded import read_index
-from inspector.containers.folders.small_json import Members, read_json
+from inspector.containers.folders.small_json import read_json, value_of
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
 from inspector.errors import CancelledError, CheckpointError
@@ -68,16 +68,7 @@ def _configurations(folder: Folder, names: list[str], limits: Limits) -> list[tu
             continue
         try:
             with folder.open(name) as source:
-                found.append((name, _value_of(read_json(source, limits))))
+                found.append((name, value_of(read_json(source, limits))))
         except CheckpointError:
             continue
     return found
-
-
-def _value_of(found: object) -> Value:
-    """Return JSON as inert values; `json` nests no deeper than Python's own stack."""
-    if isinstance(found, Members):
-        return Dict([(key, _value_of(value)) for key, value in found])
-    if isinstance(found, list):
-        return [_value_of(item) for item in found]
-    return found if isinstance(found, str | int | float) else None

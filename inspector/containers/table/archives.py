@@ -73,6 +73,24 @@ def _find_pt2_records(source: Source) -> Callable[[str], Extent | None]:
     return find_by(source, own=OWN)
 
 
+def _read_sb3(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.sb3.archive import read_sb3  # noqa: PLC0415 - few are such
+
+    return read_sb3(source, limits, progress)
+
+
+def _sb3_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    from inspector.containers.sb3.archive import sb3_extents  # noqa: PLC0415 - as above
+
+    return sb3_extents(source, limits, progress)
+
+
+def _find_sb3_records(source: Source) -> Callable[[str], Extent | None]:
+    from inspector.containers.sb3.archive import find_sb3_records  # noqa: PLC0415 - as above
+
+    return find_sb3_records(source)
+
+
 ARCHIVE_FORMATS: tuple[Format, ...] = (
     Format(
         name="torchscript",
@@ -108,6 +126,28 @@ ARCHIVE_FORMATS: tuple[Format, ...] = (
         storage_extents=_find_package_records,
         loads_restricted=False,
         loader="torch.package.PackageImporter",
+    ),
+    Format(
+        name="stable-baselines3",
+        what="a Stable-Baselines3 agent",
+        read=_read_sb3,
+        extents=_sb3_extents,
+        storage_extents=_find_sb3_records,
+        loads_restricted=False,
+        loader="BaseAlgorithm.load",
+        loader_maps=True,
+        unchecked=True,
+        copied_as="state-dict",
+        weights_at="policy.pth",
+        cannot=(
+            Cannot(
+                ("remap", "in-place"),
+                "Stable-Baselines3 sends all tensors to the device that load is given, so the saved ones "
+                "decide nothing",
+                'load it with device="cpu" or another one; for torch.load write one file: '
+                "remap -o policy.pth",
+            ),
+        ),
     ),
 )
 """Told apart by `containers.zip.kinds`."""

@@ -115,6 +115,7 @@ ZIP_KINDS: tuple[ZipKind, ...] = (
     ZipKind("package", _lists(".data/extern_modules")),
     ZipKind("npz", _only(".npy")),
     ZipKind("stable-baselines3", _all_of("data", "policy.pth")),
+    ZipKind("stable-baselines3", _all_of("_stable_baselines3_version")),
 )
 
 

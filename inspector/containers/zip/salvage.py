@@ -19,7 +19,7 @@ from inspector.containers.source import Source
 from inspector.containers.zip.archive import find_storages, read_object
 from inspector.containers.zip.directory import ZipDirectory
 from inspector.containers.zip.duplicates import namesakes, read_rivals
-from inspector.containers.zip.end import DirectoryError
+from inspector.containers.zip.end import END, END_SIGNATURE, DirectoryError
 from inspector.containers.zip.kinds import PICKLE, Records
 from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_zip_record
@@ -32,6 +32,7 @@ from inspector.records import replace
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAME_CHARS = 80
+_TAIL_NBYTES = (1 << 16) + END.size  # in which Python looks for the end of a zip
 _FETCH = "fetch or copy it again; nothing that is left has a name"
 # Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
 _OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/\d+\.storage)")
@@ -123,7 +124,8 @@ def _salvage_other(
         raise _hopeless(walk, source) from None
     if not container.storage_ids:
         raise _hopeless(walk, source)
-    return Salvage(replace(container, refusal=_words(error)), records)
+    words = _words(error) if read is not _read_agent else _words_of_agent(source)
+    return Salvage(replace(container, refusal=words), records)
 
 
 def _read_script(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - handed on
@@ -144,10 +146,17 @@ def _read_package(source: Source, records: Records, *how: Any) -> Container:  # 
     return open_package(source, records, *how)
 
 
+def _read_agent(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
+    from inspector.containers.sb3.archive import open_sb3  # noqa: PLC0415 - as above
+
+    return open_sb3(source, records, *how).container
+
+
 _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (re.compile(r"[^/]*/(code/|constants\.pkl)"), _read_script),
     (re.compile(r"[^/]*/(models/|data/weights/)"), _read_export),
     (re.compile(r"[^/]*/\.data/\d+\.storage"), _read_package),
+    (re.compile(r"policy\.pth$|_stable_baselines3_version$"), _read_agent),
 )
 """What reads the other archives of torch, by records that are told before their own marks."""
 
@@ -157,6 +166,14 @@ def _words(error: DamagedError) -> str:
     if isinstance(error, DirectoryError):
         return miniz_words("reading zip archive", error.miniz)
     return miniz_words(f"reading file {PICKLE}", MinizError.CORRUPTED)
+
+
+def _words_of_agent(source: Source) -> str:
+    """Return what Stable-Baselines3 says, which takes the end of a file within for that of the zip."""
+    tail = source.read_upto(max(source.nbytes - _TAIL_NBYTES, 0), _TAIL_NBYTES)
+    if END_SIGNATURE in tail:
+        return "AssertionError: No data found in the saved file"
+    return f"ValueError: Error: the file {source.path} wasn't a zip-file"
 
 
 def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:

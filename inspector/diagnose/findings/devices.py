@@ -10,6 +10,7 @@ from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diagnose.branches import branch_fix, devices_fix
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.findings.hidden import find_hidden
+from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator
@@ -61,7 +62,7 @@ def _fails_with(case: Case, message: str, devices: str) -> str:
     archive, form = case.safety.archive, format_of(case.checkpoint.format)
     if archive is not None and not archive.maps:
         detail = f"{archive.loader} puts each tensor where it was, and fails with: {message} {_NO_MAP}"
-    elif form.unchecked:  # such a loader takes no map_location
+    elif form.unchecked and not form.loader_maps:  # such a loader takes no map_location
         detail = (
             f"{form.loader} puts each tensor where it was, and fails with: {message} Map {devices} to a "
             f"device "
@@ -74,15 +75,17 @@ def _fails_with(case: Case, message: str, devices: str) -> str:
             f"target, with "
             "map_location or in a copy."
         )
-    return _loaded_all_the_same(form, detail) if form.loader_maps else detail
+    return _loaded_all_the_same(case.checkpoint, form, detail) if form.loader_maps else detail
 
 
-def _loaded_all_the_same(form: Format, detail: str) -> str:
+def _loaded_all_the_same(checkpoint: Checkpoint, form: Format, detail: str) -> str:
     """Return what is said of devices where the loader goes by none of them."""
-    loader = form.loader if len(form.loader) <= _MOST_LOADER else form.loader.rpartition(".")[2]
+    loader = loader_of(checkpoint)
+    loader = loader if len(loader) <= _MOST_LOADER else loader.rpartition(".")[2]
     if not form.can_map:
         detail = f"{detail.partition(' Map ')[0]} Nothing has to be mapped."
-    return f"{loader} loads it all the same, on the CPU first. Of its files, {detail}"
+    where = "to the device that it is given" if form.unchecked else "on the CPU first"
+    return f"{loader} loads it all the same, {where}. Of its files, {detail}"
 
 
 def _listed(devices: list[str]) -> str:

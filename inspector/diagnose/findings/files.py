@@ -9,6 +9,7 @@ from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
 from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.listing import plain
+from inspector.model.agents import loader_of
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import ObstacleKind, find_obstacle, has_wrong_checksum, lost_directory
 from inspector.model.totals import wasted_nbytes
@@ -44,7 +45,7 @@ def _truncated(case: Case) -> Iterator[Finding]:
             "truncated",
             "error",
             "Bytes of some tensors are missing" if missing else "The end of the file is missing",
-            f"{behind}The file is truncated or lost records, so {format_of(case.checkpoint.format).loader} "
+            f"{behind}The file is truncated or lost records, so {loader_of(case.checkpoint)} "
             "fails. Fetch or copy it again. Where that is not possible, save what is intact to a new file "
             "(checkpoint-inspector recover).",
             [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
@@ -70,7 +71,7 @@ def _refused(case: Case) -> Iterator[Finding]:
     obstacle = find_obstacle(case.checkpoint)
     if obstacle is None or obstacle.finding == "truncated":
         return
-    title = f"{format_of(case.checkpoint.format).loader} refuses this file"
+    title = f"{loader_of(case.checkpoint)} refuses this file"
     if obstacle.kind is ObstacleKind.NEWER_VERSION:
         title = "The file has a newer format than torch can read"
     if obstacle.kind is ObstacleKind.MISSING_FILE:
@@ -86,13 +87,9 @@ def _other_loader(case: Case) -> Iterator[Finding]:
         return
     failure = opening_failure(case.checkpoint, case.target, load_call(case.checkpoint, case.safety))
     if failure is not None and failure[0] == OTHER_LOADER:
-        yield finding(
-            OTHER_LOADER,
-            "note",
-            "torch.load does not read this file",
-            f"It is {form.what}: load it with {form.loader}. torch.load stops with: {_in_short(failure[1])}",
-            [],
-        )
+        own = f"It is {form.what}: load it with {loader_of(case.checkpoint)}."
+        detail = f"{own} torch.load stops with: {_in_short(failure[1])}"
+        yield finding(OTHER_LOADER, "note", "torch.load does not read this file", detail, [])
 
 
 def _in_short(message: str) -> str:

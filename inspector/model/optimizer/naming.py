@@ -137,11 +137,30 @@ def _name(
         return _names_of_held(owned, models, room)
     if owned.together:
         return Names({}, "unknown", "It keeps one state for all parameters together.")
+    part = None if whole else _name_part(owned, models, room)
+    if part is not None:
+        return part
     candidates = whole or (free if len(owned.shapes) > 1 else ())
     outcome = _agreed(owned, candidates, room)
     if outcome is None and len(owned.shapes) > 1:
         outcome = _agreed(owned, _joined(free, optimizer.listed.parameters), room)
     return outcome or _NONE_FITS
+
+
+def _name_part(owned: Owned, models: Sequence[Parameters], room: _Room) -> Names | None:
+    """Name the parameters of an optimizer that trains a part of a model, where that part tells itself."""
+    if len(owned.optimizer.listed.groups) != 1:
+        return None
+    from inspector.model.optimizer.parts import trained_part  # noqa: PLC0415 - most train the whole model
+
+    part = trained_part(
+        owned.optimizer.keys, [owned.shapes.get(key) for key in owned.ids], models, room.spend
+    )
+    if part is None:
+        return None
+    named = zip(owned.ids, part.names, strict=True)
+    names = {key: name for key, name in named if key in owned.owners}
+    return Names(names, "recipe", f"Count, order and shapes agree with {part.where}.", part.paths)
 
 
 def _agreed(owned: Owned, models: Iterable[Parameters], room: _Room) -> Names | None:

@@ -14,7 +14,7 @@ from inspector.containers.extents import Extents
 from inspector.containers.persistent_ids import NO_DEVICE, parse_storage_id
 from inspector.containers.raw.copying import write_bytes
 from inspector.containers.source import Source
-from inspector.containers.storage_reader import extent_bytes
+from inspector.containers.storage_reader import ExtentReader
 from inspector.errors import ExportError
 from inspector.pickles.values import Call, PersistentId
 from inspector.progress import Progress
@@ -98,12 +98,13 @@ class Archive:
             CancelledError: The work was cancelled.
         """
         whole = self.extents.whole
+        reader = ExtentReader(self.source)
         storages = [
             Record(
                 storage_name(str(number)),
                 whole[key].nbytes,
                 whole[key].nbytes,
-                partial(self._copy, target, key),
+                partial(self._copy, target, key, reader),
             )
             for number, key in enumerate(keys)
         ]
@@ -122,9 +123,9 @@ class Archive:
         self.progress.start("copying", sum(whole[key].nbytes for key in keys))
         write_zip(records, DEFAULT_ALIGNMENT, partial(write_bytes, target))
 
-    def _copy(self, target: int, key: str) -> int:
+    def _copy(self, target: int, key: str, reader: ExtentReader) -> int:
         crc = 0
-        for data in extent_bytes(self.source, self.extents.whole[key]):
+        for data in reader.contents(self.extents.whole[key]):
             crc = zlib.crc32(data, crc)
             self.progress.advance(write_bytes(target, data))
         if crc != self.crcs[key]:

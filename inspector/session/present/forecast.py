@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.containers.formats import format_of
+from inspector.model.agents import loader_of
 from inspector.model.roles.devices import is_accelerator
 from inspector.records import replace
 from inspector.report.charts.forecast import forecast_report
@@ -35,7 +35,7 @@ def forecast_page(
     is_shared = loading.ranks > 1 or target.wanted is None
     own = best.partition(":")[0] if best.startswith("cuda") and is_shared else best  # each rank's own GPU
     routine = Routine(fills_model=fills, to=own if fills and is_accelerator(best) else None)
-    loader = format_of(checkpoint.format).loader
+    loader = loader_of(checkpoint)
     report = forecast_report(forecast(checkpoint, target, call, routine, ranks=loading.ranks), target, loader)
     return ForecastPage(
         loading=Loading(ranks=loading.ranks, mmap=mmap),

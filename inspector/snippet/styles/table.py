@@ -13,7 +13,7 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
 from inspector.safety.verdict import judge
-from inspector.snippet.device import fixed_device
+from inspector.snippet.device import Device, choose_device, fixed_device
 from inspector.snippet.inventory import take_inventory
 from inspector.snippet.placement import place_devices
 from inspector.snippet.request import Request, build_request
@@ -189,9 +189,7 @@ def render(
     """
     path = checkpoint.path if path is None else path
     if format_of(checkpoint.format).unchecked and style in {None, "plain"}:
-        from inspector.snippet.loaders.pickled import render_pickled  # noqa: PLC0415 - plain pickles are rare
-
-        return render_pickled(checkpoint, path)
+        return _unchecked_code(checkpoint, target, mapping, path)
     offered = {offer.id: offer for offer in styles(checkpoint)}
     style = next(iter(offered), "plain") if style is None else style
     if style not in offered:
@@ -202,8 +200,7 @@ def render(
     if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import TIED, render_unopened  # noqa: PLC0415 - see above
 
-        wanted = {device for _, device in mapping}  # such a loader takes one device for everything
-        device = fixed_device(wanted.pop()) if len(wanted) == 1 else None
+        device = _device_of(mapping)
         inside = next((str(row.keys[0]) for row in checkpoint.tensors if row.keys), "")
         form = TIED if checkpoint.tied else checkpoint.format
         return render_unopened(form, path, target, style=style, device=device, inside=inside)
@@ -212,6 +209,24 @@ def render(
         inventory = replace(inventory, models=())
     placement = place_devices(checkpoint, target, mapping, inventory.models)
     return offered[style].write(build_request(checkpoint, inventory, placement, target, path))
+
+
+def _unchecked_code(
+    checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[str, str], ...], path: str
+) -> str:
+    """Write the code for a file whose loader runs whatever is named in it."""
+    from inspector.snippet.loaders.agents import AGENT, render_agent  # noqa: PLC0415 - such files are rare
+    from inspector.snippet.loaders.pickled import render_pickled  # noqa: PLC0415 - as above
+
+    if checkpoint.format != AGENT:
+        return render_pickled(checkpoint, path)
+    return render_agent(checkpoint, path, _device_of(mapping) or choose_device(target))
+
+
+def _device_of(mapping: tuple[tuple[str, str], ...]) -> Device | None:
+    """Return the one device that everything is sent to; such loaders take one for everything."""
+    wanted = {device for _, device in mapping}
+    return fixed_device(wanted.pop()) if len(wanted) == 1 else None
 
 
 def _none(checkpoint: Checkpoint) -> str:

@@ -30,8 +30,8 @@ def keep(out: Out, model: Any, name: str) -> None:
             owner = getattr(owner, step)
         holder = getattr(model, name_of.split(".")[0])
         truth = Truth().role("optimizer")  # that of a bare variable has nothing to name
-        is_module = isinstance(holder, torch.nn.Module)
-        truths[f"{name_of}.pth"] = truth.optimizer(owner, holder) if is_module else truth
+        is_module = isinstance(holder, torch.nn.Module)  # the policy, or a part of it: policy.pth has both
+        truths[f"{name_of}.pth"] = truth.optimizer(owner, model.policy) if is_module else truth
     del tensors
     rows = []
     for record, content in members(path).items():

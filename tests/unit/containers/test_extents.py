@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 import random
 import zlib
 from collections.abc import Callable
 
+import numpy  # noqa: ICN001 - its arrays are the subject
 import pytest
 
-from inspector.containers import storage_reader
-from inspector.containers.container import Extent
+from inspector.containers import extents, storage_reader
+from inspector.containers.container import Extent, StoredBytes
 from inspector.containers.extents import Extents, Sums, read_extents, sum_extents
-from inspector.containers.source import open_source
-from inspector.containers.storage_reader import extent_bytes
+from inspector.containers.opening import read_container
+from inspector.containers.source import BytesSource, open_source
+from inspector.containers.storage_reader import ExtentReader
 from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -160,7 +163,7 @@ def test_packed_storage_is_inflated_no_further_than_it_says(write: Write) -> Non
     bomb = zlib.compressobj(wbits=-15)
     data = bomb.compress(bytes(50_000_000)) + bomb.flush()
     with open_source(write(data)) as source:
-        read = sum(map(len, extent_bytes(source, Extent(0, len(data), 5_000_000, DEFLATED, 0))))
+        read = sum(map(len, ExtentReader(source).contents(Extent(0, len(data), 5_000_000, DEFLATED, 0))))
     assert read == 5_000_000
 
 
@@ -197,9 +200,9 @@ def test_gzip_that_is_damaged_loses_what_lies_behind(look: Look) -> None:
 def test_bytes_are_read_in_small_steps(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage_reader, "STEP_NBYTES", 100)
     with open_source(write(b"x" * 250)) as source:
-        assert list(map(len, extent_bytes(source, Extent(0, 250, 250, 0, 0)))) == [100, 100, 50]
+        assert list(map(len, ExtentReader(source).contents(Extent(0, 250, 250, 0, 0)))) == [100, 100, 50]
         with pytest.raises(DamagedError, match="ends too early"):
-            list(extent_bytes(source, Extent(200, 100, 100, 0, 0)))
+            list(ExtentReader(source).contents(Extent(200, 100, 100, 0, 0)))
 
 
 def test_progress_and_cancellation(write: Write) -> None:
@@ -248,3 +251,19 @@ def test_storages_of_a_tar_file(look: Look) -> None:
     found, sums = look(tars.checkpoint(stream(proto(), op("EMPTY_DICT")), rows, []))
     assert sorted(found.whole) == ["1", "2"]
     assert sums.crcs == {str(number): zlib.crc32(bytes([number]) * 8) for number in (1, 2)}
+
+
+def test_storages_of_a_compressed_pickle_are_found_inside(write: Write) -> None:
+    saved = pickle.dumps({f"layer.{number}": numpy.arange(8.0) + number for number in range(3)}, 4)
+    with open_source(write(gzip.compress(saved))) as source:
+        found = read_extents(source, Limits(), Progress())
+        assert found.lost == {}
+        read = [b"".join(ExtentReader(source).contents(extent)) for extent in found.whole.values()]
+    assert read == [(numpy.arange(8.0) + number).tobytes() for number in range(3)]
+
+
+def test_what_is_compressed_without_a_way_to_inflate_it_is_lost() -> None:
+    container = read_container(BytesSource(OLD, "a.pt"))
+    packed = {key: StoredBytes(0, None, place.nbytes) for key, place in container.stored.items()}
+    lost = extents._plain_extents(container, packed).lost
+    assert set(lost.values()) == {"it is compressed, and nothing here inflates it"}

@@ -14,7 +14,7 @@ from inspector.containers.container import Extent, StoredBytes
 from inspector.containers.opening import read_container
 from inspector.containers.raw.codings import TEXT, coded
 from inspector.containers.source import BytesSource, open_source
-from inspector.containers.storage_reader import StorageReader, reader_of
+from inspector.containers.storage_reader import ExtentReader, StorageReader
 from inspector.errors import CancelledError, ContainerError, DamagedError
 from inspector.progress import Progress
 from inspector.records import replace
@@ -136,7 +136,7 @@ def test_spelled_bytes_that_end_too_early_are_an_error() -> None:
     spelled = "\xe9ab".encode()
     source = BytesSource(spelled, "a.pkl")
     for nbytes in (3, 5):
-        read = reader_of(source, Extent(0, len(spelled), nbytes, coded(TEXT), 0))
+        read = ExtentReader(source).reader_of(Extent(0, len(spelled), nbytes, coded(TEXT), 0))
         assert read(0, 3) == b"\xe9ab"
     with pytest.raises(DamagedError, match="the bytes of a tensor end too early: 2 bytes short"):
         read(0, 5)
@@ -159,3 +159,22 @@ def test_bomb_is_inflated_no_further_than_asked(reading: Reading, monkeypatch: p
         )
         assert reader.read("0", 1000, 10) == bytes(10)
     assert sum(seen) < 300_000
+
+
+def test_extents_of_one_compressed_record_share_what_inflates_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytes(range(256)) * 8
+    packer = zlib.compressobj(wbits=-15)
+    stored = packer.compress(data) + packer.flush()
+    source = BytesSource(b"xx" + stored, "a.zip")
+    made = []
+    real = storage_reader.Inflated
+    monkeypatch.setattr(storage_reader, "Inflated", lambda *args, **kw: made.append(1) or real(*args, **kw))
+    reader = ExtentReader(source)
+    for skip in (0, 100, 1000):
+        extent = Extent(2, len(stored), 50, DEFLATED, 0, skip=skip)
+        assert b"".join(reader.contents(extent)) == data[skip : skip + 50]
+    assert len(made) == 1
+    with pytest.raises(DamagedError, match="10 bytes short"):
+        list(reader.contents(Extent(2, len(stored), 50, DEFLATED, 0, skip=len(data) - 40)))
+    assert reader.reader_of(Extent(2, len(stored) - 1, 50, DEFLATED, 0))(0, 3) == data[:3]
+    assert len(made) == 2

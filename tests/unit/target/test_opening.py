@@ -277,3 +277,10 @@ def test_plain_pickles() -> None:
             assert said(failure).startswith(words), how
             assert failure is not None
             assert failure[0] == OTHER_LOADER, how
+
+
+def test_agents_have_no_folder_for_their_records() -> None:
+    found = checkpoint(format="stable-baselines3", versions=(("stable_baselines3", "2.3.2"),))
+    assert "not in a subdirectory" in said(opening_failure(found, CPU_ONLY, LoadCall()))
+    assert opening_failure(found, CPU_ONLY, LoadCall(by_loader=True)) is None
+    assert "did you mean to use torch.jit.load" in said(opening_failure(found, target("1.3"), LoadCall()))

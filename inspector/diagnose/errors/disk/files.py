@@ -12,6 +12,7 @@ from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
 from inspector.diagnose.errors.ties import nothing_to_see, of_finding
 from inspector.diagnose.listing import plain
+from inspector.model.agents import loader_of
 from inspector.model.findings import Fix
 from inspector.model.obstacles import is_gzipped
 
@@ -124,7 +125,7 @@ def _of_other_loader(context: Context) -> Tied:
     form = format_of(context.checkpoint.format)
     if form.torch_loads:
         return _damage(context)
-    here = f"This file is {form.what}: {form.loader} loads it, and torch.load does not."
+    here = f"This file is {form.what}: {loader_of(context.checkpoint)} loads it, and torch.load does not."
     return Tied(fits="yes", here=here, fix=Fix(style="plain"))
 
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.folders.small_json import Members, read_json
+from inspector.containers.folders.small_json import Members, read_json, value_of
 from inspector.containers.source import BytesSource
 from inspector.errors import CheckpointError, DamagedError, TooLargeError
 from inspector.limits import Limits
+from inspector.pickles.values import Dict
 
 
 def read(data: bytes, **limits: int) -> Members:
@@ -41,3 +42,18 @@ def test_what_it_would_build_is_bounded() -> None:
         read(b'{"a": 1}', directory_nbytes=4)
     with pytest.raises(CheckpointError):
         read(b'{"a": 1' + b"," * 9, values=8)
+
+
+def test_values_are_inert_and_nested_no_deeper_than_anybody_writes() -> None:
+    found = read(b'{"a": [1, 2.5, true, null, "x", {"b": []}]}')
+    value = value_of(found)
+    assert isinstance(value, Dict)
+    ((key, inner),) = value.pairs
+    assert key == "a"
+    assert isinstance(inner, list)
+    assert inner[:5] == [1, 2.5, True, None, "x"]
+    deep = read(
+        b'{"a":' + b"[" * 900 + b"]" * 900 + b"}"
+    )  # as deep as `json` goes, and deeper than Python does
+    with pytest.raises(TooLargeError, match="nested too deeply"):
+        value_of(deep)

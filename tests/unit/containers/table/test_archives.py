@@ -8,6 +8,7 @@ from inspector.containers.zip.kinds import ZIP_KINDS
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.safety.archives import ARCHIVES
+from tests.builders.agents import agent
 from tests.builders.exports import config, exported, graph, packaged, payload
 from tests.builders.pickles import dict_, proto, storage, stream, tensor, text
 from tests.builders.scripts import WEIGHTS, script
@@ -28,6 +29,7 @@ SAMPLES = {
         packaged(sd=stream(proto(), dict_((text("w"), tensor(storage(0, numel=4), 4))))),
         "0",
     ),
+    "stable-baselines3": (agent(), "policy.pth:0"),
 }
 
 
@@ -47,5 +49,6 @@ def test_each_row_reads_its_sample_and_finds_its_bytes() -> None:
 def test_each_row_is_told_by_its_records_and_judged_as_an_archive() -> None:
     names = {row.name for row in ARCHIVE_FORMATS}
     assert names <= {kind.name for kind in ZIP_KINDS}
-    assert names == set(ARCHIVES)
-    assert all(row.loader == ARCHIVES[row.name].loader for row in ARCHIVE_FORMATS)
+    judged = {row.name: row.loader for row in ARCHIVE_FORMATS if not row.unchecked}
+    assert judged == {name: row.loader for name, row in ARCHIVES.items()}
+    assert names - set(judged) == {"stable-baselines3"}  # whatever it names is run

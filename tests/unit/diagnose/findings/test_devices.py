@@ -167,3 +167,14 @@ def test_loaders_without_map_location_are_told_of_copies() -> None:
     (one,) = [one for one in diagnose(made, judge(made), CPU_ONLY) if one.id == "cuda-unavailable"]
     assert one.detail.startswith("pickle.load puts each tensor where it was, and fails with: RuntimeError")
     assert one.detail.endswith("Map cuda:0 to a device of the target, in a copy or by the loading code.")
+
+
+def test_agents_are_sent_where_their_loader_is_told() -> None:
+    (finding,) = found(
+        checkpoint(*on("cuda:0", "a"), format="stable-baselines3"), "cuda-unavailable", CPU_ONLY
+    )
+    assert (finding.severity, finding.fix) == ("note", None)
+    assert finding.detail.startswith(
+        "BaseAlgorithm.load loads it all the same, to the device that it is given. Of its files, torch.load"
+    )
+    assert finding.detail.endswith("Nothing has to be mapped.")

@@ -1,0 +1,1 @@
+"""Files of torch within the records of a zip."""

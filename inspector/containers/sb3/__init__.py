@@ -1,0 +1,1 @@
+"""The zip that Stable-Baselines3 saves an agent as."""
