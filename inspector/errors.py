@@ -114,6 +114,12 @@ class ModelError(CheckpointError):
     kind = "model"
 
 
+class ValuesError(CheckpointError):
+    """There are no numbers to be had of a tensor: its bytes are not there, or nobody knows what they mean."""
+
+    kind = "values"
+
+
 class PlanError(CheckpointError):
     """A remap cannot be done as asked: a bad rule, a refused target, or rules that contradict each other."""
 

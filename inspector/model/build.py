@@ -137,6 +137,7 @@ def build_checkpoint(
         embedded=tuple(path for path, value in found.embedded if holds_checkpoint(value, data)),
         stamp=container.stamp,
         is_program=container.declared is not None,
+        encodings=tuple(found.encodings),
     )
 
 

@@ -84,6 +84,26 @@ class Tensor(NamedTuple):
     problem: str | None
 
 
+class Encoding(NamedTuple):
+    """How the values of a tensor come out of its elements, where that is not simply by their type.
+
+    Attributes:
+        conj: Whether complex elements are conjugated lazily, by torch's bit for it.
+        neg: Whether elements are negated lazily.
+        scale: What quantized elements are multiplied with, where one number serves all.
+        zero_point: What is subtracted from them before.
+        axis: The dimension whose indices have scales and zero points of their own, which are parts of it.
+        is_readable: Whether the file says so in a way that is understood.
+    """
+
+    conj: bool = False
+    neg: bool = False
+    scale: float | None = None
+    zero_point: float | None = None
+    axis: int | None = None
+    is_readable: bool = True
+
+
 class Piece(NamedTuple):
     """One of the pieces that a storage is put together from.
 
@@ -339,6 +359,7 @@ class Checkpoint:
         stamp: What the file on disk looked like before it was read, or None.
         is_program: Whether it is one model whose modules are the mappings in it, as in TorchScript: the way
             to a tensor, with dots, is its name in the state dict.
+        encodings: How values come out of elements, by the row of the tensor, where not simply by its type.
     """
 
     path: str
@@ -362,6 +383,7 @@ class Checkpoint:
     embedded: tuple[str, ...] = ()
     stamp: Stamp | None = None
     is_program: bool = False
+    encodings: tuple[tuple[int, Encoding], ...] = ()
 
     @property
     def needs(self) -> Safety:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inspector.model.arguments.check import Arguments
-from inspector.model.checkpoint import HiddenDevice, Key, KeyFault, Tensor, ValueRow
+from inspector.model.checkpoint import Encoding, HiddenDevice, Key, KeyFault, Tensor, ValueRow
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.uses import Uses
 from inspector.model.roles.cpu_state import NONE_PINNED
@@ -38,6 +38,7 @@ class Found:
         embedded: Bytes that may be checkpoints of their own, with their places.
         too_deep: How many values are nested too deeply to be shown.
         unlisted: How many values are too many to be listed.
+        encodings: How values come out of elements, by row, where not simply by their type.
     """
 
     tensors: list[Tensor] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Found:
     embedded: list[tuple[str, Value]] = field(default_factory=list)
     too_deep: int = 0
     unlisted: int = 0
+    encodings: list[tuple[int, Encoding]] = field(default_factory=list)
 
 
 class Frame(NamedTuple):

@@ -195,7 +195,7 @@ class _Walk:
         if type(value) is Call and not is_plain(value, facts.dtype):
             self._work.look(breadth_of(value))
             note_fault(found.uses, listed_name(value.func), value, found.arguments)
-        if facts.parts or facts.state is not None:
+        if facts.parts or facts.state is not None or facts.encoding is not None:
             self._enter_tensor(frame, keys, path, value, facts)
 
     def _pay(self, facts: TensorFacts, storage_key: str | None, slot: str | None) -> None:
@@ -226,7 +226,9 @@ class _Walk:
     def _enter_tensor(
         self, frame: Frame, keys: tuple[Key, ...], path: str, value: Value, facts: TensorFacts
     ) -> None:
-        """List what a tensor is made of right below it, and its attributes."""
+        """List what a tensor is made of right below it, and its attributes; note how it is encoded."""
+        if facts.encoding is not None:
+            self._found.encodings.append((len(self._found.tensors) - 1, facts.encoding))
         if len(keys) >= self._limits.depth:
             self._found.too_deep += 1
             return

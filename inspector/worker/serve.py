@@ -7,7 +7,8 @@ more); out go `P` (asks for a block), `A` (an answer), and as the last frame of 
 and all that they import stay in memory for the requests that follow.
 
 It runs alone: the interpreter may be another one than the program's (Python 3.8 or newer), and may lack the
-program itself. It ends as soon as stdin does, in the middle of an answer too.
+program's packages. Scripts that only ever run in the program's own may import all of `inspector`. It ends as
+soon as stdin does, in the middle of an answer too.
 """
 
 from __future__ import annotations
@@ -88,12 +89,27 @@ class Server:
         self._outward.flush()
 
 
+def pin_package() -> None:
+    """Let scripts import the package that they belong to, and no other of its name."""
+    root = Path(__file__).resolve().parents[1]
+    if root.name in sys.modules or not (root / "__init__.py").is_file():
+        return
+    spec = importlib.util.spec_from_file_location(
+        root.name, root / "__init__.py", submodule_search_locations=[str(root)]
+    )
+    assert spec is not None  # noqa: S101 - it is the path of a package
+    assert spec.loader is not None  # noqa: S101 - the same
+    sys.modules[root.name] = package = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(package)
+
+
 def main() -> None:
     """Serve until stdin ends; what is printed meanwhile, by C++ too, goes to stderr and spoils no frame."""
     inward, outward = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
+    pin_package()
     server = Server(os.fdopen(inward, "rb"), os.fdopen(outward, "wb"), os._exit)
     threading.Thread(target=server.listen, daemon=True).start()
     while True:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inspector.containers.persistent_ids import own_location
+from inspector.model.checkpoint import Encoding
 from inspector.model.tensors.numpy_arrays import describe_array
 from inspector.model.tensors.views import (
     NOTHING_KNOWN,
@@ -94,15 +95,31 @@ def _tensor_v2(args: tuple[Value, ...], known: Known) -> TensorFacts:
         key = node.pid[2]
         storage = known.storages.get(key) if type(key) is str else None
         if storage is not None and storage.numel and storage.location != "meta" and node.pid[4]:
-            return strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
+            facts = strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
+            return facts if len(args) < 7 else _marked(facts, args[6])
     storage = storage_of(node, known)
-    return strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
+    facts = strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
+    return facts if len(args) < 7 else _marked(facts, args[6])
 
 
 def _tensor_v3(args: tuple[Value, ...], known: Known) -> TensorFacts:
-    return strided(storage_of(args[0], known), dtype_of(args[6]), args[1:4], requires_grad=args[4] is True)
+    storage = storage_of(args[0], known)
+    facts = strided(storage, dtype_of(args[6]), args[1:4], requires_grad=args[4] is True)
+    return facts if len(args) < 8 else _marked(facts, args[7])
 
 
+def _marked(facts: TensorFacts, metadata: Value) -> TensorFacts:
+    """Read what `torch._utils.get_tensor_metadata` wrote: lazy bits, or how a device keeps its tensors."""
+    pairs = metadata.pairs if isinstance(metadata, Dict) else ()
+    if not pairs:
+        return facts
+    bits = {key for key, value in pairs if key in _BITS and value is True} if len(pairs) <= 2 else set()
+    is_readable = len(bits) == len(pairs)
+    return facts._replace(encoding=Encoding("conj" in bits, "neg" in bits, is_readable=is_readable))
+
+
+_BITS = frozenset({"conj", "neg"})
+_MOST_BITS = 32  # a zero point is one of the elements' own type
 _SPARSE_PARTS = {
     "sparse_coo": ("indices", "values"),
     "sparse_csr": ("crow_indices", "col_indices", "values"),
@@ -121,10 +138,16 @@ def _parameter(args: tuple[Value, ...], known: Known) -> TensorFacts:
 def _quantized(args: tuple[Value, ...], known: Known) -> TensorFacts:
     storage = storage_of(args[0], known)
     facts = strided(storage, storage.dtype, args[1:4], requires_grad=args[5] is True)
-    qparams = args[4]
-    if isinstance(qparams, tuple) and len(qparams) == 4:  # per channel: scheme, scales, zero points, axis
-        return facts._replace(parts=(("scales", qparams[1]), ("zero_points", qparams[2])))
-    return facts
+    qparams = args[4] if isinstance(args[4], tuple) else ()
+    if len(qparams) == 4:  # per channel: scheme, scales, zero points, axis
+        axis = qparams[3] if type(qparams[3]) is int and 0 <= qparams[3] < len(facts.shape) else None
+        encoding = Encoding(axis=axis, is_readable=axis is not None)
+        parts = (("scales", qparams[1]), ("zero_points", qparams[2]))
+        return facts._replace(parts=parts, encoding=encoding)
+    scale, zero_point = qparams[1:] if len(qparams) == 3 else (None, None)
+    if type(scale) is not float or type(zero_point) is not int or zero_point.bit_length() > _MOST_BITS:
+        return facts._replace(encoding=Encoding(is_readable=False))
+    return facts._replace(encoding=Encoding(scale=scale, zero_point=zero_point))
 
 
 def _sparse(args: tuple[Value, ...], known: Known) -> TensorFacts:

@@ -13,6 +13,7 @@ from operator import mul
 from typing import Any, NamedTuple, cast
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.model.checkpoint import Encoding
 from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, element_nbytes, known_dtype, stored_nbytes
 from inspector.model.values.text import device_label, int_text
 from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
@@ -66,6 +67,7 @@ class TensorFacts(NamedTuple):
         state: Attributes set on it, to be looked through for more tensors.
         is_parameter: Whether it was an `nn.Parameter`.
         problem: Why the description cannot be true, or None.
+        encoding: How values come out of elements, where that is not simply by their type; else None.
     """
 
     device: str
@@ -82,6 +84,7 @@ class TensorFacts(NamedTuple):
     state: Value = None
     is_parameter: bool = False
     problem: str | None = None
+    encoding: Encoding | None = None
 
 
 class NoTensorError(Exception):
@@ -151,7 +154,7 @@ def strided(storage: StorageId, dtype: str, geometry: Geometry, *, requires_grad
             device, nbytes, span = device_label(storage.location), numel * itemsize, (start, end)
             place = (device, dtype, shape, stride, offset, "strided", requires_grad, nbytes, storage, span)
             # TensorFacts(...) would take thrice as long.
-            return tuple.__new__(TensorFacts, (*place, (), None, False, None))
+            return tuple.__new__(TensorFacts, (*place, (), None, False, None, None))
     return _doubtful(storage, dtype, geometry, requires_grad=requires_grad)
 
 

@@ -6,10 +6,13 @@ import ast
 import io
 import json
 import struct
+import sys
 from pathlib import Path
 
+import pytest
+
 from inspector.child import worker_script
-from inspector.worker.serve import Server
+from inspector.worker.serve import Server, pin_package
 
 
 def frame(kind: bytes, head: bytes = b"", block: bytes = b"") -> bytes:
@@ -40,3 +43,17 @@ def test_requests_are_answered_frame_by_frame(tmp_path: Path) -> None:
     assert b"FileNotFoundError" in outward.getvalue()
     assert outward.getvalue()[:1] == b"F"
     assert ended == [0]
+
+
+def test_scripts_import_the_package_that_they_belong_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another `inspector` on the path of modules is nobody's to import."""
+    ours = sys.modules["inspector"]
+    pin_package()
+    assert sys.modules["inspector"] is ours
+    monkeypatch.delitem(sys.modules, "inspector")
+    monkeypatch.setattr(sys, "path", [])
+    pin_package()
+    pinned = sys.modules["inspector"]
+    assert pinned is not ours
+    assert list(pinned.__path__) == [str(worker_script("serve").parents[1])]
+    monkeypatch.setitem(sys.modules, "inspector", ours)

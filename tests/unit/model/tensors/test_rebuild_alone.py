@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
+from inspector.model.checkpoint import Encoding
 from inspector.model.tensors.rebuild import describe_tensor, device_text, looks_like_tensor
 from inspector.model.tensors.views import Known
 from inspector.pickles.values import Call, Dict, Global, PersistentId, StoredTensor, Value
@@ -100,12 +101,50 @@ def test_quantized() -> None:
     )
     assert whole is not None
     assert (whole.dtype, whole.parts) == ("qint8", ())
+    assert whole.encoding == Encoding(scale=0.1, zero_point=3)
     scales, zeros = tensor("1", (6,), (1,)), tensor("2", (6,), (1,))
     channels = describe_tensor(
         call("_rebuild_qtensor", storage(cls=qint8), 0, (6,), (1,), (scheme, scales, zeros, 0), False, None)
     )
     assert channels is not None
     assert channels.parts == (("scales", scales), ("zero_points", zeros))
+    assert channels.encoding == Encoding(axis=0)
+
+
+def test_scales_that_are_not_understood_are_no_encoding() -> None:
+    qint8 = Global("torch", "QInt8Storage")
+    for qparams in (None, (), ("scheme", 1, 3), ("scheme", 0.1, 1 << 40), ("s", 1, 2, 1), ("s", 1, 2, True)):
+        made = call("_rebuild_qtensor", storage(cls=qint8), 0, (6,), (1,), qparams, False, None)
+        facts = describe_tensor(made)
+        assert facts is not None
+        assert facts.encoding is not None
+        assert not facts.encoding.is_readable, qparams
+
+
+def test_lazy_bits_are_read() -> None:
+    """`torch._utils.get_tensor_metadata` writes them; another device may write what nobody knows."""
+    known = {
+        Dict([("conj", True)]): Encoding(conj=True),
+        Dict([("neg", True), ("conj", True)]): Encoding(conj=True, neg=True),
+        Dict([("npu_format", 29)]): Encoding(is_readable=False),
+        Dict([("conj", 1)]): Encoding(is_readable=False),
+        Dict([("conj", True), ("neg", True), ("more", True)]): Encoding(is_readable=False),
+        Dict([]): None,
+    }
+    for metadata, expected in known.items():
+        for location in ("cuda:0", "meta"):
+            made = call(
+                "_rebuild_tensor_v2", storage(location=location), 0, (3,), (1,), False, None, metadata
+            )
+            facts = describe_tensor(made)
+            assert facts is not None
+            assert facts.encoding == expected
+        byte = storage(cls=Global("torch.storage", "UntypedStorage"))
+        newest = describe_tensor(
+            call("_rebuild_tensor_v3", byte, 0, (3,), (1,), False, None, DTYPE, metadata)
+        )
+        assert newest is not None
+        assert newest.encoding == expected
 
 
 @pytest.mark.parametrize(

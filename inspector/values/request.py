@@ -1,0 +1,150 @@
+"""What a child process needs to know of a tensor to read its values: its elements, and where they are.
+
+Nothing is read here. What has no values, or none that anybody understands, is refused in a sentence.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any
+
+from inspector.containers.raw.itemsizes import ITEMSIZES
+from inspector.errors import ValuesError
+from inspector.model.checkpoint import Checkpoint, Encoding, Storage, Tensor
+
+Request = dict[str, Any]
+
+_PLAIN = Encoding()
+_SPARSE = frozenset({"sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"})
+_INNER = {"jagged": "values", "nested": "buffer"}
+_LOCAL = "._local_tensor"
+_NARROW = frozenset(f"{sign}int{bits}" for bits in range(1, 8) for sign in ("", "u"))
+_NO_BYTES = "the file does not hold its bytes"
+
+
+class Requests:
+    """Words requests about the tensors of one checkpoint."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Prepare; nothing is looked up before it is needed."""
+        self._checkpoint = checkpoint
+
+    @property
+    def file(self) -> dict[str, Any]:
+        """What every request says of the file."""
+        stamp = self._checkpoint.stamp
+        path = os.path.abspath(self._checkpoint.path)  # noqa: PTH100 - a text that may be no UTF-8
+        return {"path": path, "stamp": None if stamp is None else list(stamp)}
+
+    @cached_property
+    def _storages(self) -> dict[str, Storage]:
+        return {storage.key: storage for storage in self._checkpoint.storages}
+
+    @cached_property
+    def _encodings(self) -> dict[int, Encoding]:
+        return dict(self._checkpoint.encodings)
+
+    def of(self, row: int) -> Request:
+        """Return the request about a tensor.
+
+        Raises:
+            ValuesError: It has no values, or nobody knows what they are.
+        """
+        tensor = self._checkpoint.tensors[row]
+        if tensor.problem is not None:
+            raise ValuesError(f"what the file says of it cannot be true: {tensor.problem}", where=tensor.path)
+        if tensor.device == "meta":
+            raise ValuesError("it was saved from the meta device, which keeps no values", where=tensor.path)
+        if tensor.storage is None:
+            return self._of_parts(row, tensor)
+        return self._of_view(row, tensor, tensor.storage)
+
+    def _of_view(self, row: int, tensor: Tensor, key: str) -> Request:
+        storage, itemsize = self._storages[key], ITEMSIZES.get(tensor.dtype)
+        if storage.missing:
+            raise ValuesError(_NO_BYTES, where=tensor.path)
+        if itemsize is None or tensor.dtype in _NARROW:
+            raise ValuesError(f"the values of {tensor.dtype} elements are not known", where=tensor.path)
+        encoding = self._encodings.get(row, _PLAIN)
+        if not encoding.is_readable:
+            what = "the file says in an unknown way how its values are encoded"
+            raise ValuesError(what, where=tensor.path)
+        request: Request = {
+            "dtype": tensor.dtype,
+            "itemsize": itemsize,
+            "shape": list(tensor.shape),
+            "stride": list(contiguous(tensor.shape) if tensor.stride is None else tensor.stride),
+            "offset": tensor.storage_offset or 0,
+            "swapped": ("byteorder", "big") in self._checkpoint.versions,
+            "conj": encoding.conj,
+            "neg": encoding.neg,
+            "place": {
+                "key": key,
+                "nbytes": storage.nbytes,
+                "part": storage.part,
+                "file_offset": None if storage.pieces else storage.file_offset,
+            },
+        }
+        return request | self._quantized(row, tensor, encoding)
+
+    def _quantized(self, row: int, tensor: Tensor, encoding: Encoding) -> Request:
+        if encoding.axis is None:
+            return {"scale": encoding.scale, "zero_point": encoding.zero_point}
+        parts = self._parts(row)
+        if not {"scales", "zero_points"} <= parts.keys():
+            raise ValuesError("the scales of its channels are not tensors", where=tensor.path)
+        return {
+            "axis": encoding.axis,
+            "scales": self.of(parts["scales"]),
+            "zero_points": self.of(parts["zero_points"]),
+        }
+
+    def _parts(self, row: int) -> dict[str, int]:
+        """Return the rows of what a tensor is made of, by name: they stand right below it."""
+        tensors = self._checkpoint.tensors
+        found: dict[str, int] = {}
+        depth = len(tensors[row].keys)
+        for number in range(row + 1, len(tensors)):
+            keys = tensors[number].keys
+            if len(keys) <= depth or keys[:depth] != tensors[row].keys:
+                break
+            if tensors[number].part_of == row and len(keys) == depth + 1:
+                found[str(keys[-1])] = number
+        return found
+
+    def _of_parts(self, row: int, tensor: Tensor) -> Request:
+        parts = self._parts(row)
+        if tensor.layout in _SPARSE and "values" in parts:
+            more: Request = {"layout": tensor.layout, "whole": list(tensor.shape)}
+            if "indices" in parts:
+                more["indices"] = self.of(parts["indices"])
+            return {**self.of(parts["values"]), **more}
+        name = _INNER.get(tensor.layout) or self._inner(tensor, parts)
+        if name not in parts:
+            raise ValuesError(
+                "its values are those of its parts, which are listed below it" if parts else _NO_BYTES,
+                where=tensor.path,
+            )
+        return {**self.of(parts[name]), "part": name}
+
+    def _inner(self, tensor: Tensor, parts: dict[str, int]) -> str:
+        """Return the name of the plain tensor that a wrapper is around; empty where that is not known."""
+        if _LOCAL in parts:
+            return _LOCAL
+        tensors = self._checkpoint.tensors
+        alike = [
+            name
+            for name, number in parts.items()
+            if (tensors[number].shape, tensors[number].dtype) == (tensor.shape, tensor.dtype)
+        ]
+        return alike[0] if len(alike) == 1 else ""
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of elements in the order of rows."""
+    found, step = [], 1
+    for size in reversed(shape):
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(found[::-1])

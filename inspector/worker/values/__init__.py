@@ -1,0 +1,1 @@
+"""Statistics, slices and rows of tensors, from their bytes."""
