@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.start_folder import start_folder
-from inspector.units import cut_text
+from inspector.units import cut_text, format_count
 
 if TYPE_CHECKING:
     from inspector.gui.tree.search_box import SearchBox
@@ -23,6 +23,7 @@ _KINDS = (
     "*.distcp *.metadata *.index.json"
 )
 _MESSAGE_MS = 2500
+_READ_MS = 8000
 _SCRIPTS = "Scripts and notebooks (*.py *.ipynb);;All files (*)"
 _FILTERS = f"Checkpoints ({_KINDS});;All files (*)"
 
@@ -136,7 +137,11 @@ class Commands(QObject):
         """Copy the path of the selected node."""
         node, session = self._window.tree.current_node(), self.session
         if node is not None and session is not None:
-            self._copy(session.node_path(node))
+            path = session.node_path(node)
+            if path:
+                self._copy(path)
+            else:
+                self._window.statusBar().showMessage("A slice of a long list has no path", _MESSAGE_MS)
 
     def on_copy_expression(self) -> None:
         """Copy the Python expression of the selected node."""
@@ -212,7 +217,13 @@ class Commands(QObject):
 
     def on_expand(self) -> None:
         """Unfold the selected rows, or everything."""
-        self._window.tree.expand_below()
+        left = self._window.tree.expand_below()
+        if left:
+            first = self._window.tree.name_of(left[0])
+            words = (
+                f"{format_count(len(left), 'branch', 'branches')} left folded: too many rows; first: {first}"
+            )
+            self._window.statusBar().showMessage(words, _READ_MS)
 
     def on_collapse(self) -> None:
         """Collapse everything."""

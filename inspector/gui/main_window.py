@@ -236,7 +236,7 @@ class MainWindow(Frame):
         space = self._stack.built_workspace
         if space is not None:
             self._settings.keep_layout("splitter", space.split_state())
-            self._settings.keep_layout("columns", space.tree.header().saveState())
+            self._settings.keep_layout("tree_columns", space.tree.header().saveState())
         event.accept()
         self.closed.emit()
 
@@ -346,7 +346,7 @@ class MainWindow(Frame):
             space.changed.touched.connect(session.look_at_file)
             space.changed.reload_wanted.connect(session.reload)
         self._restore_layout("splitter", space.restore_split)
-        self._restore_layout("columns", space.tree.header().restoreState)
+        self._restore_layout("tree_columns", space.tree.restore_columns)
 
     def _restore_place(self, state: QByteArray) -> None:
         """Put the window where it was, as far as the screen of today has the room."""

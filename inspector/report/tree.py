@@ -120,8 +120,11 @@ def _tensor_node(parent: int, row: int, leaf: Leaf, tensor: Tensor) -> Node:
     name, index = leaf
     device, nbytes = tensor.device, tensor.nbytes
     text, shape, devices = device_name(device), format_shape(tensor.shape), ((device, nbytes),)
-    return Node(parent, row, "tensor", name, [], index, devices, text, shape, tensor.dtype, nbytes, 1, "")
+    return Node(
+        parent, row, "tensor", name, [], index, devices, text, shape, tensor.dtype, nbytes, 1, "", tensor.path
+    )
 
 
 def _value_node(parent: int, row: int, leaf: Leaf, value: ValueRow) -> Node:
-    return Node(parent, row, "value", leaf[0], [], ~leaf[1], (), "", "", value.type, 0, 0, value.text)
+    name, text = leaf[0], value.text
+    return Node(parent, row, "value", name, [], ~leaf[1], (), "", "", value.type, 0, 0, text, value.path)

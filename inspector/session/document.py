@@ -76,7 +76,7 @@ def load_of(document: Document, target: Profile) -> DefaultLoad:
 
 def path_of_node(document: Document, node: int) -> str:
     """Return the path of a tree node as `--exclude` and `path:` rules take it: a pattern of its rows."""
-    return pattern_of(document.checkpoint, document.tree, node)
+    return pattern_of(document.tree.nodes[node])
 
 
 def expression_of_node(document: Document, node: int) -> str:

@@ -95,7 +95,8 @@ def make_tree(leaves: list[Leaf], colors: dict[str, int]) -> Tree:
             above = known[path[:-1]]
             known[path] = len(nodes)
             nodes[above].children.append(len(nodes))
-            nodes.append(make_node(parent=above, row=len(nodes[above].children) - 1, name=path[-1]))
+            row = len(nodes[above].children) - 1
+            nodes.append(make_node(parent=above, row=row, name=path[-1], path=".".join((*path, ""))))
         node_id = known[leaf.names]
         _fill(nodes, node_id, leaf)
         if leaf.device:
@@ -103,6 +104,7 @@ def make_tree(leaves: list[Leaf], colors: dict[str, int]) -> Tree:
     for node in nodes:
         if node.kind == "group":
             node.device_text = ", ".join(device for device, _ in node.devices)
+            node.type_text = format_count(node.tensors, "tensor") if node.tensors else ""
     values = tuple(place for place, node in enumerate(nodes) if node.kind == "value")
     return Tree(nodes=tuple(nodes), tensor_nodes=tuple(tensors), value_nodes=values, colors=colors)
 
@@ -110,6 +112,7 @@ def make_tree(leaves: list[Leaf], colors: dict[str, int]) -> Tree:
 def _fill(nodes: list[Node], node_id: int, leaf: Leaf) -> None:
     node = nodes[node_id]
     node.kind = "tensor" if leaf.device else "value"
+    node.path = ".".join(leaf.names)
     node.type_text = leaf.dtype
     node.text = leaf.text
     if not leaf.device:

@@ -1,23 +1,30 @@
-"""How a row of the tree is painted: the device as color *and* text, the devices of a group in proportion."""
+"""How a row of the tree is painted: the device as color *and* text, the devices of a group in proportion.
+
+Indents are painted here too: Qt would push the names of deep branches out of their column. Rows that are
+too deep for it are indented less, and then moved to the left together, so that each shows its name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
 from inspector.gui.theme.theme import Theme, Tokens
-from inspector.gui.tree.model import NODE_ROLE, Column, cell_text
+from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel, cell_text
 from inspector.overriding import override
-from inspector.report.tree import Node, Tree
+from inspector.report.tree import Node
 
 ROW_HEIGHT = 26
 _PAD = 10
 _STRIP_WIDTH, _STRIP_HEIGHT = 36, 8
 _CHIP = 10
 _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
+INDENT = 12
+_NARROW_INDENT = 6
+ARROW = 20
+"""Width of the place of the arrow before a name."""
+_LEAST_NAME = 100
 _CENTER_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
@@ -49,22 +56,33 @@ def paint_strip(painter: QPainter, area: QRectF, parts: list[tuple[QColor, int]]
 class RowDelegate(QStyledItemDelegate):
     """Paints the cells of the tree in the theme's colors."""
 
-    def __init__(self, theme: Theme, tree: Callable[[], Tree], parent: QObject) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme, model: TreeModel, view: QTreeView) -> None:
+        super().__init__(view)
         self._theme = theme
-        self._tree = tree
+        self._model = model
+        self._view = view
         self.matches: frozenset[int] | set[int] = frozenset()
+        self.indents = (INDENT, 0)
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         return QSize(48, max(ROW_HEIGHT, option.fontMetrics.height() + 8))
+
+    def indent(self, level: int) -> int:
+        """Return how far the arrow of a row at this level stands from the edge of its column."""
+        step, shift = self.indents
+        return step * max(level - shift, 0)
+
+    def arrow_of(self, cell: QRect, level: int) -> QRect:
+        """Return the place of the arrow in a cell with a name."""
+        return QRect(cell.left() + self.indent(level), cell.top(), ARROW, cell.height())
 
     @override
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         node_id, column = int(index.data(NODE_ROLE)), index.column()
-        node = self._tree().nodes[node_id]
+        node = self._model.tree.nodes[node_id]
         style = option.widget.style()
         style.drawPrimitive(QStyle.PrimitiveElement.PE_PanelItemViewItem, option, painter, option.widget)
         painter.save()
@@ -73,15 +91,33 @@ class RowDelegate(QStyledItemDelegate):
         area = QRectF(option.rect)
         if column == Column.DEVICE:
             area = self._paint_devices(painter, area, node)
-        if column == Column.NAME and node_id in self.matches:
-            self._paint_match(painter, area, node, option.fontMetrics)
+        if column == Column.NAME:
+            area = self._paint_arrow(painter, option, index)
+            if node_id in self.matches:
+                self._paint_match(painter, area, node, option.fontMetrics)
         self._paint_text(painter, area, node, column, option.fontMetrics)
         if column == Column.NAME and option.state & QStyle.StateFlag.State_HasFocus:
             self._paint_focus(painter, option)
         painter.restore()
 
+    def _paint_arrow(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> QRectF:
+        """Paint the arrow of a row that has others below; return the place that is left for its name."""
+        place = QRectF(self.arrow_of(option.rect, self._model.level(self._model.node_id(index))))
+        if self._model.hasChildren(index):
+            painter.setPen(QPen(self._theme.tokens.color("muted"), 1.5))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawPolyline(
+                _chevron(
+                    place.center(),
+                    is_open=self._view.isExpanded(self._model.index_of(self._model.node_id(index))),
+                )
+            )
+        return QRectF(option.rect).adjusted(place.right() - option.rect.left() - 4, 0, 0, 0)
+
     def _paint_devices(self, painter: QPainter, area: QRectF, node: Node) -> QRectF:
-        tokens, colors = self._theme.tokens, self._tree().colors
+        tokens, colors = self._theme.tokens, self._model.tree.colors
         ranked = sorted((colors.get(device, -1) % _LAST, nbytes) for device, nbytes in node.devices)
         parts = [(tokens.device(-1 if index == _LAST - 1 else index), nbytes) for index, nbytes in ranked]
         if not parts:
@@ -123,10 +159,26 @@ class RowDelegate(QStyledItemDelegate):
         painter.drawLine(QPointF(x, area.top() + 5), QPointF(x, area.bottom() - 5))
 
 
+def _chevron(middle: QPointF, *, is_open: bool) -> QPolygonF:
+    """Return the corners of an arrow that points down, or to the right."""
+    flat, steep = (4.0, 2.0) if is_open else (2.0, 4.0)
+    x, y = middle.x(), middle.y() + 0.5
+    if is_open:
+        return QPolygonF([QPointF(x - flat, y - steep), QPointF(x, y + steep), QPointF(x + flat, y - steep)])
+    return QPolygonF([QPointF(x - flat, y - steep), QPointF(x + flat, y), QPointF(x - flat, y + steep)])
+
+
+def indents_for(deepest: int, width: int) -> tuple[int, int]:
+    """Return the indent of a level, and how many levels have none, so that the deepest shows its name."""
+    room = max(0, width - ARROW - _LEAST_NAME)
+    step = INDENT if INDENT * deepest <= room else _NARROW_INDENT
+    return step, max(0, deepest - room // step)
+
+
 def _ink(tokens: Tokens, node: Node, column: int) -> QColor:
     """Return the ink of a cell: strong for names and for what a tensor has itself, pale for totals."""
     if column == Column.NAME:
         return tokens.color("text")
-    if node.kind == "tensor" and column in (Column.DEVICE, Column.SHAPE):
+    if column == Column.VALUE or (node.kind == "tensor" and column in (Column.DEVICE, Column.SHAPE)):
         return tokens.color("text")
     return tokens.color("muted")

@@ -31,6 +31,7 @@ class Column(IntEnum):
     SHAPE = 2
     TYPE = 3
     SIZE = 4
+    VALUE = 5
 
 
 _EMPTY = Tree(
@@ -55,7 +56,7 @@ _EMPTY = Tree(
     value_nodes=(),
     colors={},
 )
-_TITLES = ("Name", "Device", "Shape", "Type", "Size")
+_TITLES = ("Name", "Device", "Shape", "Type", "Size", "Value")
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
@@ -71,16 +72,30 @@ def natural_key(text: str) -> list[tuple[int, int, str]]:
 
 
 def cell_text(node: Node, column: int) -> str:
-    """Return the text of a cell; a value has its text where a tensor has its shape."""
+    """Return the text of a cell."""
     if column == Column.NAME:
         return node.name
     if column == Column.DEVICE:
         return node.device_text
     if column == Column.SHAPE:
-        return node.shape_text or node.text
+        return node.shape_text
     if column == Column.TYPE:
         return node.type_text
+    if column == Column.VALUE:
+        return node.text
     return format_nbytes(node.nbytes) if node.tensors else ""
+
+
+def _counts(node: Node) -> str:
+    """Return how much is in a row, exactly; nothing for a value."""
+    if not node.tensors:
+        return ""
+    counts = [format_count(node.tensors, "tensor")] if node.kind != "tensor" else []
+    counts += [f"{node.parameters:,} parameters"] if node.parameters else []
+    counts += [f"{node.nbytes:,} bytes"]
+    packed = format_count(node.integers, "matrix", "matrices")
+    left = f"\n{packed} of integers, maybe packed weights, not counted" if node.integers else ""
+    return ", ".join(counts) + left
 
 
 class TreeModel(QAbstractItemModel):
@@ -131,13 +146,34 @@ class TreeModel(QAbstractItemModel):
 
     def node_id(self, index: AnyIndex) -> int:
         """Return the id of the node at an index; 0, the root, for an invalid index."""
-        return int(index.internalId()) if index.isValid() else 0
+        return int(index.internalId())  # 0 for an invalid one
 
     def index_of(self, node_id: int, column: int = 0) -> QModelIndex:
         """Return the index of a node; an invalid one for the root and for nodes that the filter hides."""
         if not 0 < node_id < len(self._tree.nodes) or not self._is_shown(node_id):
             return QModelIndex()
         return self.createIndex(self._row(node_id), column, node_id)
+
+    def level(self, node_id: int) -> int:
+        """Return how many rows a node is below."""
+        level, node_id = 0, self.node(node_id).parent
+        while node_id > 0:
+            level, node_id = level + 1, self.node(node_id).parent
+        return level
+
+    def in_order(self, node_ids: Iterable[int]) -> list[int]:
+        """Return nodes from top to bottom, as they are sorted at present."""
+        if self._order[0] < 0:
+            return sorted(node_ids)  # ids are numbered so
+        places: dict[int, tuple[int, ...]] = {0: ()}
+        return sorted(node_ids, key=lambda node_id: self._place(node_id, places))
+
+    def _place(self, node_id: int, known: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the rows on the way to a node; `known` remembers those of parents."""
+        above = self.node(node_id).parent
+        if above not in known:
+            known[above] = self._place(above, known)
+        return (*known[above], self._row(node_id))
 
     def below(self, node_id: int) -> Sequence[int]:
         """Return the ids below a node, sorted and filtered."""
@@ -163,22 +199,20 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def index(self, row: int, column: int, parent: AnyIndex = _NO_INDEX) -> QModelIndex:
-        if not 0 <= column < len(_TITLES) or (parent.isValid() and parent.column() != 0):
-            return QModelIndex()
-        ids = self.below(self.node_id(parent))
-        return self.createIndex(row, column, ids[row]) if 0 <= row < len(ids) else QModelIndex()
+        if not 0 <= column < len(_TITLES) or parent.column() > 0:
+            return _NO_INDEX
+        ids = self.below(parent.internalId())
+        return self.createIndex(row, column, ids[row]) if 0 <= row < len(ids) else _NO_INDEX
 
     @override
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
         """Return the index of the parent row."""
-        if not index.isValid():
-            return QModelIndex()
-        above = self._tree.nodes[index.internalId()].parent
-        return self.createIndex(self._row(above), 0, above) if above > 0 else QModelIndex()
+        above = self._tree.nodes[index.internalId()].parent  # that of an invalid index is -1, as the root's
+        return self.createIndex(self._row(above), 0, above) if above > 0 else _NO_INDEX
 
     @override
     def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        return 0 if parent.isValid() and parent.column() != 0 else len(self.below(self.node_id(parent)))
+        return 0 if parent.column() > 0 else len(self.below(parent.internalId()))
 
     @override
     def hasChildren(self, parent: AnyIndex = _NO_INDEX) -> bool:
@@ -212,10 +246,12 @@ class TreeModel(QAbstractItemModel):
         return plain_tooltip(self._remark(self.node(node_id), column))
 
     def _remark(self, node: Node, column: int) -> str:
+        if column == Column.NAME:
+            return f"{node.path.rstrip('/.') or node.name}\n{_counts(node)}".rstrip()
         if column == Column.DEVICE:
             return "\n".join(f"{device}: {format_nbytes(nbytes)}" for device, nbytes in node.devices)
         if column == Column.SIZE:
-            return f"{node.nbytes:,} bytes in {format_count(node.tensors, 'tensor')}" if node.tensors else ""
+            return _counts(node)
         return cell_text(node, column)
 
     def _accessible(self, node_id: int, column: int) -> str:
@@ -241,7 +277,7 @@ class TreeModel(QAbstractItemModel):
 
     def _row(self, node_id: int) -> int:
         if self._shown is None and self._order[0] < 0:
-            return self.node(node_id).row
+            return self._tree.nodes[node_id].row
         if node_id not in self._rows:
             self._arrange(self.node(node_id).parent)
         return self._rows[node_id]
@@ -260,7 +296,15 @@ class TreeModel(QAbstractItemModel):
     def _sort_key(self, column: int) -> Callable[[int], list[tuple[int, int, str]]]:
         if column == Column.SIZE:
             return lambda child: [(0, self.node(child).nbytes, "")]
+        if column in (Column.SHAPE, Column.TYPE):
+            return lambda child: self._count_key(self.node(child), column)
         return lambda child: natural_key(cell_text(self.node(child), column))
+
+    def _count_key(self, node: Node, column: int) -> list[tuple[int, int, str]]:
+        """Return the key of a shape or type; that of a group, which is a count there."""
+        if node.kind in ("tensor", "value"):
+            return natural_key(cell_text(node, column))
+        return [(0, node.parameters if column == Column.SHAPE else node.tensors, "")]
 
     def _forget(self) -> None:
         self._children = {}

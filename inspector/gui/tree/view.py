@@ -5,30 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from PySide6.QtCore import QElapsedTimer, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QDropEvent, QFocusEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTreeView
+from PySide6.QtCore import (
+    QByteArray,
+    QElapsedTimer,
+    QItemSelectionModel,
+    QModelIndex,
+    QPoint,
+    Qt,
+    QTimer,
+    Signal,
+)
+from PySide6.QtGui import QAction, QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
 
 from inspector.gui.theme.theme import Theme
-from inspector.gui.tree.delegate import RowDelegate
+from inspector.gui.tree.delegate import RowDelegate, indents_for
+from inspector.gui.tree.folding import first_to_unfold, rows_to_unfold
 from inspector.gui.tree.model import Column, TreeModel, cell_text
+from inspector.gui.tree.selection import branches_in_sight, nodes_of, rows_below
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
 from inspector.report.tree import Tree
 
-_FIRST_ROWS = 32  # about one page: how far a new tree unfolds by itself
 _MATCH_ROWS = 400
-_LEAST_NAME = 200
+_LEAST_NAME = 180
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
-_WIDTHS = {Column.NAME: 220, Column.DEVICE: 196, Column.SHAPE: 132, Column.TYPE: 76, Column.SIZE: 78}
+_WIDTHS = {
+    Column.NAME: 220,
+    Column.DEVICE: 150,
+    Column.SHAPE: 124,
+    Column.TYPE: 86,
+    Column.SIZE: 76,
+    Column.VALUE: 90,
+}
 
 
 class TensorTreeView(QTreeView):
     """Shows a `Tree` and emits which node is chosen."""
 
     node_chosen = Signal(int)
+    rows_chosen = Signal(object)  # the nodes of several rows, or nothing of one
     node_activated = Signal(int)
     menu_wanted = Signal(QPoint)
 
@@ -36,9 +54,10 @@ class TensorTreeView(QTreeView):
         super().__init__()
         self._model = TreeModel(self)
         self.setModel(self._model)
-        self._delegate = RowDelegate(theme, lambda: self._model.tree, self)
+        self._delegate = RowDelegate(theme, self._model, self)
         self.setItemDelegate(self._delegate)
         self._unfolded: set[int] = set()
+        self._before_search: set[int] | None = None
         self._taking_focus = False
         self._typed = ""
         self._since_typed = QElapsedTimer()
@@ -46,8 +65,13 @@ class TensorTreeView(QTreeView):
         self._set_header()
         self.expanded.connect(self._on_expanded)
         self.collapsed.connect(self._on_collapsed)
-        self.activated.connect(self._on_activated)
+        self._is_name_fitted, self._is_fitting = True, False
+        self._is_value_fitted = True
+        self._selection_pause = QTimer(self)
+        self._selection_pause.setSingleShot(True)
+        self._selection_pause.timeout.connect(self._tell_rows)
         self.selectionModel().currentChanged.connect(self._on_current_changed)
+        self.selectionModel().selectionChanged.connect(self._on_selection_changed)
 
     def _set_behavior(self) -> None:
         self.setAccessibleName("Contents of the checkpoint")
@@ -57,7 +81,7 @@ class TensorTreeView(QTreeView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setIndentation(18)
+        self.setIndentation(0)  # the delegate paints indents and arrows
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self.menu_wanted)
         self.setAcceptDrops(False)  # the window takes what is dropped
@@ -77,8 +101,8 @@ class TensorTreeView(QTreeView):
         self.setSortingEnabled(True)
         for column, width in _WIDTHS.items():
             header.resizeSection(column, width)
-        header.setSectionResizeMode(Column.NAME, QHeaderView.ResizeMode.Fixed)
         header.sectionResized.connect(self._on_section_resized)
+        header.sectionHandleDoubleClicked.connect(self._on_handle_double_clicked)
 
     # What the window shows.
 
@@ -86,21 +110,27 @@ class TensorTreeView(QTreeView):
         """Show another tree, unfolded over about one page."""
         with blocked(self):
             self._model.set_tree(tree)
-            self._unfolded = set()
+            self._unfolded, self._before_search = set(), None
             self._delegate.matches = frozenset()
             if tree is not None:
-                self._unfold(self._first_to_unfold())
+                self._unfold(first_to_unfold(self._model))
+                if self._is_value_fitted:
+                    self.setColumnHidden(Column.VALUE, all(node < 0 for node in tree.value_nodes))
+                    self._fit_name()
 
     def show_matches(self, matches: tuple[int, ...] | None, *, only: bool) -> None:
         """Mark the matches of a search, and hide everything else if `only`."""
         with blocked(self):
-            current = self.current_node()
+            current, filtered = self.current_node(), matches is not None and only
             self._delegate.matches = frozenset(matches or ())
-            self._model.set_filter(matches if only else None)
-            unfolded = set(self._unfolded)  # a search unfolds what it shows; its end collapses that again
-            filtered = matches is not None and only
-            self._unfold(self._rows_to_unfold([0], _MATCH_ROWS) if filtered else unfolded)
-            self._unfolded = unfolded
+            if filtered and self._before_search is None:
+                self._before_search = self._unfolded
+            before = self._unfolded if self._before_search is None else self._before_search
+            if not filtered:
+                self._before_search = None
+            self._model.set_filter(matches if filtered else None)
+            self._unfolded = set()  # a search unfolds what it shows; its end collapses that again
+            self._unfold(rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if filtered else before)
             self._set_current(current)
 
     def show_selected(self, node_id: int | None) -> None:
@@ -115,8 +145,8 @@ class TensorTreeView(QTreeView):
 
     def selected_nodes(self) -> list[int]:
         """Return the ids of the selected rows from top to bottom, as many as a spreadsheet can take."""
-        rows = islice(self.selectionModel().selectedRows(), _MOST_COPIED)
-        return [self._model.node_id(index) for index in sorted(rows, key=self._place)]
+        found = nodes_of(self._model, self.selectionModel().selection())
+        return self._model.in_order(found[:_MOST_COPIED])
 
     def rows_as_tsv(self) -> str:
         """Return the selected rows for a spreadsheet: the visible columns in order, below their titles."""
@@ -128,42 +158,33 @@ class TensorTreeView(QTreeView):
         rows = [[cell_text(node, column).replace("\t", " ") for column in columns] for node in nodes]
         return "\n".join("\t".join(row) for row in [titles, *rows])
 
+    def name_of(self, node_id: int) -> str:
+        """Return the name by which a user finds a row."""
+        node = self._model.node(node_id)
+        return node.path.rstrip("/.") or node.name
+
+    def restore_columns(self, state: QByteArray) -> None:
+        """Put the columns where they were; the name takes the room that they leave."""
+        self.header().restoreState(state)
+        self._is_name_fitted = True
+        self._fit_name()
+
     # Folding.
 
-    def expand_below(self) -> None:
-        """Unfold the selected rows and all below them, or everything; up to a few thousand rows."""
-        roots = [index.internalId() for index in self.selectionModel().selectedRows()] or [0]
-        self._unfold(self._rows_to_unfold(roots, _MOST_ROWS))
+    def expand_below(self) -> list[int]:
+        """Unfold the selected rows and all below them, or everything; up to a few thousand rows.
+
+        Returns:
+            The rows that stay folded, since too much is below them.
+        """
+        found, left = rows_to_unfold(self._model, self.selected_nodes() or [0], _MOST_ROWS)
+        self._unfold(found)
+        return self._model.in_order(left)
 
     def collapse_all_rows(self) -> None:
         """Collapse everything."""
         self.collapseAll()
         self._unfolded = set()
-
-    def _first_to_unfold(self) -> list[int]:
-        """Return what a new tree unfolds: its root, and the children with tensors as far as they fit."""
-        budget = _FIRST_ROWS - len(self._model.below(0))
-        found = [0]
-        for child in self._model.below(0)[:_FIRST_ROWS]:
-            node = self._model.node(child)
-            if node.tensors and 0 < len(node.children) <= budget:
-                budget -= len(node.children)
-                found.append(child)
-        return found
-
-    def _rows_to_unfold(self, roots: Iterable[int], budget: int) -> list[int]:
-        """Return the nodes to unfold, level by level, while at most `budget` rows become visible."""
-        level, found = list(roots), []
-        while level:
-            deeper: list[int] = []
-            for node_id in level:
-                children = self._model.below(node_id)
-                if len(children) <= budget:
-                    budget -= len(children)
-                    found.append(node_id)
-                    deeper += (child for child in children if self._model.node(child).children)
-            level = deeper
-        return found
 
     def _unfold(self, node_ids: Iterable[int]) -> None:
         """Expand nodes from the innermost out, so that rows are laid out once."""
@@ -187,6 +208,14 @@ class TensorTreeView(QTreeView):
     # What the user does.
 
     @override
+    def selectAll(self) -> None:
+        """Select all rows in sight; Qt's own would compare each branch with all others."""
+        flags = QItemSelectionModel.SelectionFlag
+        branches = branches_in_sight(self._model, self._unfolded)
+        self.selectionModel().select(rows_below(self._model, branches), flags.ClearAndSelect)
+        self.viewport().update()
+
+    @override
     def keyboardSearch(self, search: str) -> None:
         """Go to the next visible row that begins so; Qt's own search takes seconds at a million rows."""
         patience = QApplication.keyboardInputInterval()
@@ -198,6 +227,55 @@ class TensorTreeView(QTreeView):
             if name.casefold().startswith(self._typed):
                 self.setCurrentIndex(index)
                 return
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.node_activated.emit(self._model.node_id(self.currentIndex()))
+            return
+        super().keyPressEvent(event)
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if not self._fold_at(event):
+            super().mousePressEvent(event)
+
+    @override
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if not self._fold_at(event):
+            super().mouseDoubleClickEvent(event)
+
+    def _fold_at(self, event: QMouseEvent) -> bool:
+        """Fold or unfold the row whose arrow is pressed; return whether there is one."""
+        place = event.position().toPoint()
+        index = self.indexAt(place)
+        if (
+            event.button() != Qt.MouseButton.LeftButton
+            or not index.isValid()
+            or index.column() != Column.NAME
+        ):
+            return False
+        arrow = self._delegate.arrow_of(self.visualRect(index), self._model.level(self._model.node_id(index)))
+        if not arrow.contains(place) or not self._model.hasChildren(index):
+            return False
+        self.setExpanded(index, not self.isExpanded(index))
+        return True
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        indents = indents_for(self._deepest_in_sight(), self.columnWidth(Column.NAME))
+        if indents != self._delegate.indents:
+            self._delegate.indents = indents
+            self.viewport().update()  # rows that were moved by scrolling were painted with the last one
+        super().paintEvent(event)
+
+    def _deepest_in_sight(self) -> int:
+        """Return the level of the deepest row that is visible."""
+        deepest, index = 0, self.indexAt(QPoint(1, 1))
+        while index.isValid() and self.visualRect(index).top() < self.viewport().height():
+            deepest = max(deepest, self._model.level(self._model.node_id(index)))
+            index = self.indexBelow(index)
+        return deepest
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -227,20 +305,23 @@ class TensorTreeView(QTreeView):
             index = self.indexBelow(index)
 
     def _fit_name(self) -> None:
-        """Stretch the name column over the room that the others leave; in a narrow view they scroll."""
-        others = sum(self.columnWidth(column) for column in list(Column)[1:])
-        self.header().resizeSection(Column.NAME, max(_LEAST_NAME, self.viewport().width() - others))
+        """Stretch the name column over the room that the others leave, until the user gives it a width."""
+        if self._is_name_fitted:
+            others = sum(self.columnWidth(column) for column in list(Column)[1:])
+            self._is_fitting = True
+            self.header().resizeSection(Column.NAME, max(_LEAST_NAME, self.viewport().width() - others))
+            self._is_fitting = False
 
     def _on_section_resized(self, column: int, _old: int, _new: int) -> None:
         if column != Column.NAME:
             self._fit_name()
+        elif not self._is_fitting:
+            self._is_name_fitted = False
 
-    def _place(self, index: QModelIndex) -> tuple[int, ...]:
-        rows = []
-        while index.isValid():
-            rows.append(index.row())
-            index = index.parent()
-        return tuple(reversed(rows))
+    def _on_handle_double_clicked(self, column: int) -> None:
+        if column == Column.NAME:
+            self._is_name_fitted = True
+            self._fit_name()
 
     def _on_expanded(self, index: QModelIndex) -> None:
         self._unfolded.add(self._model.node_id(index))
@@ -248,12 +329,16 @@ class TensorTreeView(QTreeView):
     def _on_collapsed(self, index: QModelIndex) -> None:
         self._unfolded.discard(self._model.node_id(index))
 
-    def _on_activated(self, index: QModelIndex) -> None:
-        self.node_activated.emit(self._model.node_id(index))
-
     def _on_current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if current.isValid() and not self._taking_focus:
             self.node_chosen.emit(self._model.node_id(current))
+
+    def _on_selection_changed(self) -> None:
+        self._selection_pause.start(0)  # Ctrl+A changes it once for each branch
+
+    def _tell_rows(self) -> None:
+        nodes = self.selected_nodes()
+        self.rows_chosen.emit(tuple(nodes) if len(nodes) > 1 else ())
 
     def build_header_menu(self) -> QMenu:
         """Build the menu that hides and shows columns; the name stays."""
@@ -271,4 +356,5 @@ class TensorTreeView(QTreeView):
         self.build_header_menu().popup(self.header().mapToGlobal(place))
 
     def _on_column_toggled(self, action: QAction) -> None:
+        self._is_value_fitted &= action.data() != Column.VALUE
         self.setColumnHidden(int(action.data()), not action.isChecked())

@@ -29,7 +29,8 @@ class Node:
         nbytes: Bytes of the tensors below; what several of them share counts once.
         tensors: How many tensors are below (1 for a tensor).
         text: For a value, its short text.
-        path: For a group, what the paths of all rows below begin with: `model/layer1.`, `optimizer/state/0/`.
+        path: Its path in the file; for a group, what the paths of all rows below begin with: `model/layer1.`,
+            `optimizer/state/0/`. Empty for a bucket.
         parameters: How many parameters are below, as elements; what is tied counts once.
         integers: How many tensors below are weights made of integers, which have another number of
             parameters than of elements.

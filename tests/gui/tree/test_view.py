@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QItemSelectionModel, QMimeData, QPointF, Qt
+from PySide6.QtCore import QItemSelectionModel, QMimeData, QPoint, QPointF, Qt
 from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QMenu
 
@@ -64,7 +64,7 @@ def test_choosing_a_row_tells_its_node(view, tree, qtbot):
         )
     assert chosen.args == [weight]
     with qtbot.waitSignal(view.node_activated) as activated:
-        view.activated.emit(view.model().index_of(weight, Column.SIZE))
+        qtbot.keyClick(view, Qt.Key.Key_Return)
     assert activated.args == [weight]
 
 
@@ -106,9 +106,9 @@ def test_rows_are_copied_with_a_title_as_they_stand(view, tree):
     view.header().moveSection(Column.SIZE, 1)
     select(view, bias, conv)
     assert view.rows_as_tsv().splitlines() == [
-        "Name\tSize\tDevice\tShape",
-        "conv1\t37.6 KB\tcuda:0\t",
-        "bn1\t512 B\tcuda:0\t",
+        "Name\tSize\tDevice\tShape\tValue",
+        "conv1\t37.6 KB\tcuda:0\t\t",
+        "bn1\t512 B\tcuda:0\t\t",
     ]
 
 
@@ -162,7 +162,7 @@ def test_sorting_by_the_header(view, qtbot):
 
 def test_columns_can_be_hidden(view, qtbot):
     menu = view.build_header_menu()
-    assert [action.text() for action in menu.actions()] == ["Device", "Shape", "Type", "Size"]
+    assert [action.text() for action in menu.actions()] == ["Device", "Shape", "Type", "Size", "Value"]
     menu.actions()[1].trigger()
     assert view.isColumnHidden(Column.SHAPE)
     menu.actions()[1].trigger()
@@ -174,6 +174,7 @@ def test_columns_can_be_hidden(view, qtbot):
 
 
 def test_names_get_the_room_that_is_left_and_never_too_little(view, qtbot):
+    view.resize(900, 480)
     others = sum(view.columnWidth(column) for column in list(Column)[1:])
     assert view.columnWidth(Column.NAME) == view.viewport().width() - others
     view.setColumnHidden(Column.SHAPE, True)
@@ -182,7 +183,128 @@ def test_names_get_the_room_that_is_left_and_never_too_little(view, qtbot):
     others = sum(view.columnWidth(column) for column in list(Column)[1:])
     assert view.columnWidth(Column.NAME) == view.viewport().width() - others
     view.resize(300, 300)
-    assert view.columnWidth(Column.NAME) == 200
+    assert view.columnWidth(Column.NAME) == 180
+
+
+def test_a_name_that_the_user_made_wider_stays_so_until_its_handle_is_double_clicked(view):
+    view.header().resizeSection(Column.NAME, 500)
+    view.resize(640, 480)
+    assert view.columnWidth(Column.NAME) == 500
+    view.header().sectionHandleDoubleClicked.emit(Column.SIZE)
+    assert view.columnWidth(Column.NAME) == 500
+    view.header().sectionHandleDoubleClicked.emit(Column.NAME)
+    assert view.columnWidth(Column.NAME) == 180
+    view.header().resizeSection(Column.NAME, 400)
+    view.restore_columns(view.header().saveState())
+    assert view.columnWidth(Column.NAME) == 180
+
+
+def test_a_file_without_values_needs_no_column_for_them(view, tree):
+    assert not view.isColumnHidden(Column.VALUE)
+    bare = fakes.make_tree([fakes.Leaf(names=("a",), device="cpu", shape=(2,))], {})
+    view.show_tree(bare)
+    assert view.isColumnHidden(Column.VALUE)
+    view.show_tree(tree)
+    assert not view.isColumnHidden(Column.VALUE)
+    view.build_header_menu().actions()[-1].trigger()
+    view.show_tree(tree)
+    assert view.isColumnHidden(Column.VALUE)
+
+
+def arrow(view: TensorTreeView, node: int) -> QPoint:
+    cell = view.visualRect(view.model().index_of(node))
+    return view._delegate.arrow_of(cell, view.model().level(node)).center()
+
+
+def test_an_arrow_folds_and_a_double_click_only_folds(view, tree, qtbot):
+    folder, leaf = find(tree, "model", "layer1"), find(tree, "epoch")
+    index, left = view.model().index_of(folder), Qt.MouseButton.LeftButton
+    view.setExpanded(index, False)
+    with qtbot.assertNotEmitted(view.node_activated), qtbot.assertNotEmitted(view.node_chosen):
+        qtbot.mouseClick(view.viewport(), left, pos=arrow(view, folder))
+        assert view.isExpanded(index)
+        qtbot.mouseDClick(view.viewport(), left, pos=arrow(view, folder))
+        assert not view.isExpanded(index)
+    with qtbot.assertNotEmitted(view.node_activated):
+        name = view.visualRect(index).center()
+        qtbot.mousePress(view.viewport(), left, pos=name)
+        qtbot.mouseDClick(view.viewport(), left, pos=name)
+        assert view.isExpanded(index)
+        qtbot.mouseDClick(view.viewport(), left, pos=view.visualRect(view.model().index_of(leaf)).center())
+        qtbot.mouseClick(view.viewport(), left, pos=arrow(view, leaf))
+    assert view.current_node() == leaf
+
+
+def test_names_at_forty_levels_are_never_empty(view, theme):
+    """Each row in sight has room for its name, however deep, and deeper rows stand further to the right."""
+    leaves, way = [], ()
+    for level in range(40):
+        leaves.append(fakes.Leaf(names=(*way, "norm"), device="cpu", shape=(2,)))
+        way = (*way, f"block{level}")
+    view.show_tree(fakes.make_tree([*leaves, fakes.Leaf(names=(*way, "end"), device="cpu", shape=(2,))], {}))
+    view.expand_below()
+    for value in (0, view.verticalScrollBar().maximum() // 2, view.verticalScrollBar().maximum()):
+        view.verticalScrollBar().setValue(value)
+        view.viewport().grab()
+        index, rows, indents = view.indexAt(QPoint(2, 2)), 0, set()
+        while index.isValid() and view.visualRect(index).top() < view.viewport().height():
+            cell = view.visualRect(index)
+            place = view._delegate.arrow_of(cell, view.model().level(index.internalId()))
+            assert cell.right() - place.right() >= 95
+            indents.add(place.left())
+            index, rows = view.indexBelow(index), rows + 1
+        assert rows > 10
+        assert len(indents) > 5
+
+
+def test_a_new_tree_opens_along_its_largest_branch(view):
+    small = [fakes.Leaf(names=("aux", str(place), "w"), device="cpu", shape=(1,)) for place in range(20)]
+    large = [
+        fakes.Leaf(names=("net", "body", f"b{place}", "w"), device="cpu", shape=(99,)) for place in range(9)
+    ]
+    view.show_tree(fakes.make_tree([*small, *large], {}))
+    names = rows_in_sight(view)
+    assert names[:4] == ["aux", "net", "body", "b0"]
+    assert "w" in names
+
+
+def test_what_is_left_folded_is_told(view, tree, monkeypatch):
+    view.selectionModel().clear()
+    assert view.expand_below() == []
+    view.collapse_all_rows()
+    monkeypatch.setattr("inspector.gui.tree.view._MOST_ROWS", 20)
+    left = view.expand_below()
+    assert left
+    assert all(not view.isExpanded(view.model().index_of(node)) for node in left)
+    assert left == sorted(left)
+    assert view.name_of(find(tree, "model", "layer1")) == "model.layer1"
+
+
+def test_all_rows_are_selected_and_copied_in_no_more_work_than_rows(view):
+    def prepare(branches: int) -> Callable[[], object]:
+        leaf = fakes.Leaf
+        names = [(f"b{place}", name) for place in range(branches) for name in ("weight", "bias")]
+        view.show_tree(fakes.make_tree([leaf(names=way, device="cpu", shape=(1,)) for way in names], {}))
+        view.expand_below()
+
+        def work() -> None:
+            view.selectAll()
+            assert view.rows_as_tsv().count("\n") == 3 * branches
+
+        return work
+
+    assert growth(prepare, 30, 120) < 1.3
+
+
+def test_several_rows_are_told_at_once(view, tree, qtbot):
+    with qtbot.waitSignal(view.rows_chosen) as chosen:
+        view.selectAll()
+    assert list(chosen.args[0]) == view.selected_nodes()
+    assert len(chosen.args[0]) == len(rows_in_sight(view))
+    view.collapse(view.model().index_of(find(tree, "model")))
+    with qtbot.waitSignal(view.rows_chosen) as chosen:
+        view.show_selected(find(tree, "optimizer"))
+    assert chosen.args == [()]
 
 
 def test_a_drop_is_left_to_the_window(view):
@@ -213,7 +335,7 @@ def test_a_devices_color_is_on_its_rows(view, theme, tree):
 def test_no_tree_is_an_empty_one(view):
     view.show_tree(None)
     assert rows_in_sight(view) == []
-    assert view.rows_as_tsv() == "Name\tDevice\tShape\tType\tSize"
+    assert view.rows_as_tsv() == "Name\tDevice\tShape\tType\tSize\tValue"
 
 
 def large_tree(rows: int) -> Tree:

@@ -5,7 +5,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.remap.convert.patterns import Patterns
 from inspector.remap.rules import parse_rule
-from inspector.report.outline.patterns import path_of, pattern_of
+from inspector.report.outline.patterns import pattern_of
 from inspector.report.tree import Tree, build_tree
 from tests.corpus import varied
 from tests.sweep import IS_SWEEP
@@ -40,7 +40,7 @@ def wrong_rows(rows: Checkpoint) -> list[str]:
     tree, wrong = build_tree(rows, {}), []
     parts = {index for index, row in enumerate(rows.tensors) if row.part_of is not None}
     for id_ in range(1, len(tree.nodes)):
-        pattern = pattern_of(rows, tree, id_)
+        pattern = pattern_of(tree.nodes[id_])
         if not pattern:
             assert tree.nodes[id_].kind == "bucket"
             continue
@@ -110,7 +110,7 @@ def test_chains_slots_and_wrappers_have_the_path_of_the_file() -> None:
         optimizer("opt"),
     )
     tree = build_tree(rows, {})
-    ways = {tree.nodes[id_].name: path_of(rows, tree, id_) for id_ in range(1, len(tree.nodes))}
+    ways = {tree.nodes[id_].name: tree.nodes[id_].path for id_ in range(1, len(tree.nodes))}
     assert ways["state_dict/model/l.0"] == "state_dict/model/l.0."
     assert ways["opt/l.0.w"] == "opt/state/0/"
     assert ways["net/fc"] == "net/._modules/fc/"
@@ -120,13 +120,13 @@ def test_chains_slots_and_wrappers_have_the_path_of_the_file() -> None:
 
 def test_the_only_tensor_of_a_file_is_everything_and_a_slice_has_no_pattern() -> None:
     rows = checkpoint(tensor())
-    assert pattern_of(rows, build_tree(rows, {}), 1) == "**"
+    assert pattern_of(build_tree(rows, {}).nodes[1]) == "**"
     assert wrong_rows(rows) == []
     many = checkpoint(*(tensor(f"t{place}") for place in range(2001)))
     tree = build_tree(many, {})
-    assert [pattern_of(many, tree, id_) for id_ in tree.nodes[0].children] == ["", "", ""]
+    assert [pattern_of(tree.nodes[id_]) for id_ in tree.nodes[0].children] == ["", "", ""]
 
 
 def test_a_value_has_its_path() -> None:
     rows = checkpoint(value("args", "lr*"))
-    assert pattern_of(rows, build_tree(rows, {}), 2) == "args/lr[*]"
+    assert pattern_of(build_tree(rows, {}).nodes[2]) == "args/lr[*]"
