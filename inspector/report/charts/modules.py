@@ -10,7 +10,6 @@ from inspector.report.charts.areas import Areas, Coloring, Kind
 from inspector.report.charts.treemap import Cell
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Tree
-from inspector.report.outline.patterns import path_of
 from inspector.target.landing import is_sent
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
@@ -166,8 +165,7 @@ def _path(areas: Areas, node: int) -> str:
     row = areas.tree.nodes[node]
     if row.kind == "bucket":
         return f"{_path(areas, row.parent)}: {row.name}"
-    path = path_of(areas.checkpoint, areas.tree, node)
-    shown = path if row.kind == "tensor" else path.rstrip("/.")
+    shown = row.path if row.kind == "tensor" else row.path.rstrip("/.")
     return escape_text(cut_text(shown, _MOST_PATH)) or row.name or _WHOLE
 
 
