@@ -15,6 +15,8 @@ from inspector.model.arguments.check import is_plain
 from inspector.model.arguments.keys import KeyFaults
 from inspector.model.arguments.kinds import listed_name
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor, ValueRow
+from inspector.model.costs import cost_of_row, excess_of, weight_of_step
+from inspector.model.crowds import FEW, Drafted, add_crowd, most_together
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
@@ -50,8 +52,7 @@ from inspector.progress import Progress
 from inspector.units import cut_text
 
 _SHORT = 8
-_FEW_DIMENSIONS = 4
-_DIMENSION_CHARS = 20
+_DESCRIBED = 8  # fields that a row begins with behind its path, the same as those of what describes it
 _MOST_LEAF_CHARS = 600
 _MOST_WHERE = MOST_CHARS - 20
 _MOST_PLACED = 50_000  # calls whose row is remembered; of each name only the first are asked for
@@ -98,22 +99,36 @@ class _Walk:
         stack.append(Frame(iter([(None, root)])))
         while stack:
             frame = stack[-1]
+            crowd: list[Drafted] = []
+            most = 1 if self._declared is not None else most_together(frame)
             for key, value in frame.children:
                 look()
                 kind = type(value)
                 facts = describe_tensor(value, known) if kind in _TENSORS else None
                 if facts is not None:
-                    self._add_tensor(frame, key, value, facts)
-                elif kind in _SCALARS:
+                    crowd.append((key, value, facts))
+                    if len(crowd) < most and not facts.parts and facts.state is None:
+                        continue
+                crowd = self._add_tensors(frame, crowd)
+                if facts is None and kind in _SCALARS:
                     self._add_leaf(frame, key, value)
-                else:
+                elif facts is None:
                     self._enter(frame, key, value)
                 if stack[-1] is not frame:
                     break
             else:
+                self._add_tensors(frame, crowd)
                 stack.pop()
         self._work.breathe()
         return self._found
+
+    def _add_tensors(self, frame: Frame, crowd: list[Drafted]) -> list[Drafted]:
+        """List tensors that stand side by side; only the last can have anything in it. Returns no tensors."""
+        if len(crowd) < FEW or not add_crowd(self._found, self._work, frame, crowd):
+            for key, value, facts in crowd:
+                self._add_tensor(frame, key, value, facts)
+        self._check_rows()
+        return []
 
     def _check_rows(self) -> None:
         if len(self._found.tensors) + len(self._entered) > self._limits.rows:
@@ -127,7 +142,7 @@ class _Walk:
         path = frame.prefix + step
         chars = len(path) + frame.weight
         if len(step) >= MOST_STEP_CHARS or not path.isascii():
-            chars += _excess(key) + written_chars(step)
+            chars += excess_of(key) + written_chars(step)
         self._work.write(chars)
         return (*frame.keys, key), path, step
 
@@ -166,30 +181,22 @@ class _Walk:
 
     def _add_tensor(self, frame: Frame, key: Key | None, value: Value, facts: TensorFacts) -> None:
         keys, path, step = self._place(frame, key)
-        found, context = self._found, frame.context
-        if frame.part_of is None:
-            if self._declared is None:
-                role = role_of_tensor(context, keys, facts)
-            else:  # what the file does not call a weight is none
-                role = self._declared.get(id(value), "other")
+        found, context, part_of = self._found, frame.context, frame.part_of
+        if part_of is None and context.optimizer is None and self._declared is None:
+            role = role_of_tensor(context, keys, facts)
             slot, on_cpu = None, role == "rng" or key in frame.pinned
-            if context.owner is not None and context.optimizer is not None:
-                slot = context.slot + step
-                on_cpu = self._add_slot(context.optimizer, context.owner, slot, facts)
-            elif context.model is not None and (
-                role == "parameter" or (role == "ema" and is_averaged_parameter(context, keys[-1], facts))
-            ):
-                context.model.rows.append(len(found.tensors))
+            if context.model is not None:
+                self._add_weight(context.model, context, keys, role, facts)
         else:
-            role, slot, on_cpu = self._part(frame, found.tensors[frame.part_of], keys, step)
+            role, slot, on_cpu = self._told(frame, keys, step, value, facts)
         storage = facts.storage
-        storage_key = None if storage is None else storage.key
-        if storage_key is not None:
+        storage_key = None
+        if storage is not None:
+            storage_key = storage.key
             found.views.add(storage_key, facts.span)
         self._pay(facts, storage_key, slot)
-        own = (facts.device, facts.dtype, facts.shape, facts.stride, facts.offset, facts.layout)
-        place = (storage_key, role, None, slot, frame.part_of, on_cpu)
-        row = (keys, path, *own, facts.requires_grad, facts.nbytes, *place, facts.problem)
+        place = (storage_key, role, None, slot, part_of, on_cpu, facts.problem)
+        row = (keys, path, *facts[:_DESCRIBED], *place)
         found.tensors.append(tuple.__new__(Tensor, row))  # Tensor(...) would take four times as long
         found.sources.append(value)
         if type(value) is Call and not is_plain(value, facts.dtype):
@@ -198,15 +205,35 @@ class _Walk:
         if facts.parts or facts.state is not None or facts.encoding is not None:
             self._enter_tensor(frame, keys, path, value, facts)
 
+    def _add_weight(
+        self, model: ModelDraft, context: Context, keys: tuple[Key, ...], role: Role, facts: TensorFacts
+    ) -> None:
+        if role == "parameter" or (role == "ema" and is_averaged_parameter(context, keys[-1], facts)):
+            model.rows.append(len(self._found.tensors))
+
+    def _told(
+        self, frame: Frame, keys: tuple[Key, ...], step: str, value: Value, facts: TensorFacts
+    ) -> tuple[Role, str | None, bool]:
+        """Return role, slot and place by design of a tensor for which more than its name tells them."""
+        context, part_of = frame.context, frame.part_of
+        if part_of is not None:
+            return self._part(frame, self._found.tensors[part_of], keys, step)
+        if self._declared is None:
+            role = role_of_tensor(context, keys, facts)
+        else:  # what the file does not call a weight is none
+            role = self._declared.get(id(value), "other")
+        if context.owner is not None and context.optimizer is not None:
+            slot = context.slot + step
+            return role, slot, self._add_slot(context.optimizer, context.owner, slot, facts)
+        if context.model is not None:
+            self._add_weight(context.model, context, keys, role, facts)
+        return role, None, role == "rng" or bool(keys and keys[-1] in frame.pinned)
+
     def _pay(self, facts: TensorFacts, storage_key: str | None, slot: str | None) -> None:
         """Count what a row holds besides its path: a file can refer to a wide shape again and again."""
-        chars = len(storage_key or "") + len(slot or "")
-        if not facts.device.isascii():
-            chars += written_chars(facts.device)
-        dimensions = len(facts.shape) + len(facts.stride or ())
-        if dimensions > 2 * _FEW_DIMENSIONS:
+        dimensions, chars = cost_of_row(facts, storage_key, slot)
+        if dimensions:
             self._work.look(dimensions)
-            chars += dimensions * _DIMENSION_CHARS
         self._work.write(chars)
         self._check_rows()
 
@@ -241,7 +268,7 @@ class _Walk:
             return  # composites within composites would double with each level
         self._entered[id(value)] = path
         index = len(self._found.tensors) - 1
-        weight = frame.weight + (_weight(keys[-1]) if keys else 0)
+        weight = frame.weight + (weight_of_step(keys[-1]) if keys else 0)
         prefix = f"{path}/" if keys else ""
         self._stack.append(Frame(iter(children), keys, prefix, frame.context, index, NONE_PINNED, weight))
 
@@ -270,7 +297,7 @@ class _Walk:
         self._check_rows()
         context = frame.context if key is None else enter(frame.context, key, step)
         context = self._context(context, keys, path, value, children)
-        pinned, weight = pinned_keys(value, key), frame.weight + (0 if key is None else _weight(key))
+        pinned, weight = pinned_keys(value, key), frame.weight + (0 if key is None else weight_of_step(key))
         prefix = "" if key is None else f"{path}/"
         self._stack.append(Frame(iter(children), keys, prefix, context, frame.part_of, pinned, weight))
 
@@ -360,15 +387,3 @@ def _takes_long(value: Value) -> bool:
     """Return whether it is worth remembering that a value is a leaf; of a crowd of empty ones it is not."""
     items = value.items if isinstance(value, Set) else value
     return isinstance(value, Call) or (isinstance(items, list | tuple) and len(items) > _SHORT)
-
-
-def _weight(key: Key) -> int:
-    """Return what one step on the way costs each row below it, beyond its text in the path."""
-    if not isinstance(key, str) or (len(key) <= MOST_STEP_CHARS and key.isascii()):
-        return 8
-    return 8 + len(key) + written_chars(key[:MOST_STEP_CHARS])
-
-
-def _excess(key: Key) -> int:
-    """Return what a key weighs beyond its text in a path, which is cut."""
-    return len(key) if isinstance(key, str) and len(key) > MOST_STEP_CHARS else 0

@@ -12,7 +12,7 @@ from inspector.pickles.handlers_containers import CONTAINERS
 from inspector.pickles.handlers_literals import LITERALS
 from inspector.pickles.handlers_memo import MEMO
 from inspector.pickles.instructions import CODES
-from inspector.pickles.state import BrokenStreamError, FrameStartedError, Handler, State
+from inspector.pickles.state import BrokenStreamError, Handler, PausedError, State
 
 
 def _unknown(state: State, data: bytes, pos: int) -> int:
@@ -27,7 +27,7 @@ for _name, _handler in {**LITERALS, **CONTAINERS, **MEMO, **CALLS}.items():
 
 
 def _enter_frame(state: State, data: bytes, pos: int) -> int:
-    raise FrameStartedError(HANDLERS[CODES["FRAME"]](state, data, pos))
+    raise PausedError(HANDLERS[CODES["FRAME"]](state, data, pos))
 
 
 _RUNNING = HANDLERS.copy()

@@ -16,7 +16,8 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.handlers import HANDLERS, first_use
 from inspector.pickles.instructions import OPCODES, instruction_end
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
-from inspector.pickles.state import BrokenStreamError, Expected, FrameStartedError, State, StoppedError
+from inspector.pickles.runs import speed_up
+from inspector.pickles.state import BrokenStreamError, Expected, PausedError, State, StoppedError
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass
@@ -110,8 +111,8 @@ class Machine:
                 self._run_batch()
             except StoppedError as stopped:
                 return self._stream(stopped.end)
-            except FrameStartedError as frame:
-                self._pos = frame.start
+            except PausedError as paused:
+                self._pos = paused.start
             except (IndexError, struct.error, ValueError, BrokenStreamError) as error:
                 self._recover(error)
             self._check_budget()
@@ -164,7 +165,7 @@ class Machine:
 
     def _check_budget(self) -> None:
         limits, state, pos = self._limits, self.state, self._pos
-        if self._executed > limits.opcodes:
+        if self._executed + state.skipped > limits.opcodes:
             raise self._error(f"the pickle has more than {limits.opcodes:,} instructions", pos)
         if state.weight > limits.values:
             raise self._error(f"the pickle makes more than {limits.values:,} values", pos)
@@ -174,6 +175,7 @@ class Machine:
             state.tick()
         except BrokenStreamError as error:
             raise self._error(str(error), pos) from None
+        speed_up(state)
 
     def _stream(self, end: int) -> Stream:
         state = self.state

@@ -50,8 +50,8 @@ class CutOffError(BrokenStreamError):
     """The instruction's operand runs past the bytes there are."""
 
 
-class FrameStartedError(Exception):
-    """The machine met FRAME; `start` is the offset behind it. Control flow, never an error for the user."""
+class PausedError(Exception):
+    """The machine is to look at frames and budgets, and to go on at `start`. Never an error for the user."""
 
     def __init__(self, start: int) -> None:
         super().__init__(start)
@@ -75,6 +75,7 @@ class State:
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
         literals: How many numbers and short strs; long ones count once more for each 16 bytes.
+        skipped: How many instructions were carried out without the machine's loop, see `runs`.
         frame_end: Where the present frame ends; 0 before the first.
         protocol: The protocol declared.
         oddities: What no honest writer does.
@@ -105,6 +106,7 @@ class State:
         "resolve",
         "root",
         "short_nbytes",
+        "skipped",
         "stack",
         "table",
     )
@@ -125,6 +127,7 @@ class State:
         self.progress: Progress | None = None
         self.created = 0
         self.literals = 0
+        self.skipped = 0
         self.frame_end = 0
         self.protocol = 0
         self.oddities: list[Oddity] = []

@@ -20,7 +20,7 @@ from inspector.pickles.handlers import HANDLERS
 from inspector.pickles.instructions import CODES, OPCODES, U4, U8, instruction_end
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import OddityKind
-from inspector.pickles.state import CutOffError, FrameStartedError, Handler, State
+from inspector.pickles.state import CutOffError, Handler, PausedError, State
 from inspector.pickles.values import Blob, BlobKind, Call, Global, Value
 from inspector.progress import Progress
 from inspector.records import replace
@@ -190,11 +190,11 @@ class PlainMachine(Machine):
         """Note where the length of a frame stands.
 
         Raises:
-            FrameStartedError: Always, to go on within the frame.
+            PausedError: Always, to go on within the frame.
         """
         end = HANDLERS[CODES["FRAME"]](state, data, pos)
         self.frames.append((self.at(pos), U8.unpack_from(data, pos)[0]))
-        raise FrameStartedError(end)
+        raise PausedError(end)
 
     def _counted(self, opcode: str, length: struct.Struct, kind: BlobKind) -> Handler:
         original = HANDLERS[CODES[opcode]]
@@ -233,7 +233,7 @@ class PlainMachine(Machine):
         """Push a payload, of which all but where it stands is given, and go on behind it.
 
         Raises:
-            FrameStartedError: Always, to go on.
+            PausedError: Always, to go on.
             CutOffError: The source ends before it.
         """
         start = self.at(pos)
@@ -251,7 +251,7 @@ class PlainMachine(Machine):
         """Go on at a place of the source.
 
         Raises:
-            FrameStartedError: Always, to go on.
+            PausedError: Always, to go on.
         """
         state = self.state
         behind = pos + place - self.at(pos)
@@ -262,7 +262,7 @@ class PlainMachine(Machine):
         self._data, self._origin = b"", place
         self._read_nbytes = _FIRST_NBYTES
         state.frame_end = max(state.frame_end - behind, 0)
-        raise FrameStartedError(0)
+        raise PausedError(0)
 
     # --- the window -----------------------------------------------------------------------------------------
 

@@ -166,8 +166,8 @@ def find_storages(
 ) -> Places:
     """Place the storages."""
     progress.start("finding storages", len(storage_ids))
-    found = [(entry.header_offset, key, entry) for key in storage_ids if (entry := records.storage(key))]
-    found.sort(key=itemgetter(0))
+    entries = zip(storage_ids, records.storages(storage_ids), strict=True)
+    found = sorted(((entry.header_offset, key, entry) for key, entry in entries if entry), key=itemgetter(0))
     stored: dict[str, StoredBytes] = {}
     refusals: dict[str, str] = {}
     doubts: dict[NoteKind, None] = {}

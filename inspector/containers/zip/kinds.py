@@ -6,7 +6,7 @@ before anything of the table is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from inspector.containers.container import Extent
@@ -57,6 +57,15 @@ class Records:
         if self.pattern:
             return self.get(self.pattern.format(key))
         return self.get(f"data/{key}") or self.get(f"tensors/{key}")
+
+    def storages(self, keys: Collection[str]) -> list[ZipEntry | None]:
+        """Return the records of storages."""
+        if self.own or self.pattern:
+            return list(map(self.storage, keys))
+        start = _folded(f"{self.prefix}data/")
+        # Nearly all keys are digits, of which there are no small ones.
+        usual = (self._by_name.get(start + key) if key.isdigit() else None for key in keys)
+        return [found or self.storage(key) for found, key in zip(usual, keys, strict=True)]
 
     def lists(self, name: str) -> bool:
         """Return whether torch lists a record by just this name below the folder."""

@@ -7,6 +7,7 @@ changes what a tensor is: only the role shown, and which state a remap leaves on
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from inspector.model.checkpoint import Key, Role
@@ -129,6 +130,21 @@ def role_of_tensor(context: Context, keys: tuple[Key, ...], facts: TensorFacts) 
     if facts.dtype == "uint8" and _is_generator_state(keys, facts):
         return "rng"
     return context.kind or _role_in_model(context, last, facts)
+
+
+def roles_of_tensors(
+    context: Context, ways: Sequence[tuple[Key, ...]], facts: Sequence[TensorFacts]
+) -> list[Role]:
+    """Return what each of many tensors of one container is for."""
+    if context.optimizer is not None or context.role is not None or context.model is None:
+        return [role_of_tensor(context, keys, one) for keys, one in zip(ways, facts, strict=True)]
+    kind = context.kind
+    return [
+        role_of_tensor(context, keys, one)
+        if one.dtype == "uint8"
+        else kind or _role_in_model(context, keys[-1], one)
+        for keys, one in zip(ways, facts, strict=True)
+    ]
 
 
 def is_averaged_parameter(context: Context, key: Key, facts: TensorFacts) -> bool:

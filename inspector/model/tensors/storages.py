@@ -34,9 +34,12 @@ class Views:
 
     def total(self, key: str) -> tuple[int, int]:
         """Return how many bytes of a storage are viewed at least once, and by how many tensors."""
-        start, end = self.first.get(key, (0, 0))
+        first = self.first.get(key)
+        if first is None:
+            return 0, 0
+        start, end = first
         if key not in self.more:
-            return end - start, int(key in self.first)
+            return end - start, 1
         spans = [(start, end), *self.more[key]]
         return _length_of_union(spans), len(spans)
 

@@ -24,6 +24,7 @@ Geometry = tuple[Any, ...]
 _MOST = (1 << 63) - 1  # torch counts elements and steps in 64 bits with a sign
 _MOST_DIMENSIONS = 1024
 _FEW_DIMENSIONS = 8
+_ONES = (1,)
 _MOST_NESTED = 8  # a parameter of a wrapper of a quantized tensor ...
 
 
@@ -160,10 +161,14 @@ def strided(storage: StorageId, dtype: str, geometry: Geometry, *, requires_grad
 
 def _extent(shape: tuple[Any, ...], stride: tuple[Any, ...]) -> tuple[int, int]:
     """Return the number of elements (-1 if the numbers are none) and the way from the first to the last."""
-    if not len(shape) == len(stride) <= _MOST_DIMENSIONS:
+    if len(shape) != len(stride) or len(shape) > _MOST_DIMENSIONS:
         return -1, 0
+    if len(shape) == 1:  # as the loop below, which takes thrice as long
+        (size,), (step,) = shape, stride
+        is_plain = type(size) is int and type(step) is int and 0 <= size <= _MOST and 0 <= step <= _MOST
+        return (size, (size - 1) * step) if is_plain else (-1, 0)
     numel, reach = 1, 0
-    for size, step in zip(shape, stride, strict=True):
+    for size, step in zip(shape, stride, strict=False):
         if type(size) is not int or type(step) is not int or not (0 <= size <= _MOST and 0 <= step <= _MOST):
             return -1, 0
         numel *= size
@@ -200,6 +205,8 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides of a tensor without holes, as torch counts them: a size of 0 counts as 1."""
+    if len(shape) < 3:  # nearly all, and without a loop
+        return (max(shape[1], 1), 1) if len(shape) == 2 else _ONES[: len(shape)]
     step = mul if len(shape) <= _FEW_DIMENSIONS else _bounded_product
     steps = accumulate((max(size, 1) for size in shape[:0:-1]), step, initial=1)
     return tuple(steps)[::-1][: len(shape)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeGuard, cast
 
 from inspector.model.checkpoint import Key, OddKey
 from inspector.model.tensors.numpy_arrays import (
@@ -228,6 +230,16 @@ def step_text(key: Key) -> str:
     if "~" in key or "/" in key:
         key = key.replace("~", "~0").replace("/", "~1")
     return key if key.isascii() and key.isprintable() else escape_text(key)
+
+
+def are_plain_steps(keys: Sequence[Key | None]) -> TypeGuard[Sequence[str]]:
+    """Return whether all keys are the same as text."""
+    if set(map(type, keys)) != {str}:
+        return False
+    joined = "".join(cast("Sequence[str]", keys))
+    if not joined.isascii() or not joined.isprintable() or "/" in joined or "~" in joined:
+        return False
+    return max(map(len, cast("Sequence[str]", keys))) < MOST_STEP_CHARS
 
 
 @lru_cache(maxsize=256)

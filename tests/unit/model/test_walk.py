@@ -42,6 +42,14 @@ def tensor_value(key: str = "0", numel: int = 4) -> Call:
     return Call(Global("torch._utils", "_rebuild_tensor_v2"), (pid, 0, (numel,), (1,), False, None), "reduce")
 
 
+def test_what_a_file_does_not_call_a_weight_is_none() -> None:
+    weight, other = tensor_value(), tensor_value()
+    root = Dict([("weight", weight), ("other", other)])
+    found = walk(root, DEFAULT_LIMITS, Progress(), declared={id(weight): "parameter"})
+    assert [row.role for row in found.tensors] == ["parameter", "other"]
+    assert [model.rows for model in found.models] == [[0]]
+
+
 # --- order, paths and sharing -------------------------------------------------------------------------------
 
 

@@ -27,6 +27,10 @@ BIG = 1 << 62
         ({"offset": FLOAT}, "its offset is not valid"),
         ({"offset": op("NEWTRUE")}, "its offset is not valid"),
         ({"size": numbers(-4)}, "its sizes or strides are not all sensible numbers"),
+        (
+            {"size": numbers(1, -4), "stride": numbers(1, 1)},
+            "its sizes or strides are not all sensible numbers",
+        ),
         ({"stride": numbers(-1)}, "its sizes or strides are not all sensible numbers"),
         ({"size": tuple_(FLOAT)}, "its sizes or strides are not all sensible numbers"),
         ({"size": tuple_(op("NEWTRUE"))}, "its sizes or strides are not all sensible numbers"),

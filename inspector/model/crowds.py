@@ -1,0 +1,113 @@
+"""Rows of many tensors that stand side by side, made together: column by column, without a call for each.
+
+Nearly all tensors of a large file are a crowd of plain ones below one mapping, each a view of a storage under
+a short name. Whatever else there is, is left to the walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import NamedTuple
+
+from inspector.containers.persistent_ids import StorageId
+from inspector.limits import Work
+from inspector.model.arguments.check import is_plain
+from inspector.model.checkpoint import Key, Role, Tensor
+from inspector.model.found import Found, Frame
+from inspector.model.roles.roles import is_averaged_parameter, roles_of_tensors
+from inspector.model.tensors.views import TensorFacts
+from inspector.model.values.text import are_plain_steps
+from inspector.pickles.values import Call, Value
+
+FEW = 8
+"""So few are not worth it."""
+MOST = 512
+"""How many are made together."""
+_FEW_DIMENSIONS = 4
+_DESCRIBED = 8  # facts that a row begins with behind its path
+Drafted = tuple[Key | None, Value, TensorFacts]
+"""A tensor before it has its row: its key, its value, and what that says."""
+
+
+class _Columns(NamedTuple):
+    """What tensors say, each kind of fact by itself; see `TensorFacts`."""
+
+    device: tuple[str, ...]
+    dtype: tuple[str, ...]
+    shape: tuple[tuple[int, ...], ...]
+    stride: tuple[tuple[int, ...] | None, ...]
+    offset: tuple[int | None, ...]
+    layout: tuple[str, ...]
+    requires_grad: tuple[bool, ...]
+    nbytes: tuple[int, ...]
+    storage: tuple[StorageId | None, ...]
+    span: tuple[tuple[int, int], ...]
+    parts: tuple[tuple[tuple[str, Value], ...], ...]
+    state: tuple[Value, ...]
+    is_parameter: tuple[bool, ...]
+    problem: tuple[str | None, ...]
+
+
+def most_together(frame: Frame) -> int:
+    """Return how many tensors of a container may be made together: 1 where each needs a look by itself."""
+    is_usual = frame.part_of is None and frame.context.optimizer is None and not frame.pinned
+    return MOST if is_usual and frame.prefix.isascii() else 1
+
+
+def add_crowd(found: Found, work: Work, frame: Frame, crowd: Sequence[Drafted]) -> bool:
+    """Add the rows of tensors that are all plain; return False where any is not, and nothing was added.
+
+    Raises:
+        ModelError: Their names are longer than the limits allow.
+    """
+    keys, values, facts = zip(*crowd, strict=True)
+    columns = _Columns(*zip(*facts, strict=True))
+    if not are_plain_steps(keys) or not _are_plain(values, columns):
+        return False
+    ways = [(*frame.keys, key) for key in keys]
+    paths = [frame.prefix + key for key in keys]
+    storages = [storage.key for storage in columns.storage if storage is not None]
+    work.write(sum(map(len, paths)) + frame.weight * len(keys) + sum(map(len, storages)))
+    roles = _roles(found, frame, ways, facts)
+    place = (repeat(None), repeat(None), repeat(None), [role == "rng" for role in roles])
+    rows = zip(ways, paths, *columns[:_DESCRIBED], storages, roles, *place, columns.problem, strict=False)
+    new = tuple.__new__
+    found.tensors += [new(Tensor, row) for row in rows]  # Tensor(...) would take four times as long
+    found.sources += values
+    add = found.views.add
+    for key, span in zip(storages, columns.span, strict=True):
+        add(key, span)
+    return True
+
+
+def _are_plain(values: tuple[Value, ...], columns: _Columns) -> bool:
+    """Return whether tensors are made of nothing else, of few dimensions, and by calls that torch takes."""
+    return (
+        not any(columns.parts)
+        and None not in columns.storage
+        and all(state is None for state in columns.state)
+        and "".join(set(columns.device)).isascii()
+        and max(map(len, columns.shape)) <= _FEW_DIMENSIONS
+        and all(stride is not None and len(stride) <= _FEW_DIMENSIONS for stride in columns.stride)
+        and all(
+            type(one) is not Call or is_plain(one, dtype)
+            for one, dtype in zip(values, columns.dtype, strict=True)
+        )
+    )
+
+
+def _roles(
+    found: Found, frame: Frame, ways: list[tuple[Key, ...]], facts: tuple[TensorFacts, ...]
+) -> list[Role]:
+    """Return what tensors are for, and note those that are weights of a model."""
+    context, first = frame.context, len(found.tensors)
+    roles = roles_of_tensors(context, ways, facts)
+    if context.model is not None:
+        context.model.rows += [
+            first + index
+            for index, role in enumerate(roles)
+            if role == "parameter"
+            or (role == "ema" and is_averaged_parameter(context, ways[index][-1], facts[index]))
+        ]
+    return roles

@@ -1,0 +1,316 @@
+"""Runs of instructions that come thousands of times, carried out together: tensors, as torch writes them.
+
+A state dict of a hundred thousand tensors is three million instructions, and nearly all are the same thirty
+with other operands (`_rebuild_tensor_v2`, written by the C pickler in protocol 2). One expression reads those
+from behind one BINPERSID up to the next. Whatever it does not know to the last byte is left to the
+handlers, and what it does to the state is just what they would have done.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, compress
+from typing import NamedTuple
+
+from inspector.pickles.instructions import CODES
+from inspector.pickles.state import WEIGHT_SHIFT, Handler, PausedError, State
+from inspector.pickles.values import Call, Global, PersistentId, Value
+
+FEWEST = 128
+"""So many persistent ids must a stream have before it is worth looking for runs."""
+MOST_AT_ONCE = 512
+_FIRST_TRY = 8
+_MOST_KNOWN = 4096
+_MOST_SIZES = 16
+_MOST_NAME = 300
+
+_INT = rb"(?:K.|M..|J....)"
+_GET = rb"(?:h.|j....)"
+_PUT = rb"r(....)"
+_SIZES = rb"(?:\)|\(?%b{1,%d}[t\x85-\x87])" % (_INT, _MOST_SIZES)
+_RUN = re.compile(
+    # Of one tensor: offset and sizes, strides, whether it requires gradients, OrderedDict and its call.
+    rb"(%b%b)(?:%b)?(%b)(?:%b)?([\x88\x89]%b)\)R%b" % (_INT, _SIZES, _PUT, _SIZES, _PUT, _GET, _PUT)
+    # The tuple of all these, and the call.
+    + rb"t%bR%b" % (_PUT, _PUT)
+    # Of the next: name, function, "storage", class, key, location and count; their tuple and persistent id.
+    + rb"(?:X(..)\0\0([ -~]{1,%d})%b|(%b))(%b\(\(%b%b)" % (_MOST_NAME, _PUT, _GET, _GET, _GET, _GET)
+    + rb"X(.)\0\0\0([0-9]{1,20})%b(?:X(.)\0\0\0([a-z]{1,12}(?::[0-9]{1,4})?)%b|(%b))" % (_PUT, _PUT, _GET)
+    + rb"(%b)t%bQ" % (_INT, _PUT),
+    re.DOTALL,
+)
+_INTS = {CODES["BININT1"]: 1, CODES["BININT2"]: 2, CODES["BININT"]: 4}
+_TUPLES = {CODES["EMPTY_TUPLE"]: 0, CODES["TUPLE1"]: 1, CODES["TUPLE2"]: 2, CODES["TUPLE3"]: 3}
+_GETS = {CODES["BINGET"]: 1, CODES["LONG_BINGET"]: 4}
+_FLAGS = {CODES["NEWTRUE"]: True, CODES["NEWFALSE"]: False}
+_MARK, _TUPLE, _BINPERSID = CODES["MARK"], CODES["TUPLE"], CODES["BINPERSID"]
+# Opcodes that every run has. A stream must have used them, since the first use of each is remembered.
+_ALWAYS = frozenset(
+    CODES[name]
+    for name in ("REDUCE", "TUPLE", "MARK", "BINUNICODE", "LONG_BINPUT", "EMPTY_TUPLE", "BINPERSID")
+)
+_EMPTY_TUPLE, _WIDE = CODES["EMPTY_TUPLE"], 4
+_STEPS, _CREATED = 16, 5  # of each run, beyond those of its numbers and slots
+
+
+class _Numbers(NamedTuple):
+    """Numbers as a run holds them, and what reading them costs.
+
+    Attributes:
+        first: The one that stands before the sizes, or alone; 0 where none does.
+        sizes: The sizes.
+        literals: As `State` counts them.
+        created: The same.
+        steps: How many instructions they are.
+    """
+
+    first: int
+    sizes: tuple[int, ...]
+    literals: int
+    created: int
+    steps: int
+
+
+def speed_up(state: State) -> None:
+    """Have runs carried out in one go from here on, if this may be a stream of them."""
+    plain = state.table[_BINPERSID]
+    if (
+        len(state.persistent_ids) >= FEWEST
+        and state.firsts.keys() >= _ALWAYS
+        and state.resolve is None
+        and state.short_nbytes >= _MOST_NAME
+        and not isinstance(getattr(plain, "__self__", None), Runs)
+    ):
+        state.table[_BINPERSID] = Runs(plain).read
+
+
+class _Columns(NamedTuple):
+    """The operands of several runs, each kind by itself; empty where a run has none of a kind."""
+
+    place: tuple[bytes, ...]
+    put_sizes: tuple[bytes, ...]
+    strides: tuple[bytes, ...]
+    put_strides: tuple[bytes, ...]
+    flags: tuple[bytes, ...]
+    put_hooks: tuple[bytes, ...]
+    put_args: tuple[bytes, ...]
+    put_tensor: tuple[bytes, ...]
+    name_nbytes: tuple[bytes, ...]
+    name: tuple[bytes, ...]
+    put_name: tuple[bytes, ...]
+    name_slot: tuple[bytes, ...]
+    head: tuple[bytes, ...]
+    key_nbytes: tuple[bytes, ...]
+    key: tuple[bytes, ...]
+    put_key: tuple[bytes, ...]
+    tag_nbytes: tuple[bytes, ...]
+    tag: tuple[bytes, ...]
+    put_tag: tuple[bytes, ...]
+    tag_slot: tuple[bytes, ...]
+    numel: tuple[bytes, ...]
+    put_pid: tuple[bytes, ...]
+
+    def puts(self) -> list[bytes]:
+        """Return the slots of the memo that are filled, in order; empty where one is not."""
+        made = (self.put_sizes, self.put_strides, self.put_hooks, self.put_args, self.put_tensor)
+        rows = zip(*made, self.put_name, self.put_key, self.put_tag, self.put_pid, strict=True)
+        return list(chain.from_iterable(rows))
+
+
+class Runs:
+    """Stands in the table for BINPERSID."""
+
+    def __init__(self, plain: Handler) -> None:
+        """Prepare to go on where `plain`, the handler, has made a persistent id."""
+        self._plain = plain
+        self._most = _FIRST_TRY
+        self._left = MOST_AT_ONCE
+        self._places: dict[bytes, _Numbers] = {}
+        self._sizes: dict[bytes, _Numbers] = {}
+        self._values: dict[bytes, tuple[Value, ...]] = {}
+
+    def read(self, state: State, data: bytes, pos: int) -> int:
+        """Carry out BINPERSID, and the runs behind it.
+
+        Raises:
+            PausedError: There were many: it is time to look at the budgets.
+        """
+        pos = self._plain(state, data, pos)
+        self._values.clear()  # what is in the slots of the memo may have changed
+        while state.frame_end <= pos and (end := self._read_some(state, data, pos)):
+            pos = end
+            if self._left <= 0:
+                self._left = MOST_AT_ONCE
+                raise PausedError(pos)
+        return pos
+
+    def _read_some(self, state: State, data: bytes, pos: int) -> int:
+        """Carry out the next runs and return where they end; 0 where nothing is as in nearly all."""
+        memo = state.memo
+        if type(memo) is not list or len(state.stack) != 1 or not any(state.marked[-1:]):
+            return 0
+        rows: list[tuple[bytes, ...]] = []
+        ends: list[int] = []
+        while len(rows) < self._most and (found := _RUN.match(data, pos)) is not None:
+            rows.append(found.groups(b""))
+            pos = found.end()
+            ends.append(pos)
+        count = self._known(state, _Columns(*zip(*rows, strict=True))) if rows else 0
+        if not count:
+            return 0
+        columns = _Columns(*zip(*rows[:count], strict=True))
+        puts = columns.puts()
+        if not _is_true(columns, b"".join(puts), len(memo)):
+            self._most = _FIRST_TRY  # many that are looked at again and again in vain would take long
+            return 0
+        self._most = MOST_AT_ONCE
+        self._left -= count
+        made = self._carry_out(state, columns)
+        memo += compress(chain.from_iterable(made), puts)
+        state.skipped += _STEPS * count + sum(map(bool, puts))
+        return ends[count - 1]
+
+    def _known(self, state: State, columns: _Columns) -> int:
+        """Learn what operands mean; return in how many rows from the first on that is known of all."""
+        count = len(columns.place)
+        if len(self._places) + len(self._sizes) > _MOST_KNOWN:
+            self._places.clear()
+            self._sizes.clear()
+        for column, numbers, before in (
+            (columns.place, self._places, 1),
+            (columns.numel, self._places, 1),
+            (columns.strides, self._sizes, 0),
+        ):
+            for raw in set(column).difference(numbers):
+                found = _numbers_of(raw, before, state.firsts)
+                if found is None:
+                    count = min(count, column.index(raw))
+                else:
+                    numbers[raw] = found
+        for column in (columns.flags, columns.head, columns.name_slot, columns.tag_slot):
+            for raw in set(column).difference(self._values):
+                values = _values_of(raw, state)
+                if values is None:
+                    count = min(count, column.index(raw))
+                else:
+                    self._values[raw] = values
+        return count
+
+    def _carry_out(self, state: State, columns: _Columns) -> Iterable[Sequence[Value]]:
+        """Do to the state what the instructions would do; return what each of them puts into the memo."""
+        values, below = self._values, state.marked[-1]
+        places = [self._places[raw] for raw in columns.place]
+        counts = [self._places[raw] for raw in columns.numel]
+        steps = [self._sizes[raw] for raw in columns.strides]
+        heads = [values[raw] for raw in columns.head]
+        grads = [values[raw] for raw in columns.flags]
+        names = [
+            name.decode() if name else values[slot][0]
+            for name, slot in zip(columns.name, columns.name_slot, strict=True)
+        ]
+        tags = [
+            tag.decode() if tag else values[slot][0]
+            for tag, slot in zip(columns.tag, columns.tag_slot, strict=True)
+        ]
+        keys = [key.decode() for key in columns.key]
+        pids = [
+            (kind, storage, key, tag, count.first)
+            for (_, kind, storage), key, tag, count in zip(heads, keys, tags, counts, strict=True)
+        ]
+        nodes = [PersistentId(pid) for pid in pids]
+        # Tuples of their own for each: values are told apart by their identity.
+        sizes, strides = [(*one.sizes,) for one in places], [(*one.sizes,) for one in steps]
+        hooks = [Call(func, (), "reduce") for _, func in grads]
+        args = [
+            (node, place.first, size, stride, grad, hook)
+            for node, place, size, stride, (grad, _), hook in zip(
+                [state.stack[0], *nodes[:-1]], places, sizes, strides, grads, hooks, strict=True
+            )
+        ]
+        funcs = [below.pop(), *(head[0] for head in heads)]
+        tensors = [Call(func, arg, "reduce") for func, arg in zip(funcs, args, strict=False)]
+        below += chain.from_iterable(zip(tensors, names, strict=True))
+        below.append(funcs[-1])
+        state.stack = [nodes[-1]]
+        state.persistent_ids += nodes
+        _note_calls(state, hooks, tensors)
+        _count(state, columns, (places, counts, steps))
+        return zip(sizes, strides, hooks, args, tensors, names, keys, tags, pids, strict=True)
+
+
+def _count(state: State, columns: _Columns, read: tuple[list[_Numbers], ...]) -> None:
+    """Count what was made, as the handlers do."""
+    texts = [*filter(None, columns.name), *columns.key, *filter(None, columns.tag)]
+    state.literals += len(texts) + sum(len(text) >> WEIGHT_SHIFT for text in texts)
+    state.created += _CREATED * len(columns.key)
+    for numbers in read:
+        state.literals += sum(one.literals for one in numbers)
+        state.created += sum(one.created for one in numbers)
+        state.skipped += sum(one.steps for one in numbers)
+
+
+def _note_calls(state: State, hooks: list[Call], tensors: list[Call]) -> None:
+    """List calls as REDUCE does: those of names that every checkpoint calls are left out."""
+    funcs = {id(node.func): node.func for node in chain(hooks, tensors)}
+    if not all(type(func) is Global and func.common for func in funcs.values()):
+        for node in chain.from_iterable(zip(hooks, tensors, strict=True)):
+            if type(node.func) is not Global or not node.func.common:
+                state.calls.append(node)
+
+
+def _is_true(columns: _Columns, slots: bytes, start: int) -> bool:
+    """Return whether texts are as long as said, and slots are filled in order from this one on."""
+    names = [len(name) for name in columns.name if name]
+    count = len(slots) // 4
+    return (
+        slots == struct.pack(f"<{count}I", *range(start, start + count))
+        and b"".join(columns.name_nbytes) == struct.pack(f"<{len(names)}H", *names)
+        and b"".join(columns.key_nbytes) == bytes(map(len, columns.key))
+        and b"".join(columns.tag_nbytes) == bytes(len(tag) for tag in columns.tag if tag)
+    )
+
+
+def _numbers_of(raw: bytes, before: int, used: Mapping[int, int]) -> _Numbers | None:
+    """Read numbers, of which so many stand before the sizes; None where they are no such numbers."""
+    numbers: list[int] = []
+    marks: list[int] = []
+    pos = literals = steps = created = 0
+    sizes: tuple[int, ...] = ()
+    while pos < len(raw):
+        code = raw[pos]
+        if code not in used:
+            return None
+        end = pos + 1 + _INTS.get(code, 0)
+        steps += 1
+        if code in _INTS:
+            numbers.append(int.from_bytes(raw[pos + 1 : end], "little", signed=_INTS[code] == _WIDE))
+            literals += _INTS[code] > 1
+        elif code == _MARK:
+            marks.append(len(numbers))
+        else:
+            taken = _TUPLES.get(code, len(numbers) - before)
+            if len(numbers) - taken != before or marks != [before] * (code == _TUPLE):
+                return None
+            sizes, created = tuple(numbers[before:]), int(code != _EMPTY_TUPLE)
+        pos = end
+    return _Numbers(numbers[0] if before else 0, sizes, literals, created, steps)
+
+
+def _values_of(raw: bytes, state: State) -> tuple[Value, ...] | None:
+    """Return what some instructions push, marks left out; None where one is new or its slot is empty."""
+    values: list[Value] = []
+    pos, memo = 0, state.memo
+    while pos < len(raw):
+        code = raw[pos]
+        end = pos + 1 + _GETS.get(code, 0)
+        slot = int.from_bytes(raw[pos + 1 : end], "little")
+        if code not in state.firsts or (code in _GETS and slot >= len(memo)):
+            return None
+        if code in _GETS:
+            values.append(memo[slot])
+        elif code in _FLAGS:
+            values.append(_FLAGS[code])
+        pos = end
+    return tuple(values)
