@@ -14,7 +14,7 @@ from inspector.errors import PlanError
 from inspector.overriding import override
 from inspector.units import cut_text
 
-_PLANNED = frozenset({"diff", "stats"})
+_PLANNED = frozenset({"stats"})
 _HELP_COLUMN = 28
 _MOST_CHARS = 100
 

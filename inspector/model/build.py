@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import CodeDevice, Container
@@ -89,8 +90,16 @@ def build_checkpoint(
     progress: Progress | None = None,
     *,
     beside: bool = False,
+    on_walked: Callable[[Found], object] | None = None,
 ) -> Checkpoint:
     """Describe what a container holds; arguments as those of `open_checkpoint`.
+
+    Args:
+        container: It.
+        limits: The bounds of reading.
+        progress: Told of the stages, asked for cancellation.
+        beside: Whether to look at the model in the file beside it.
+        on_walked: Takes what the walk found, for those who need the values behind the rows.
 
     Raises:
         ModelError: It holds more rows than the limits allow.
@@ -102,6 +111,8 @@ def build_checkpoint(
     progress.start("listing tensors")
     known = Known(container.storage_ids)
     found = walk(container.root, limits, progress, known, container.declared)
+    if on_walked is not None:
+        on_walked(found)
     for stream, form in container.objects:
         note_strangers(found.uses, stream, is_legacy=format_of(form).is_stream)
     note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)

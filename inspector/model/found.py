@@ -26,6 +26,7 @@ class Found:
         slots: For each slot, its row, its optimizer and the optimizer's own number or name of the parameter.
         views: What the tensors view of each storage.
         values: All other leaves.
+        leaf_values: What each of them is in the pickle, for those who need all of it.
         optimizers: Optimizer state dicts.
         models: Sets of parameters.
         hidden_devices: Devices that are values.
@@ -46,6 +47,7 @@ class Found:
     slots: list[tuple[int, int, Key]] = field(default_factory=list)
     views: Views = field(default_factory=Views)
     values: list[ValueRow] = field(default_factory=list)
+    leaf_values: list[Value] = field(default_factory=list)
     optimizers: list[OptimizerDraft] = field(default_factory=list)
     models: list[ModelDraft] = field(default_factory=list)
     hidden_devices: list[HiddenDevice] = field(default_factory=list)

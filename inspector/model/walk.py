@@ -159,6 +159,7 @@ class _Walk:
         if not shown.isascii():
             self._work.write(written_chars(shown))
         values.append(ValueRow(keys, path, kind, shown, len(self._found.tensors)))
+        self._found.leaf_values.append(value)
         if type(value) in _BYTES and may_hold_checkpoint(value):
             self._found.embedded += [(path, value)] if len(self._found.embedded) < MOST_CANDIDATES else []
         return path

@@ -16,6 +16,7 @@ COMMANDS = {
         "remap",
         "run",
         "verify",
+        "diff",
         "recover",
         "snippet",
         "screenshot",

@@ -1,0 +1,136 @@
+"""The command `diff`: what two checkpoints differ in, whatever their formats."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from inspector.cli.common import (
+    DONE,
+    NEGATIVE,
+    as_checkpoint_error,
+    ended_by_signals,
+    say,
+    say_json,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspector.diff.compare import Chosen, Wish
+    from inspector.diff.records import Diff, Mode
+    from inspector.model.checkpoint import Checkpoint
+
+SUMMARY = "Compare two checkpoints: names, devices, dtypes, shapes, values, and what loading them runs."
+EXAMPLES = (
+    "diff epoch-1.pth epoch-2.pth",
+    "diff model.safetensors best.pth --values --filter role:parameter",
+)
+NOTES = "Exits with 0 where they are equal, with 1 where they differ."
+_MODES = {"facts": "none", "equal": "equal", "numbers": "numbers"}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `diff`."""
+    parser.add_argument("a", metavar="A", help="a checkpoint: a file or a folder")
+    parser.add_argument("b", metavar="B", help="the one to compare it with, of any format")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument(
+        "--compare",
+        choices=tuple(_MODES),
+        help="tensors by what is said of them alone, by their bytes as well (the default), or by how much "
+        "their numbers differ",
+    )
+    parser.add_argument("--values", action="store_true", help="the same as --compare numbers")
+    parser.add_argument(
+        "--rtol", type=_tolerance, metavar="R", help="numbers are equal if |a-b| <= A + R*|b|"
+    )
+    parser.add_argument("--atol", type=_tolerance, metavar="A", help="the same; both default to 0")
+    parser.add_argument(
+        "--filter", metavar="QUERY", default="", help="only these: words, device:, dtype:, role:, size>10MB"
+    )
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--only-differences", action="store_true", help="list what differs (the default)")
+    shown.add_argument("--all", action="store_true", help="list the tensors that are equal as well")
+    parser.add_argument("--each", action="store_true", help="list each tensor of a change that many share")
+
+
+def _tolerance(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a tolerance")
+    return found
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what differs; 1 means that anything does."""
+    from inspector.diff.compare import compare_paths
+    from inspector.errors import CancelledError
+    from inspector.progress import Progress
+
+    progress = Progress()
+    try:
+        with ended_by_signals(progress):
+            found = compare_paths(options.a, options.b, _wish(options), progress)
+    except CancelledError:
+        raise
+    except Exception as error:
+        failure = as_checkpoint_error(error)
+        if options.json:
+            say_json(
+                {
+                    "schema": 1,
+                    "a": options.a,
+                    "b": options.b,
+                    "error": {"kind": failure.kind, "message": failure.what, "where": failure.where},
+                }
+            )
+        raise failure from error
+    _say(found, options)
+    return DONE if found.is_equal else NEGATIVE
+
+
+def _say(found: Diff, options: argparse.Namespace) -> None:
+    if options.json:
+        from inspector.report.comparing.document import diff_document
+
+        say_json(diff_document(found))
+    else:
+        from inspector.report.comparing.text import format_diff
+
+        say(format_diff(found, equal=options.all, every=options.each))
+
+
+def _wish(options: argparse.Namespace) -> Wish:
+    from inspector.diff.compare import Wish
+    from inspector.diff.content.numbers import Tolerance
+    from inspector.errors import PlanError
+
+    tolerance = Tolerance(rtol=options.rtol or 0.0, atol=options.atol or 0.0)
+    has_tolerance = options.rtol is not None or options.atol is not None
+    asked = options.compare or ("numbers" if options.values or has_tolerance else "equal")
+    if asked != "numbers" and (options.values or has_tolerance):
+        raise PlanError(
+            f"--compare {asked} compares no numbers", remedy="leave it out, or say --compare numbers"
+        )
+    mode: Mode = _MODES[asked]  # type: ignore[assignment]
+    return Wish(mode=mode, tolerance=tolerance, choose=_chooser(options.filter))
+
+
+def _chooser(text: str) -> Callable[[Checkpoint], Chosen] | None:
+    from inspector.diff.compare import Chosen
+    from inspector.report.query import parse_query, searchable
+
+    query = parse_query(text)
+    if not query.terms:
+        return None
+
+    def choose(checkpoint: Checkpoint) -> Chosen:
+        tensors, values = query.find(searchable(checkpoint))
+        return Chosen(frozenset(tensors), frozenset(values))
+
+    return choose

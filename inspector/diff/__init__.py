@@ -1,0 +1,1 @@
+"""What two checkpoints differ in, whatever their formats."""

@@ -1,0 +1,196 @@
+"""Compares two checkpoints: what is said of their tensors and values, what loading runs, and their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import NamedTuple
+
+from inspector.containers.notes import NoteKind
+from inspector.diff.content.elements import has_elements
+from inspector.diff.content.equality import Equalities
+from inspector.diff.content.numbers import Differences, Tolerance
+from inspector.diff.facts.programs import compare_programs
+from inspector.diff.facts.records import compare_records
+from inspector.diff.facts.sharing import compare_sharing
+from inspector.diff.facts.tensors import compare_rows
+from inspector.diff.facts.tokens import Tokens
+from inspector.diff.facts.unsaid import compare_unsaid
+from inspector.diff.facts.values import compare_values
+from inspector.diff.pairs.contents import pair_contents
+from inspector.diff.pairs.pairing import Pairing
+from inspector.diff.records import Diff, Mode, Numbers, Pair, TensorChange
+from inspector.diff.side import Side, open_side
+from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.progress import Progress
+from inspector.records import dataclass
+
+_UNLISTED = frozenset({NoteKind.TOO_DEEP, NoteKind.UNLISTED})
+
+
+class Chosen(NamedTuple):
+    """Rows of a checkpoint that are to be compared, by number."""
+
+    tensors: frozenset[int]
+    values: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How two checkpoints are to be compared.
+
+    Attributes:
+        mode: How far tensors are compared.
+        tolerance: What counts as equal where numbers are compared.
+        choose: Returns the rows that matter; None for all. A pair matters if one of its rows does.
+    """
+
+    mode: Mode = "equal"
+    tolerance: Tolerance = Tolerance()
+    choose: Callable[[Checkpoint], Chosen] | None = None
+
+
+def compare_paths(a: str, b: str, wish: Wish, progress: Progress | None = None) -> Diff:
+    """Compare the checkpoints at two paths.
+
+    Raises:
+        CheckpointError: One of them cannot be read.
+        ExportError: Numbers were asked for, and cannot be compared here.
+        CancelledError: The work was cancelled.
+    """
+    progress = progress or Progress()
+    with open_both(a, b, progress) as (one, other):
+        return compare_sides(one, other, wish, progress)
+
+
+@contextmanager
+def open_both(a: str, b: str, progress: Progress) -> Iterator[tuple[Side, Side]]:
+    """Open two checkpoints; errors as those of `open_side`."""
+    with open_side(a, progress) as one, open_side(b, progress) as other:
+        yield one, other
+
+
+def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
+    """Compare two open checkpoints; errors as those of `compare_paths`."""
+    progress.start("pairing tensors")
+    pairing = Pairing(a, b, progress)
+    pairing.run()
+    if wish.mode != "none" and pairing.left.a and pairing.left.b:
+        progress.start("looking for renamed tensors")
+        pairing.add(pair_contents(a, b, pairing.left, progress), "content")
+    pairs = tuple(sorted(pairing.pairs))
+    progress.start("comparing values")
+    work = DEFAULT_LIMITS.counted(progress.advance)
+    rules = pairing.rules()
+    values = compare_values(a, b, rules, work.look)
+    comparing = _Tensors(a, b, wish, work.look, progress)
+    first, second = a.checkpoint, b.checkpoint
+    chosen = None if wish.choose is None else (wish.choose(first), wish.choose(second))
+    shown = [pair for pair in pairs if _matters(pair, chosen)]
+    names, verdicts = compare_programs(first, second)
+    return Diff(
+        a=first,
+        b=second,
+        mode=wish.mode,
+        pairs=tuple(shown),
+        removed=_chosen(pairing.left.a, chosen and chosen[0].tensors),
+        added=_chosen(pairing.left.b, chosen and chosen[1].tensors),
+        rules=rules,
+        tensors=comparing.run(shown),
+        values_removed=_chosen(values.removed, chosen and chosen[0].values),
+        values_added=_chosen(values.added, chosen and chosen[1].values),
+        values=tuple(
+            change
+            for change in values.changed
+            if chosen is None or change.a in chosen[0].values or change.b in chosen[1].values
+        ),
+        sharing=compare_sharing(first.tensors, second.tensors, shown),
+        names=names,
+        records=compare_records(a, b, progress),
+        verdicts=verdicts,
+        compared_nbytes=comparing.nbytes,
+        unlisted=any(note.kind in _UNLISTED for note in (*first.notes, *second.notes)),
+    )
+
+
+def _chosen(rows: Iterable[int], among: frozenset[int] | None) -> tuple[int, ...]:
+    return tuple(row for row in rows if among is None or row in among)
+
+
+def _matters(pair: Pair, chosen: tuple[Chosen, Chosen] | None) -> bool:
+    return chosen is None or pair.a in chosen[0].tensors or pair.b in chosen[1].tensors
+
+
+class _Tensors:
+    """Compares pairs of tensors."""
+
+    def __init__(self, a: Side, b: Side, wish: Wish, look: Callable[[], object], progress: Progress) -> None:
+        self._a, self._b = a, b
+        self._rows = a.checkpoint.tensors, b.checkpoint.tensors
+        self._wish = wish
+        self._look = look
+        self._progress = progress
+        self._tokens = Tokens(a.data, look), Tokens(b.data, look)
+        self._equalities = Equalities(a, b, progress)
+        self._has_pickles = a.checkpoint.safety is not None and b.checkpoint.safety is not None
+        self._has_roles = a.checkpoint.is_program and b.checkpoint.is_program
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of each file were read."""
+        return self._equalities.nbytes
+
+    def run(self, pairs: list[Pair]) -> tuple[TensorChange, ...]:
+        """Return the pairs that differ."""
+        rows, _ = self._rows
+        total = 0 if self._wish.mode == "none" else sum(rows[pair.a].nbytes for pair in pairs)
+        self._progress.start("comparing tensors", total)
+        found = []
+        with Differences(self._a, self._b, self._wish.tolerance) as differences:
+            for pair in pairs:
+                self._look()
+                change = self._change(pair, differences)
+                if change is not None:
+                    found.append(change)
+        return tuple(found)
+
+    def _change(self, pair: Pair, differences: Differences) -> TensorChange | None:
+        one, other = self._rows[0][pair.a], self._rows[1][pair.b]
+        what = compare_rows(one, other, has_pickles=self._has_pickles, has_roles=self._has_roles)
+        if pair.how == "shared":  # each place gives it a role of its own
+            what = tuple(fact for fact in what if fact != "role")
+        what += compare_unsaid(self._a.tensors[pair.a], self._b.tensors[pair.b], *self._tokens)
+        if self._wish.mode == "none" or pair.how == "content" or not _can_be_compared(one, other):
+            return TensorChange(pair, what) if what else None
+        why, numbers = "", None
+        if one.dtype == other.dtype:
+            answer, why = self._equalities.compare(one, other)
+            what += {"equal": (), "bits": ("bits",), "differs": ("values",), "unread": ("unread",)}[answer]
+        if self._wish.mode == "numbers" and ("values" in what or "bits" in what or "dtype" in what):
+            try:
+                numbers = differences.compare(one, other, self._progress)
+            except (CancelledError, ExportError):
+                raise
+            except CheckpointError as error:
+                why, what = str(error), (*what, "unread")
+            else:
+                what = _with_numbers(what, numbers)
+        return TensorChange(pair, what, numbers, why) if what else None
+
+
+def _can_be_compared(one: Tensor, other: Tensor) -> bool:
+    """Return whether two tensors have elements, and as many."""
+    return has_elements(one) and has_elements(other) and prod(one.shape) == prod(other.shape)
+
+
+def _with_numbers(what: tuple[str, ...], numbers: Numbers) -> tuple[str, ...]:
+    """Return what differs, now that it is known by how much."""
+    kept = [one for one in what if one not in {"values", "bits"}]
+    if numbers.differing:
+        kept.append("values")
+    elif numbers.other_bits:
+        kept.append("bits")
+    return tuple(kept)

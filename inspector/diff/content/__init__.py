@@ -1,0 +1,1 @@
+"""The bytes and the numbers of tensors, compared."""

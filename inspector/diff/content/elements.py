@@ -1,0 +1,119 @@
+"""The bytes of a tensor's elements in the order of rows, little-endian, whatever file they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import prod
+from typing import NamedTuple
+
+from inspector.diff.side import Side
+from inspector.errors import ContainerError
+from inspector.model.checkpoint import Tensor
+from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, stored_nbytes
+from inspector.model.tensors.elements import is_contiguous
+from inspector.model.tensors.row_blocks import PLAIN_NBYTES, View, row_blocks
+from inspector.progress import Progress
+
+_MOST_TIMES = 64
+_COMPLEX = "complex"
+
+
+class Elements(NamedTuple):
+    """Where the elements of a tensor are.
+
+    Attributes:
+        storage: Key of the storage.
+        itemsize: Bytes of an element; 1 where several share a byte.
+        view: What it sees of the storage, in elements of that size.
+        unit: Bytes of what is swapped where the file has its first byte last: half of a complex number.
+    """
+
+    storage: str
+    itemsize: int
+    view: View
+    unit: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.view.numel * self.itemsize
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether they stand one behind the other in the order of rows."""
+        return is_contiguous(self.view.shape, self.view.stride)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether each byte between the first and the last belongs to one of them."""
+        return self.view.reach == self.view.numel
+
+
+def has_elements(row: Tensor) -> bool:
+    """Return whether a row has bytes of its own: what is made of others, and what is on meta, has none."""
+    return row.storage is not None and row.device != "meta"
+
+
+def elements_of(row: Tensor) -> Elements:
+    """Return where the elements of a row are.
+
+    Raises:
+        ContainerError: What the file says of them cannot be true.
+    """
+    if row.problem is not None:
+        raise ContainerError(row.problem, where=row.path)
+    storage = row.storage or ""
+    offset = row.storage_offset or 0
+    size = PLAIN_ITEMSIZES.get(row.dtype)
+    if size is None:  # several elements share a byte
+        nbytes, first = (stored_nbytes(row.dtype, count) for count in (prod(row.shape), offset))
+        return Elements(storage, 1, View((nbytes,), (1,), first), 1)
+    if row.stride is None:
+        return Elements(storage, size, View((prod(row.shape),), (1,), offset), size)
+    unit = size // 2 if row.dtype.startswith(_COMPLEX) else size
+    return Elements(storage, size, View(row.shape, row.stride, offset), unit)
+
+
+def read_elements(side: Side, elements: Elements, progress: Progress) -> Iterator[bytes]:
+    """Yield the bytes of elements in the order of rows.
+
+    Raises:
+        ContainerError: They cannot be read, or a file of kilobytes has a tensor of terabytes.
+        CancelledError: The work was cancelled.
+    """
+    refuse_endless(elements)
+    read = partial(side.reader.read, elements.storage)
+    for block in row_blocks(elements.view, elements.itemsize, read, progress):
+        yield swapped(block, elements.unit) if side.is_swapped else block
+
+
+def read_span(side: Side, elements: Elements, progress: Progress) -> Iterator[bytes]:
+    """Yield all bytes from the first to the last element as they stand; errors are those of the others."""
+    start = elements.view.first * elements.itemsize
+    end = start + elements.view.reach * elements.itemsize
+    for pos in range(start, end, PLAIN_NBYTES):
+        progress.advance()
+        block = side.reader.read(elements.storage, pos, min(PLAIN_NBYTES, end - pos))
+        yield swapped(block, elements.unit) if side.is_swapped else block
+
+
+def refuse_endless(elements: Elements) -> None:
+    """Refuse to go through a view that shows each byte again and again.
+
+    Raises:
+        ContainerError: It does.
+    """
+    seen = max(elements.view.reach * elements.itemsize, PLAIN_NBYTES)
+    if elements.nbytes > _MOST_TIMES * seen:
+        raise ContainerError("the tensor shows the same few bytes too often to be read element by element")
+
+
+def swapped(block: bytes, unit: int) -> bytes:
+    """Return a block with the bytes of each unit in the other order."""
+    if unit == 1:
+        return block
+    out = bytearray(len(block))
+    for place in range(unit):
+        out[place::unit] = block[unit - 1 - place :: unit]
+    return bytes(out)

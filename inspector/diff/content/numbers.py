@@ -1,0 +1,93 @@
+"""By how much tensors differ: their elements go to a child process, block by block, which has NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+from inspector.child import Worker, worker_script
+from inspector.diff.content.elements import elements_of, read_elements
+from inspector.diff.content.equality import side_by_side
+from inspector.diff.records import Numbers
+from inspector.diff.side import Side
+from inspector.errors import ExportError, WorkerError
+from inspector.model.checkpoint import Tensor
+from inspector.progress import Progress
+from inspector.records import dataclass
+
+_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """What still counts as equal: `|a - b| <= atol + rtol * |b|`, as in `torch.allclose`."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+
+
+class Differences:
+    """Compares numbers of two sides, in one child process that is started by the first pair."""
+
+    def __init__(self, a: Side, b: Side, tolerance: Tolerance | None = None) -> None:
+        self._a, self._b = a, b
+        self._tolerance = tolerance or Tolerance()
+        self._worker = Worker()
+
+    def __enter__(self) -> Self:
+        """Use it in a `with` block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the child."""
+        self._worker.end()
+
+    def compare(self, one: Tensor, other: Tensor, progress: Progress) -> Numbers:
+        """Compare two tensors of as many elements.
+
+        Raises:
+            ContainerError: The elements cannot be read.
+            ExportError: The child cannot compare them: it lacks NumPy, or nobody knows the dtype.
+            CancelledError: The work was cancelled.
+        """
+        head = {
+            "a": one.dtype,
+            "b": other.dtype,
+            "rtol": self._tolerance.rtol,
+            "atol": self._tolerance.atol,
+        }
+        blocks = self._blocks(one, other, progress)
+        script = worker_script("difference")
+        try:
+            answers = list(
+                self._worker.request(script, head, blocks, progress=progress, timeout_s=_TIMEOUT_S)
+            )
+        except WorkerError as error:
+            raise ExportError(
+                "the numbers cannot be compared",
+                where=f"{one.path}: {error}",
+                remedy="see whether python -c 'import numpy' works",
+            ) from error
+        return _numbers(answers[0].head, one.shape)
+
+    def _blocks(self, one: Tensor, other: Tensor, progress: Progress) -> Iterator[bytes]:
+        first, second = elements_of(one), elements_of(other)
+        blocks = read_elements(self._a, first, progress), read_elements(self._b, second, progress)
+        for block, another in side_by_side(*blocks, (first.itemsize, second.itemsize)):
+            yield block
+            yield another
+            progress.advance(len(block))
+
+
+def _numbers(head: dict[str, Any], shape: tuple[int, ...]) -> Numbers:
+    first = head.pop("first")
+    return Numbers(first=None if first is None else place_of(first, shape), **head)
+
+
+def place_of(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the place of an element by dimension, from its number in the order of rows."""
+    place = []
+    for size in reversed(shape):
+        number, index = divmod(number, size)
+        place.append(index)
+    return tuple(reversed(place))

@@ -1,0 +1,1 @@
+"""Which tensor of one checkpoint is which of the other."""

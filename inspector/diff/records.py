@@ -1,0 +1,215 @@
+"""What a comparison found, as frozen rows over the rows of two checkpoints."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from inspector.model.checkpoint import Checkpoint
+from inspector.records import dataclass
+
+Mode = Literal["none", "equal", "numbers"]
+"""How far tensors are compared: by what is said of them alone, whether they are equal, or by how much not."""
+
+How = Literal["path", "parameter", "shared", "prefix", "content"]
+"""How the two rows of a pair were found to be the same tensor.
+
+`path`: they stand at the same place. `parameter`: they are the same slot of a parameter of the same name.
+`shared`: one file keeps one object at both places. `prefix`: a rule that explains several pairs.
+`content`: the same bytes under another name, which no other tensor has.
+"""
+
+
+class Pair(NamedTuple):
+    """Two rows that are the same tensor, by their numbers."""
+
+    a: int
+    b: int
+    how: How = "path"
+
+
+class Rule(NamedTuple):
+    """What became of a part of many names.
+
+    Attributes:
+        a: The part in the first file; empty where it was added.
+        b: The part in the second; empty where it was left out.
+        tensors: How many pairs it explains.
+        how: How they were found.
+    """
+
+    a: str
+    b: str
+    tensors: int
+    how: How
+
+
+class Numbers(NamedTuple):
+    """How the elements of two tensors differ; those that are NaN in both count as equal.
+
+    Attributes:
+        numel: How many there are.
+        differing: How many differ, beyond the tolerance if there is one.
+        max_abs: The largest difference of two finite elements; None where no two are finite.
+        max_rel: The largest such difference divided by the size of the element of the second, where that is
+            not 0. None without any.
+        cosine: Of the finite elements of both as vectors; None where one of them is 0.
+        first: The place of the first that differs, by dimension.
+        first_a: That element of the first file, as text.
+        first_b: That of the second.
+        other_bits: How many are the same number in other bits: another NaN, or -0.0 for 0.0.
+        not_finite: How many differ where one of the two is NaN or infinite.
+    """
+
+    numel: int
+    differing: int
+    max_abs: float | None
+    max_rel: float | None
+    cosine: float | None
+    first: tuple[int, ...] | None
+    first_a: str
+    first_b: str
+    other_bits: int
+    not_finite: int
+
+
+class TensorChange(NamedTuple):
+    """A pair of tensors that differ.
+
+    Attributes:
+        pair: Their rows.
+        what: The facts that differ, see `facts.tensors`; `values`, or `bits` where the numbers are the same;
+            `unread` where the bytes could not be compared.
+        numbers: By how much, where that was asked for.
+        why: Why the bytes could not be compared.
+    """
+
+    pair: Pair
+    what: tuple[str, ...]
+    numbers: Numbers | None = None
+    why: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether it counts: the same numbers in other bits are equal."""
+        return self.what != ("bits",)
+
+
+class ValueChange(NamedTuple):
+    """A pair of values that differ.
+
+    Attributes:
+        a: The row of the first file.
+        b: That of the second.
+        what: `type`, `value`, or `key` where one key is a number and the other its text.
+        a_text: What it is in the first, around the first place that differs where it is long.
+        b_text: The same of the second.
+    """
+
+    a: int
+    b: int
+    what: tuple[str, ...]
+    a_text: str
+    b_text: str
+
+
+class Sharing(NamedTuple):
+    """Tensors that share their memory in one of the files and not in the other.
+
+    Attributes:
+        paths: Their paths in the first file.
+        tied_in: The file in which they share it.
+    """
+
+    paths: tuple[str, ...]
+    tied_in: Literal["a", "b"]
+
+
+class NameChange(NamedTuple):
+    """Something that loading only one of the files imports or calls.
+
+    Attributes:
+        text: The name, or the call with its arguments.
+        verdict: The verdict on the name.
+        only_in: The file that does it.
+    """
+
+    text: str
+    verdict: str
+    only_in: Literal["a", "b"]
+
+
+class RecordChange(NamedTuple):
+    """A file within the archives (code, a graph) that is not the same in both.
+
+    Attributes:
+        name: Its name.
+        what: `added`, `removed` or `changed`.
+    """
+
+    name: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diff:
+    """All that two checkpoints differ in.
+
+    Attributes:
+        a: The first.
+        b: The second.
+        mode: How far the tensors were compared.
+        pairs: The tensors that both have, in the order of the first.
+        removed: Tensors that only the first has, by number.
+        added: Those that only the second has.
+        rules: What became of the names of pairs that have others.
+        tensors: The pairs that differ.
+        values_removed: Values that only the first has, by number.
+        values_added: Those that only the second has.
+        values: The values that differ.
+        sharing: Tensors that share memory in one of the files alone.
+        names: What loading one of the files alone would import, then what it would call.
+        records: Files within the archives that differ.
+        verdicts: The words of both safety verdicts.
+        compared_nbytes: How many bytes were read of each.
+        unlisted: Whether either file has values that no row lists, so that those were not compared.
+    """
+
+    a: Checkpoint
+    b: Checkpoint
+    mode: Mode
+    pairs: tuple[Pair, ...]
+    removed: tuple[int, ...]
+    added: tuple[int, ...]
+    rules: tuple[Rule, ...]
+    tensors: tuple[TensorChange, ...]
+    values_removed: tuple[int, ...]
+    values_added: tuple[int, ...]
+    values: tuple[ValueChange, ...]
+    sharing: tuple[Sharing, ...]
+    names: tuple[NameChange, ...]
+    records: tuple[RecordChange, ...]
+    verdicts: tuple[str, str]
+    compared_nbytes: int
+    unlisted: bool
+
+    @property
+    def renamed(self) -> tuple[Pair, ...]:
+        """The pairs whose paths differ."""
+        a, b = self.a.tensors, self.b.tensors
+        return tuple(pair for pair in self.pairs if a[pair.a].path != b[pair.b].path)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing differs that was compared; other names are a difference."""
+        return not (
+            self.removed
+            or self.added
+            or self.rules
+            or self.values_removed
+            or self.values_added
+            or self.values
+            or self.sharing
+            or self.names
+            or self.records
+            or any(change.differs for change in self.tensors)
+        )

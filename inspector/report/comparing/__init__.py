@@ -1,0 +1,1 @@
+"""Two checkpoints compared, as rows, text and JSON."""

@@ -1,0 +1,176 @@
+"""The differences of two checkpoints as rows of one list, which text and window show alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from inspector.diff.records import Diff, Pair, TensorChange
+from inspector.report.comparing.words import (
+    ARROW,
+    LABELS,
+    describe_tensor,
+    fact_text,
+    how_text,
+    numbers_text,
+)
+
+Section = Literal["safety", "tensor", "optimizer", "value", "sharing", "record"]
+Mark = Literal["+", "-", "~", ">", "=", "!"]
+"""Added, removed, changed, only renamed, equal, and what loading runs."""
+
+SECTIONS: dict[Section, str] = {
+    "safety": "What loading runs",
+    "tensor": "Tensors",
+    "optimizer": "Optimizer",
+    "value": "Other values",
+    "sharing": "Shared memory",
+    "record": "Code in the archive",
+}
+
+
+class DiffRow(NamedTuple):
+    """One difference, or one pair that is equal.
+
+    Attributes:
+        section: What it is about.
+        mark: What became of it.
+        a_path: Its path in the first file; empty where it has none.
+        b_path: That in the second.
+        what: The kinds of difference, as `LABELS` names them.
+        a_text: What it is in the first file.
+        b_text: What it is in the second.
+        detail: What differs, in words.
+        pair: The rows of the tensors; None for what is no pair of them.
+        nbytes: The size of a tensor that only one file has; -1 for what is none.
+    """
+
+    section: Section
+    mark: Mark
+    a_path: str
+    b_path: str
+    what: tuple[str, ...]
+    a_text: str
+    b_text: str
+    detail: str
+    pair: Pair | None = None
+    nbytes: int = -1
+
+
+def diff_rows(diff: Diff, *, equal: bool = False) -> tuple[DiffRow, ...]:
+    """Return all differences: what loading runs, tensors in the order of the first file, then the rest.
+
+    Args:
+        diff: What was found.
+        equal: Whether to list tensors that do not differ as well.
+    """
+    places = tuple(
+        f"{optimizer.path}/" if optimizer.path else ""
+        for one in (diff.a, diff.b)
+        for optimizer in one.optimizers
+    )
+    rows = (*_safety(diff), *_tensors(diff, equal=equal), *_values(diff), *_sharing(diff), *_records(diff))
+    return tuple(_of_optimizer(row, places) for row in rows) if places else rows
+
+
+def _of_optimizer(row: DiffRow, places: tuple[str, ...]) -> DiffRow:
+    """Return a row in the section of optimizers, if it stands in one."""
+    is_there = row.section in {"tensor", "value"} and (row.a_path or row.b_path).startswith(places)
+    return row._replace(section="optimizer") if is_there else row
+
+
+def count_kinds(rows: tuple[DiffRow, ...]) -> tuple[tuple[str, int], ...]:
+    """Return how many rows there are of each kind, in the order of `LABELS`, without those of none."""
+    counts = Counter(kind for row in rows for kind in row.what)
+    return tuple((kind, counts[kind]) for kind in LABELS if counts[kind])
+
+
+def _safety(diff: Diff) -> Iterator[DiffRow]:
+    for name in diff.names:
+        kind = "call" if name.verdict == "call" else "import"
+        paths = (name.text, "") if name.only_in == "a" else ("", name.text)
+        verb = "calls" if kind == "call" else "imports"
+        file = (diff.a if name.only_in == "a" else diff.b).path
+        verdict = "" if kind == "call" else f" ({name.verdict})"
+        yield DiffRow("safety", "!", *paths, (kind,), *paths, f"only loading {file} {verb} this{verdict}")
+
+
+def _tensors(diff: Diff, *, equal: bool) -> Iterator[DiffRow]:
+    a, b = diff.a.tensors, diff.b.tensors
+    changes = {change.pair: change for change in diff.tensors}
+    removed = dict.fromkeys(diff.removed)
+    order: list[tuple[int, Pair | None]] = [(pair.a, pair) for pair in diff.pairs]
+    order += [(number, None) for number in removed]
+    order.sort(key=lambda item: item[0])
+    for number, pair in order:
+        if pair is None:
+            text = describe_tensor(a[number])
+            yield DiffRow(
+                "tensor", "-", a[number].path, "", ("removed",), text, "", text, None, a[number].nbytes
+            )
+        else:
+            row = _pair_row(diff, pair, changes.get(pair))
+            if equal or row.mark != "=":
+                yield row
+    for number in diff.added:
+        text = describe_tensor(b[number])
+        yield DiffRow("tensor", "+", "", b[number].path, ("added",), "", text, text, None, b[number].nbytes)
+
+
+def _pair_row(diff: Diff, pair: Pair, change: TensorChange | None) -> DiffRow:
+    one, other = diff.a.tensors[pair.a], diff.b.tensors[pair.b]
+    what = () if change is None else change.what
+    is_renamed = one.path != other.path and pair.how != "shared"
+    details = [fact_text(fact, one, other) for fact in what]
+    if change is not None:
+        details += _value_details(change)
+    if is_renamed:
+        details.append(f"now {other.path}" + (f" ({how_text(pair.how)})" if how_text(pair.how) else ""))
+    mark: Mark = "~" if what else ">" if is_renamed else "="
+    kinds = (*(("renamed",) if is_renamed else ()), *what)
+    detail = "; ".join(filter(None, details))
+    texts = describe_tensor(one), describe_tensor(other)
+    return DiffRow("tensor", mark, one.path, other.path, kinds, *texts, detail, pair)
+
+
+def _value_details(change: TensorChange) -> list[str]:
+    if change.numbers is not None:
+        return [numbers_text(change.numbers)]
+    if "unread" in change.what:
+        return [f"could not be compared: {change.why}"]
+    if "values" in change.what:
+        return ["values differ"]
+    return ["the same numbers in other bits (-0.0, or another NaN)"] if "bits" in change.what else []
+
+
+def _values(diff: Diff) -> Iterator[DiffRow]:
+    a, b = diff.a.values, diff.b.values
+    for number in diff.values_removed:
+        row = a[number]
+        yield DiffRow("value", "-", row.path, "", ("removed",), row.text, "", f"{row.type} {row.text}")
+    for change in diff.values:
+        one, other = a[change.a], b[change.b]
+        types = f" ({one.type} {ARROW} {other.type})" if "type" in change.what else ""
+        detail = f"{change.a_text} {ARROW} {change.b_text}{types}"
+        kinds = tuple("value" if kind == "type" else kind for kind in change.what)
+        yield DiffRow("value", "~", one.path, other.path, kinds, change.a_text, change.b_text, detail)
+    for number in diff.values_added:
+        row = b[number]
+        yield DiffRow("value", "+", "", row.path, ("added",), "", row.text, f"{row.type} {row.text}")
+
+
+def _sharing(diff: Diff) -> Iterator[DiffRow]:
+    for found in diff.sharing:
+        texts = ("tied", "separate") if found.tied_in == "a" else ("separate", "tied")
+        path = ", ".join(found.paths[:4]) + (", \u2026" if len(found.paths) > 4 else "")
+        file = (diff.a if found.tied_in == "a" else diff.b).path
+        detail = f"share their memory in {file} alone"
+        yield DiffRow("sharing", "~", path, path, ("tied",), *texts, detail)
+
+
+def _records(diff: Diff) -> Iterator[DiffRow]:
+    marks: dict[str, Mark] = {"added": "+", "removed": "-", "changed": "~"}
+    for record in diff.records:
+        a, b = ("" if record.what == gone else record.name for gone in ("added", "removed"))
+        yield DiffRow("record", marks[record.what], a, b, ("record",), "", "", record.what)

@@ -1,0 +1,131 @@
+"""What `diff` prints: the verdict, what is dangerous, what became of names, then each difference."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from inspector.diff.records import Diff
+from inspector.model.checkpoint import Checkpoint
+from inspector.report.comparing.rows import SECTIONS, DiffRow, diff_rows
+from inspector.report.comparing.words import (
+    doubt_texts,
+    fact_text,
+    rule_text,
+    safety_texts,
+    verdict_text,
+)
+from inspector.units import escape_text, format_count, format_nbytes
+
+_FEW = 3
+_SILENT = frozenset({"renamed"})
+_GROUPED = frozenset({"device", "dtype", "requires_grad", "role", "class", "layout", "renamed"})
+"""What is said once where it happened to many tensors in the same way."""
+
+
+def format_diff(diff: Diff, *, equal: bool = False, every: bool = False) -> str:
+    """Return the text of a comparison.
+
+    Args:
+        diff: What was found.
+        equal: Whether to list tensors that do not differ as well.
+        every: Whether to list each tensor of a change that many have in common.
+    """
+    return "\n".join(_lines(diff, equal=equal, every=every)) + "\n"
+
+
+def _lines(diff: Diff, *, equal: bool, every: bool) -> Iterator[str]:
+    yield from (f"{mark} {_file(one)}" for mark, one in (("a", diff.a), ("b", diff.b)))
+    yield from safety_texts(diff)
+    yield verdict_text(diff)
+    yield from doubt_texts(diff)
+    rules = [
+        rule for rule in diff.rules if rule.tensors > 1 or rule.how == "prefix"
+    ]  # others have a line each
+    if rules:
+        yield from ("", "Names")
+        yield from (f"  > {rule_text(rule)}" for rule in rules)
+    rows = diff_rows(diff, equal=equal)
+    common = {} if every else _common(diff, rows)
+    if common:
+        yield from ("", "Changes that many tensors share")
+        yield from (f"  ~ {text}   {format_count(len(group), 'tensor')}" for text, group in common.items())
+    said = {row for group in common.values() for row in group}
+    for section, title in SECTIONS.items():
+        shown = [
+            row
+            for row in rows
+            if row.section == section and row not in said and _is_news(row, equal=equal or every)
+        ]
+        if shown:
+            yield from ("", f"{title} ({len(shown):,})")
+            yield from map(_line, shown) if every else _folded(diff, shown)
+
+
+def _file(checkpoint: Checkpoint) -> str:
+    tensors = format_count(len(checkpoint.tensors), "tensor")
+    size = format_nbytes(checkpoint.file_nbytes)
+    return f"{escape_text(checkpoint.path)}   {checkpoint.format}, {tensors}, {size}"
+
+
+def _is_news(row: DiffRow, *, equal: bool) -> bool:
+    """Return whether a row says more than the rule that explains its name."""
+    return equal or row.mark != ">" or (row.pair is not None and row.pair.how in {"content", "parameter"})
+
+
+def _common(diff: Diff, rows: Iterable[DiffRow]) -> dict[str, list[DiffRow]]:
+    """Return the tensors in which nothing differs but what many have in common, by what that is."""
+    groups: dict[str, list[DiffRow]] = defaultdict(list)
+    for row in rows:
+        if row.pair is None or row.mark != "~" or not _GROUPED.issuperset(row.what):
+            continue
+        one, other = diff.a.tensors[row.pair.a], diff.b.tensors[row.pair.b]
+        facts = (fact_text(fact, one, other) for fact in row.what if fact not in _SILENT)
+        groups["; ".join(facts)].append(row)
+    return {text: group for text, group in groups.items() if len(group) > _FEW}
+
+
+def _folded(diff: Diff, rows: list[DiffRow]) -> Iterator[str]:
+    """Yield a line for each row, but one for a whole branch that the other file has nothing of."""
+    branches = {"-": branches_of(diff.b), "+": branches_of(diff.a)}
+    groups: dict[tuple[str, str], list[DiffRow]] = defaultdict(list)
+    for row in rows:
+        place = _alone(row.a_path or row.b_path, branches[row.mark]) if row.mark in branches else ""
+        groups[row.mark, place or f"{row.a_path}\0{row.b_path}"].append(row)
+    for (mark, place), group in groups.items():
+        if len(group) > _FEW and "\0" not in place:
+            yield f"  {mark} {place}   all of it: {_counted(group)}"
+        else:
+            yield from map(_line, group)
+
+
+def branches_of(checkpoint: Checkpoint) -> frozenset[str]:
+    """Return the places in a checkpoint that anything stands below."""
+    found: set[str] = set()
+    for path in chain((row.path for row in checkpoint.tensors), (row.path for row in checkpoint.values)):
+        end = path.rfind("/")
+        while end >= 0 and path[: end + 1] not in found:
+            found.add(path[: end + 1])
+            end = path.rfind("/", 0, end)
+    return frozenset(found)
+
+
+def _alone(path: str, others: frozenset[str]) -> str:
+    """Return the first branch on the way to a path that the other file has nothing of; empty without any."""
+    end = path.find("/")
+    while end >= 0 and path[: end + 1] in others:
+        end = path.find("/", end + 1)
+    return path[: end + 1]
+
+
+def _counted(group: list[DiffRow]) -> str:
+    tensors = [row.nbytes for row in group if row.nbytes >= 0]
+    parts = [f"{format_count(len(tensors), 'tensor')}, {format_nbytes(sum(tensors))}"] if tensors else []
+    values = len(group) - len(tensors)
+    return ", ".join([*parts, *([format_count(values, "value")] if values else [])])
+
+
+def _line(row: DiffRow) -> str:
+    path = row.a_path or row.b_path
+    return f"  {row.mark} {path or '(root)'}" + (f"   {row.detail}" if row.detail else "")

@@ -1,0 +1,162 @@
+"""How two tensors differ in numbers, from blocks of their elements.
+
+Head: `a` and `b`, the names of their dtypes, `rtol` and `atol`. Blocks: as many elements of `a` and of `b`,
+in turn. Answer: the fields of `inspector.diff.records.Numbers`, `first` as the number of an element.
+
+Elements of two dtypes are compared as float64, or complex128; whole numbers as they are. NaN equals NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inspector.worker.decoding import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+_WHOLE = "iub"
+_COMPLEX = "c"
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def answer(head: dict[str, Any], blocks: Iterator[bytes]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Compare all blocks."""
+    found = Difference(head["a"], head["b"], head["rtol"], head["atol"])
+    with np.errstate(all="ignore"):
+        for block in blocks:
+            found.add(block, next(blocks))
+    yield found.answer(), b""
+
+
+class Difference:
+    """What is known of the difference so far."""
+
+    def __init__(self, dtype: str, other: str, rtol: float, atol: float) -> None:
+        self._dtypes = dtype, other
+        self._rtol, self._atol = rtol, atol
+        self._numel = self._differing = self._other_bits = self._not_finite = 0
+        self._max_abs: float | None = None
+        self._max_rel: float | None = None
+        self._first: tuple[int, str, str] | None = None
+        self._cosine = Cosine()
+
+    def add(self, block: bytes, other: bytes) -> None:
+        """Take as many elements of both."""
+        raw, other_raw = decode(block, self._dtypes[0]), decode(other, self._dtypes[1])
+        a, b = _common(raw, other_raw)
+        is_nan, other_nan = np.isnan(a), np.isnan(b)
+        equal = (a == b) | (is_nan & other_nan)
+        if self._dtypes[0] == self._dtypes[1] and block != other:
+            self._other_bits += int((equal & _other_bits(block, other, len(a))).sum())
+        if block != other or self._dtypes[0] != self._dtypes[1]:
+            self._measure(a, b, equal)
+        self._cosine.add(a, b)
+        self._numel += len(a)
+
+    def answer(self) -> dict[str, Any]:
+        """Return the head of the answer."""
+        number, one, other = self._first or (None, "", "")
+        return {
+            "numel": self._numel,
+            "differing": self._differing,
+            "max_abs": 0.0 if self._max_abs is None and not self._not_finite else self._max_abs,
+            "max_rel": 0.0 if self._max_rel is None and not self._differing else self._max_rel,
+            "cosine": self._cosine.value(),
+            "first": number,
+            "first_a": one,
+            "first_b": other,
+            "other_bits": self._other_bits,
+            "not_finite": self._not_finite,
+        }
+
+    def _measure(self, a: Array, b: Array, equal: Array) -> None:
+        finite = np.isfinite(a) & np.isfinite(b)
+        apart = np.where(finite, _apart(a, b), 0.0)
+        size = np.where(finite, np.abs(b.astype(np.float64) if b.dtype.kind in _WHOLE else b), 0.0)
+        if finite.any():
+            self._max_abs = max(self._max_abs or 0.0, min(float(apart.max()), _LARGEST))
+        nonzero = size > 0
+        if nonzero.any():
+            largest = float((apart[nonzero] / size[nonzero]).max())
+            self._max_rel = max(self._max_rel or 0.0, min(largest, _LARGEST))
+        differing = ~equal
+        if self._rtol or self._atol:
+            differing &= ~(finite & (apart <= self._atol + self._rtol * size))
+        count = int(differing.sum())
+        self._differing += count
+        self._not_finite += int((differing & ~finite).sum())
+        if count and self._first is None:
+            place = int(differing.argmax())
+            self._first = self._numel + place, str(a[place]), str(b[place])
+
+
+class Cosine:
+    """The cosine of two vectors, whose elements come block by block and may be of any size.
+
+    Sums are kept in units of the largest elements so far: the square of 1e200 is no float64.
+    """
+
+    def __init__(self) -> None:
+        self._scales = [0.0, 0.0]
+        self._squares = [0.0, 0.0]
+        self._dot = 0.0
+
+    def add(self, a: Array, b: Array) -> None:
+        """Take the elements that are finite in both."""
+        finite = np.isfinite(a) & np.isfinite(b)
+        vectors = [_plain(vector if finite.all() else vector[finite]) for vector in (a, b)]
+        if not len(vectors[0]):
+            return
+        for number, vector in enumerate(vectors):
+            largest = float(np.abs(vector).max())
+            if largest > self._scales[number]:
+                ratio = self._scales[number] / largest
+                self._squares[number] *= ratio * ratio
+                self._dot *= ratio
+                self._scales[number] = largest
+            vectors[number] = vector / (self._scales[number] or 1.0)
+            self._squares[number] += float(np.vdot(vectors[number], vectors[number]).real)
+        self._dot += float(np.vdot(vectors[0], vectors[1]).real)
+
+    def value(self) -> float | None:
+        """Return the cosine; None where one vector is 0, or there is none."""
+        size = math.sqrt(self._squares[0]) * math.sqrt(self._squares[1])
+        return None if not size else max(-1.0, min(1.0, self._dot / size))
+
+
+def _common(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return both in a type that holds the elements of both."""
+    if a.dtype == b.dtype and a.dtype.kind in _WHOLE:
+        return (a.astype(np.uint8), b.astype(np.uint8)) if a.dtype.kind == "b" else (a, b)
+    is_complex = _COMPLEX in {a.dtype.kind, b.dtype.kind}
+    wide = np.complex128 if is_complex else np.float64
+    return a.astype(wide), b.astype(wide)
+
+
+def _plain(vector: Array) -> Array:
+    return vector.astype(np.float64) if vector.dtype.kind in _WHOLE else vector
+
+
+def _apart(a: Array, b: Array) -> Array:
+    """Return how far elements are apart; of whole numbers without a detour over rounded ones."""
+    if a.dtype.kind not in _WHOLE:
+        return np.asarray(np.abs(a - b))
+    wide = np.uint64 if a.dtype.kind == "u" else np.int64
+    high, low = np.maximum(a, b).astype(wide), np.minimum(a, b).astype(wide)
+    return (high.view(np.uint64) - low.view(np.uint64)).astype(np.float64)
+
+
+def _other_bits(block: bytes, other: bytes, numel: int) -> Array:
+    """Return which elements have other bytes; where several share one, that byte is asked."""
+    one, another = np.frombuffer(block, np.uint8), np.frombuffer(other, np.uint8)
+    if len(one) < numel:
+        return np.repeat(one != another, numel // len(one))
+    return np.asarray((one != another).reshape(numel, -1).any(axis=1))

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.cli import main
+from inspector.diff import compare
+from inspector.errors import CancelledError
+from tests.builders.states import T, save_zip
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    return [save_zip(tmp_path / f"{number}.pt", {"w": T([1.0, number]), "n": 1}) for number in (2.0, 3.0)]
+
+
+def document(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_exit_code_says_whether_they_differ(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", files[0], files[0]]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("Equal: ")
+    assert main(["diff", *files, "--each", "--only-differences"]) == 1
+    assert "~ w   values differ" in capsys.readouterr().out
+    assert main(["diff", *files, "--json", "--compare", "facts"]) == 0
+    assert document(capsys)["compared"] == "none"
+
+
+def test_numbers_are_asked_for_in_three_ways(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    for options, code in ((["--values"], 1), (["--atol", "2"], 0)):
+        assert main(["diff", *files, "--json", *options]) == code
+        assert document(capsys)["compared"] == "numbers"
+    for options in (["--compare", "equal", "--values"], ["--compare", "facts", "--rtol", "1"]):
+        assert main(["diff", *files, *options]) == 2
+        assert "compares no numbers" in capsys.readouterr().err
+    for text in ("x", "-1", "nan", "inf"):
+        with pytest.raises(SystemExit) as caught:
+            main(["diff", *files, f"--rtol={text}"])
+        assert caught.value.code == 2
+        assert "is not a tolerance" in capsys.readouterr().err
+
+
+def test_a_filter_narrows_what_is_compared(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", *files, "--filter", "n", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["diff", *files, "--filter", "w", "--json", "--all"]) == 1
+    assert [row["path"] for row in document(capsys)["changed"]] == ["w"]
+
+
+def test_what_cannot_be_read_or_was_stopped(
+    files: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = f"{files[0]}.missing"
+    assert main(["diff", files[0], missing]) == 3
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert missing in written.err
+    assert main(["diff", files[0], missing, "--json"]) == 3
+    assert document(capsys)["error"]["kind"] == "container"
+
+    def stopped(*_: object) -> None:
+        raise CancelledError
+
+    monkeypatch.setattr(compare, "compare_paths", stopped)
+    assert main(["diff", *files]) == 130

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from inspector.diff.facts.sharing import compare_sharing
+from inspector.diff.records import Pair, Sharing
+from inspector.model.checkpoint import Tensor
+from tests.unit.diff.facts.test_tensors import ROW
+
+
+def rows(*storages: str | None) -> list[Tensor]:
+    return [ROW._replace(path=f"t{number}", storage=key) for number, key in enumerate(storages)]
+
+
+def test_ties_of_one_file_alone_are_found() -> None:
+    pairs = [Pair(0, 0), Pair(1, 1), Pair(2, 2)]
+    assert compare_sharing(rows("x", "x", "y"), rows("1", "1", "2"), pairs) == ()
+    assert compare_sharing(rows("x", "x", "y"), rows("1", "2", "2"), pairs) == (
+        Sharing(("t0", "t1"), "a"),
+        Sharing(("t1", "t2"), "b"),
+    )
+    assert compare_sharing(rows("x", None, "x"), rows("1", "2", "2"), pairs[:2]) == ()
+
+
+def test_neighbors_in_one_storage_are_not_tied() -> None:
+    one = rows("x", "x")
+    one[1] = one[1]._replace(storage_offset=6)
+    assert compare_sharing(one, rows("1", "2"), [Pair(0, 0), Pair(1, 1)]) == ()
+    for change in ({"nbytes": 0}, {"layout": "storage"}):
+        other = [row._replace(**change) for row in rows("x", "x")]
+        assert compare_sharing(other, rows("1", "2"), [Pair(0, 0), Pair(1, 1)]) == ()

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from inspector.diff.facts.tokens import Tokens
+from inspector.diff.facts.unsaid import compare_unsaid, unsaid_of
+from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
+
+GEOMETRY: tuple[Value, ...] = (None, 0, (2,), (1,))
+TOKENS = Tokens(b"", lambda: None)
+
+
+def made(name: str, *args: Value) -> Call:
+    return Call(Global("torch._utils", name), args, "reduce")
+
+
+def typed(cls: str, inner: Call) -> Call:
+    return Call(
+        Global("torch._tensor", "_rebuild_from_type_v2"),
+        (inner.func, Global("m", cls), inner.args, Dict([])),
+        "reduce",
+    )
+
+
+def different(one: Value, other: Value) -> tuple[str, ...]:
+    return compare_unsaid(one, other, TOKENS, TOKENS)
+
+
+PLAIN = made("_rebuild_tensor_v2", *GEOMETRY, False, Dict([]))
+CONJUGATED = made("_rebuild_tensor_v2", *GEOMETRY, False, Dict([]), Dict([("conj", True)]))
+QUANTIZED = made("_rebuild_qtensor", *GEOMETRY, (1, 0.5, 0), False, Dict([]))
+
+
+def test_classes_settings_and_quantizers_are_compared() -> None:
+    parameter = made("_rebuild_parameter", PLAIN, True, Dict([]))
+    with_state = made("_rebuild_parameter_with_state", PLAIN, True, Dict([]), Dict([("tag", 1)]))
+    scaled = made("_rebuild_qtensor", *GEOMETRY, (1, 0.25, 0), False, Dict([]))
+    assert different(PLAIN, made("_rebuild_tensor_v2", *GEOMETRY, False, Dict([]), None)) == ()
+    assert different(PLAIN, made("_rebuild_tensor", *GEOMETRY)) == ()
+    assert different(PLAIN, made("_rebuild_tensor_v3", *GEOMETRY, False, Dict([]), None, Dict([]))) == ()
+    assert different(PLAIN, CONJUGATED) == ("metadata",)
+    assert different(PLAIN, parameter) == ("class",)
+    assert different(parameter, with_state) == ("metadata",)
+    assert different(QUANTIZED, scaled) == ("metadata",)
+    assert different(typed("Sub", PLAIN), typed("Sub", PLAIN)) == ()
+    assert different(typed("Sub", PLAIN), typed("Other", PLAIN)) == ("class",)
+    assert different(typed("Sub", PLAIN), CONJUGATED) == ("class", "metadata")
+
+
+def test_what_says_nothing_of_the_kind_is_no_difference() -> None:
+    strange = Call(
+        Global("torch._tensor", "_rebuild_from_type_v2"), (PLAIN.func, "no class", PLAIN.args, None), "reduce"
+    )
+    assert different(PLAIN, strange) == ()
+    assert different(PLAIN, StoredTensor("0", "float32", (2,))) == ()
+    for value in (
+        made("_rebuild_sparse_tensor"),
+        Call(PLAIN, (), "reduce"),
+        Call(PLAIN.func, None, "reduce"),
+        made("_rebuild_parameter"),
+    ):
+        assert unsaid_of(value) is None
+        assert different(value, CONJUGATED) == ()
+
+
+def test_nesting_ends() -> None:
+    nested = PLAIN
+    for _ in range(9):
+        nested = made("_rebuild_parameter", nested)
+    assert unsaid_of(nested) is None

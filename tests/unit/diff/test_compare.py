@@ -1,0 +1,400 @@
+"""Pairs of files with known differences, and pairs that try to make a comparison lie."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.diff.compare import Chosen, Wish, compare_paths
+from inspector.diff.content.numbers import Tolerance
+from inspector.diff.records import Diff
+from inspector.errors import CancelledError, CheckpointError
+from inspector.progress import Progress
+from inspector.report.comparing.document import diff_document
+from tests.builders import pickles as p
+from tests.builders.states import Pairs, Raw, T, save_safetensors, save_zip
+
+W, V = [1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]
+
+
+def compared(tmp_path: Path, a: Any, b: Any, wish: Wish | None = None) -> Diff:
+    """Two zips compared; what is a path already is taken as it is."""
+    paths = [
+        value if isinstance(value, str) else save_zip(tmp_path / f"{name}.pt", value)
+        for name, value in (("a", a), ("b", b))
+    ]
+    return compare_paths(*paths, wish or Wish())
+
+
+def said(diff: Diff) -> dict[str, Any]:
+    """What is different, without what goes without saying."""
+    found = diff_document(diff)
+    short: dict[str, Any] = {
+        key: found[key] for key in ("added", "removed", "sharing", "runs", "same_numbers") if found[key]
+    }
+    if found["renamed"]:
+        short["renamed"] = {row["a"]: (row["b"], row["how"]) for row in found["renamed"]}
+    if found["changed"]:
+        short["changed"] = {row["path"]: row["what"] for row in found["changed"]}
+    assert found["equal"] == (not short or set(short) == {"same_numbers"})
+    return short
+
+
+def nan(payload: int) -> bytes:
+    return struct.pack("<I", 0x7FC00000 | payload)
+
+
+SELF: dict[str, Any] = {"w": T(W)}
+SELF["me"] = SELF
+LIST: list[Any] = [T(W)]
+LIST.append(LIST)
+ONE = {"w": T(W), "v": T(V)}
+TIED = {"e": T(W, key="x"), "h": T(W, key="x"), "f": T(W, key="y")}
+EVIL = Raw(p.call("os.system", p.text("id")))
+EVIL_TOO = Raw(p.call("os.system", p.text("rm")))
+
+
+def resumed(*names: str) -> dict[str, Any]:
+    """A model of two parameters and their optimizer, which keeps them in this order."""
+    of = {"a": W, "b": V}
+    return {
+        "model": {"a": T(W), "b": T(V)},
+        "optimizer": {
+            "state": {number: {"exp_avg": T(of[name])} for number, name in enumerate(names)},
+            "param_groups": [{"params": [0, 1], "param_names": list(names)}],
+        },
+    }
+
+
+PAIRS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "equal": (ONE, ONE, {}),
+    "value changed": (ONE, {"w": T([1.0, 2.0, 3.0, 5.0]), "v": T(V)}, {"changed": {"w": ["values"]}}),
+    "device": ({"w": T(W, device="cuda:1")}, {"w": T(W)}, {"changed": {"w": ["device"]}}),
+    "dtype view of equal bytes": (
+        {"w": T(b"\x00\x3c\x00\x40", dtype="float16")},
+        {"w": T(b"\x00\x3c\x00\x40", dtype="bfloat16")},
+        {"changed": {"w": ["dtype"]}},
+    ),
+    "reshaped": ({"w": T(W, (2, 2))}, {"w": T(W, (4,))}, {"changed": {"w": ["shape"]}}),
+    "reshaped and changed": ({"w": T(W, (2, 2))}, {"w": T(V, (4,))}, {"changed": {"w": ["shape", "values"]}}),
+    "of another size": ({"w": T(W)}, {"w": T(W[:3])}, {"changed": {"w": ["shape"]}}),
+    "transposed with equal values": (
+        {"w": T([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], (2, 3))},
+        {"w": T([1.0, 4.0, 2.0, 5.0, 3.0, 6.0], (2, 3), stride=(1, 2))},
+        {"changed": {"w": ["stride"]}},
+    ),
+    "transposed with equal bytes": (
+        {"w": T(W, (2, 2))},
+        {"w": T(W, (2, 2), stride=(1, 2))},
+        {"changed": {"w": ["stride", "values"]}},
+    ),
+    "a stride that no element sees": ({"w": T(W, (1, 4), stride=(9, 1))}, {"w": T(W, (1, 4))}, {}),
+    "both with gaps": (
+        {"w": T([1.0, 9.0, 2.0, 9.0], (2,), stride=(2,))},
+        {"w": T([1.0, 8.0, 2.0, 8.0], (2,), stride=(2,))},
+        {},
+    ),
+    "gradients": ({"w": T(W, grad=True)}, {"w": T(W)}, {"changed": {"w": ["requires_grad"]}}),
+    "a parameter": ({"w": T(W, kind="parameter")}, {"w": T(W)}, {"changed": {"w": ["class"]}}),
+    "conjugated": (
+        {"w": T(W, more=({"conj": True},))},
+        {"w": T(W, more=({},))},
+        {"changed": {"w": ["metadata"]}},
+    ),
+    "the scale alone": (
+        {"w": T(bytes(4), dtype="qint8", kind="qtensor", more=(1, 0.5, 3))},
+        {"w": T(bytes(4), dtype="qint8", kind="qtensor", more=(1, 0.25, 3))},
+        {"changed": {"w": ["metadata"]}},
+    ),
+    "other NaN": ({"w": T(nan(1) + nan(0))}, {"w": T(nan(2) + nan(0))}, {"same_numbers": ["w"]}),
+    "-0.0": ({"w": T([0.0, 1.0])}, {"w": T([-0.0, 1.0])}, {"same_numbers": ["w"]}),
+    "NaN for a number": ({"w": T(nan(1))}, {"w": T([1.0])}, {"changed": {"w": ["values"]}}),
+    "removed and added": (
+        {"w": T(W), "old": T([7.0, 8.0])},
+        {"w": T(W), "new": T([9.0, 8.0, 7.0])},
+        {"added": ["new"], "removed": ["old"]},
+    ),
+    "wrapped": (
+        {"module.w": T(W), "module.v": T(V)},
+        {"w": T(W), "v": T([0.0] * 4)},
+        {
+            "renamed": {"module.w": ("w", "prefix"), "module.v": ("v", "prefix")},
+            "changed": {"module.v": ["values"]},
+        },
+    ),
+    "wrapped inside, and alone": (
+        {"net": {"a._orig_mod.w": T(W)}},
+        {"net": {"a.w": T(W)}},
+        {"renamed": {"net/a._orig_mod.w": ("net/a.w", "prefix")}},
+    ),
+    "names that collide without their prefix": (
+        {"module.w": T(W), "w": T(V)},
+        {"_orig_mod.w": T(W), "w": T(W)},
+        {"changed": {"w": ["values"]}, "renamed": {"module.w": ("_orig_mod.w", "prefix")}},
+    ),
+    "names that two rows have without their prefix": (
+        {"module.w": T(W), "_orig_mod.w": T(W)},
+        {"w": T(W)},
+        {"removed": ["_orig_mod.w", "module.w"], "added": ["w"]},
+    ),
+    "another nesting": (
+        {"model": {"a.w": T(W), "a.v": T(V)}, "epoch": 1},
+        {"state": {"net": {"a.w": T(W), "a.v": T(V)}}, "epoch": 1},
+        {
+            "renamed": {
+                "model/a.w": ("state/net/a.w", "prefix"),
+                "model/a.v": ("state/net/a.v", "prefix"),
+            }
+        },
+    ),
+    "values that moved along": (
+        {"w": T(W), "v": T(V), "lr": 0.5},
+        {"all": {"w": T(W), "v": T(V), "lr": 0.25}},
+        {
+            "renamed": {"w": ("all/w", "prefix"), "v": ("all/v", "prefix")},
+            "changed": {"lr": ["value"]},
+        },
+    ),
+    "a branch of another name and other bytes": (
+        {"enc.w": T(W), "enc.v": T(V)},
+        {"dec.w": T([0.5] * 4), "dec.v": T([0.25] * 4)},
+        {"removed": ["enc.v", "enc.w"], "added": ["dec.v", "dec.w"]},
+    ),
+    "a branch of another name and equal bytes": (
+        {"enc.w": T(W), "enc.v": T(V)},
+        {"dec.w": T(W), "dec.v": T(V)},
+        {"renamed": {"enc.w": ("dec.w", "content"), "enc.v": ("dec.v", "content")}},
+    ),
+    "zeros under another name": (
+        {"a.w": T([0.0] * 4), "x.y": T(W)},
+        {"b.v": T([0.0] * 4), "x.y": T(W)},
+        {"removed": ["a.w"], "added": ["b.v"]},
+    ),
+    "equal bytes that two rows have": (
+        {"a.w": T(W), "b.v": T(W)},
+        {"c.x": T(W), "d.y": T(W)},
+        {"removed": ["a.w", "b.v"], "added": ["c.x", "d.y"]},
+    ),
+    "swapped names": (
+        {"a": T(W), "b": T(V)},
+        {"a": T(V), "b": T(W)},
+        {"changed": {"a": ["values"], "b": ["values"]}},
+    ),
+    "untied": (
+        TIED,
+        {"e": T(W), "h": T(W), "f": T(W)},
+        {"sharing": [{"paths": ["e", "h"], "tied_in": "a"}]},
+    ),
+    "tied to another": (
+        TIED,
+        {"e": T(W, key="x"), "h": T(W, key="y"), "f": T(W, key="y")},
+        {"sharing": [{"paths": ["e", "h"], "tied_in": "a"}, {"paths": ["h", "f"], "tied_in": "b"}]},
+    ),
+    "a key that is written twice": (
+        Pairs((("w", T(W)), ("w", T(V)))),
+        {"w": T(V)},
+        {"removed": ["w"]},
+    ),
+    "a number as a key, and its text": (
+        Pairs(((0, T(W)), (1, 2.5))),
+        {"0": T(W), "1": 2.5},
+        {"changed": {"0": ["key"], "1": ["key"]}},
+    ),
+    "itself": (SELF, SELF, {}),
+    "itself, and not": (SELF, {"w": T(W), "me": 3}, {"changed": {"me": ["value", "type"]}}),
+    "a list in itself": (LIST, LIST, {}),
+    "texts that differ where nobody looks": (
+        {"t": "x" * 1000 + "a"},
+        {"t": "x" * 1000 + "b"},
+        {"changed": {"t": ["value"]}},
+    ),
+    "numbers that differ where nobody looks": (
+        {"t": list(range(100))},
+        {"t": [*range(99), -1]},
+        {"changed": {"t": ["value"]}},
+    ),
+    "True and 1": ({"t": True}, {"t": 1}, {"changed": {"t": ["value", "type"]}}),
+    "values": (
+        {"lr": 0.1, "gone": 1},
+        {"lr": 0.2, "come": 1},
+        {"changed": {"lr": ["value"]}, "removed": ["gone"], "added": ["come"]},
+    ),
+    "code": (
+        ONE,
+        {**ONE, "x": EVIL},
+        {"added": ["x"], "runs": [{"text": "os.system", "verdict": "dangerous", "only_in": "b"}]},
+    ),
+    "one object at two places, and two": (
+        {"model": (shared := {"w": T(W), "lr": 0.5}), "ema": shared},
+        {"model": {"w": T(W), "lr": 0.5}, "ema": {"w": T(W), "lr": 0.5}},
+        {"sharing": [{"paths": ["model/w"], "tied_in": "a"}]},
+    ),
+    "two objects, and one at two places": (
+        {"model": {"w": T(W), "lr": 0.5}, "ema": {"w": T(V), "lr": 0.75}},
+        {"model": shared, "ema": shared},
+        {
+            "changed": {"ema/w": ["values"], "ema/lr": ["value"]},
+            "sharing": [{"paths": ["model/w", "ema/w"], "tied_in": "b"}],
+        },
+    ),
+    "slots of parameters in another order": (
+        resumed("a", "b"),
+        resumed("b", "a"),
+        {
+            "changed": {"optimizer/param_groups/0/param_names": ["value"]},
+            "renamed": {
+                "optimizer/state/0/exp_avg": ("optimizer/state/1/exp_avg", "parameter"),
+                "optimizer/state/1/exp_avg": ("optimizer/state/0/exp_avg", "parameter"),
+            },
+        },
+    ),
+    "a slot whose parameter one file names": (
+        resumed("a", "b"),
+        {
+            **(other := resumed("a", "b")),
+            "optimizer": {**other["optimizer"], "param_groups": [{"params": [0, 1]}]},
+        },
+        {"removed": ["optimizer/param_groups/0/param_names"]},
+    ),
+    "endless views": (
+        {"w": T([1.0, 2.0], (1 << 40, 2), stride=(0, 1))},
+        {"w": T([1.0, 2.0], (1 << 40, 2), stride=(0, 1))},
+        {},
+    ),
+    "endless views of other numbers": (
+        {"w": T([1.0, 2.0], (1 << 40, 2), stride=(0, 1))},
+        {"w": T([1.0, 3.0], (1 << 40, 2), stride=(0, 1))},
+        {"changed": {"w": ["values"]}},
+    ),
+    "endless views of other strides": (
+        {"w": T([1.0, 2.0], (1 << 40, 2), stride=(0, 1))},
+        {"w": T([1.0, 2.0], (1 << 40, 2), stride=(0, 0))},
+        {"changed": {"w": ["stride", "unread"]}},
+    ),
+    "another command": ({"x": EVIL}, {"x": EVIL_TOO}, {"changed": {"x": ["value"]}}),
+}
+
+
+def test_what_differs_is_said_and_nothing_else(tmp_path: Path) -> None:
+    failures = []
+    for name, (a, b, expected) in PAIRS.items():
+        found = said(compared(tmp_path, a, b))
+        for key in ("added", "removed"):
+            if key in found:
+                found[key] = sorted(found[key])
+            assert key not in expected or expected[key] == sorted(expected[key]), name
+        if found != expected:
+            failures.append(f"{name}: {found} is not {expected}")
+    assert not failures, "\n".join(failures)
+
+
+NUMBERS = Wish(mode="numbers")
+
+
+def test_numbers_say_how_much_and_where(tmp_path: Path) -> None:
+    a = {"w": T(W, (2, 2)), "same": T(V), "n": T(nan(1) + nan(2)), "d": T(V), "z": T([0.0, 1.0])}
+    b = {
+        "w": T([1.0, 2.0, 3.0, 8.0], (2, 2)),
+        "same": T(V),
+        "n": T(nan(1) + nan(3)),
+        "d": T(V, dtype="float64"),
+        "z": T(nan(1) + struct.pack("<f", 1.0)),
+    }
+    diff = compared(tmp_path, a, b, NUMBERS)
+    rows = {row["path"]: row for row in diff_document(diff)["changed"]}
+    assert set(rows) == {"w", "d", "z"}
+    assert rows["w"] | {"cosine": None} == {
+        "path": "w",
+        "what": ["values"],
+        "a": None,
+        "b": None,
+        "max_abs": 4.0,
+        "max_rel": 0.5,
+        "cosine": None,
+        "differing": 1,
+        "numel": 4,
+        "other_bits": 0,
+        "not_finite": 0,
+        "first": {"index": [1, 1], "a": "4.0", "b": "8.0"},
+    }
+    assert rows["w"]["cosine"] == pytest.approx(46 / (30 * 78) ** 0.5)
+    assert rows["d"]["what"] == ["dtype"]
+    assert rows["d"]["differing"] == 0
+    assert rows["z"]["not_finite"] == 1
+    (bits,) = (change for change in diff.tensors if not change.differs)
+    assert bits.numbers is not None
+    assert bits.numbers.other_bits == 1
+
+
+def test_a_tolerance_makes_close_numbers_equal(tmp_path: Path) -> None:
+    a, b = {"w": T([1.0, 100.0]), "v": T([1.0, 100.0])}, {"w": T([1.0, 100.5]), "v": T([1.5, 100.0])}
+    diff = compared(tmp_path, a, b, Wish(mode="numbers", tolerance=Tolerance(rtol=0.01)))
+    assert said(diff) == {"changed": {"v": ["values"]}}
+
+
+def test_what_is_not_compared_is_not_called_equal(tmp_path: Path) -> None:
+    whole = {"w": T(W), "v": T(V)}
+    path = save_zip(tmp_path / "cut.pt", whole)
+    data = Path(path).read_bytes()
+    Path(path).write_bytes(data.replace(b"archive/data/auto1", b"archive/gone/auto1"))
+    diff = compared(tmp_path, whole, path)
+    assert said(diff)["changed"]["v"][-1] == "unread"
+    assert next(change.why for change in diff.tensors if "unread" in change.what)
+    assert diff_document(diff)["complete"] is False
+    dtypes = {"w": T(W), "v": T(V, dtype="float64")}
+    diff = compared(tmp_path, dtypes, path, NUMBERS)
+    assert said(diff)["changed"]["v"][-1] == "unread"
+    assert compared(tmp_path, {"w": T(W), "v": T(W)}, {"w": T(W), "v": T(V)}, Wish(mode="none")).is_equal
+
+
+def test_formats_that_say_less_differ_in_nothing_that_they_do_not_say(tmp_path: Path) -> None:
+    safe = save_safetensors(tmp_path / "a.safetensors", {"w": T(W, (2, 2)), "v": T(V)})
+    plain = {"w": T(W, (2, 2), device="cuda:0", grad=True), "v": T(V)}
+    assert said(compared(tmp_path, plain, safe)) == {}
+    assert said(compared(tmp_path, safe, {"model": plain})) == {
+        "renamed": {"w": ("model/w", "prefix"), "v": ("model/v", "prefix")}
+    }
+
+
+def test_bytes_in_the_other_order_are_the_same_numbers(tmp_path: Path) -> None:
+    def swapped(*numbers: float) -> bytes:
+        return struct.pack(f">{len(numbers)}f", *numbers)
+
+    state = {"w": T(swapped(*W)), "t": T(swapped(*W), (2, 2), stride=(1, 2)), "u": T(bytes(3), dtype="uint8")}
+    big = save_zip(tmp_path / "big.pt", state, byteorder="big")
+    little = {"w": T(W), "t": T(W, (2, 2), stride=(1, 2)), "u": T(bytes(3), dtype="uint8")}
+    assert said(compared(tmp_path, big, little)) == {}
+
+
+def test_only_what_was_chosen_is_compared(tmp_path: Path) -> None:
+    a = {"w": T(W), "v": T(V), "gone": T([3.0, 4.0]), "lr": 1, "x": 1, "old": 1}
+    b = {"w": T(V), "v": T(W), "come": T([1.0]), "lr": 2, "x": 2, "new": 1}
+
+    def choose(checkpoint: Any) -> Chosen:
+        names = {"w", "gone", "come", "lr", "old", "new"}
+        tensors = (number for number, row in enumerate(checkpoint.tensors) if row.path in names)
+        values = (number for number, row in enumerate(checkpoint.values) if row.path in names)
+        return Chosen(frozenset(tensors), frozenset(values))
+
+    assert said(compared(tmp_path, a, b, Wish(choose=choose))) == {
+        "added": ["come", "new"],
+        "removed": ["gone", "old"],
+        "changed": {"w": ["values"], "lr": ["value"]},
+    }
+
+
+def test_errors_name_the_file_and_comparing_can_be_cancelled(tmp_path: Path) -> None:
+    path = save_zip(tmp_path / "a.pt", {"w": T(W)})
+    broken = tmp_path / "broken.pt"
+    broken.write_bytes(b"PK\x03\x04 and nothing else")
+    for other in (broken, tmp_path / "missing.pt"):
+        with pytest.raises(CheckpointError) as caught:
+            compare_paths(path, str(other), Wish())
+        assert str(other) in str(caught.value)
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(CancelledError):
+        compare_paths(path, path, Wish(), progress)
