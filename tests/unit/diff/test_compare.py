@@ -367,6 +367,7 @@ def test_bytes_in_the_other_order_are_the_same_numbers(tmp_path: Path) -> None:
     big = save_zip(tmp_path / "big.pt", state, byteorder="big")
     little = {"w": T(W), "t": T(W, (2, 2), stride=(1, 2)), "u": T(bytes(3), dtype="uint8")}
     assert said(compared(tmp_path, big, little)) == {}
+    assert said(compared(tmp_path, save_zip(tmp_path / "little.pt", little), big)) == {}
 
 
 def test_only_what_was_chosen_is_compared(tmp_path: Path) -> None:
