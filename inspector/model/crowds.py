@@ -13,7 +13,7 @@ from typing import NamedTuple
 from inspector.containers.persistent_ids import StorageId
 from inspector.limits import Work
 from inspector.model.arguments.check import is_plain
-from inspector.model.checkpoint import Key, Role, Tensor
+from inspector.model.checkpoint import Encoding, Key, Role, Tensor
 from inspector.model.found import Found, Frame
 from inspector.model.roles.roles import is_averaged_parameter, roles_of_tensors
 from inspector.model.tensors.views import TensorFacts
@@ -47,12 +47,18 @@ class _Columns(NamedTuple):
     state: tuple[Value, ...]
     is_parameter: tuple[bool, ...]
     problem: tuple[str | None, ...]
+    encoding: tuple[Encoding | None, ...]
 
 
 def most_together(frame: Frame) -> int:
     """Return how many tensors of a container may be made together: 1 where each needs a look by itself."""
     is_usual = frame.part_of is None and frame.context.optimizer is None and not frame.pinned
     return MOST if is_usual and frame.prefix.isascii() else 1
+
+
+def has_more(facts: TensorFacts) -> bool:
+    """Return whether a tensor has something that a row does not hold."""
+    return bool(facts.parts) or facts.state is not None or facts.encoding is not None
 
 
 def add_crowd(found: Found, work: Work, frame: Frame, crowd: Sequence[Drafted]) -> bool:
@@ -87,6 +93,7 @@ def _are_plain(values: tuple[Value, ...], columns: _Columns) -> bool:
         not any(columns.parts)
         and None not in columns.storage
         and all(state is None for state in columns.state)
+        and all(encoding is None for encoding in columns.encoding)
         and "".join(set(columns.device)).isascii()
         and max(map(len, columns.shape)) <= _FEW_DIMENSIONS
         and all(stride is not None and len(stride) <= _FEW_DIMENSIONS for stride in columns.stride)

@@ -16,7 +16,7 @@ from inspector.model.arguments.keys import KeyFaults
 from inspector.model.arguments.kinds import listed_name
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor, ValueRow
 from inspector.model.costs import cost_of_row, excess_of, weight_of_step
-from inspector.model.crowds import FEW, Drafted, add_crowd, most_together
+from inspector.model.crowds import FEW, Drafted, add_crowd, has_more, most_together
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
@@ -107,7 +107,7 @@ class _Walk:
                 facts = describe_tensor(value, known) if kind in _TENSORS else None
                 if facts is not None:
                     crowd.append((key, value, facts))
-                    if len(crowd) < most and not facts.parts and facts.state is None:
+                    if len(crowd) < most and not has_more(facts):
                         continue
                 crowd = self._add_tensors(frame, crowd)
                 if facts is None and kind in _SCALARS:
@@ -203,7 +203,7 @@ class _Walk:
         if type(value) is Call and not is_plain(value, facts.dtype):
             self._work.look(breadth_of(value))
             note_fault(found.uses, listed_name(value.func), value, found.arguments)
-        if facts.parts or facts.state is not None or facts.encoding is not None:
+        if has_more(facts):
             self._enter_tensor(frame, keys, path, value, facts)
 
     def _add_weight(

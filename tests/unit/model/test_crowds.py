@@ -14,7 +14,7 @@ from inspector.model.crowds import FEW, MOST, add_crowd, most_together
 from inspector.model.found import Found, Frame
 from inspector.model.roles.roles import Context
 from inspector.model.tensors.rebuild import describe_tensor
-from inspector.model.tensors.views import Known
+from inspector.model.tensors.views import Known, TensorFacts
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, PersistentId, StoredTensor, Value
 from inspector.progress import Progress
@@ -92,6 +92,18 @@ _ROOTS: dict[str, Value] = {
     "a call that torch does not take": with_last(tensor("l", 2, flag=3)),
     "a state": with_last(_WITH_STATE),
     "a state among others": Dict([*crowd().pairs, ("one", _WITH_STATE), *crowd(9, "more.{}").pairs]),
+    "quantized": with_last(
+        Call(
+            Global("torch._utils", "_rebuild_qtensor"),
+            (
+                *tensor("q", 2, kind="QInt8").args[:4],
+                (Global("torch", "per_tensor_affine"), 0.5, 3),
+                False,
+                None,
+            ),
+            "reduce",
+        )
+    ),
     "too large": with_last(tensor("l", 9000)),
     "an optimizer": Dict(
         [
@@ -117,6 +129,7 @@ def all_of(root: Value, limits: Limits) -> tuple[object, ...]:
     work = limits.counted()
     sources = list(map(id, found.sources))
     lists = (found.tensors, found.values, found.slots, found.uses, found.leaves, found.too_deep)
+    lists = (*lists, found.encodings)
     return (*lists, models, views, sources, work.parts, work.chars)
 
 
@@ -167,6 +180,11 @@ def test_frames_of_parts_optimizers_and_pinned_keys_are_no_crowds() -> None:
         {"prefix": "é/"},
     ):
         assert most_together(frame._replace(**odd)) == 1
+
+
+def test_all_facts_are_looked_at() -> None:
+    """A fact that is new must be asked for, or be one of those that a row begins with."""
+    assert TensorFacts._fields == crowds._Columns._fields
 
 
 def test_a_view_of_nothing_is_no_plain_tensor() -> None:

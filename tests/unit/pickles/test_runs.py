@@ -21,7 +21,7 @@ from inspector.pickles import runs
 from inspector.pickles.machine import Machine
 from inspector.pickles.runs import MOST_AT_ONCE, Runs, speed_up
 from inspector.pickles.state import Expected, State
-from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Value
+from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
 from tests.sweep import put_through, tries
 
@@ -111,7 +111,7 @@ def flat(values: list[Any]) -> Iterator[object]:
     while stack:
         value = stack.pop()
         names = getattr(type(value), "__slots__", ())
-        if not isinstance(value, list | tuple | Blob | Call | Dict | Global | PersistentId):
+        if not isinstance(value, list | tuple | Blob | Call | Dict | Global | PersistentId | Set):
             yield type(value), value
         elif value != () and id(value) in seen:
             yield "again", seen[id(value)]
